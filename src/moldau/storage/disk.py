@@ -1,0 +1,106 @@
+"""The disk as the code below the line sees it: directories, files, syncs.
+
+`server/posix_disk.py` implements it on a real file system, `sim/disk.py` on a simulated one that loses unsynced
+data, tears writes and runs out of space. Paths are plain strings with `/`. Failures are OSError, as from the system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+Buffer = bytes | bytearray | memoryview
+
+
+class File:
+    """One open file. Opening the descriptor may be lazy; a File stays valid when its path is renamed through the Disk."""
+
+    path: str
+
+    def append(self, parts: Sequence[Buffer]) -> int:
+        """Writes all parts at the end, one after the other; returns the bytes written. On failure the file may hold a torn tail."""
+        raise NotImplementedError
+
+    def read(self, position: int, size: int) -> bytes:
+        """Up to `size` bytes from `position`; fewer only at the end of the file."""
+        raise NotImplementedError
+
+    def size(self) -> int:
+        raise NotImplementedError
+
+    def truncate(self, size: int) -> None:
+        raise NotImplementedError
+
+    def sync(self) -> None:
+        """Returns when everything written so far would survive a power loss."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def fileno(self) -> int:
+        """A descriptor for sendfile, or -1 where there is none (simulation)."""
+        raise NotImplementedError
+
+
+class Disk:
+    """The file system of one node."""
+
+    def open(self, path: str, create: bool = False) -> File:
+        """Raises FileNotFoundError when the file is missing and `create` is not set."""
+        raise NotImplementedError
+
+    def exists(self, path: str) -> bool:
+        raise NotImplementedError
+
+    def is_directory(self, path: str) -> bool:
+        raise NotImplementedError
+
+    def list(self, path: str) -> list[str]:
+        """The names in a directory, sorted."""
+        raise NotImplementedError
+
+    def list_with_sizes(self, path: str) -> dict[str, int]:
+        """The files of a directory and their sizes in one pass; directories inside it have size -1."""
+        raise NotImplementedError
+
+    def size(self, path: str) -> int:
+        raise NotImplementedError
+
+    def make_directory(self, path: str) -> None:
+        """Creates it and its parents; nothing happens when it is there."""
+        raise NotImplementedError
+
+    def rename(self, old: str, new: str) -> None:
+        """Atomic; replaces a file that is in the way. Works for files and directories; open Files follow."""
+        raise NotImplementedError
+
+    def remove(self, path: str) -> None:
+        """Removes a file; nothing happens when it is missing."""
+        raise NotImplementedError
+
+    def remove_tree(self, path: str) -> None:
+        raise NotImplementedError
+
+    def read_file(self, path: str) -> bytes:
+        raise NotImplementedError
+
+    def write_file(self, path: str, data: bytes, *, sync: bool = True, mode: int = 0o644) -> None:
+        """Replaces a small file atomically: `path.tmp` is written, synced (if asked for), renamed over `path`."""
+        raise NotImplementedError
+
+    def sync_directory(self, path: str) -> None:
+        raise NotImplementedError
+
+    def sync_later(self, file: File, done: Callable[[OSError | None], None]) -> None:
+        """Syncs without blocking the caller; `done` is called later, in the node's own turn."""
+        raise NotImplementedError
+
+    def free_bytes(self, path: str) -> int:
+        raise NotImplementedError
+
+    def lock_directory(self, path: str) -> None:
+        """Takes the `.lock` file of a log directory for this process; BlockingIOError when another one has it."""
+        raise NotImplementedError
+
+    def unlock_directory(self, path: str) -> None:
+        raise NotImplementedError
