@@ -1,0 +1,241 @@
+"""The simulated disk keeps what was synced, loses by the seed what was not, and fails when told to."""
+
+from __future__ import annotations
+
+import errno
+import random
+from collections.abc import Callable
+
+import pytest
+
+from moldau.sim.disk import SimDisk, SimulatedCrash
+
+
+def write(disk: SimDisk, path: str, data: bytes, *, sync: bool) -> None:
+    file = disk.open(path, create=True)
+    file.append([data])
+    if sync:
+        file.sync()
+    file.close()
+
+
+def after_power_loss(build: Callable[[SimDisk], None], seeds: int = 200) -> list[SimDisk]:
+    disks = []
+    for seed in range(seeds):
+        disk = SimDisk(seed)
+        build(disk)
+        disk.power_loss(random.Random(seed))
+        disks.append(disk)
+    return disks
+
+
+def test_synced_bytes_with_a_synced_entry_survive_every_power_loss() -> None:
+    def build(disk: SimDisk) -> None:
+        disk.make_directory("d")
+        disk.sync_directory("")
+        write(disk, "d/a", b"durable", sync=True)
+        disk.sync_directory("d")
+        write(disk, "d/a", b"-and more", sync=False)
+
+    contents = {disk.read_file("d/a") for disk in after_power_loss(build)}
+    assert all(content.startswith(b"durable") for content in contents)
+    assert b"durable" in contents
+    assert b"durable-and more" in contents
+    assert any(b"durable" < content < b"durable-and more" for content in contents), "no write was ever torn"
+    assert any(content[:16] not in (b"durable-and more"[: len(content)],) for content in contents), "no sector was lost"
+
+
+def test_a_synced_file_without_a_synced_entry_may_vanish() -> None:
+    def build(disk: SimDisk) -> None:
+        write(disk, "a", b"data", sync=True)
+
+    found = {disk.exists("a") for disk in after_power_loss(build)}
+    assert found == {True, False}
+
+
+def test_a_rename_is_old_or_new_and_never_both_or_none() -> None:
+    def build(disk: SimDisk) -> None:
+        write(disk, "old", b"1", sync=True)
+        write(disk, "new", b"0", sync=True)
+        disk.sync_directory("")
+        disk.rename("old", "new")
+
+    states = {(disk.exists("old"), disk.read_file("new")) for disk in after_power_loss(build)}
+    assert states == {(True, b"0"), (False, b"1")}
+
+
+def test_a_chain_of_unsynced_renames_leaves_the_file_under_one_name() -> None:
+    def build(disk: SimDisk) -> None:
+        write(disk, "a", b"1", sync=True)
+        disk.sync_directory("")
+        disk.rename("a", "b")
+        disk.make_directory("d")
+        disk.rename("b", "d/c")
+        disk.sync_directory("d")
+
+    for disk in after_power_loss(build):
+        assert not disk.exists("a")
+        assert not disk.exists("b")
+
+
+def test_an_unsynced_removal_may_come_back() -> None:
+    def build(disk: SimDisk) -> None:
+        write(disk, "a", b"1", sync=True)
+        disk.sync_directory("")
+        disk.remove("a")
+
+    assert {disk.exists("a") for disk in after_power_loss(build)} == {True, False}
+
+
+def test_an_unsynced_truncation_may_come_back() -> None:
+    def build(disk: SimDisk) -> None:
+        write(disk, "a", b"0123456789", sync=True)
+        disk.sync_directory("")
+        file = disk.open("a")
+        file.truncate(5)
+        file.append([b"xx"])
+
+    contents = {disk.read_file("a") for disk in after_power_loss(build)}
+    assert {b"0123456789", b"01234", b"01234xx", b"01234xx789"} <= contents
+
+
+def test_a_killed_process_loses_nothing_and_its_files_are_dead() -> None:
+    disk = SimDisk()
+    file = disk.open("a", create=True)
+    file.append([b"abc", b"def"])
+    disk.process_crash()
+    assert disk.read_file("a") == b"abcdef"
+    with pytest.raises(SimulatedCrash):
+        file.append([b"more"])
+
+
+def test_the_machine_stops_inside_the_chosen_change() -> None:
+    for change in range(1, 5):
+        disk = SimDisk(change)
+        disk.crash_after(change)
+        with pytest.raises(SimulatedCrash):
+            disk.write_file("a", b"content")
+        with pytest.raises(SimulatedCrash):
+            disk.make_directory("too late")
+        disk.process_crash()
+        assert not disk.exists("a")
+    disk.write_file("a", b"content")
+    assert disk.read_file("a") == b"content"
+
+
+def test_a_full_disk_takes_what_fits_and_says_enospc() -> None:
+    disk = SimDisk()
+    disk.capacity_bytes = 10
+    file = disk.open("a", create=True)
+    file.append([b"12345678"])
+    with pytest.raises(OSError) as caught:
+        file.append([b"abcd"])
+    assert caught.value.errno == errno.ENOSPC
+    assert disk.read_file("a") == b"12345678ab"
+    file.truncate(8)
+    assert disk.free_bytes("") == 2
+
+
+def test_injected_errors_hit_the_chosen_operations_only() -> None:
+    disk = SimDisk()
+    disk.fail("append", ".log", times=1, skip=1)
+    log, index = disk.open("0.log", create=True), disk.open("0.index", create=True)
+    index.append([b"x"])
+    index.append([b"x"])
+    log.append([b"x"])
+    with pytest.raises(OSError) as caught:
+        log.append([b"y"])
+    assert caught.value.errno == errno.EIO
+    log.append([b"z"])
+    assert disk.read_file("0.log") == b"xz"
+
+
+def test_data_of_a_failed_sync_may_be_lost_although_a_later_sync_succeeds() -> None:
+    def build(disk: SimDisk) -> None:
+        file = disk.open("a", create=True)
+        disk.sync_directory("")
+        file.append([b"12"])
+        disk.fail("sync")
+        with pytest.raises(OSError):
+            file.sync()
+        file.append([b"34"])
+        file.sync()
+
+    contents = {disk.read_file("a") for disk in after_power_loss(build)}
+    assert {b"1234", b"\x00\x0034"} <= contents
+
+
+def test_a_sync_that_runs_later_covers_what_was_written_before_it_was_asked_for() -> None:
+    waiting: list[Callable[[], None]] = []
+    disk = SimDisk(0, lambda delay_ms, action: waiting.append(action))
+    file = disk.open("a", create=True)
+    disk.sync_directory("")
+    file.append([b"before"])
+    results: list[OSError | None] = []
+    disk.sync_later(file, results.append)
+    file.append([b"after"])
+    assert results == []
+    waiting.pop()()
+    assert results == [None]
+    for seed in range(50):
+        disk.power_loss(random.Random(seed))
+        assert disk.read_file("a").startswith(b"before")
+
+
+def test_a_sync_of_a_dead_process_reports_to_nobody() -> None:
+    waiting: list[Callable[[], None]] = []
+    disk = SimDisk(0, lambda delay_ms, action: waiting.append(action))
+    file = disk.open("a", create=True)
+    disk.sync_later(file, lambda failure: pytest.fail("reported"))
+    disk.process_crash()
+    waiting.pop()()
+
+
+def test_open_files_follow_a_rename_of_their_directory() -> None:
+    disk = SimDisk()
+    disk.make_directory("log/t-0")
+    file = disk.open("log/t-0/0.log", create=True)
+    disk.rename("log/t-0", "log/t-0-delete")
+    file.append([b"x"])
+    assert file.path == "log/t-0-delete/0.log"
+    assert disk.list_with_sizes("log") == {"t-0-delete": -1}
+    assert disk.list_with_sizes("log/t-0-delete") == {"0.log": 1}
+    disk.remove_tree("log/t-0-delete")
+    assert disk.list("log") == []
+
+
+def test_a_locked_directory_is_free_again_after_the_process_died() -> None:
+    disk = SimDisk()
+    disk.make_directory("log")
+    disk.lock_directory("log")
+    with pytest.raises(BlockingIOError):
+        disk.lock_directory("log")
+    disk.process_crash()
+    disk.lock_directory("log")
+    disk.unlock_directory("log")
+    assert disk.list("log") == []
+
+
+def test_a_flipped_bit_is_there_for_good() -> None:
+    disk = SimDisk()
+    write(disk, "a", b"\x00\x00", sync=True)
+    disk.sync_directory("")
+    disk.flip_bit("a", 1, 3)
+    assert disk.read_file("a") == b"\x00\x08"
+    disk.power_loss()
+    assert disk.read_file("a") == b"\x00\x08"
+
+
+def test_the_same_seed_loses_the_same_bytes() -> None:
+    def run(seed: int) -> list[tuple[str, bytes]]:
+        disk = SimDisk(seed)
+        rng = random.Random(seed)
+        for step in range(60):
+            path = f"f{rng.randint(0, 5)}"
+            write(disk, path, rng.randbytes(100), sync=rng.random() < 0.2)
+            if step % 20 == 19:
+                disk.power_loss()
+        return [(path, disk.read_file(path)) for path in disk.all_files()]
+
+    assert run(7) == run(7)
+    assert run(7) != run(8)
