@@ -1,0 +1,122 @@
+# One command each; every target sets up the virtual environments it needs.
+#
+#   make                 the developer's loop, under a minute: format, lint, types, architecture, unit tests, a few seeds
+#   make test            everything, interpreted and compiled, with real clients and tools
+#   make test-compiled   the same tests against the compiled build
+#   make interop         only the tests with real clients, real tools and a real Apache Kafka
+#   make sim SEED=7      one seed of the simulated world, with its trace
+#   make demo            a broker, a topic, a producer and a consumer in ten seconds
+#   make bench           side by side with Apache Kafka
+#   make generate        message classes and tables from their sources
+#   make clean           removes environments and caches
+
+PYTHON ?= python3
+SEED ?= 1
+SEEDS ?= 200
+WORKERS ?= 2
+
+VENV := .venv
+COMPILED := .venv-compiled
+BIN := $(VENV)/bin
+COMPILED_BIN := $(COMPILED)/bin
+SOURCES := $(shell find src -name '*.py' 2>/dev/null)
+FAST_TESTS := tests/architecture tests/unit tests/scripts
+SLOW_TESTS := tests/sim tests/fuzz
+# Without this pytest would prefer the interpreted sources to the installed, compiled ones.
+ON_COMPILED := MOLDAU_EXPECT_COMPILED=1 MOLDAU_COMMAND="$(CURDIR)/$(COMPILED_BIN)/moldau" \
+	$(COMPILED_BIN)/python -m pytest -o pythonpath=.
+ON_INTERPRETED := MOLDAU_COMMAND="$(CURDIR)/$(BIN)/moldau" $(BIN)/python -m pytest
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: check format lint types generated generate fast test test-interpreted test-compiled interop sim demo bench clean compiled
+
+check: format lint types generated fast
+
+# --- environments -----------------------------------------------------------------------------------------------
+
+define make_environment
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Moldau needs Python 3.11 or newer; $(PYTHON) is older. Name another one: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv $(1) || $(PYTHON) -m virtualenv $(1) || \
+		{ echo "$(PYTHON) cannot make a virtual environment: install its venv module (Debian: apt install python3-venv)"; exit 1; }
+endef
+
+$(VENV)/.ready: pyproject.toml setup.py
+	@echo "setting up $(VENV) (once)"
+	$(call make_environment,$(VENV))
+	@MOLDAU_COMPILE=0 $(BIN)/pip install --quiet --editable ".[dev,interop]"
+	@touch $@
+
+$(COMPILED)/.ready: pyproject.toml
+	@echo "setting up $(COMPILED) (once)"
+	$(call make_environment,$(COMPILED))
+	@$(COMPILED_BIN)/pip install --quiet $$($(PYTHON) tools/list_requirements.py)
+	@touch $@
+
+$(COMPILED)/.installed: $(COMPILED)/.ready $(SOURCES) setup.py compiled_modules.txt
+	@echo "compiling the hot modules"
+	@rm -rf $(COMPILED)/build/lib* $(COMPILED)/build/bdist*
+	@start=$$(date +%s); MOLDAU_COMPILE=1 MOLDAU_BUILD_BASE="$(CURDIR)/$(COMPILED)/build" \
+		$(COMPILED_BIN)/pip install --quiet --no-build-isolation --no-deps --force-reinstall . && \
+		echo "compiled in $$(($$(date +%s) - start)) s"
+	@touch $@
+
+compiled: $(COMPILED)/.installed
+
+# --- the developer's loop ---------------------------------------------------------------------------------------
+
+format: $(VENV)/.ready
+	@$(BIN)/ruff format --quiet .
+
+lint: $(VENV)/.ready
+	@$(BIN)/ruff check --quiet .
+
+types: $(VENV)/.ready
+	@$(BIN)/mypy --strict
+
+generated: $(VENV)/.ready
+	@$(BIN)/python tools/generate_messages.py --check
+
+fast: $(VENV)/.ready
+	@MOLDAU_SIM_SEEDS=5 $(ON_INTERPRETED) -n $(WORKERS) $(FAST_TESTS) tests/sim
+
+generate: $(VENV)/.ready
+	@$(BIN)/python tools/generate_messages.py
+	@$(BIN)/ruff format --quiet .
+
+# --- everything -------------------------------------------------------------------------------------------------
+
+test: format-check lint types generated test-interpreted test-compiled
+
+.PHONY: format-check
+format-check: $(VENV)/.ready
+	@$(BIN)/ruff format --quiet --check .
+
+test-interpreted: $(VENV)/.ready
+	@MOLDAU_SIM_SEEDS=$(SEEDS) $(ON_INTERPRETED) -n $(WORKERS) $(FAST_TESTS) $(SLOW_TESTS)
+	@$(ON_INTERPRETED) tests/interop
+
+test-compiled: $(COMPILED)/.installed
+	@MOLDAU_SIM_SEEDS=$(SEEDS) $(ON_COMPILED) -n $(WORKERS) tests/unit tests/scripts $(SLOW_TESTS)
+	@$(ON_COMPILED) tests/interop
+
+interop: $(COMPILED)/.installed
+	@$(ON_COMPILED) tests/interop
+
+sim: $(VENV)/.ready
+	@$(BIN)/python -m moldau.sim --seed $(SEED)
+
+# --- to look at -------------------------------------------------------------------------------------------------
+
+demo: $(COMPILED)/.installed
+	@$(COMPILED_BIN)/python tools/demo.py
+
+bench: $(COMPILED)/.installed
+	@if [ -x ../shared/bench/compare ]; then \
+		$(PYTHON) ../shared/bench/compare --moldau "$(CURDIR)/$(COMPILED_BIN)/moldau"; \
+	else echo "the side-by-side benchmark (../shared/bench/compare) is not on this machine"; fi
+
+clean:
+	rm -rf $(VENV) $(COMPILED) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

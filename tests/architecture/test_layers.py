@@ -1,0 +1,83 @@
+"""Imports go downward only, and nothing below the line reaches the outside world."""
+
+from __future__ import annotations
+
+import ast
+
+from tests.architecture.source_tree import ALLOWED, BELOW, Module, modules
+
+# Clocks, chance, threads, sockets, processes, files: all of it is handed in from above the line.
+BANNED_BELOW = {
+    "asyncio",
+    "fcntl",
+    "glob",
+    "io",
+    "mmap",
+    "multiprocessing",
+    "os",
+    "pathlib",
+    "random",
+    "secrets",
+    "select",
+    "selectors",
+    "shutil",
+    "signal",
+    "socket",
+    "subprocess",
+    "tempfile",
+    "threading",
+    "time",
+}
+BANNED_CALLS = {"open", "input", "print", "eval", "exec"}
+BANNED_METHODS = {("datetime", "now"), ("datetime", "utcnow"), ("date", "today"), ("uuid", "uuid1"), ("uuid", "uuid4")}
+
+
+def below_the_line() -> list[Module]:
+    return [module for module in modules() if module.layer in BELOW]
+
+
+def test_imports_go_downward_only() -> None:
+    """Each package imports only what its place in the design allows."""
+    wrong = []
+    for module in modules():
+        allowed = ALLOWED.get(module.layer)
+        if allowed is None:
+            continue
+        for node, name in module.imports():
+            parts = name.split(".")
+            if parts[0] != "moldau" or len(parts) < 2 or parts[1] not in ALLOWED:
+                continue
+            if parts[1] != module.layer and parts[1] not in allowed:
+                wrong.append(f"{module.where(node)}: {module.layer} must not import {parts[1]}")
+    assert not wrong, "\n".join(sorted(set(wrong)))
+
+
+def test_every_package_has_a_place_in_the_design() -> None:
+    """A new package must be entered in the table of what it may import."""
+    unknown = {module.layer for module in modules()} - set(ALLOWED) - {""}
+    assert not unknown, f"add to ALLOWED in source_tree.py: {sorted(unknown)}"
+
+
+def test_nothing_below_the_line_reaches_the_outside_world() -> None:
+    """Sockets, threads, clocks, chance and files are handed in, never fetched."""
+    wrong = []
+    for module in below_the_line():
+        for node, name in module.imports():
+            if name.split(".")[0] in BANNED_BELOW:
+                wrong.append(f"{module.where(node)}: imports {name.split('.')[0]} below the line")
+    assert not wrong, "\n".join(sorted(set(wrong)))
+
+
+def test_nothing_below_the_line_opens_files_or_asks_the_clock() -> None:
+    wrong = []
+    for module in below_the_line():
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.Call):
+                continue
+            function = node.func
+            if isinstance(function, ast.Name) and function.id in BANNED_CALLS:
+                wrong.append(f"{module.where(node)}: calls {function.id}() below the line")
+            elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+                if (function.value.id, function.attr) in BANNED_METHODS:
+                    wrong.append(f"{module.where(node)}: calls {function.value.id}.{function.attr}() below the line")
+    assert not wrong, "\n".join(wrong)
