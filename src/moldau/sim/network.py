@@ -1,0 +1,80 @@
+"""A connection between a simulated client and a host: frames in order, with delay, until it is cut.
+
+A TCP stream neither loses nor repeats nor reorders inside one connection, so a link does not either. What can happen
+is that it breaks: then a prefix of what the client had sent still arrives, and everything on its way back is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from moldau.sim.host import Host
+    from moldau.sim.world import World
+
+
+class Link:
+    def __init__(
+        self,
+        world: World,
+        name: str,
+        host: Host,
+        on_frame: Callable[[bytes], None],
+        on_close: Callable[[], None],
+    ) -> None:
+        self.world = world
+        self.name = name
+        self.host = host
+        self.open = True
+        self._on_frame = on_frame
+        self._on_close = on_close
+        self._rng = world.derived_rng(f"link {name}")
+        self._arrival_at_host_ms = 0
+        self._arrival_at_client_ms = 0
+        self._on_the_way = 0
+        self._may_still_arrive = 0
+        self._slow = self._rng.random() < 0.1
+
+    def send_to_host(self, frame: bytes) -> None:
+        if not self.open:
+            return
+        self._arrival_at_host_ms = max(self._arrival_at_host_ms, self.world.now_ms + self._delay_ms())
+        self._on_the_way += 1
+        self.world.schedule(self._arrival_at_host_ms - self.world.now_ms, lambda: self._arrive_at_host(frame))
+
+    def send_to_client(self, frame: bytes) -> None:
+        if not self.open:
+            return
+        self._arrival_at_client_ms = max(self._arrival_at_client_ms, self.world.now_ms + self._delay_ms())
+        self.world.schedule(self._arrival_at_client_ms - self.world.now_ms, lambda: self._arrive_at_client(frame))
+
+    def cut(self, reason: str) -> None:
+        """Breaks the connection for both sides; some requests on their way may still arrive."""
+        if not self.open:
+            return
+        self.open = False
+        self._may_still_arrive = self._rng.randint(0, self._on_the_way)
+        self.world.note(f"link {self.name} closed: {reason}")
+        if self._may_still_arrive == 0:
+            self.host.forget(self)
+        self.world.schedule(self._delay_ms(), self._on_close)
+
+    def _delay_ms(self) -> int:
+        if self._rng.random() < 0.02:
+            return self._rng.randint(20, 200)
+        return self._rng.randint(1, 20) if self._slow else self._rng.randint(0, 2)
+
+    def _arrive_at_host(self, frame: bytes) -> None:
+        self._on_the_way -= 1
+        if self.open:
+            self.host.receive(self, frame)
+        elif self._may_still_arrive > 0:
+            self._may_still_arrive -= 1
+            self.host.receive(self, frame)
+            if self._may_still_arrive == 0:
+                self.host.forget(self)
+
+    def _arrive_at_client(self, frame: bytes) -> None:
+        if self.open:
+            self._on_frame(frame)
