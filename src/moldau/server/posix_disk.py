@@ -1,0 +1,376 @@
+"""The disk on a real POSIX file system: lazy descriptors under a cap, atomic small files, syncs in worker threads.
+
+A File opens its descriptor when it is first used and may lose it again when too many are open; it then opens by itself
+at the path it has now (renames through the Disk are followed). A small append is one system call. Everything but the
+sync threads runs in the node's own thread; a sync thread works on a duplicate descriptor, so closing or reusing the
+original in the meantime does no harm.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from moldau.storage.disk import Buffer, Disk, File
+
+DEFAULT_OPEN_FILES_MAX = 4096
+SYNC_THREADS = 2
+PARTS_PER_WRITE_MAX = 512  # below IOV_MAX of Linux and macOS (1024)
+
+Post = Callable[[Callable[[], None]], None]
+
+
+def sync_descriptor(descriptor: int) -> None:
+    """Durable on the medium: macOS only promises that with F_FULLFSYNC, Linux with fdatasync (which keeps the size)."""
+    full_sync = getattr(fcntl, "F_FULLFSYNC", None)
+    if full_sync is not None:
+        try:
+            fcntl.fcntl(descriptor, full_sync)
+            return
+        except OSError:
+            pass  # not every file system has it; fsync is what remains
+    if hasattr(os, "fdatasync"):
+        os.fdatasync(descriptor)
+    else:
+        os.fsync(descriptor)
+
+
+def write_all(descriptor: int, parts: Sequence[Buffer]) -> int:
+    """Writes every byte of all parts; a short write goes on where it stopped."""
+    total = 0
+    pending = [memoryview(part).cast("B") for part in parts if len(part)]
+    index = 0
+    while index < len(pending):
+        written = os.writev(descriptor, pending[index : index + PARTS_PER_WRITE_MAX])
+        total += written
+        while index < len(pending) and written >= len(pending[index]):
+            written -= len(pending[index])
+            index += 1
+        if written:
+            pending[index] = pending[index][written:]
+    return total
+
+
+class PosixFile(File):
+    """One file. The descriptor is owned by the disk's table of open files and may be -1 at any time."""
+
+    __slots__ = ("__weakref__", "descriptor", "disk", "path", "writable")
+
+    def __init__(self, disk: PosixDisk, path: str, writable: bool = True) -> None:
+        self.disk = disk
+        self.path = path
+        self.writable = writable
+        self.descriptor = -1
+
+    def append(self, parts: Sequence[Buffer]) -> int:
+        descriptor = self.descriptor
+        if descriptor < 0:
+            descriptor = self.disk._open_descriptor(self)
+        if len(parts) == 1:
+            part = parts[0]
+            written = os.write(descriptor, part)
+            if written == len(part):
+                return written
+            return written + write_all(descriptor, [memoryview(part)[written:]])
+        return write_all(descriptor, parts)
+
+    def read(self, position: int, size: int) -> bytes:
+        descriptor = self.descriptor
+        if descriptor < 0:
+            descriptor = self.disk._open_descriptor(self)
+        data = os.pread(descriptor, size, position)
+        if len(data) == size or not data:
+            return data
+        # The system may return less than there is (2 GB limit, signals): go on until the end of the file.
+        chunks = [data]
+        received = len(data)
+        while received < size:
+            data = os.pread(descriptor, size - received, position + received)
+            if not data:
+                break
+            chunks.append(data)
+            received += len(data)
+        return b"".join(chunks)
+
+    def size(self) -> int:
+        if self.descriptor >= 0:
+            return os.fstat(self.descriptor).st_size
+        return os.stat(self.path).st_size
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self.fileno(), size)
+
+    def sync(self) -> None:
+        sync_descriptor(self.fileno())
+
+    def close(self) -> None:
+        self.disk._close_descriptor(self)
+
+    def fileno(self) -> int:
+        """Valid until the next call into this disk: ask again for every sendfile."""
+        if self.descriptor >= 0:
+            return self.descriptor
+        return self.disk._open_descriptor(self)
+
+
+class PosixDisk(Disk):
+    """The file system of this process. `post` runs a function in the node's own thread (loop.call_soon_threadsafe)."""
+
+    def __init__(self, post: Post | None = None, open_files_max: int = DEFAULT_OPEN_FILES_MAX) -> None:
+        self._post = post
+        self._open_files_max = open_files_max
+        self._open: OrderedDict[int, weakref.ref[PosixFile]] = OrderedDict()
+        # Files by the folder they are in, so that a renamed folder finds the files that must follow it.
+        self._by_directory: dict[str, weakref.WeakSet[PosixFile]] = {}
+        self._locks: dict[str, int] = {}
+        self._pool: ThreadPoolExecutor | None = None
+
+    # Descriptors
+
+    def _open_descriptor(self, file: PosixFile) -> int:
+        while len(self._open) >= self._open_files_max:
+            descriptor, reference = self._open.popitem(last=False)
+            owner = reference()
+            if owner is not None:
+                owner.descriptor = -1
+            os.close(descriptor)
+        flags = os.O_RDWR | os.O_APPEND if file.writable else os.O_RDONLY
+        try:
+            descriptor = os.open(file.path, flags | os.O_CLOEXEC)
+        except PermissionError:
+            if not file.writable:
+                raise
+            # Snapshots have mode 0400: readable, and nobody appends to them.
+            descriptor = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
+        return self._adopt(file, descriptor)
+
+    def _adopt(self, file: PosixFile, descriptor: int) -> int:
+        self._open[descriptor] = weakref.ref(file, _Closer(self._open, descriptor))
+        file.descriptor = descriptor
+        return descriptor
+
+    def _close_descriptor(self, file: PosixFile) -> None:
+        descriptor = file.descriptor
+        if descriptor >= 0:
+            file.descriptor = -1
+            self._open.pop(descriptor, None)
+            os.close(descriptor)
+
+    def open_files(self) -> int:
+        """How many descriptors are open now."""
+        return len(self._open)
+
+    # Files
+
+    def open(self, path: str, create: bool = False) -> File:
+        file = PosixFile(self, path)
+        if create:
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            while len(self._open) >= self._open_files_max:
+                old, reference = self._open.popitem(last=False)
+                owner = reference()
+                if owner is not None:
+                    owner.descriptor = -1
+                os.close(old)
+            self._adopt(file, descriptor)
+        elif not os.path.exists(path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        self._by_directory.setdefault(os.path.dirname(path), weakref.WeakSet()).add(file)
+        return file
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def is_directory(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def list(self, path: str) -> list[str]:
+        return sorted(os.listdir(path))
+
+    def list_with_sizes(self, path: str) -> dict[str, int]:
+        found: dict[str, int] = {}
+        with os.scandir(path) as entries:
+            for entry in entries:
+                found[entry.name] = -1 if entry.is_dir(follow_symlinks=True) else entry.stat().st_size
+        return found
+
+    def size(self, path: str) -> int:
+        return os.stat(path).st_size
+
+    def make_directory(self, path: str) -> None:
+        try:
+            os.mkdir(path)
+        except FileExistsError:
+            pass
+        except FileNotFoundError:
+            os.makedirs(path, exist_ok=True)
+
+    def rename(self, old: str, new: str) -> None:
+        os.replace(old, new)
+        moved = self._by_directory.pop(old, None)
+        if moved is not None:  # a folder: its files follow
+            self._by_directory[new] = moved
+            for file in moved:
+                file.path = new + file.path[len(old) :]
+            return
+        files = self._by_directory.get(os.path.dirname(old))
+        if files is None:
+            return
+        for file in [file for file in files if file.path == old]:
+            files.discard(file)
+            file.path = new
+            self._by_directory.setdefault(os.path.dirname(new), weakref.WeakSet()).add(file)
+
+    def remove(self, path: str) -> None:
+        try:
+            os.remove(path)
+        except FileNotFoundError:
+            pass
+
+    def remove_tree(self, path: str) -> None:
+        for file in list(self._by_directory.pop(path, ())):
+            self._close_descriptor(file)
+        shutil.rmtree(path)
+
+    def read_file(self, path: str) -> bytes:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            size = os.fstat(descriptor).st_size
+            data = os.read(descriptor, size + 1)
+            while len(data) <= size:
+                more = os.read(descriptor, size + 1 - len(data))
+                if not more:
+                    break
+                data += more
+            return data
+        finally:
+            os.close(descriptor)
+
+    def write_file(self, path: str, data: bytes, *, sync: bool = True, mode: int = 0o644) -> None:
+        temporary = path + ".tmp"
+        # A leftover with mode 0400 could not be opened for writing.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        try:
+            descriptor = os.open(temporary, flags, mode)
+        except PermissionError:
+            os.remove(temporary)
+            descriptor = os.open(temporary, flags, mode)
+        try:
+            write_all(descriptor, [data])
+            if sync:
+                sync_descriptor(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, path)
+        if sync:
+            self.sync_directory(os.path.dirname(path))
+
+    # Syncs
+
+    def sync_directory(self, path: str) -> None:
+        descriptor = os.open(path or ".", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            # Some file systems have no sync of folders; their renames are durable without one.
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+                raise
+        finally:
+            os.close(descriptor)
+
+    def sync_later(self, file: File, done: Callable[[OSError | None], None]) -> None:
+        if self._post is None:
+            try:
+                file.sync()
+            except OSError as error:
+                done(error)
+            else:
+                done(None)
+            return
+        try:
+            descriptor = os.dup(file.fileno())
+        except OSError as error:
+            failure = error
+            self._post(lambda: done(failure))
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(SYNC_THREADS, thread_name_prefix="sync")
+        self._pool.submit(self._sync_in_thread, descriptor, done)
+
+    def _sync_in_thread(self, descriptor: int, done: Callable[[OSError | None], None]) -> None:
+        failure: OSError | None = None
+        try:
+            sync_descriptor(descriptor)
+        except OSError as error:
+            failure = error
+        finally:
+            os.close(descriptor)
+        assert self._post is not None
+        try:
+            self._post(lambda: done(failure))
+        except RuntimeError:
+            pass  # the loop is closed: the process is ending and nobody waits for this any more
+
+    def free_bytes(self, path: str) -> int:
+        status = os.statvfs(path)
+        return status.f_bavail * status.f_frsize
+
+    # Locks and the end
+
+    def lock_directory(self, path: str) -> None:
+        if path in self._locks:
+            raise BlockingIOError(errno.EAGAIN, "the directory is locked by this process already", path)
+        descriptor = os.open(os.path.join(path, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            # lockf is the kind of lock that Java takes, so a running Kafka and we keep each other out.
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            if error.errno in (errno.EACCES, errno.EAGAIN):
+                raise BlockingIOError(errno.EAGAIN, "another process has locked the directory", path) from error
+            raise
+        self._locks[path] = descriptor
+
+    def unlock_directory(self, path: str) -> None:
+        descriptor = self._locks.pop(path, None)
+        if descriptor is not None:
+            try:
+                os.remove(os.path.join(path, ".lock"))
+            except OSError:
+                pass  # a directory that went offline; the lock goes with the descriptor
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Ends the sync threads and closes every descriptor; Files open again if they are used again."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)
+            self._pool = None
+        while self._open:
+            descriptor, reference = self._open.popitem()
+            owner = reference()
+            if owner is not None:
+                owner.descriptor = -1
+            os.close(descriptor)
+        for path in list(self._locks):
+            self.unlock_directory(path)
+
+
+class _Closer:
+    """Closes the descriptor of a File that nobody holds any more."""
+
+    __slots__ = ("descriptor", "table")
+
+    def __init__(self, table: OrderedDict[int, weakref.ref[PosixFile]], descriptor: int) -> None:
+        self.table = table
+        self.descriptor = descriptor
+
+    def __call__(self, reference: weakref.ref[PosixFile]) -> None:
+        if self.table.get(self.descriptor) is reference:
+            del self.table[self.descriptor]
+            os.close(self.descriptor)
