@@ -1,0 +1,89 @@
+"""DeleteShareGroupOffsets response, version 0. Generated from schemas/messages/092-delete-share-group-offsets.txt by tools/generate_messages.py."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from moldau.protocol.primitives import DecodeError, EncodeError, Message, Reader, UnknownTags, Writer, no_such_version
+from moldau.protocol.uuids import ZERO_UUID
+
+
+class DeleteShareGroupOffsetsResponse(Message):
+    API_KEY: ClassVar[int] = 92
+    LOWEST_VERSION: ClassVar[int] = 0
+    HIGHEST_VERSION: ClassVar[int] = 0
+    FIRST_FLEXIBLE_VERSION: ClassVar[int] = 0
+    FIELDS: ClassVar[tuple[str, ...]] = ("throttle_time_ms", "error_code", "error_message", "responses")
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        responses: list[DeleteShareGroupOffsetsResponseTopic] | None = None,
+        unknown_tags: UnknownTags | None = None,
+    ) -> None:
+        self.throttle_time_ms: int = throttle_time_ms
+        self.error_code: int = error_code
+        self.error_message: str | None = error_message
+        self.responses: list[DeleteShareGroupOffsetsResponseTopic] = [] if responses is None else responses
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> DeleteShareGroupOffsetsResponse:
+        if version != 0:
+            raise DecodeError(no_such_version("DeleteShareGroupOffsetsResponse", version))
+        throttle_time_ms = reader.int32()
+        error_code = reader.int16()
+        error_message = reader.compact_nullable_string()
+        count = reader.compact_array_length(21)
+        responses: list[DeleteShareGroupOffsetsResponseTopic] = []
+        for _ in range(count):
+            responses.append(DeleteShareGroupOffsetsResponseTopic.decode(reader, version))
+        unknown_tags = reader.unknown_tags()
+        return DeleteShareGroupOffsetsResponse(throttle_time_ms, error_code, error_message, responses, unknown_tags)
+
+    def encode(self, writer: Writer, version: int) -> None:
+        if version != 0:
+            raise EncodeError(no_such_version("DeleteShareGroupOffsetsResponse", version))
+        writer.int32(self.throttle_time_ms)
+        writer.int16(self.error_code)
+        writer.compact_nullable_string(self.error_message)
+        writer.compact_array_length(len(self.responses))
+        for responses_element in self.responses:
+            responses_element.encode(writer, version)
+        writer.unknown_tags(self.unknown_tags)
+
+
+class DeleteShareGroupOffsetsResponseTopic(Message):
+    FIELDS: ClassVar[tuple[str, ...]] = ("topic_name", "topic_id", "error_code", "error_message")
+
+    def __init__(
+        self,
+        topic_name: str = "",
+        topic_id: bytes = ZERO_UUID,
+        error_code: int = 0,
+        error_message: str | None = None,
+        unknown_tags: UnknownTags | None = None,
+    ) -> None:
+        self.topic_name: str = topic_name
+        self.topic_id: bytes = topic_id
+        self.error_code: int = error_code
+        self.error_message: str | None = error_message
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> DeleteShareGroupOffsetsResponseTopic:
+        topic_name = reader.compact_string()
+        topic_id = reader.uuid()
+        error_code = reader.int16()
+        error_message = reader.compact_nullable_string()
+        unknown_tags = reader.unknown_tags()
+        return DeleteShareGroupOffsetsResponseTopic(topic_name, topic_id, error_code, error_message, unknown_tags)
+
+    def encode(self, writer: Writer, version: int) -> None:
+        writer.compact_string(self.topic_name)
+        writer.uuid(self.topic_id)
+        writer.int16(self.error_code)
+        writer.compact_nullable_string(self.error_message)
+        writer.unknown_tags(self.unknown_tags)

@@ -1,0 +1,254 @@
+"""EndQuorumEpoch request, versions 0 to 1. Generated from schemas/messages/054-end-quorum-epoch.txt by tools/generate_messages.py."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from moldau.protocol.primitives import (
+    DecodeError,
+    EncodeError,
+    Message,
+    Reader,
+    UnknownTags,
+    Writer,
+    cannot_send,
+    no_such_version,
+)
+from moldau.protocol.uuids import ZERO_UUID
+
+
+class EndQuorumEpochRequest(Message):
+    API_KEY: ClassVar[int] = 54
+    LOWEST_VERSION: ClassVar[int] = 0
+    HIGHEST_VERSION: ClassVar[int] = 1
+    FIRST_FLEXIBLE_VERSION: ClassVar[int] = 1
+    FIELDS: ClassVar[tuple[str, ...]] = ("cluster_id", "topics", "leader_endpoints")
+
+    def __init__(
+        self,
+        cluster_id: str | None = None,
+        topics: list[TopicData] | None = None,
+        leader_endpoints: list[LeaderEndpoint] | None = None,
+        unknown_tags: UnknownTags | None = None,
+    ) -> None:
+        self.cluster_id: str | None = cluster_id
+        self.topics: list[TopicData] = [] if topics is None else topics
+        self.leader_endpoints: list[LeaderEndpoint] = [] if leader_endpoints is None else leader_endpoints
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> EndQuorumEpochRequest:
+        if version < 0 or version > 1:
+            raise DecodeError(no_such_version("EndQuorumEpochRequest", version))
+        cluster_id: str | None
+        if version >= 1:
+            cluster_id = reader.compact_nullable_string()
+        else:
+            cluster_id = reader.nullable_string()
+        if version >= 1:
+            count = reader.compact_array_length(3)
+        else:
+            count = reader.array_length(6)
+        topics: list[TopicData] = []
+        for _ in range(count):
+            topics.append(TopicData.decode(reader, version))
+        leader_endpoints: list[LeaderEndpoint] = []
+        if version >= 1:
+            count = reader.compact_array_length(5)
+            leader_endpoints = []
+            for _ in range(count):
+                leader_endpoints.append(LeaderEndpoint.decode(reader, version))
+        unknown_tags: UnknownTags | None = None
+        if version >= 1:
+            unknown_tags = reader.unknown_tags()
+        return EndQuorumEpochRequest(cluster_id, topics, leader_endpoints, unknown_tags)
+
+    def encode(self, writer: Writer, version: int) -> None:
+        if version < 0 or version > 1:
+            raise EncodeError(no_such_version("EndQuorumEpochRequest", version))
+        if version >= 1:
+            writer.compact_nullable_string(self.cluster_id)
+        else:
+            writer.nullable_string(self.cluster_id)
+        if version >= 1:
+            writer.compact_array_length(len(self.topics))
+        else:
+            writer.array_length(len(self.topics))
+        for topics_element in self.topics:
+            topics_element.encode(writer, version)
+        if version >= 1:
+            writer.compact_array_length(len(self.leader_endpoints))
+            for leader_endpoints_element in self.leader_endpoints:
+                leader_endpoints_element.encode(writer, version)
+        if version >= 1:
+            writer.unknown_tags(self.unknown_tags)
+        elif self.unknown_tags is not None:
+            raise cannot_send("unknown_tags", version)
+
+
+class TopicData(Message):
+    FIELDS: ClassVar[tuple[str, ...]] = ("topic_name", "partitions")
+
+    def __init__(
+        self,
+        topic_name: str = "",
+        partitions: list[PartitionData] | None = None,
+        unknown_tags: UnknownTags | None = None,
+    ) -> None:
+        self.topic_name: str = topic_name
+        self.partitions: list[PartitionData] = [] if partitions is None else partitions
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> TopicData:
+        topic_name: str
+        if version >= 1:
+            topic_name = reader.compact_string()
+        else:
+            topic_name = reader.string()
+        if version >= 1:
+            count = reader.compact_array_length(14)
+        else:
+            count = reader.array_length(16)
+        partitions: list[PartitionData] = []
+        for _ in range(count):
+            partitions.append(PartitionData.decode(reader, version))
+        unknown_tags: UnknownTags | None = None
+        if version >= 1:
+            unknown_tags = reader.unknown_tags()
+        return TopicData(topic_name, partitions, unknown_tags)
+
+    def encode(self, writer: Writer, version: int) -> None:
+        if version >= 1:
+            writer.compact_string(self.topic_name)
+        else:
+            writer.string(self.topic_name)
+        if version >= 1:
+            writer.compact_array_length(len(self.partitions))
+        else:
+            writer.array_length(len(self.partitions))
+        for partitions_element in self.partitions:
+            partitions_element.encode(writer, version)
+        if version >= 1:
+            writer.unknown_tags(self.unknown_tags)
+        elif self.unknown_tags is not None:
+            raise cannot_send("unknown_tags", version)
+
+
+class PartitionData(Message):
+    FIELDS: ClassVar[tuple[str, ...]] = (
+        "partition_index",
+        "leader_id",
+        "leader_epoch",
+        "preferred_successors",
+        "preferred_candidates",
+    )
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        leader_id: int = 0,
+        leader_epoch: int = 0,
+        preferred_successors: list[int] | None = None,
+        preferred_candidates: list[ReplicaInfo] | None = None,
+        unknown_tags: UnknownTags | None = None,
+    ) -> None:
+        self.partition_index: int = partition_index
+        self.leader_id: int = leader_id
+        self.leader_epoch: int = leader_epoch
+        self.preferred_successors: list[int] = [] if preferred_successors is None else preferred_successors
+        self.preferred_candidates: list[ReplicaInfo] = [] if preferred_candidates is None else preferred_candidates
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> PartitionData:
+        partition_index = reader.int32()
+        leader_id = reader.int32()
+        leader_epoch = reader.int32()
+        preferred_successors: list[int] = []
+        if version <= 0:
+            count = reader.array_length(4)
+            preferred_successors = reader.int32_list(count)
+        preferred_candidates: list[ReplicaInfo] = []
+        if version >= 1:
+            count = reader.compact_array_length(21)
+            preferred_candidates = []
+            for _ in range(count):
+                preferred_candidates.append(ReplicaInfo.decode(reader, version))
+        unknown_tags: UnknownTags | None = None
+        if version >= 1:
+            unknown_tags = reader.unknown_tags()
+        return PartitionData(
+            partition_index,
+            leader_id,
+            leader_epoch,
+            preferred_successors,
+            preferred_candidates,
+            unknown_tags,
+        )
+
+    def encode(self, writer: Writer, version: int) -> None:
+        writer.int32(self.partition_index)
+        writer.int32(self.leader_id)
+        writer.int32(self.leader_epoch)
+        if version <= 0:
+            writer.array_length(len(self.preferred_successors))
+            writer.int32_list(self.preferred_successors)
+        if version >= 1:
+            writer.compact_array_length(len(self.preferred_candidates))
+            for preferred_candidates_element in self.preferred_candidates:
+                preferred_candidates_element.encode(writer, version)
+        if version >= 1:
+            writer.unknown_tags(self.unknown_tags)
+        elif self.unknown_tags is not None:
+            raise cannot_send("unknown_tags", version)
+
+
+class ReplicaInfo(Message):
+    FIELDS: ClassVar[tuple[str, ...]] = ("candidate_id", "candidate_directory_id")
+
+    def __init__(
+        self,
+        candidate_id: int = 0,
+        candidate_directory_id: bytes = ZERO_UUID,
+        unknown_tags: UnknownTags | None = None,
+    ) -> None:
+        self.candidate_id: int = candidate_id
+        self.candidate_directory_id: bytes = candidate_directory_id
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> ReplicaInfo:
+        candidate_id = reader.int32()
+        candidate_directory_id = reader.uuid()
+        unknown_tags = reader.unknown_tags()
+        return ReplicaInfo(candidate_id, candidate_directory_id, unknown_tags)
+
+    def encode(self, writer: Writer, version: int) -> None:
+        writer.int32(self.candidate_id)
+        writer.uuid(self.candidate_directory_id)
+        writer.unknown_tags(self.unknown_tags)
+
+
+class LeaderEndpoint(Message):
+    FIELDS: ClassVar[tuple[str, ...]] = ("name", "host", "port")
+
+    def __init__(self, name: str = "", host: str = "", port: int = 0, unknown_tags: UnknownTags | None = None) -> None:
+        self.name: str = name
+        self.host: str = host
+        self.port: int = port
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> LeaderEndpoint:
+        name = reader.compact_string()
+        host = reader.compact_string()
+        port = reader.uint16()
+        unknown_tags = reader.unknown_tags()
+        return LeaderEndpoint(name, host, port, unknown_tags)
+
+    def encode(self, writer: Writer, version: int) -> None:
+        writer.compact_string(self.name)
+        writer.compact_string(self.host)
+        writer.uint16(self.port)
+        writer.unknown_tags(self.unknown_tags)

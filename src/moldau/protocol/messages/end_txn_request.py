@@ -1,0 +1,70 @@
+"""EndTxn request, versions 0 to 5. Generated from schemas/messages/026-end-txn.txt by tools/generate_messages.py."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from moldau.protocol.primitives import (
+    DecodeError,
+    EncodeError,
+    Message,
+    Reader,
+    UnknownTags,
+    Writer,
+    cannot_send,
+    no_such_version,
+)
+
+
+class EndTxnRequest(Message):
+    API_KEY: ClassVar[int] = 26
+    LOWEST_VERSION: ClassVar[int] = 0
+    HIGHEST_VERSION: ClassVar[int] = 5
+    FIRST_FLEXIBLE_VERSION: ClassVar[int] = 3
+    FIELDS: ClassVar[tuple[str, ...]] = ("transactional_id", "producer_id", "producer_epoch", "committed")
+
+    def __init__(
+        self,
+        transactional_id: str = "",
+        producer_id: int = 0,
+        producer_epoch: int = 0,
+        committed: bool = False,
+        unknown_tags: UnknownTags | None = None,
+    ) -> None:
+        self.transactional_id: str = transactional_id
+        self.producer_id: int = producer_id
+        self.producer_epoch: int = producer_epoch
+        self.committed: bool = committed
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> EndTxnRequest:
+        if version < 0 or version > 5:
+            raise DecodeError(no_such_version("EndTxnRequest", version))
+        transactional_id: str
+        if version >= 3:
+            transactional_id = reader.compact_string()
+        else:
+            transactional_id = reader.string()
+        producer_id = reader.int64()
+        producer_epoch = reader.int16()
+        committed = reader.boolean()
+        unknown_tags: UnknownTags | None = None
+        if version >= 3:
+            unknown_tags = reader.unknown_tags()
+        return EndTxnRequest(transactional_id, producer_id, producer_epoch, committed, unknown_tags)
+
+    def encode(self, writer: Writer, version: int) -> None:
+        if version < 0 or version > 5:
+            raise EncodeError(no_such_version("EndTxnRequest", version))
+        if version >= 3:
+            writer.compact_string(self.transactional_id)
+        else:
+            writer.string(self.transactional_id)
+        writer.int64(self.producer_id)
+        writer.int16(self.producer_epoch)
+        writer.boolean(self.committed)
+        if version >= 3:
+            writer.unknown_tags(self.unknown_tags)
+        elif self.unknown_tags is not None:
+            raise cannot_send("unknown_tags", version)

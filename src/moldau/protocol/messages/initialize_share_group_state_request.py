@@ -1,0 +1,108 @@
+"""InitializeShareGroupState request, version 0. Generated from schemas/messages/083-initialize-share-group-state.txt by tools/generate_messages.py."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from moldau.protocol.primitives import DecodeError, EncodeError, Message, Reader, UnknownTags, Writer, no_such_version
+from moldau.protocol.uuids import ZERO_UUID
+
+
+class InitializeShareGroupStateRequest(Message):
+    API_KEY: ClassVar[int] = 83
+    LOWEST_VERSION: ClassVar[int] = 0
+    HIGHEST_VERSION: ClassVar[int] = 0
+    FIRST_FLEXIBLE_VERSION: ClassVar[int] = 0
+    FIELDS: ClassVar[tuple[str, ...]] = ("group_id", "topics")
+
+    def __init__(
+        self,
+        group_id: str = "",
+        topics: list[InitializeStateData] | None = None,
+        unknown_tags: UnknownTags | None = None,
+    ) -> None:
+        self.group_id: str = group_id
+        self.topics: list[InitializeStateData] = [] if topics is None else topics
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> InitializeShareGroupStateRequest:
+        if version != 0:
+            raise DecodeError(no_such_version("InitializeShareGroupStateRequest", version))
+        group_id = reader.compact_string()
+        count = reader.compact_array_length(18)
+        topics: list[InitializeStateData] = []
+        for _ in range(count):
+            topics.append(InitializeStateData.decode(reader, version))
+        unknown_tags = reader.unknown_tags()
+        return InitializeShareGroupStateRequest(group_id, topics, unknown_tags)
+
+    def encode(self, writer: Writer, version: int) -> None:
+        if version != 0:
+            raise EncodeError(no_such_version("InitializeShareGroupStateRequest", version))
+        writer.compact_string(self.group_id)
+        writer.compact_array_length(len(self.topics))
+        for topics_element in self.topics:
+            topics_element.encode(writer, version)
+        writer.unknown_tags(self.unknown_tags)
+
+
+class InitializeStateData(Message):
+    FIELDS: ClassVar[tuple[str, ...]] = ("topic_id", "partitions")
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[PartitionData] | None = None,
+        unknown_tags: UnknownTags | None = None,
+    ) -> None:
+        self.topic_id: bytes = topic_id
+        self.partitions: list[PartitionData] = [] if partitions is None else partitions
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> InitializeStateData:
+        topic_id = reader.uuid()
+        count = reader.compact_array_length(17)
+        partitions: list[PartitionData] = []
+        for _ in range(count):
+            partitions.append(PartitionData.decode(reader, version))
+        unknown_tags = reader.unknown_tags()
+        return InitializeStateData(topic_id, partitions, unknown_tags)
+
+    def encode(self, writer: Writer, version: int) -> None:
+        writer.uuid(self.topic_id)
+        writer.compact_array_length(len(self.partitions))
+        for partitions_element in self.partitions:
+            partitions_element.encode(writer, version)
+        writer.unknown_tags(self.unknown_tags)
+
+
+class PartitionData(Message):
+    FIELDS: ClassVar[tuple[str, ...]] = ("partition", "state_epoch", "start_offset")
+
+    def __init__(
+        self,
+        partition: int = 0,
+        state_epoch: int = 0,
+        start_offset: int = 0,
+        unknown_tags: UnknownTags | None = None,
+    ) -> None:
+        self.partition: int = partition
+        self.state_epoch: int = state_epoch
+        self.start_offset: int = start_offset
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> PartitionData:
+        partition = reader.int32()
+        state_epoch = reader.int32()
+        start_offset = reader.int64()
+        unknown_tags = reader.unknown_tags()
+        return PartitionData(partition, state_epoch, start_offset, unknown_tags)
+
+    def encode(self, writer: Writer, version: int) -> None:
+        writer.int32(self.partition)
+        writer.int32(self.state_epoch)
+        writer.int64(self.start_offset)
+        writer.unknown_tags(self.unknown_tags)

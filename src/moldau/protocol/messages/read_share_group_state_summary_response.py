@@ -1,0 +1,140 @@
+"""ReadShareGroupStateSummary response, versions 0 to 1. Generated from schemas/messages/087-read-share-group-state-summary.txt by tools/generate_messages.py."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from moldau.protocol.primitives import DecodeError, EncodeError, Message, Reader, UnknownTags, Writer, no_such_version
+from moldau.protocol.uuids import ZERO_UUID
+
+
+class ReadShareGroupStateSummaryResponse(Message):
+    API_KEY: ClassVar[int] = 87
+    LOWEST_VERSION: ClassVar[int] = 0
+    HIGHEST_VERSION: ClassVar[int] = 1
+    FIRST_FLEXIBLE_VERSION: ClassVar[int] = 0
+    FIELDS: ClassVar[tuple[str, ...]] = ("results",)
+
+    def __init__(
+        self,
+        results: list[ReadStateSummaryResult] | None = None,
+        unknown_tags: UnknownTags | None = None,
+    ) -> None:
+        self.results: list[ReadStateSummaryResult] = [] if results is None else results
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> ReadShareGroupStateSummaryResponse:
+        if version < 0 or version > 1:
+            raise DecodeError(no_such_version("ReadShareGroupStateSummaryResponse", version))
+        count = reader.compact_array_length(18)
+        results: list[ReadStateSummaryResult] = []
+        for _ in range(count):
+            results.append(ReadStateSummaryResult.decode(reader, version))
+        unknown_tags = reader.unknown_tags()
+        return ReadShareGroupStateSummaryResponse(results, unknown_tags)
+
+    def encode(self, writer: Writer, version: int) -> None:
+        if version < 0 or version > 1:
+            raise EncodeError(no_such_version("ReadShareGroupStateSummaryResponse", version))
+        writer.compact_array_length(len(self.results))
+        for results_element in self.results:
+            results_element.encode(writer, version)
+        writer.unknown_tags(self.unknown_tags)
+
+
+class ReadStateSummaryResult(Message):
+    FIELDS: ClassVar[tuple[str, ...]] = ("topic_id", "partitions")
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[PartitionResult] | None = None,
+        unknown_tags: UnknownTags | None = None,
+    ) -> None:
+        self.topic_id: bytes = topic_id
+        self.partitions: list[PartitionResult] = [] if partitions is None else partitions
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> ReadStateSummaryResult:
+        topic_id = reader.uuid()
+        count = reader.compact_array_length(24)
+        partitions: list[PartitionResult] = []
+        for _ in range(count):
+            partitions.append(PartitionResult.decode(reader, version))
+        unknown_tags = reader.unknown_tags()
+        return ReadStateSummaryResult(topic_id, partitions, unknown_tags)
+
+    def encode(self, writer: Writer, version: int) -> None:
+        writer.uuid(self.topic_id)
+        writer.compact_array_length(len(self.partitions))
+        for partitions_element in self.partitions:
+            partitions_element.encode(writer, version)
+        writer.unknown_tags(self.unknown_tags)
+
+
+class PartitionResult(Message):
+    FIELDS: ClassVar[tuple[str, ...]] = (
+        "partition",
+        "error_code",
+        "error_message",
+        "state_epoch",
+        "leader_epoch",
+        "start_offset",
+        "delivery_complete_count",
+    )
+
+    def __init__(
+        self,
+        partition: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        state_epoch: int = 0,
+        leader_epoch: int = 0,
+        start_offset: int = 0,
+        delivery_complete_count: int = -1,
+        unknown_tags: UnknownTags | None = None,
+    ) -> None:
+        self.partition: int = partition
+        self.error_code: int = error_code
+        self.error_message: str | None = error_message
+        self.state_epoch: int = state_epoch
+        self.leader_epoch: int = leader_epoch
+        self.start_offset: int = start_offset
+        self.delivery_complete_count: int = delivery_complete_count
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> PartitionResult:
+        partition = reader.int32()
+        error_code = reader.int16()
+        error_message = reader.compact_nullable_string()
+        state_epoch = reader.int32()
+        leader_epoch = reader.int32()
+        start_offset = reader.int64()
+        delivery_complete_count: int = -1
+        if version >= 1:
+            delivery_complete_count = reader.int32()
+        unknown_tags = reader.unknown_tags()
+        return PartitionResult(
+            partition,
+            error_code,
+            error_message,
+            state_epoch,
+            leader_epoch,
+            start_offset,
+            delivery_complete_count,
+            unknown_tags,
+        )
+
+    def encode(self, writer: Writer, version: int) -> None:
+        writer.int32(self.partition)
+        writer.int16(self.error_code)
+        writer.compact_nullable_string(self.error_message)
+        writer.int32(self.state_epoch)
+        writer.int32(self.leader_epoch)
+        writer.int64(self.start_offset)
+        if version >= 1:
+            writer.int32(self.delivery_complete_count)
+        writer.unknown_tags(self.unknown_tags)

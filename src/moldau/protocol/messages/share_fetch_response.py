@@ -1,0 +1,292 @@
+"""ShareFetch response, versions 1 to 2. Generated from schemas/messages/078-share-fetch.txt by tools/generate_messages.py."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from moldau.protocol.primitives import (
+    DecodeError,
+    EncodeError,
+    Message,
+    Reader,
+    UnknownTags,
+    Writer,
+    cannot_send,
+    no_such_version,
+)
+from moldau.protocol.records_data import Records
+from moldau.protocol.uuids import ZERO_UUID
+
+
+class ShareFetchResponse(Message):
+    API_KEY: ClassVar[int] = 78
+    LOWEST_VERSION: ClassVar[int] = 1
+    HIGHEST_VERSION: ClassVar[int] = 2
+    FIRST_FLEXIBLE_VERSION: ClassVar[int] = 1
+    FIELDS: ClassVar[tuple[str, ...]] = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "acquisition_lock_timeout_ms",
+        "responses",
+        "node_endpoints",
+    )
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        acquisition_lock_timeout_ms: int = 0,
+        responses: list[ShareFetchableTopicResponse] | None = None,
+        node_endpoints: list[NodeEndpoint] | None = None,
+        unknown_tags: UnknownTags | None = None,
+    ) -> None:
+        self.throttle_time_ms: int = throttle_time_ms
+        self.error_code: int = error_code
+        self.error_message: str | None = error_message
+        self.acquisition_lock_timeout_ms: int = acquisition_lock_timeout_ms
+        self.responses: list[ShareFetchableTopicResponse] = [] if responses is None else responses
+        self.node_endpoints: list[NodeEndpoint] = [] if node_endpoints is None else node_endpoints
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> ShareFetchResponse:
+        if version < 1 or version > 2:
+            raise DecodeError(no_such_version("ShareFetchResponse", version))
+        throttle_time_ms = reader.int32()
+        error_code = reader.int16()
+        error_message = reader.compact_nullable_string()
+        acquisition_lock_timeout_ms = reader.int32()
+        count = reader.compact_array_length(18)
+        responses: list[ShareFetchableTopicResponse] = []
+        for _ in range(count):
+            responses.append(ShareFetchableTopicResponse.decode(reader, version))
+        count = reader.compact_array_length(11)
+        node_endpoints: list[NodeEndpoint] = []
+        for _ in range(count):
+            node_endpoints.append(NodeEndpoint.decode(reader, version))
+        unknown_tags = reader.unknown_tags()
+        return ShareFetchResponse(
+            throttle_time_ms,
+            error_code,
+            error_message,
+            acquisition_lock_timeout_ms,
+            responses,
+            node_endpoints,
+            unknown_tags,
+        )
+
+    def encode(self, writer: Writer, version: int) -> None:
+        if version < 1 or version > 2:
+            raise EncodeError(no_such_version("ShareFetchResponse", version))
+        writer.int32(self.throttle_time_ms)
+        writer.int16(self.error_code)
+        writer.compact_nullable_string(self.error_message)
+        writer.int32(self.acquisition_lock_timeout_ms)
+        writer.compact_array_length(len(self.responses))
+        for responses_element in self.responses:
+            responses_element.encode(writer, version)
+        writer.compact_array_length(len(self.node_endpoints))
+        for node_endpoints_element in self.node_endpoints:
+            node_endpoints_element.encode(writer, version)
+        writer.unknown_tags(self.unknown_tags)
+
+
+class ShareFetchableTopicResponse(Message):
+    FIELDS: ClassVar[tuple[str, ...]] = ("topic_id", "partitions")
+
+    def __init__(
+        self,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[PartitionData] | None = None,
+        unknown_tags: UnknownTags | None = None,
+    ) -> None:
+        self.topic_id: bytes = topic_id
+        self.partitions: list[PartitionData] = [] if partitions is None else partitions
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> ShareFetchableTopicResponse:
+        topic_id = reader.uuid()
+        count = reader.compact_array_length(22)
+        partitions: list[PartitionData] = []
+        for _ in range(count):
+            partitions.append(PartitionData.decode(reader, version))
+        unknown_tags = reader.unknown_tags()
+        return ShareFetchableTopicResponse(topic_id, partitions, unknown_tags)
+
+    def encode(self, writer: Writer, version: int) -> None:
+        writer.uuid(self.topic_id)
+        writer.compact_array_length(len(self.partitions))
+        for partitions_element in self.partitions:
+            partitions_element.encode(writer, version)
+        writer.unknown_tags(self.unknown_tags)
+
+
+class PartitionData(Message):
+    FIELDS: ClassVar[tuple[str, ...]] = (
+        "partition_index",
+        "error_code",
+        "error_message",
+        "acknowledge_error_code",
+        "acknowledge_error_message",
+        "current_leader",
+        "records",
+        "acquired_records",
+    )
+
+    def __init__(
+        self,
+        partition_index: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        acknowledge_error_code: int = 0,
+        acknowledge_error_message: str | None = None,
+        current_leader: LeaderIdAndEpoch | None = None,
+        records: Records | None = None,
+        acquired_records: list[AcquiredRecords] | None = None,
+        unknown_tags: UnknownTags | None = None,
+    ) -> None:
+        self.partition_index: int = partition_index
+        self.error_code: int = error_code
+        self.error_message: str | None = error_message
+        self.acknowledge_error_code: int = acknowledge_error_code
+        self.acknowledge_error_message: str | None = acknowledge_error_message
+        self.current_leader: LeaderIdAndEpoch = LeaderIdAndEpoch() if current_leader is None else current_leader
+        self.records: Records | None = records
+        self.acquired_records: list[AcquiredRecords] = [] if acquired_records is None else acquired_records
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> PartitionData:
+        partition_index = reader.int32()
+        error_code = reader.int16()
+        error_message = reader.compact_nullable_string()
+        acknowledge_error_code = reader.int16()
+        acknowledge_error_message = reader.compact_nullable_string()
+        current_leader = LeaderIdAndEpoch.decode(reader, version)
+        records = reader.compact_records()
+        count = reader.compact_array_length(19)
+        acquired_records: list[AcquiredRecords] = []
+        for _ in range(count):
+            acquired_records.append(AcquiredRecords.decode(reader, version))
+        unknown_tags = reader.unknown_tags()
+        return PartitionData(
+            partition_index,
+            error_code,
+            error_message,
+            acknowledge_error_code,
+            acknowledge_error_message,
+            current_leader,
+            records,
+            acquired_records,
+            unknown_tags,
+        )
+
+    def encode(self, writer: Writer, version: int) -> None:
+        writer.int32(self.partition_index)
+        writer.int16(self.error_code)
+        writer.compact_nullable_string(self.error_message)
+        writer.int16(self.acknowledge_error_code)
+        writer.compact_nullable_string(self.acknowledge_error_message)
+        self.current_leader.encode(writer, version)
+        if self.records is None:
+            raise cannot_send("records", version)
+        writer.compact_records(self.records)
+        writer.compact_array_length(len(self.acquired_records))
+        for acquired_records_element in self.acquired_records:
+            acquired_records_element.encode(writer, version)
+        writer.unknown_tags(self.unknown_tags)
+
+
+class LeaderIdAndEpoch(Message):
+    FIELDS: ClassVar[tuple[str, ...]] = ("leader_id", "leader_epoch")
+
+    def __init__(self, leader_id: int = 0, leader_epoch: int = 0, unknown_tags: UnknownTags | None = None) -> None:
+        self.leader_id: int = leader_id
+        self.leader_epoch: int = leader_epoch
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> LeaderIdAndEpoch:
+        leader_id = reader.int32()
+        leader_epoch = reader.int32()
+        unknown_tags = reader.unknown_tags()
+        return LeaderIdAndEpoch(leader_id, leader_epoch, unknown_tags)
+
+    def encode(self, writer: Writer, version: int) -> None:
+        writer.int32(self.leader_id)
+        writer.int32(self.leader_epoch)
+        writer.unknown_tags(self.unknown_tags)
+
+    def is_default(self) -> bool:
+        if self.leader_id != 0:
+            return False
+        if self.leader_epoch != 0:
+            return False
+        return self.unknown_tags is None
+
+
+class AcquiredRecords(Message):
+    FIELDS: ClassVar[tuple[str, ...]] = ("first_offset", "last_offset", "delivery_count")
+
+    def __init__(
+        self,
+        first_offset: int = 0,
+        last_offset: int = 0,
+        delivery_count: int = 0,
+        unknown_tags: UnknownTags | None = None,
+    ) -> None:
+        self.first_offset: int = first_offset
+        self.last_offset: int = last_offset
+        self.delivery_count: int = delivery_count
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> AcquiredRecords:
+        first_offset = reader.int64()
+        last_offset = reader.int64()
+        delivery_count = reader.int16()
+        unknown_tags = reader.unknown_tags()
+        return AcquiredRecords(first_offset, last_offset, delivery_count, unknown_tags)
+
+    def encode(self, writer: Writer, version: int) -> None:
+        writer.int64(self.first_offset)
+        writer.int64(self.last_offset)
+        writer.int16(self.delivery_count)
+        writer.unknown_tags(self.unknown_tags)
+
+
+class NodeEndpoint(Message):
+    FIELDS: ClassVar[tuple[str, ...]] = ("node_id", "host", "port", "rack")
+
+    def __init__(
+        self,
+        node_id: int = 0,
+        host: str = "",
+        port: int = 0,
+        rack: str | None = None,
+        unknown_tags: UnknownTags | None = None,
+    ) -> None:
+        self.node_id: int = node_id
+        self.host: str = host
+        self.port: int = port
+        self.rack: str | None = rack
+        self.unknown_tags: UnknownTags | None = unknown_tags
+
+    @staticmethod
+    def decode(reader: Reader, version: int) -> NodeEndpoint:
+        node_id = reader.int32()
+        host = reader.compact_string()
+        port = reader.int32()
+        rack = reader.compact_nullable_string()
+        unknown_tags = reader.unknown_tags()
+        return NodeEndpoint(node_id, host, port, rack, unknown_tags)
+
+    def encode(self, writer: Writer, version: int) -> None:
+        writer.int32(self.node_id)
+        writer.compact_string(self.host)
+        writer.int32(self.port)
+        writer.compact_nullable_string(self.rack)
+        writer.unknown_tags(self.unknown_tags)

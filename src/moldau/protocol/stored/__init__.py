@@ -1,0 +1,1 @@
+"""Records that are kept in logs and files, one generated module per subject."""
