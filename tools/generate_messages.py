@@ -20,9 +20,20 @@ ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = ROOT / "schemas"
 PACKAGE = ROOT / "src" / "moldau" / "protocol"
 LINE_LENGTH = 120
+GENERATED = "(generated)."
 
 NUMBERS = ("int8", "int16", "uint16", "int32", "uint32", "int64")
-FIXED_BYTES = {"bool": 1, "int8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "float64": 8, "uuid": 16}
+FIXED_BYTES = {
+    "bool": 1,
+    "int8": 1,
+    "int16": 2,
+    "uint16": 2,
+    "int32": 4,
+    "uint32": 4,
+    "int64": 8,
+    "float64": 8,
+    "uuid": 16,
+}
 PYTHON_TYPES = {
     "bool": "bool",
     "float64": "float",
@@ -69,11 +80,11 @@ class Field:
     is_array: bool
     nullable: Versions | None
     versions: Versions
-    tag: int | None
-    tagged: Versions | None
-    default: str | None
-    ignorable: bool
-    never_compact: bool
+    tag: int | None = None
+    tagged: Versions | None = None
+    default: str | None = None
+    ignorable: bool = False
+    never_compact: bool = False
     struct: Struct | None = None
 
     @property
@@ -131,7 +142,7 @@ def parse_versions(text: str, highest: int) -> Versions:
 
 
 def parse_head(line: str, api: tuple[int, str] | None) -> Schema:
-    """`request, versions 4-18, flexible 12+` in an api's file, `record 3 PartitionRecord, versions 0-2, ...` elsewhere."""
+    """`request, versions 4-18, flexible 12+` in the file of an api, `record 3 PartitionRecord, ...` elsewhere."""
     subject, *clauses = [part.strip() for part in line.split(",")]
     words = subject.split()
     if api is not None:
@@ -166,7 +177,7 @@ def parse_field(line: str, schema: Schema, parent: Versions) -> Field:
     is_nullable = kind.endswith("?")
     kind = kind.removesuffix("?")
     is_array = kind.startswith("[")
-    result = Field(name, kind.strip("[]"), is_array, versions if is_nullable else None, versions, *[None] * 3, False, False)
+    result = Field(name, kind.strip("[]"), is_array, versions if is_nullable else None, versions)
     for attribute in " ".join(rest).split(", ") if rest else []:
         if match := re.fullmatch(r"tag (\d+)(?: in (\S+))?", attribute):
             result.tag = int(match[1])
@@ -294,7 +305,8 @@ def assignment(item: Field) -> str:
         value = f"[] if {item.name} is NOT_GIVEN else {item.name}"
     elif (item.is_array or item.struct is not None) and not item.default_is_null:
         value = f"{default_value(item)} if {item.name} is None else {item.name}"
-    return f"        self.{item.name}: {item.python_type} = {value}"
+    line = f"        self.{item.name}: {item.python_type} = {value}"
+    return line if len(line) <= LINE_LENGTH else line.replace(f"= {value}", f"= (\n            {value}\n        )")
 
 
 def differs_from_default(item: Field) -> str:
@@ -367,13 +379,6 @@ def read_value(schema: Schema, item: Field, version: int) -> list[str]:
     return [f"{local} = {decode} if reader.int8() >= 0 else None" if nullable else f"{local} = {decode}"]
 
 
-def reads_alike(struct: Struct, item: Field) -> bool:
-    """Whether only the length of this array depends on the version, so that its loop is written once."""
-    assert struct.versions is not None
-    inline = all(v in item.versions and (item.tagged is None or v not in item.tagged) for v in struct.versions)
-    return item.struct is not None and item.is_array and inline
-
-
 def read_array(schema: Schema, item: Field, version: int, compact: bool, nullable: bool) -> list[str]:
     local = item.local
     method = ("compact_" if compact else "") + ("nullable_" if nullable else "") + "array_length"
@@ -381,7 +386,11 @@ def read_array(schema: Schema, item: Field, version: int, compact: bool, nullabl
     if item.struct is None:
         call = f"reader.{list_method(item, compact)}(count)"
         return [*lines, f"{local} = None if count < 0 else {call}" if nullable else f"{local} = {call}"]
-    loop = [f"{local} = []", "for _ in range(count):", f"    {local}.append({item.struct.name}.decode(reader, version))"]
+    loop = [
+        f"{local} = []",
+        "for _ in range(count):",
+        f"    {local}.append({item.struct.name}.decode(reader, version))",
+    ]
     if not nullable:
         return lines + loop
     return [*lines, "if count < 0:", f"    {local} = None", "else:", *[f"    {line}" for line in loop]]
@@ -500,7 +509,8 @@ class ClassWriter:
         return lines + wrap("FIELDS: ClassVar[tuple[str, ...]] = (", names, after, "    ")
 
     def init(self) -> list[str]:
-        parameters = ["self", *[parameter(item) for item in self.struct.fields], "unknown_tags: UnknownTags | None = None"]
+        parameters = ["self", *[parameter(item) for item in self.struct.fields]]
+        parameters.append("unknown_tags: UnknownTags | None = None")
         lines = wrap("def __init__(", parameters, ") -> None:", "    ")
         lines += [assignment(item) for item in self.struct.fields]
         return [*lines, "        self.unknown_tags: UnknownTags | None = unknown_tags"]
@@ -524,28 +534,25 @@ class ClassWriter:
         return [f"if {condition}:", f'    raise {error}(no_such_version("{self.struct.name}", version))']
 
     def decode_field(self, item: Field) -> list[str]:
-        declare = f"{item.local}: {item.python_type}"
-        if reads_alike(self.struct, item):
-            return self.decode_struct_array(item)
-        runs = by_version(
-            self.versions, lambda version: read_value(self.schema, item, version) if is_inline(item, version) else []
-        )
+        read = self.hoisted(item, lambda version: read_value(self.schema, item, version))
+        runs = by_version(self.versions, lambda version: read(version) if is_inline(item, version) else [])
         lines = branch(self.versions, runs)
+        declaration = f"{item.local}: {item.python_type}"
+        if item.struct is not None and item.is_array and item.nullable is None:
+            return [f"{declaration} = []", *[line for line in lines if line.strip() != f"{item.local} = []"]]
         if not all(body for _, body in runs):
-            return [f"{declare} = {default_value(item)}", *lines]
-        return lines if len(runs) == 1 else [declare, *lines]
+            return [f"{declaration} = {default_value(item)}", *lines]
+        simple = len(runs) == 1 and not (item.struct is not None and item.is_array)
+        return lines if simple else [declaration, *lines]
 
-    def decode_struct_array(self, item: Field) -> list[str]:
-        """Only the count depends on the version; the loop is written once."""
-        assert item.struct is not None
-        nullable = item.nullable is not None
-        reads = by_version(self.versions, lambda version: read_value(self.schema, item, version)[:1])
-        lines = branch(self.versions, reads)
-        append = ["for _ in range(count):", f"    {item.local}.append({item.struct.name}.decode(reader, version))"]
-        if not nullable:
-            return [*lines, f"{item.local}: {item.python_type} = []", *append]
-        fill = ["if count >= 0:", f"    {item.local} = []", *[f"    {line}" for line in append]]
-        return [*lines, f"{item.local}: {item.python_type} = None", *fill]
+    def hoisted(self, item: Field, make: Callable[[int], list[str]]) -> Callable[[int], list[str]]:
+        """Where only the length of an array depends on the version, what follows the length is written once."""
+        inline = [version for version in self.versions if is_inline(item, version)]
+        if not item.is_array or len({tuple(make(version)[1:]) for version in inline}) != 1:
+            return make
+        versions = Versions(inline[0], inline[-1])
+        lines = branch(versions, by_version(versions, lambda version: make(version)[:1])) + make(inline[0])[1:]
+        return lambda version: lines
 
     def decode_tags(self) -> list[str]:
         any_flexible, condition = self.flexible()
@@ -554,7 +561,8 @@ class ClassWriter:
         if not self.tagged:
             if not condition:
                 return ["unknown_tags = reader.unknown_tags()"]
-            return ["unknown_tags: UnknownTags | None = None", f"if {condition}:", "    unknown_tags = reader.unknown_tags()"]
+            declaration = "unknown_tags: UnknownTags | None = None"
+            return [declaration, f"if {condition}:", "    unknown_tags = reader.unknown_tags()"]
         loop = ["for _ in range(reader.tag_count()):", "    tag = reader.uvarint()", "    end = reader.tag_end()"]
         for index, item in enumerate(self.tagged):
             assert item.tagged is not None
@@ -562,7 +570,8 @@ class ClassWriter:
             since = f" and version >= {item.tagged.lowest}" if item.tagged.lowest > low else ""
             loop.append(f"    {'elif' if index else 'if'} tag == {item.tag}{since}:")
             loop += [f"        {line}" for line in read_value(self.schema, item, item.tagged.highest)]
-        loop += ["    else:", "        unknown_tags = reader.unknown_tag(unknown_tags, tag, end)", "    reader.check_tag_end(end)"]
+        loop += ["    else:", "        unknown_tags = reader.unknown_tag(unknown_tags, tag, end)"]
+        loop += ["    reader.check_tag_end(end)"]
         if condition:
             loop = [f"if {condition}:", *[f"    {line}" for line in loop]]
         return ["unknown_tags: UnknownTags | None = None", *loop]
@@ -577,13 +586,11 @@ class ClassWriter:
         return ["    def encode(self, writer: Writer, version: int) -> None:", *[f"        {line}" for line in body]]
 
     def encode_field(self, item: Field) -> list[str]:
-        if reads_alike(self.struct, item) and item.nullable is None:
-            lengths = by_version(self.versions, lambda version: write_value(self.schema, item, version)[:1])
-            return [*branch(self.versions, lengths), *write_value(self.schema, item, self.versions.highest)[1:]]
+        write = self.hoisted(item, lambda version: write_value(self.schema, item, version))
 
         def statements(version: int) -> list[str]:
             if is_inline(item, version):
-                return write_value(self.schema, item, version)
+                return write(version)
             if item.ignorable or version in item.versions:
                 return []
             return [f"if {differs_from_default(item)}:", f'    raise cannot_send("{item.name}", version)']
@@ -674,9 +681,9 @@ def module_text(source: Path, subject: str, schemas: list[Schema], tail: list[st
     if used(["ZERO_UUID"]):
         imports.append("from moldau.protocol.uuids import ZERO_UUID")
     where = source.relative_to(ROOT).as_posix()
-    head = [f'"""{subject}. Generated from {where} by tools/generate_messages.py."""', "", "from __future__ import annotations", ""]
-    typing = ", ".join(used(["ClassVar", "Final"]))
-    return "\n".join([*head, f"from typing import {typing}", "", *imports, "", "", body])
+    head = [f'"""{subject} {GENERATED}', "", f"Written by tools/generate_messages.py from {where}.", '"""', ""]
+    typing = f"from typing import {', '.join(used(['ClassVar', 'Final']))}"
+    return "\n".join([*head, "from __future__ import annotations", "", typing, "", *imports, "", "", body])
 
 
 def table(name: str, schemas: list[Schema]) -> list[str]:
@@ -753,7 +760,7 @@ def generate() -> dict[Path, str]:
 
 def is_generated(path: Path) -> bool:
     with path.open(encoding="utf-8") as file:
-        return "Generated from schemas/" in file.readline()
+        return file.readline().rstrip().endswith(GENERATED)
 
 
 def main(arguments: list[str]) -> int:
@@ -762,9 +769,9 @@ def main(arguments: list[str]) -> int:
         print(__doc__)
         return 2
     files = generate()
-    present = {path for folder in ("messages", "stored") for path in (PACKAGE / folder).glob("*.py") if is_generated(path)}
+    present = {path for folder in ("messages", "stored") for path in (PACKAGE / folder).glob("*.py")}
     stale = sorted(path for path in files if not path.exists() or path.read_text(encoding="utf-8") != files[path])
-    orphans = sorted(present - files.keys())
+    orphans = sorted(path for path in present - files.keys() if is_generated(path))
     if check:
         for path in stale + orphans:
             print(f"stale: {path.relative_to(ROOT)}; run python tools/generate_messages.py")

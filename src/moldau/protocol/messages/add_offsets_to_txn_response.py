@@ -1,4 +1,7 @@
-"""AddOffsetsToTxn response, versions 0 to 4. Generated from schemas/messages/025-add-offsets-to-txn.txt by tools/generate_messages.py."""
+"""AddOffsetsToTxn response, versions 0 to 4 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/025-add-offsets-to-txn.txt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""AddPartitionsToTxn request, versions 0 to 5. Generated from schemas/messages/024-add-partitions-to-txn.txt by tools/generate_messages.py."""
+"""AddPartitionsToTxn request, versions 0 to 5 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/024-add-partitions-to-txn.txt.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,9 @@ class AddPartitionsToTxnRequest(Message):
         self.v3_and_below_transactional_id: str = v3_and_below_transactional_id
         self.v3_and_below_producer_id: int = v3_and_below_producer_id
         self.v3_and_below_producer_epoch: int = v3_and_below_producer_epoch
-        self.v3_and_below_topics: list[AddPartitionsToTxnTopic] = [] if v3_and_below_topics is None else v3_and_below_topics
+        self.v3_and_below_topics: list[AddPartitionsToTxnTopic] = (
+            [] if v3_and_below_topics is None else v3_and_below_topics
+        )
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
@@ -52,7 +57,6 @@ class AddPartitionsToTxnRequest(Message):
         transactions: list[AddPartitionsToTxnTransaction] = []
         if version >= 4:
             count = reader.compact_array_length(14)
-            transactions = []
             for _ in range(count):
                 transactions.append(AddPartitionsToTxnTransaction.decode(reader, version))
         v3_and_below_transactional_id: str = ""
@@ -67,14 +71,11 @@ class AddPartitionsToTxnRequest(Message):
         if version <= 3:
             v3_and_below_producer_epoch = reader.int16()
         v3_and_below_topics: list[AddPartitionsToTxnTopic] = []
-        if version == 3:
-            count = reader.compact_array_length(3)
-            v3_and_below_topics = []
-            for _ in range(count):
-                v3_and_below_topics.append(AddPartitionsToTxnTopic.decode(reader, version))
-        elif version <= 2:
-            count = reader.array_length(6)
-            v3_and_below_topics = []
+        if version <= 3:
+            if version >= 3:
+                count = reader.compact_array_length(3)
+            else:
+                count = reader.array_length(6)
             for _ in range(count):
                 v3_and_below_topics.append(AddPartitionsToTxnTopic.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -118,12 +119,11 @@ class AddPartitionsToTxnRequest(Message):
         if version >= 4:
             if len(self.v3_and_below_topics) > 0:
                 raise cannot_send("v3_and_below_topics", version)
-        elif version >= 3:
-            writer.compact_array_length(len(self.v3_and_below_topics))
-            for v3_and_below_topics_element in self.v3_and_below_topics:
-                v3_and_below_topics_element.encode(writer, version)
         else:
-            writer.array_length(len(self.v3_and_below_topics))
+            if version >= 3:
+                writer.compact_array_length(len(self.v3_and_below_topics))
+            else:
+                writer.array_length(len(self.v3_and_below_topics))
             for v3_and_below_topics_element in self.v3_and_below_topics:
                 v3_and_below_topics_element.encode(writer, version)
         if version >= 3:
@@ -157,8 +157,8 @@ class AddPartitionsToTxnTransaction(Message):
         producer_id = reader.int64()
         producer_epoch = reader.int16()
         verify_only = reader.boolean()
-        count = reader.compact_array_length(3)
         topics: list[AddPartitionsToTxnTopic] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topics.append(AddPartitionsToTxnTopic.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -202,13 +202,11 @@ class AddPartitionsToTxnTopic(Message):
             name = reader.compact_string()
         else:
             name = reader.string()
-        partitions: list[int]
         if version >= 3:
             count = reader.compact_array_length(4)
-            partitions = reader.int32_list(count)
         else:
             count = reader.array_length(4)
-            partitions = reader.int32_list(count)
+        partitions = reader.int32_list(count)
         unknown_tags: UnknownTags | None = None
         if version >= 3:
             unknown_tags = reader.unknown_tags()
@@ -221,10 +219,9 @@ class AddPartitionsToTxnTopic(Message):
             writer.string(self.name)
         if version >= 3:
             writer.compact_array_length(len(self.partitions))
-            writer.int32_list(self.partitions)
         else:
             writer.array_length(len(self.partitions))
-            writer.int32_list(self.partitions)
+        writer.int32_list(self.partitions)
         if version >= 3:
             writer.unknown_tags(self.unknown_tags)
         elif self.unknown_tags is not None:

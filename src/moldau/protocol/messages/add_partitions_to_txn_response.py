@@ -1,4 +1,7 @@
-"""AddPartitionsToTxn response, versions 0 to 5. Generated from schemas/messages/024-add-partitions-to-txn.txt by tools/generate_messages.py."""
+"""AddPartitionsToTxn response, versions 0 to 5 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/024-add-partitions-to-txn.txt.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +41,12 @@ class AddPartitionsToTxnResponse(Message):
     ) -> None:
         self.throttle_time_ms: int = throttle_time_ms
         self.error_code: int = error_code
-        self.results_by_transaction: list[AddPartitionsToTxnResult] = [] if results_by_transaction is None else results_by_transaction
-        self.results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult] = [] if results_by_topic_v3_and_below is None else results_by_topic_v3_and_below
+        self.results_by_transaction: list[AddPartitionsToTxnResult] = (
+            [] if results_by_transaction is None else results_by_transaction
+        )
+        self.results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult] = (
+            [] if results_by_topic_v3_and_below is None else results_by_topic_v3_and_below
+        )
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
@@ -53,18 +60,14 @@ class AddPartitionsToTxnResponse(Message):
         results_by_transaction: list[AddPartitionsToTxnResult] = []
         if version >= 4:
             count = reader.compact_array_length(3)
-            results_by_transaction = []
             for _ in range(count):
                 results_by_transaction.append(AddPartitionsToTxnResult.decode(reader, version))
         results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult] = []
-        if version == 3:
-            count = reader.compact_array_length(3)
-            results_by_topic_v3_and_below = []
-            for _ in range(count):
-                results_by_topic_v3_and_below.append(AddPartitionsToTxnTopicResult.decode(reader, version))
-        elif version <= 2:
-            count = reader.array_length(6)
-            results_by_topic_v3_and_below = []
+        if version <= 3:
+            if version >= 3:
+                count = reader.compact_array_length(3)
+            else:
+                count = reader.array_length(6)
             for _ in range(count):
                 results_by_topic_v3_and_below.append(AddPartitionsToTxnTopicResult.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -93,12 +96,11 @@ class AddPartitionsToTxnResponse(Message):
         if version >= 4:
             if len(self.results_by_topic_v3_and_below) > 0:
                 raise cannot_send("results_by_topic_v3_and_below", version)
-        elif version >= 3:
-            writer.compact_array_length(len(self.results_by_topic_v3_and_below))
-            for results_by_topic_v3_and_below_element in self.results_by_topic_v3_and_below:
-                results_by_topic_v3_and_below_element.encode(writer, version)
         else:
-            writer.array_length(len(self.results_by_topic_v3_and_below))
+            if version >= 3:
+                writer.compact_array_length(len(self.results_by_topic_v3_and_below))
+            else:
+                writer.array_length(len(self.results_by_topic_v3_and_below))
             for results_by_topic_v3_and_below_element in self.results_by_topic_v3_and_below:
                 results_by_topic_v3_and_below_element.encode(writer, version)
         if version >= 3:
@@ -123,8 +125,8 @@ class AddPartitionsToTxnResult(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> AddPartitionsToTxnResult:
         transactional_id = reader.compact_string()
-        count = reader.compact_array_length(3)
         topic_results: list[AddPartitionsToTxnTopicResult] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topic_results.append(AddPartitionsToTxnTopicResult.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -148,7 +150,9 @@ class AddPartitionsToTxnTopicResult(Message):
         unknown_tags: UnknownTags | None = None,
     ) -> None:
         self.name: str = name
-        self.results_by_partition: list[AddPartitionsToTxnPartitionResult] = [] if results_by_partition is None else results_by_partition
+        self.results_by_partition: list[AddPartitionsToTxnPartitionResult] = (
+            [] if results_by_partition is None else results_by_partition
+        )
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
@@ -158,11 +162,11 @@ class AddPartitionsToTxnTopicResult(Message):
             name = reader.compact_string()
         else:
             name = reader.string()
+        results_by_partition: list[AddPartitionsToTxnPartitionResult] = []
         if version >= 3:
             count = reader.compact_array_length(7)
         else:
             count = reader.array_length(6)
-        results_by_partition: list[AddPartitionsToTxnPartitionResult] = []
         for _ in range(count):
             results_by_partition.append(AddPartitionsToTxnPartitionResult.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""AddRaftVoter request, versions 0 to 1. Generated from schemas/messages/080-add-raft-voter.txt by tools/generate_messages.py."""
+"""AddRaftVoter request, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/080-add-raft-voter.txt.
+"""
 
 from __future__ import annotations
 
@@ -57,8 +60,8 @@ class AddRaftVoterRequest(Message):
         timeout_ms = reader.int32()
         voter_id = reader.int32()
         voter_directory_id = reader.uuid()
-        count = reader.compact_array_length(5)
         listeners: list[Listener] = []
+        count = reader.compact_array_length(5)
         for _ in range(count):
             listeners.append(Listener.decode(reader, version))
         ack_when_committed: bool = True

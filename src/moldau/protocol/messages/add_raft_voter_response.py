@@ -1,4 +1,7 @@
-"""AddRaftVoter response, versions 0 to 1. Generated from schemas/messages/080-add-raft-voter.txt by tools/generate_messages.py."""
+"""AddRaftVoter response, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/080-add-raft-voter.txt.
+"""
 
 from __future__ import annotations
 

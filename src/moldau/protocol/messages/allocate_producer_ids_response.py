@@ -1,4 +1,7 @@
-"""AllocateProducerIds response, version 0. Generated from schemas/messages/067-allocate-producer-ids.txt by tools/generate_messages.py."""
+"""AllocateProducerIds response, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/067-allocate-producer-ids.txt.
+"""
 
 from __future__ import annotations
 

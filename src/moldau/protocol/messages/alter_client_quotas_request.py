@@ -1,4 +1,7 @@
-"""AlterClientQuotas request, versions 0 to 1. Generated from schemas/messages/049-alter-client-quotas.txt by tools/generate_messages.py."""
+"""AlterClientQuotas request, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/049-alter-client-quotas.txt.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +40,11 @@ class AlterClientQuotasRequest(Message):
     def decode(reader: Reader, version: int) -> AlterClientQuotasRequest:
         if version < 0 or version > 1:
             raise DecodeError(no_such_version("AlterClientQuotasRequest", version))
+        entries: list[EntryData] = []
         if version >= 1:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(8)
-        entries: list[EntryData] = []
         for _ in range(count):
             entries.append(EntryData.decode(reader, version))
         validate_only = reader.boolean()
@@ -81,18 +84,18 @@ class EntryData(Message):
 
     @staticmethod
     def decode(reader: Reader, version: int) -> EntryData:
+        entity: list[EntityData] = []
         if version >= 1:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(4)
-        entity: list[EntityData] = []
         for _ in range(count):
             entity.append(EntityData.decode(reader, version))
+        ops: list[OpData] = []
         if version >= 1:
             count = reader.compact_array_length(11)
         else:
             count = reader.array_length(11)
-        ops: list[OpData] = []
         for _ in range(count):
             ops.append(OpData.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""AlterClientQuotas response, versions 0 to 1. Generated from schemas/messages/049-alter-client-quotas.txt by tools/generate_messages.py."""
+"""AlterClientQuotas response, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/049-alter-client-quotas.txt.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +41,11 @@ class AlterClientQuotasResponse(Message):
         if version < 0 or version > 1:
             raise DecodeError(no_such_version("AlterClientQuotasResponse", version))
         throttle_time_ms = reader.int32()
+        entries: list[EntryData] = []
         if version >= 1:
             count = reader.compact_array_length(5)
         else:
             count = reader.array_length(8)
-        entries: list[EntryData] = []
         for _ in range(count):
             entries.append(EntryData.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -89,11 +92,11 @@ class EntryData(Message):
             error_message = reader.compact_nullable_string()
         else:
             error_message = reader.nullable_string()
+        entity: list[EntityData] = []
         if version >= 1:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(4)
-        entity: list[EntityData] = []
         for _ in range(count):
             entity.append(EntityData.decode(reader, version))
         unknown_tags: UnknownTags | None = None

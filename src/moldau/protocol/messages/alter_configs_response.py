@@ -1,4 +1,7 @@
-"""AlterConfigs response, versions 0 to 2. Generated from schemas/messages/033-alter-configs.txt by tools/generate_messages.py."""
+"""AlterConfigs response, versions 0 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/033-alter-configs.txt.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +41,11 @@ class AlterConfigsResponse(Message):
         if version < 0 or version > 2:
             raise DecodeError(no_such_version("AlterConfigsResponse", version))
         throttle_time_ms = reader.int32()
+        responses: list[AlterConfigsResourceResponse] = []
         if version >= 2:
             count = reader.compact_array_length(6)
         else:
             count = reader.array_length(7)
-        responses: list[AlterConfigsResourceResponse] = []
         for _ in range(count):
             responses.append(AlterConfigsResourceResponse.decode(reader, version))
         unknown_tags: UnknownTags | None = None

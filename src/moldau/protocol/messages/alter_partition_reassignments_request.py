@@ -1,4 +1,7 @@
-"""AlterPartitionReassignments request, versions 0 to 1. Generated from schemas/messages/045-alter-partition-reassignments.txt by tools/generate_messages.py."""
+"""AlterPartitionReassignments request, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/045-alter-partition-reassignments.txt.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +46,8 @@ class AlterPartitionReassignmentsRequest(Message):
         allow_replication_factor_change: bool = True
         if version >= 1:
             allow_replication_factor_change = reader.boolean()
-        count = reader.compact_array_length(3)
         topics: list[ReassignableTopic] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topics.append(ReassignableTopic.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -80,8 +83,8 @@ class ReassignableTopic(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> ReassignableTopic:
         name = reader.compact_string()
-        count = reader.compact_array_length(6)
         partitions: list[ReassignablePartition] = []
+        count = reader.compact_array_length(6)
         for _ in range(count):
             partitions.append(ReassignablePartition.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""AlterPartitionReassignments response, versions 0 to 1. Generated from schemas/messages/045-alter-partition-reassignments.txt by tools/generate_messages.py."""
+"""AlterPartitionReassignments response, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/045-alter-partition-reassignments.txt.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +49,8 @@ class AlterPartitionReassignmentsResponse(Message):
             allow_replication_factor_change = reader.boolean()
         error_code = reader.int16()
         error_message = reader.compact_nullable_string()
-        count = reader.compact_array_length(3)
         responses: list[ReassignableTopicResponse] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             responses.append(ReassignableTopicResponse.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -90,8 +93,8 @@ class ReassignableTopicResponse(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> ReassignableTopicResponse:
         name = reader.compact_string()
-        count = reader.compact_array_length(8)
         partitions: list[ReassignablePartitionResponse] = []
+        count = reader.compact_array_length(8)
         for _ in range(count):
             partitions.append(ReassignablePartitionResponse.decode(reader, version))
         unknown_tags = reader.unknown_tags()

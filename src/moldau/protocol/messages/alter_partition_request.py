@@ -1,4 +1,7 @@
-"""AlterPartition request, versions 2 to 3. Generated from schemas/messages/056-alter-partition.txt by tools/generate_messages.py."""
+"""AlterPartition request, versions 2 to 3 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/056-alter-partition.txt.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +45,8 @@ class AlterPartitionRequest(Message):
             raise DecodeError(no_such_version("AlterPartitionRequest", version))
         broker_id = reader.int32()
         broker_epoch = reader.int64()
-        count = reader.compact_array_length(18)
         topics: list[TopicData] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             topics.append(TopicData.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -76,8 +79,8 @@ class TopicData(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> TopicData:
         topic_id = reader.uuid()
-        count = reader.compact_array_length(15)
         partitions: list[PartitionData] = []
+        count = reader.compact_array_length(15)
         for _ in range(count):
             partitions.append(PartitionData.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -130,7 +133,6 @@ class PartitionData(Message):
         new_isr_with_epochs: list[BrokerState] = []
         if version >= 3:
             count = reader.compact_array_length(13)
-            new_isr_with_epochs = []
             for _ in range(count):
                 new_isr_with_epochs.append(BrokerState.decode(reader, version))
         leader_recovery_state = reader.int8()

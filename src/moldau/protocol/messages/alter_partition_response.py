@@ -1,4 +1,7 @@
-"""AlterPartition response, versions 2 to 3. Generated from schemas/messages/056-alter-partition.txt by tools/generate_messages.py."""
+"""AlterPartition response, versions 2 to 3 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/056-alter-partition.txt.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,8 @@ class AlterPartitionResponse(Message):
             raise DecodeError(no_such_version("AlterPartitionResponse", version))
         throttle_time_ms = reader.int32()
         error_code = reader.int16()
-        count = reader.compact_array_length(18)
         topics: list[TopicData] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             topics.append(TopicData.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -67,8 +70,8 @@ class TopicData(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> TopicData:
         topic_id = reader.uuid()
-        count = reader.compact_array_length(21)
         partitions: list[PartitionData] = []
+        count = reader.compact_array_length(21)
         for _ in range(count):
             partitions.append(PartitionData.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""AlterReplicaLogDirs request, versions 1 to 2. Generated from schemas/messages/034-alter-replica-log-dirs.txt by tools/generate_messages.py."""
+"""AlterReplicaLogDirs request, versions 1 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/034-alter-replica-log-dirs.txt.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +34,11 @@ class AlterReplicaLogDirsRequest(Message):
     def decode(reader: Reader, version: int) -> AlterReplicaLogDirsRequest:
         if version < 1 or version > 2:
             raise DecodeError(no_such_version("AlterReplicaLogDirsRequest", version))
+        dirs: list[AlterReplicaLogDir] = []
         if version >= 2:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        dirs: list[AlterReplicaLogDir] = []
         for _ in range(count):
             dirs.append(AlterReplicaLogDir.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -78,11 +81,11 @@ class AlterReplicaLogDir(Message):
             path = reader.compact_string()
         else:
             path = reader.string()
+        topics: list[AlterReplicaLogDirTopic] = []
         if version >= 2:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        topics: list[AlterReplicaLogDirTopic] = []
         for _ in range(count):
             topics.append(AlterReplicaLogDirTopic.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -127,13 +130,11 @@ class AlterReplicaLogDirTopic(Message):
             name = reader.compact_string()
         else:
             name = reader.string()
-        partitions: list[int]
         if version >= 2:
             count = reader.compact_array_length(4)
-            partitions = reader.int32_list(count)
         else:
             count = reader.array_length(4)
-            partitions = reader.int32_list(count)
+        partitions = reader.int32_list(count)
         unknown_tags: UnknownTags | None = None
         if version >= 2:
             unknown_tags = reader.unknown_tags()
@@ -146,10 +147,9 @@ class AlterReplicaLogDirTopic(Message):
             writer.string(self.name)
         if version >= 2:
             writer.compact_array_length(len(self.partitions))
-            writer.int32_list(self.partitions)
         else:
             writer.array_length(len(self.partitions))
-            writer.int32_list(self.partitions)
+        writer.int32_list(self.partitions)
         if version >= 2:
             writer.unknown_tags(self.unknown_tags)
         elif self.unknown_tags is not None:

@@ -1,4 +1,7 @@
-"""AlterReplicaLogDirs response, versions 1 to 2. Generated from schemas/messages/034-alter-replica-log-dirs.txt by tools/generate_messages.py."""
+"""AlterReplicaLogDirs response, versions 1 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/034-alter-replica-log-dirs.txt.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +41,11 @@ class AlterReplicaLogDirsResponse(Message):
         if version < 1 or version > 2:
             raise DecodeError(no_such_version("AlterReplicaLogDirsResponse", version))
         throttle_time_ms = reader.int32()
+        results: list[AlterReplicaLogDirTopicResult] = []
         if version >= 2:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        results: list[AlterReplicaLogDirTopicResult] = []
         for _ in range(count):
             results.append(AlterReplicaLogDirTopicResult.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -86,11 +89,11 @@ class AlterReplicaLogDirTopicResult(Message):
             topic_name = reader.compact_string()
         else:
             topic_name = reader.string()
+        partitions: list[AlterReplicaLogDirPartitionResult] = []
         if version >= 2:
             count = reader.compact_array_length(7)
         else:
             count = reader.array_length(6)
-        partitions: list[AlterReplicaLogDirPartitionResult] = []
         for _ in range(count):
             partitions.append(AlterReplicaLogDirPartitionResult.decode(reader, version))
         unknown_tags: UnknownTags | None = None

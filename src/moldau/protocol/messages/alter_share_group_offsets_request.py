@@ -1,4 +1,7 @@
-"""AlterShareGroupOffsets request, version 0. Generated from schemas/messages/091-alter-share-group-offsets.txt by tools/generate_messages.py."""
+"""AlterShareGroupOffsets request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/091-alter-share-group-offsets.txt.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,8 @@ class AlterShareGroupOffsetsRequest(Message):
         if version != 0:
             raise DecodeError(no_such_version("AlterShareGroupOffsetsRequest", version))
         group_id = reader.compact_string()
-        count = reader.compact_array_length(3)
         topics: list[AlterShareGroupOffsetsRequestTopic] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topics.append(AlterShareGroupOffsetsRequestTopic.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -62,8 +65,8 @@ class AlterShareGroupOffsetsRequestTopic(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> AlterShareGroupOffsetsRequestTopic:
         topic_name = reader.compact_string()
-        count = reader.compact_array_length(13)
         partitions: list[AlterShareGroupOffsetsRequestPartition] = []
+        count = reader.compact_array_length(13)
         for _ in range(count):
             partitions.append(AlterShareGroupOffsetsRequestPartition.decode(reader, version))
         unknown_tags = reader.unknown_tags()

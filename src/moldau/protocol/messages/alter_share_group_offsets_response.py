@@ -1,4 +1,7 @@
-"""AlterShareGroupOffsets response, version 0. Generated from schemas/messages/091-alter-share-group-offsets.txt by tools/generate_messages.py."""
+"""AlterShareGroupOffsets response, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/091-alter-share-group-offsets.txt.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,8 @@ class AlterShareGroupOffsetsResponse(Message):
         throttle_time_ms = reader.int32()
         error_code = reader.int16()
         error_message = reader.compact_nullable_string()
-        count = reader.compact_array_length(19)
         responses: list[AlterShareGroupOffsetsResponseTopic] = []
+        count = reader.compact_array_length(19)
         for _ in range(count):
             responses.append(AlterShareGroupOffsetsResponseTopic.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -74,8 +77,8 @@ class AlterShareGroupOffsetsResponseTopic(Message):
     def decode(reader: Reader, version: int) -> AlterShareGroupOffsetsResponseTopic:
         topic_name = reader.compact_string()
         topic_id = reader.uuid()
-        count = reader.compact_array_length(8)
         partitions: list[AlterShareGroupOffsetsResponsePartition] = []
+        count = reader.compact_array_length(8)
         for _ in range(count):
             partitions.append(AlterShareGroupOffsetsResponsePartition.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""AlterUserScramCredentials request, version 0. Generated from schemas/messages/051-alter-user-scram-credentials.txt by tools/generate_messages.py."""
+"""AlterUserScramCredentials request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/051-alter-user-scram-credentials.txt.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +31,12 @@ class AlterUserScramCredentialsRequest(Message):
     def decode(reader: Reader, version: int) -> AlterUserScramCredentialsRequest:
         if version != 0:
             raise DecodeError(no_such_version("AlterUserScramCredentialsRequest", version))
-        count = reader.compact_array_length(3)
         deletions: list[ScramCredentialDeletion] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             deletions.append(ScramCredentialDeletion.decode(reader, version))
-        count = reader.compact_array_length(9)
         upsertions: list[ScramCredentialUpsertion] = []
+        count = reader.compact_array_length(9)
         for _ in range(count):
             upsertions.append(ScramCredentialUpsertion.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""AlterUserScramCredentials response, version 0. Generated from schemas/messages/051-alter-user-scram-credentials.txt by tools/generate_messages.py."""
+"""AlterUserScramCredentials response, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/051-alter-user-scram-credentials.txt.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,8 @@ class AlterUserScramCredentialsResponse(Message):
         if version != 0:
             raise DecodeError(no_such_version("AlterUserScramCredentialsResponse", version))
         throttle_time_ms = reader.int32()
-        count = reader.compact_array_length(5)
         results: list[AlterUserScramCredentialsResult] = []
+        count = reader.compact_array_length(5)
         for _ in range(count):
             results.append(AlterUserScramCredentialsResult.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""ApiVersions request, versions 0 to 4. Generated from schemas/messages/018-api-versions.txt by tools/generate_messages.py."""
+"""ApiVersions request, versions 0 to 4 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/018-api-versions.txt.
+"""
 
 from __future__ import annotations
 

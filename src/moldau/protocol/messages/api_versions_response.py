@@ -1,4 +1,7 @@
-"""ApiVersions response, versions 0 to 4. Generated from schemas/messages/018-api-versions.txt by tools/generate_messages.py."""
+"""ApiVersions response, versions 0 to 4 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/018-api-versions.txt.
+"""
 
 from __future__ import annotations
 
@@ -56,11 +59,11 @@ class ApiVersionsResponse(Message):
         if version < 0 or version > 4:
             raise DecodeError(no_such_version("ApiVersionsResponse", version))
         error_code = reader.int16()
+        api_keys: list[ApiVersion] = []
         if version >= 3:
             count = reader.compact_array_length(7)
         else:
             count = reader.array_length(6)
-        api_keys: list[ApiVersion] = []
         for _ in range(count):
             api_keys.append(ApiVersion.decode(reader, version))
         throttle_time_ms: int = 0

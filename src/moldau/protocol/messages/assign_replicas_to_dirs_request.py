@@ -1,4 +1,7 @@
-"""AssignReplicasToDirs request, version 0. Generated from schemas/messages/073-assign-replicas-to-dirs.txt by tools/generate_messages.py."""
+"""AssignReplicasToDirs request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/073-assign-replicas-to-dirs.txt.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,8 @@ class AssignReplicasToDirsRequest(Message):
             raise DecodeError(no_such_version("AssignReplicasToDirsRequest", version))
         broker_id = reader.int32()
         broker_epoch = reader.int64()
-        count = reader.compact_array_length(18)
         directories: list[DirectoryData] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             directories.append(DirectoryData.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -67,8 +70,8 @@ class DirectoryData(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> DirectoryData:
         id = reader.uuid()
-        count = reader.compact_array_length(18)
         topics: list[TopicData] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             topics.append(TopicData.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -98,8 +101,8 @@ class TopicData(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> TopicData:
         topic_id = reader.uuid()
-        count = reader.compact_array_length(5)
         partitions: list[PartitionData] = []
+        count = reader.compact_array_length(5)
         for _ in range(count):
             partitions.append(PartitionData.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""BeginQuorumEpoch request, versions 0 to 1. Generated from schemas/messages/053-begin-quorum-epoch.txt by tools/generate_messages.py."""
+"""BeginQuorumEpoch request, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/053-begin-quorum-epoch.txt.
+"""
 
 from __future__ import annotations
 
@@ -50,17 +53,16 @@ class BeginQuorumEpochRequest(Message):
         voter_id: int = -1
         if version >= 1:
             voter_id = reader.int32()
+        topics: list[TopicData] = []
         if version >= 1:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        topics: list[TopicData] = []
         for _ in range(count):
             topics.append(TopicData.decode(reader, version))
         leader_endpoints: list[LeaderEndpoint] = []
         if version >= 1:
             count = reader.compact_array_length(5)
-            leader_endpoints = []
             for _ in range(count):
                 leader_endpoints.append(LeaderEndpoint.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -113,11 +115,11 @@ class TopicData(Message):
             topic_name = reader.compact_string()
         else:
             topic_name = reader.string()
+        partitions: list[PartitionData] = []
         if version >= 1:
             count = reader.compact_array_length(29)
         else:
             count = reader.array_length(12)
-        partitions: list[PartitionData] = []
         for _ in range(count):
             partitions.append(PartitionData.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""BeginQuorumEpoch response, versions 0 to 1. Generated from schemas/messages/053-begin-quorum-epoch.txt by tools/generate_messages.py."""
+"""BeginQuorumEpoch response, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/053-begin-quorum-epoch.txt.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,11 @@ class BeginQuorumEpochResponse(Message):
         if version < 0 or version > 1:
             raise DecodeError(no_such_version("BeginQuorumEpochResponse", version))
         error_code = reader.int16()
+        topics: list[TopicData] = []
         if version >= 1:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        topics: list[TopicData] = []
         for _ in range(count):
             topics.append(TopicData.decode(reader, version))
         node_endpoints: list[NodeEndpoint] = []
@@ -108,11 +111,11 @@ class TopicData(Message):
             topic_name = reader.compact_string()
         else:
             topic_name = reader.string()
+        partitions: list[PartitionData] = []
         if version >= 1:
             count = reader.compact_array_length(15)
         else:
             count = reader.array_length(14)
-        partitions: list[PartitionData] = []
         for _ in range(count):
             partitions.append(PartitionData.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""BrokerHeartbeat request, versions 0 to 2. Generated from schemas/messages/063-broker-heartbeat.txt by tools/generate_messages.py."""
+"""BrokerHeartbeat request, versions 0 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/063-broker-heartbeat.txt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""BrokerRegistration request, versions 0 to 4. Generated from schemas/messages/062-broker-registration.txt by tools/generate_messages.py."""
+"""BrokerRegistration request, versions 0 to 4 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/062-broker-registration.txt.
+"""
 
 from __future__ import annotations
 
@@ -65,12 +68,12 @@ class BrokerRegistrationRequest(Message):
         broker_id = reader.int32()
         cluster_id = reader.compact_string()
         incarnation_id = reader.uuid()
-        count = reader.compact_array_length(7)
         listeners: list[Listener] = []
+        count = reader.compact_array_length(7)
         for _ in range(count):
             listeners.append(Listener.decode(reader, version))
-        count = reader.compact_array_length(6)
         features: list[Feature] = []
+        count = reader.compact_array_length(6)
         for _ in range(count):
             features.append(Feature.decode(reader, version))
         rack = reader.compact_nullable_string()

@@ -1,4 +1,7 @@
-"""BrokerRegistration response, versions 0 to 4. Generated from schemas/messages/062-broker-registration.txt by tools/generate_messages.py."""
+"""BrokerRegistration response, versions 0 to 4 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/062-broker-registration.txt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ConsumerGroupDescribe request, versions 0 to 1. Generated from schemas/messages/069-consumer-group-describe.txt by tools/generate_messages.py."""
+"""ConsumerGroupDescribe request, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/069-consumer-group-describe.txt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ConsumerGroupHeartbeat request, versions 0 to 1. Generated from schemas/messages/068-consumer-group-heartbeat.txt by tools/generate_messages.py."""
+"""ConsumerGroupHeartbeat request, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/068-consumer-group-heartbeat.txt.
+"""
 
 from __future__ import annotations
 
@@ -77,9 +80,11 @@ class ConsumerGroupHeartbeatRequest(Message):
         if version >= 1:
             subscribed_topic_regex = reader.compact_nullable_string()
         server_assignor = reader.compact_nullable_string()
+        topic_partitions: list[TopicPartitions] | None
         count = reader.compact_nullable_array_length(18)
-        topic_partitions: list[TopicPartitions] | None = None
-        if count >= 0:
+        if count < 0:
+            topic_partitions = None
+        else:
             topic_partitions = []
             for _ in range(count):
                 topic_partitions.append(TopicPartitions.decode(reader, version))

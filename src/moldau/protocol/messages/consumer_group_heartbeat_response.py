@@ -1,4 +1,7 @@
-"""ConsumerGroupHeartbeat response, versions 0 to 1. Generated from schemas/messages/068-consumer-group-heartbeat.txt by tools/generate_messages.py."""
+"""ConsumerGroupHeartbeat response, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/068-consumer-group-heartbeat.txt.
+"""
 
 from __future__ import annotations
 
@@ -96,8 +99,8 @@ class Assignment(Message):
 
     @staticmethod
     def decode(reader: Reader, version: int) -> Assignment:
-        count = reader.compact_array_length(18)
         topic_partitions: list[TopicPartitions] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             topic_partitions.append(TopicPartitions.decode(reader, version))
         unknown_tags = reader.unknown_tags()

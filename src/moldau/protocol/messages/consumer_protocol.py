@@ -1,4 +1,7 @@
-"""ConsumerProtocolSubscription, versions 0 to 3; ConsumerProtocolAssignment, versions 0 to 3. Generated from schemas/messages/consumer-protocol.txt by tools/generate_messages.py."""
+"""ConsumerProtocolSubscription, versions 0 to 3; ConsumerProtocolAssignment, versions 0 to 3 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/consumer-protocol.txt.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,6 @@ class ConsumerProtocolSubscription(Message):
         owned_partitions: list[SubscriptionTopicPartition] = []
         if version >= 1:
             count = reader.array_length(6)
-            owned_partitions = []
             for _ in range(count):
                 owned_partitions.append(SubscriptionTopicPartition.decode(reader, version))
         generation_id: int = -1
@@ -117,7 +119,9 @@ class ConsumerProtocolAssignment(Message):
         user_data: bytes | None = None,
         unknown_tags: UnknownTags | None = None,
     ) -> None:
-        self.assigned_partitions: list[AssignmentTopicPartition] = [] if assigned_partitions is None else assigned_partitions
+        self.assigned_partitions: list[AssignmentTopicPartition] = (
+            [] if assigned_partitions is None else assigned_partitions
+        )
         self.user_data: bytes | None = user_data
         self.unknown_tags: UnknownTags | None = unknown_tags
 
@@ -125,8 +129,8 @@ class ConsumerProtocolAssignment(Message):
     def decode(reader: Reader, version: int) -> ConsumerProtocolAssignment:
         if version < 0 or version > 3:
             raise DecodeError(no_such_version("ConsumerProtocolAssignment", version))
-        count = reader.array_length(6)
         assigned_partitions: list[AssignmentTopicPartition] = []
+        count = reader.array_length(6)
         for _ in range(count):
             assigned_partitions.append(AssignmentTopicPartition.decode(reader, version))
         user_data = reader.nullable_bytes()

@@ -1,4 +1,7 @@
-"""ControllerRegistration request, version 0. Generated from schemas/messages/070-controller-registration.txt by tools/generate_messages.py."""
+"""ControllerRegistration request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/070-controller-registration.txt.
+"""
 
 from __future__ import annotations
 
@@ -44,12 +47,12 @@ class ControllerRegistrationRequest(Message):
         controller_id = reader.int32()
         incarnation_id = reader.uuid()
         zk_migration_ready = reader.boolean()
-        count = reader.compact_array_length(7)
         listeners: list[Listener] = []
+        count = reader.compact_array_length(7)
         for _ in range(count):
             listeners.append(Listener.decode(reader, version))
-        count = reader.compact_array_length(6)
         features: list[Feature] = []
+        count = reader.compact_array_length(6)
         for _ in range(count):
             features.append(Feature.decode(reader, version))
         unknown_tags = reader.unknown_tags()

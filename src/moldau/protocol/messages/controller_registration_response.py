@@ -1,4 +1,7 @@
-"""ControllerRegistration response, version 0. Generated from schemas/messages/070-controller-registration.txt by tools/generate_messages.py."""
+"""ControllerRegistration response, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/070-controller-registration.txt.
+"""
 
 from __future__ import annotations
 

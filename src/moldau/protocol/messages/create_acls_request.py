@@ -1,4 +1,7 @@
-"""CreateAcls request, versions 1 to 3. Generated from schemas/messages/030-create-acls.txt by tools/generate_messages.py."""
+"""CreateAcls request, versions 1 to 3 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/030-create-acls.txt.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +34,11 @@ class CreateAclsRequest(Message):
     def decode(reader: Reader, version: int) -> CreateAclsRequest:
         if version < 1 or version > 3:
             raise DecodeError(no_such_version("CreateAclsRequest", version))
+        creations: list[AclCreation] = []
         if version >= 2:
             count = reader.compact_array_length(8)
         else:
             count = reader.array_length(10)
-        creations: list[AclCreation] = []
         for _ in range(count):
             creations.append(AclCreation.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""CreateAcls response, versions 1 to 3. Generated from schemas/messages/030-create-acls.txt by tools/generate_messages.py."""
+"""CreateAcls response, versions 1 to 3 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/030-create-acls.txt.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +41,11 @@ class CreateAclsResponse(Message):
         if version < 1 or version > 3:
             raise DecodeError(no_such_version("CreateAclsResponse", version))
         throttle_time_ms = reader.int32()
+        results: list[AclCreationResult] = []
         if version >= 2:
             count = reader.compact_array_length(4)
         else:
             count = reader.array_length(4)
-        results: list[AclCreationResult] = []
         for _ in range(count):
             results.append(AclCreationResult.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""CreateDelegationToken request, versions 1 to 3. Generated from schemas/messages/038-create-delegation-token.txt by tools/generate_messages.py."""
+"""CreateDelegationToken request, versions 1 to 3 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/038-create-delegation-token.txt.
+"""
 
 from __future__ import annotations
 
@@ -47,11 +50,11 @@ class CreateDelegationTokenRequest(Message):
         owner_principal_name: str | None = ""
         if version >= 3:
             owner_principal_name = reader.compact_nullable_string()
+        renewers: list[CreatableRenewers] = []
         if version >= 2:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(4)
-        renewers: list[CreatableRenewers] = []
         for _ in range(count):
             renewers.append(CreatableRenewers.decode(reader, version))
         max_lifetime_ms = reader.int64()

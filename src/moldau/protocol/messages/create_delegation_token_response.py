@@ -1,4 +1,7 @@
-"""CreateDelegationToken response, versions 1 to 3. Generated from schemas/messages/038-create-delegation-token.txt by tools/generate_messages.py."""
+"""CreateDelegationToken response, versions 1 to 3 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/038-create-delegation-token.txt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""CreatePartitions request, versions 0 to 3. Generated from schemas/messages/037-create-partitions.txt by tools/generate_messages.py."""
+"""CreatePartitions request, versions 0 to 3 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/037-create-partitions.txt.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,11 @@ class CreatePartitionsRequest(Message):
     def decode(reader: Reader, version: int) -> CreatePartitionsRequest:
         if version < 0 or version > 3:
             raise DecodeError(no_such_version("CreatePartitionsRequest", version))
+        topics: list[CreatePartitionsTopic] = []
         if version >= 2:
             count = reader.compact_array_length(7)
         else:
             count = reader.array_length(10)
-        topics: list[CreatePartitionsTopic] = []
         for _ in range(count):
             topics.append(CreatePartitionsTopic.decode(reader, version))
         timeout_ms = reader.int32()
@@ -94,12 +97,14 @@ class CreatePartitionsTopic(Message):
         else:
             name = reader.string()
         count_ = reader.int32()
+        assignments: list[CreatePartitionsAssignment] | None
         if version >= 2:
             count = reader.compact_nullable_array_length(2)
         else:
             count = reader.nullable_array_length(4)
-        assignments: list[CreatePartitionsAssignment] | None = None
-        if count >= 0:
+        if count < 0:
+            assignments = None
+        else:
             assignments = []
             for _ in range(count):
                 assignments.append(CreatePartitionsAssignment.decode(reader, version))
@@ -143,13 +148,11 @@ class CreatePartitionsAssignment(Message):
 
     @staticmethod
     def decode(reader: Reader, version: int) -> CreatePartitionsAssignment:
-        broker_ids: list[int]
         if version >= 2:
             count = reader.compact_array_length(4)
-            broker_ids = reader.int32_list(count)
         else:
             count = reader.array_length(4)
-            broker_ids = reader.int32_list(count)
+        broker_ids = reader.int32_list(count)
         unknown_tags: UnknownTags | None = None
         if version >= 2:
             unknown_tags = reader.unknown_tags()
@@ -158,10 +161,9 @@ class CreatePartitionsAssignment(Message):
     def encode(self, writer: Writer, version: int) -> None:
         if version >= 2:
             writer.compact_array_length(len(self.broker_ids))
-            writer.int32_list(self.broker_ids)
         else:
             writer.array_length(len(self.broker_ids))
-            writer.int32_list(self.broker_ids)
+        writer.int32_list(self.broker_ids)
         if version >= 2:
             writer.unknown_tags(self.unknown_tags)
         elif self.unknown_tags is not None:

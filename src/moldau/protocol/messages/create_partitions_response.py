@@ -1,4 +1,7 @@
-"""CreatePartitions response, versions 0 to 3. Generated from schemas/messages/037-create-partitions.txt by tools/generate_messages.py."""
+"""CreatePartitions response, versions 0 to 3 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/037-create-partitions.txt.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +41,11 @@ class CreatePartitionsResponse(Message):
         if version < 0 or version > 3:
             raise DecodeError(no_such_version("CreatePartitionsResponse", version))
         throttle_time_ms = reader.int32()
+        results: list[CreatePartitionsTopicResult] = []
         if version >= 2:
             count = reader.compact_array_length(5)
         else:
             count = reader.array_length(6)
-        results: list[CreatePartitionsTopicResult] = []
         for _ in range(count):
             results.append(CreatePartitionsTopicResult.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""CreateTopics request, versions 2 to 7. Generated from schemas/messages/019-create-topics.txt by tools/generate_messages.py."""
+"""CreateTopics request, versions 2 to 7 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/019-create-topics.txt.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +42,11 @@ class CreateTopicsRequest(Message):
     def decode(reader: Reader, version: int) -> CreateTopicsRequest:
         if version < 2 or version > 7:
             raise DecodeError(no_such_version("CreateTopicsRequest", version))
+        topics: list[CreatableTopic] = []
         if version >= 5:
             count = reader.compact_array_length(10)
         else:
             count = reader.array_length(16)
-        topics: list[CreatableTopic] = []
         for _ in range(count):
             topics.append(CreatableTopic.decode(reader, version))
         timeout_ms = reader.int32()
@@ -98,18 +101,18 @@ class CreatableTopic(Message):
             name = reader.string()
         num_partitions = reader.int32()
         replication_factor = reader.int16()
+        assignments: list[CreatableReplicaAssignment] = []
         if version >= 5:
             count = reader.compact_array_length(6)
         else:
             count = reader.array_length(8)
-        assignments: list[CreatableReplicaAssignment] = []
         for _ in range(count):
             assignments.append(CreatableReplicaAssignment.decode(reader, version))
+        configs: list[CreatableTopicConfig] = []
         if version >= 5:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(4)
-        configs: list[CreatableTopicConfig] = []
         for _ in range(count):
             configs.append(CreatableTopicConfig.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -158,13 +161,11 @@ class CreatableReplicaAssignment(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> CreatableReplicaAssignment:
         partition_index = reader.int32()
-        broker_ids: list[int]
         if version >= 5:
             count = reader.compact_array_length(4)
-            broker_ids = reader.int32_list(count)
         else:
             count = reader.array_length(4)
-            broker_ids = reader.int32_list(count)
+        broker_ids = reader.int32_list(count)
         unknown_tags: UnknownTags | None = None
         if version >= 5:
             unknown_tags = reader.unknown_tags()
@@ -174,10 +175,9 @@ class CreatableReplicaAssignment(Message):
         writer.int32(self.partition_index)
         if version >= 5:
             writer.compact_array_length(len(self.broker_ids))
-            writer.int32_list(self.broker_ids)
         else:
             writer.array_length(len(self.broker_ids))
-            writer.int32_list(self.broker_ids)
+        writer.int32_list(self.broker_ids)
         if version >= 5:
             writer.unknown_tags(self.unknown_tags)
         elif self.unknown_tags is not None:

@@ -1,4 +1,7 @@
-"""CreateTopics response, versions 2 to 7. Generated from schemas/messages/019-create-topics.txt by tools/generate_messages.py."""
+"""CreateTopics response, versions 2 to 7 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/019-create-topics.txt.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,11 @@ class CreateTopicsResponse(Message):
         if version < 2 or version > 7:
             raise DecodeError(no_such_version("CreateTopicsResponse", version))
         throttle_time_ms = reader.int32()
+        topics: list[CreatableTopicResult] = []
         if version >= 5:
             count = reader.compact_array_length(12)
         else:
             count = reader.array_length(6)
-        topics: list[CreatableTopicResult] = []
         for _ in range(count):
             topics.append(CreatableTopicResult.decode(reader, version))
         unknown_tags: UnknownTags | None = None

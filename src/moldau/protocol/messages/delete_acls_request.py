@@ -1,4 +1,7 @@
-"""DeleteAcls request, versions 1 to 3. Generated from schemas/messages/031-delete-acls.txt by tools/generate_messages.py."""
+"""DeleteAcls request, versions 1 to 3 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/031-delete-acls.txt.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +34,11 @@ class DeleteAclsRequest(Message):
     def decode(reader: Reader, version: int) -> DeleteAclsRequest:
         if version < 1 or version > 3:
             raise DecodeError(no_such_version("DeleteAclsRequest", version))
+        filters: list[DeleteAclsFilter] = []
         if version >= 2:
             count = reader.compact_array_length(8)
         else:
             count = reader.array_length(10)
-        filters: list[DeleteAclsFilter] = []
         for _ in range(count):
             filters.append(DeleteAclsFilter.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""DeleteAcls response, versions 1 to 3. Generated from schemas/messages/031-delete-acls.txt by tools/generate_messages.py."""
+"""DeleteAcls response, versions 1 to 3 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/031-delete-acls.txt.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +41,11 @@ class DeleteAclsResponse(Message):
         if version < 1 or version > 3:
             raise DecodeError(no_such_version("DeleteAclsResponse", version))
         throttle_time_ms = reader.int32()
+        filter_results: list[DeleteAclsFilterResult] = []
         if version >= 2:
             count = reader.compact_array_length(5)
         else:
             count = reader.array_length(8)
-        filter_results: list[DeleteAclsFilterResult] = []
         for _ in range(count):
             filter_results.append(DeleteAclsFilterResult.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -89,11 +92,11 @@ class DeleteAclsFilterResult(Message):
             error_message = reader.compact_nullable_string()
         else:
             error_message = reader.nullable_string()
+        matching_acls: list[DeleteAclsMatchingAcl] = []
         if version >= 2:
             count = reader.compact_array_length(11)
         else:
             count = reader.array_length(14)
-        matching_acls: list[DeleteAclsMatchingAcl] = []
         for _ in range(count):
             matching_acls.append(DeleteAclsMatchingAcl.decode(reader, version))
         unknown_tags: UnknownTags | None = None

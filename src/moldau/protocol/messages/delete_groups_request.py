@@ -1,4 +1,7 @@
-"""DeleteGroups request, versions 0 to 2. Generated from schemas/messages/042-delete-groups.txt by tools/generate_messages.py."""
+"""DeleteGroups request, versions 0 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/042-delete-groups.txt.
+"""
 
 from __future__ import annotations
 

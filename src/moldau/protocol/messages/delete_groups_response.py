@@ -1,4 +1,7 @@
-"""DeleteGroups response, versions 0 to 2. Generated from schemas/messages/042-delete-groups.txt by tools/generate_messages.py."""
+"""DeleteGroups response, versions 0 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/042-delete-groups.txt.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +41,11 @@ class DeleteGroupsResponse(Message):
         if version < 0 or version > 2:
             raise DecodeError(no_such_version("DeleteGroupsResponse", version))
         throttle_time_ms = reader.int32()
+        results: list[DeletableGroupResult] = []
         if version >= 2:
             count = reader.compact_array_length(4)
         else:
             count = reader.array_length(4)
-        results: list[DeletableGroupResult] = []
         for _ in range(count):
             results.append(DeletableGroupResult.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""DeleteRecords request, versions 0 to 2. Generated from schemas/messages/021-delete-records.txt by tools/generate_messages.py."""
+"""DeleteRecords request, versions 0 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/021-delete-records.txt.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +40,11 @@ class DeleteRecordsRequest(Message):
     def decode(reader: Reader, version: int) -> DeleteRecordsRequest:
         if version < 0 or version > 2:
             raise DecodeError(no_such_version("DeleteRecordsRequest", version))
+        topics: list[DeleteRecordsTopic] = []
         if version >= 2:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        topics: list[DeleteRecordsTopic] = []
         for _ in range(count):
             topics.append(DeleteRecordsTopic.decode(reader, version))
         timeout_ms = reader.int32()
@@ -86,11 +89,11 @@ class DeleteRecordsTopic(Message):
             name = reader.compact_string()
         else:
             name = reader.string()
+        partitions: list[DeleteRecordsPartition] = []
         if version >= 2:
             count = reader.compact_array_length(13)
         else:
             count = reader.array_length(12)
-        partitions: list[DeleteRecordsPartition] = []
         for _ in range(count):
             partitions.append(DeleteRecordsPartition.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""DeleteRecords response, versions 0 to 2. Generated from schemas/messages/021-delete-records.txt by tools/generate_messages.py."""
+"""DeleteRecords response, versions 0 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/021-delete-records.txt.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +41,11 @@ class DeleteRecordsResponse(Message):
         if version < 0 or version > 2:
             raise DecodeError(no_such_version("DeleteRecordsResponse", version))
         throttle_time_ms = reader.int32()
+        topics: list[DeleteRecordsTopicResult] = []
         if version >= 2:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        topics: list[DeleteRecordsTopicResult] = []
         for _ in range(count):
             topics.append(DeleteRecordsTopicResult.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -86,11 +89,11 @@ class DeleteRecordsTopicResult(Message):
             name = reader.compact_string()
         else:
             name = reader.string()
+        partitions: list[DeleteRecordsPartitionResult] = []
         if version >= 2:
             count = reader.compact_array_length(15)
         else:
             count = reader.array_length(14)
-        partitions: list[DeleteRecordsPartitionResult] = []
         for _ in range(count):
             partitions.append(DeleteRecordsPartitionResult.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""DeleteShareGroupOffsets request, version 0. Generated from schemas/messages/092-delete-share-group-offsets.txt by tools/generate_messages.py."""
+"""DeleteShareGroupOffsets request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/092-delete-share-group-offsets.txt.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,8 @@ class DeleteShareGroupOffsetsRequest(Message):
         if version != 0:
             raise DecodeError(no_such_version("DeleteShareGroupOffsetsRequest", version))
         group_id = reader.compact_string()
-        count = reader.compact_array_length(2)
         topics: list[DeleteShareGroupOffsetsRequestTopic] = []
+        count = reader.compact_array_length(2)
         for _ in range(count):
             topics.append(DeleteShareGroupOffsetsRequestTopic.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""DeleteShareGroupOffsets response, version 0. Generated from schemas/messages/092-delete-share-group-offsets.txt by tools/generate_messages.py."""
+"""DeleteShareGroupOffsets response, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/092-delete-share-group-offsets.txt.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,8 @@ class DeleteShareGroupOffsetsResponse(Message):
         throttle_time_ms = reader.int32()
         error_code = reader.int16()
         error_message = reader.compact_nullable_string()
-        count = reader.compact_array_length(21)
         responses: list[DeleteShareGroupOffsetsResponseTopic] = []
+        count = reader.compact_array_length(21)
         for _ in range(count):
             responses.append(DeleteShareGroupOffsetsResponseTopic.decode(reader, version))
         unknown_tags = reader.unknown_tags()

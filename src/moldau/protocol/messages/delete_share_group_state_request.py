@@ -1,4 +1,7 @@
-"""DeleteShareGroupState request, version 0. Generated from schemas/messages/086-delete-share-group-state.txt by tools/generate_messages.py."""
+"""DeleteShareGroupState request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/086-delete-share-group-state.txt.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,8 @@ class DeleteShareGroupStateRequest(Message):
         if version != 0:
             raise DecodeError(no_such_version("DeleteShareGroupStateRequest", version))
         group_id = reader.compact_string()
-        count = reader.compact_array_length(18)
         topics: list[DeleteStateData] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             topics.append(DeleteStateData.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -63,8 +66,8 @@ class DeleteStateData(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> DeleteStateData:
         topic_id = reader.uuid()
-        count = reader.compact_array_length(5)
         partitions: list[PartitionData] = []
+        count = reader.compact_array_length(5)
         for _ in range(count):
             partitions.append(PartitionData.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""DeleteShareGroupState response, version 0. Generated from schemas/messages/086-delete-share-group-state.txt by tools/generate_messages.py."""
+"""DeleteShareGroupState response, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/086-delete-share-group-state.txt.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,8 @@ class DeleteShareGroupStateResponse(Message):
     def decode(reader: Reader, version: int) -> DeleteShareGroupStateResponse:
         if version != 0:
             raise DecodeError(no_such_version("DeleteShareGroupStateResponse", version))
-        count = reader.compact_array_length(18)
         results: list[DeleteStateResult] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             results.append(DeleteStateResult.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -55,8 +58,8 @@ class DeleteStateResult(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> DeleteStateResult:
         topic_id = reader.uuid()
-        count = reader.compact_array_length(8)
         partitions: list[PartitionResult] = []
+        count = reader.compact_array_length(8)
         for _ in range(count):
             partitions.append(PartitionResult.decode(reader, version))
         unknown_tags = reader.unknown_tags()

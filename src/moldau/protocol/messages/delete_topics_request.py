@@ -1,4 +1,7 @@
-"""DeleteTopics request, versions 1 to 6. Generated from schemas/messages/020-delete-topics.txt by tools/generate_messages.py."""
+"""DeleteTopics request, versions 1 to 6 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/020-delete-topics.txt.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,6 @@ class DeleteTopicsRequest(Message):
         topics: list[DeleteTopicState] = []
         if version >= 6:
             count = reader.compact_array_length(18)
-            topics = []
             for _ in range(count):
                 topics.append(DeleteTopicState.decode(reader, version))
         topic_names: list[str] = []

@@ -1,4 +1,7 @@
-"""DeleteTopics response, versions 1 to 6. Generated from schemas/messages/020-delete-topics.txt by tools/generate_messages.py."""
+"""DeleteTopics response, versions 1 to 6 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/020-delete-topics.txt.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +42,11 @@ class DeleteTopicsResponse(Message):
         if version < 1 or version > 6:
             raise DecodeError(no_such_version("DeleteTopicsResponse", version))
         throttle_time_ms = reader.int32()
+        responses: list[DeletableTopicResult] = []
         if version >= 4:
             count = reader.compact_array_length(4)
         else:
             count = reader.array_length(4)
-        responses: list[DeletableTopicResult] = []
         for _ in range(count):
             responses.append(DeletableTopicResult.decode(reader, version))
         unknown_tags: UnknownTags | None = None

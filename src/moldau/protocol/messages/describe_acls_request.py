@@ -1,4 +1,7 @@
-"""DescribeAcls request, versions 1 to 3. Generated from schemas/messages/029-describe-acls.txt by tools/generate_messages.py."""
+"""DescribeAcls request, versions 1 to 3 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/029-describe-acls.txt.
+"""
 
 from __future__ import annotations
 

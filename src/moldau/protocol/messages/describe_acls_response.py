@@ -1,4 +1,7 @@
-"""DescribeAcls response, versions 1 to 3. Generated from schemas/messages/029-describe-acls.txt by tools/generate_messages.py."""
+"""DescribeAcls response, versions 1 to 3 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/029-describe-acls.txt.
+"""
 
 from __future__ import annotations
 
@@ -48,11 +51,11 @@ class DescribeAclsResponse(Message):
             error_message = reader.compact_nullable_string()
         else:
             error_message = reader.nullable_string()
+        resources: list[DescribeAclsResource] = []
         if version >= 2:
             count = reader.compact_array_length(5)
         else:
             count = reader.array_length(8)
-        resources: list[DescribeAclsResource] = []
         for _ in range(count):
             resources.append(DescribeAclsResource.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -107,11 +110,11 @@ class DescribeAclsResource(Message):
         else:
             resource_name = reader.string()
         pattern_type = reader.int8()
+        acls: list[AclDescription] = []
         if version >= 2:
             count = reader.compact_array_length(5)
         else:
             count = reader.array_length(6)
-        acls: list[AclDescription] = []
         for _ in range(count):
             acls.append(AclDescription.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""DescribeClientQuotas request, versions 0 to 1. Generated from schemas/messages/048-describe-client-quotas.txt by tools/generate_messages.py."""
+"""DescribeClientQuotas request, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/048-describe-client-quotas.txt.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +40,11 @@ class DescribeClientQuotasRequest(Message):
     def decode(reader: Reader, version: int) -> DescribeClientQuotasRequest:
         if version < 0 or version > 1:
             raise DecodeError(no_such_version("DescribeClientQuotasRequest", version))
+        components: list[ComponentData] = []
         if version >= 1:
             count = reader.compact_array_length(4)
         else:
             count = reader.array_length(5)
-        components: list[ComponentData] = []
         for _ in range(count):
             components.append(ComponentData.decode(reader, version))
         strict = reader.boolean()

@@ -1,4 +1,7 @@
-"""DescribeClientQuotas response, versions 0 to 1. Generated from schemas/messages/048-describe-client-quotas.txt by tools/generate_messages.py."""
+"""DescribeClientQuotas response, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/048-describe-client-quotas.txt.
+"""
 
 from __future__ import annotations
 
@@ -49,12 +52,14 @@ class DescribeClientQuotasResponse(Message):
             error_message = reader.compact_nullable_string()
         else:
             error_message = reader.nullable_string()
+        entries: list[EntryData] | None
         if version >= 1:
             count = reader.compact_nullable_array_length(3)
         else:
             count = reader.nullable_array_length(8)
-        entries: list[EntryData] | None = None
-        if count >= 0:
+        if count < 0:
+            entries = None
+        else:
             entries = []
             for _ in range(count):
                 entries.append(EntryData.decode(reader, version))
@@ -107,18 +112,18 @@ class EntryData(Message):
 
     @staticmethod
     def decode(reader: Reader, version: int) -> EntryData:
+        entity: list[EntityData] = []
         if version >= 1:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(4)
-        entity: list[EntityData] = []
         for _ in range(count):
             entity.append(EntityData.decode(reader, version))
+        values: list[ValueData] = []
         if version >= 1:
             count = reader.compact_array_length(10)
         else:
             count = reader.array_length(10)
-        values: list[ValueData] = []
         for _ in range(count):
             values.append(ValueData.decode(reader, version))
         unknown_tags: UnknownTags | None = None

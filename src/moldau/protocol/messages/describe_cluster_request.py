@@ -1,4 +1,7 @@
-"""DescribeCluster request, versions 0 to 2. Generated from schemas/messages/060-describe-cluster.txt by tools/generate_messages.py."""
+"""DescribeCluster request, versions 0 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/060-describe-cluster.txt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""DescribeCluster response, versions 0 to 2. Generated from schemas/messages/060-describe-cluster.txt by tools/generate_messages.py."""
+"""DescribeCluster response, versions 0 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/060-describe-cluster.txt.
+"""
 
 from __future__ import annotations
 
@@ -66,8 +69,8 @@ class DescribeClusterResponse(Message):
             endpoint_type = reader.int8()
         cluster_id = reader.compact_string()
         controller_id = reader.int32()
-        count = reader.compact_array_length(11)
         brokers: list[DescribeClusterBroker] = []
+        count = reader.compact_array_length(11)
         for _ in range(count):
             brokers.append(DescribeClusterBroker.decode(reader, version))
         cluster_authorized_operations = reader.int32()

@@ -1,4 +1,7 @@
-"""DescribeConfigs request, versions 1 to 4. Generated from schemas/messages/032-describe-configs.txt by tools/generate_messages.py."""
+"""DescribeConfigs request, versions 1 to 4 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/032-describe-configs.txt.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,11 @@ class DescribeConfigsRequest(Message):
     def decode(reader: Reader, version: int) -> DescribeConfigsRequest:
         if version < 1 or version > 4:
             raise DecodeError(no_such_version("DescribeConfigsRequest", version))
+        resources: list[DescribeConfigsResource] = []
         if version >= 4:
             count = reader.compact_array_length(4)
         else:
             count = reader.array_length(7)
-        resources: list[DescribeConfigsResource] = []
         for _ in range(count):
             resources.append(DescribeConfigsResource.decode(reader, version))
         include_synonyms = reader.boolean()

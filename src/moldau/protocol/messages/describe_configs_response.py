@@ -1,4 +1,7 @@
-"""DescribeConfigs response, versions 1 to 4. Generated from schemas/messages/032-describe-configs.txt by tools/generate_messages.py."""
+"""DescribeConfigs response, versions 1 to 4 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/032-describe-configs.txt.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +41,11 @@ class DescribeConfigsResponse(Message):
         if version < 1 or version > 4:
             raise DecodeError(no_such_version("DescribeConfigsResponse", version))
         throttle_time_ms = reader.int32()
+        results: list[DescribeConfigsResult] = []
         if version >= 4:
             count = reader.compact_array_length(7)
         else:
             count = reader.array_length(11)
-        results: list[DescribeConfigsResult] = []
         for _ in range(count):
             results.append(DescribeConfigsResult.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -99,11 +102,11 @@ class DescribeConfigsResult(Message):
             resource_name = reader.compact_string()
         else:
             resource_name = reader.string()
+        configs: list[DescribeConfigsResourceResult] = []
         if version >= 4:
             count = reader.compact_array_length(9)
         else:
             count = reader.array_length(11)
-        configs: list[DescribeConfigsResourceResult] = []
         for _ in range(count):
             configs.append(DescribeConfigsResourceResult.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -183,11 +186,11 @@ class DescribeConfigsResourceResult(Message):
         read_only = reader.boolean()
         config_source = reader.int8()
         is_sensitive = reader.boolean()
+        synonyms: list[DescribeConfigsSynonym] = []
         if version >= 4:
             count = reader.compact_array_length(4)
         else:
             count = reader.array_length(5)
-        synonyms: list[DescribeConfigsSynonym] = []
         for _ in range(count):
             synonyms.append(DescribeConfigsSynonym.decode(reader, version))
         config_type: int = 0

@@ -1,4 +1,7 @@
-"""DescribeDelegationToken request, versions 1 to 3. Generated from schemas/messages/041-describe-delegation-token.txt by tools/generate_messages.py."""
+"""DescribeDelegationToken request, versions 1 to 3 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/041-describe-delegation-token.txt.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +39,14 @@ class DescribeDelegationTokenRequest(Message):
     def decode(reader: Reader, version: int) -> DescribeDelegationTokenRequest:
         if version < 1 or version > 3:
             raise DecodeError(no_such_version("DescribeDelegationTokenRequest", version))
+        owners: list[DescribeDelegationTokenOwner] | None
         if version >= 2:
             count = reader.compact_nullable_array_length(3)
         else:
             count = reader.nullable_array_length(4)
-        owners: list[DescribeDelegationTokenOwner] | None = None
-        if count >= 0:
+        if count < 0:
+            owners = None
+        else:
             owners = []
             for _ in range(count):
                 owners.append(DescribeDelegationTokenOwner.decode(reader, version))

@@ -1,4 +1,7 @@
-"""DescribeDelegationToken response, versions 1 to 3. Generated from schemas/messages/041-describe-delegation-token.txt by tools/generate_messages.py."""
+"""DescribeDelegationToken response, versions 1 to 3 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/041-describe-delegation-token.txt.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,11 @@ class DescribeDelegationTokenResponse(Message):
         if version < 1 or version > 3:
             raise DecodeError(no_such_version("DescribeDelegationTokenResponse", version))
         error_code = reader.int16()
+        tokens: list[DescribedDelegationToken] = []
         if version >= 2:
             count = reader.compact_array_length(30)
         else:
             count = reader.array_length(38)
-        tokens: list[DescribedDelegationToken] = []
         for _ in range(count):
             tokens.append(DescribedDelegationToken.decode(reader, version))
         throttle_time_ms = reader.int32()
@@ -141,11 +144,11 @@ class DescribedDelegationToken(Message):
             hmac = reader.compact_bytes()
         else:
             hmac = reader.bytes_()
+        renewers: list[DescribedDelegationTokenRenewer] = []
         if version >= 2:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(4)
-        renewers: list[DescribedDelegationTokenRenewer] = []
         for _ in range(count):
             renewers.append(DescribedDelegationTokenRenewer.decode(reader, version))
         unknown_tags: UnknownTags | None = None

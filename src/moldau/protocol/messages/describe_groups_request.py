@@ -1,4 +1,7 @@
-"""DescribeGroups request, versions 0 to 6. Generated from schemas/messages/015-describe-groups.txt by tools/generate_messages.py."""
+"""DescribeGroups request, versions 0 to 6 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/015-describe-groups.txt.
+"""
 
 from __future__ import annotations
 

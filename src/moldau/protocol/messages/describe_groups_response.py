@@ -1,4 +1,7 @@
-"""DescribeGroups response, versions 0 to 6. Generated from schemas/messages/015-describe-groups.txt by tools/generate_messages.py."""
+"""DescribeGroups response, versions 0 to 6 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/015-describe-groups.txt.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,11 @@ class DescribeGroupsResponse(Message):
         throttle_time_ms: int = 0
         if version >= 1:
             throttle_time_ms = reader.int32()
+        groups: list[DescribedGroup] = []
         if version >= 5:
             count = reader.compact_array_length(12)
         else:
             count = reader.array_length(14)
-        groups: list[DescribedGroup] = []
         for _ in range(count):
             groups.append(DescribedGroup.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -129,11 +132,11 @@ class DescribedGroup(Message):
             protocol_data = reader.compact_string()
         else:
             protocol_data = reader.string()
+        members: list[DescribedGroupMember] = []
         if version >= 5:
             count = reader.compact_array_length(7)
         else:
             count = reader.array_length(14)
-        members: list[DescribedGroupMember] = []
         for _ in range(count):
             members.append(DescribedGroupMember.decode(reader, version))
         authorized_operations: int = -2147483648

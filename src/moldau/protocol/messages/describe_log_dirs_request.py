@@ -1,4 +1,7 @@
-"""DescribeLogDirs request, versions 1 to 5. Generated from schemas/messages/035-describe-log-dirs.txt by tools/generate_messages.py."""
+"""DescribeLogDirs request, versions 1 to 5 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/035-describe-log-dirs.txt.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +39,14 @@ class DescribeLogDirsRequest(Message):
     def decode(reader: Reader, version: int) -> DescribeLogDirsRequest:
         if version < 1 or version > 5:
             raise DecodeError(no_such_version("DescribeLogDirsRequest", version))
+        topics: list[DescribableLogDirTopic] | None
         if version >= 2:
             count = reader.compact_nullable_array_length(3)
         else:
             count = reader.nullable_array_length(6)
-        topics: list[DescribableLogDirTopic] | None = None
-        if count >= 0:
+        if count < 0:
+            topics = None
+        else:
             topics = []
             for _ in range(count):
                 topics.append(DescribableLogDirTopic.decode(reader, version))
@@ -93,13 +98,11 @@ class DescribableLogDirTopic(Message):
             topic = reader.compact_string()
         else:
             topic = reader.string()
-        partitions: list[int]
         if version >= 2:
             count = reader.compact_array_length(4)
-            partitions = reader.int32_list(count)
         else:
             count = reader.array_length(4)
-            partitions = reader.int32_list(count)
+        partitions = reader.int32_list(count)
         unknown_tags: UnknownTags | None = None
         if version >= 2:
             unknown_tags = reader.unknown_tags()
@@ -112,10 +115,9 @@ class DescribableLogDirTopic(Message):
             writer.string(self.topic)
         if version >= 2:
             writer.compact_array_length(len(self.partitions))
-            writer.int32_list(self.partitions)
         else:
             writer.array_length(len(self.partitions))
-            writer.int32_list(self.partitions)
+        writer.int32_list(self.partitions)
         if version >= 2:
             writer.unknown_tags(self.unknown_tags)
         elif self.unknown_tags is not None:

@@ -1,4 +1,7 @@
-"""DescribeLogDirs response, versions 1 to 5. Generated from schemas/messages/035-describe-log-dirs.txt by tools/generate_messages.py."""
+"""DescribeLogDirs response, versions 1 to 5 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/035-describe-log-dirs.txt.
+"""
 
 from __future__ import annotations
 
@@ -43,11 +46,11 @@ class DescribeLogDirsResponse(Message):
         error_code: int = 0
         if version >= 3:
             error_code = reader.int16()
+        results: list[DescribeLogDirsResult] = []
         if version >= 2:
             count = reader.compact_array_length(5)
         else:
             count = reader.array_length(8)
-        results: list[DescribeLogDirsResult] = []
         for _ in range(count):
             results.append(DescribeLogDirsResult.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -109,11 +112,11 @@ class DescribeLogDirsResult(Message):
             log_dir = reader.compact_string()
         else:
             log_dir = reader.string()
+        topics: list[DescribeLogDirsTopic] = []
         if version >= 2:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        topics: list[DescribeLogDirsTopic] = []
         for _ in range(count):
             topics.append(DescribeLogDirsTopic.decode(reader, version))
         total_bytes: int = -1
@@ -174,11 +177,11 @@ class DescribeLogDirsTopic(Message):
             name = reader.compact_string()
         else:
             name = reader.string()
+        partitions: list[DescribeLogDirsPartition] = []
         if version >= 2:
             count = reader.compact_array_length(22)
         else:
             count = reader.array_length(21)
-        partitions: list[DescribeLogDirsPartition] = []
         for _ in range(count):
             partitions.append(DescribeLogDirsPartition.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""DescribeProducers request, version 0. Generated from schemas/messages/061-describe-producers.txt by tools/generate_messages.py."""
+"""DescribeProducers request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/061-describe-producers.txt.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,8 @@ class DescribeProducersRequest(Message):
     def decode(reader: Reader, version: int) -> DescribeProducersRequest:
         if version != 0:
             raise DecodeError(no_such_version("DescribeProducersRequest", version))
-        count = reader.compact_array_length(3)
         topics: list[TopicRequest] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topics.append(TopicRequest.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""DescribeProducers response, version 0. Generated from schemas/messages/061-describe-producers.txt by tools/generate_messages.py."""
+"""DescribeProducers response, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/061-describe-producers.txt.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,8 @@ class DescribeProducersResponse(Message):
         if version != 0:
             raise DecodeError(no_such_version("DescribeProducersResponse", version))
         throttle_time_ms = reader.int32()
-        count = reader.compact_array_length(3)
         topics: list[TopicResponse] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topics.append(TopicResponse.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -62,8 +65,8 @@ class TopicResponse(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> TopicResponse:
         name = reader.compact_string()
-        count = reader.compact_array_length(9)
         partitions: list[PartitionResponse] = []
+        count = reader.compact_array_length(9)
         for _ in range(count):
             partitions.append(PartitionResponse.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -99,8 +102,8 @@ class PartitionResponse(Message):
         partition_index = reader.int32()
         error_code = reader.int16()
         error_message = reader.compact_nullable_string()
-        count = reader.compact_array_length(37)
         active_producers: list[ProducerState] = []
+        count = reader.compact_array_length(37)
         for _ in range(count):
             active_producers.append(ProducerState.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""DescribeQuorum request, versions 0 to 2. Generated from schemas/messages/055-describe-quorum.txt by tools/generate_messages.py."""
+"""DescribeQuorum request, versions 0 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/055-describe-quorum.txt.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,8 @@ class DescribeQuorumRequest(Message):
     def decode(reader: Reader, version: int) -> DescribeQuorumRequest:
         if version < 0 or version > 2:
             raise DecodeError(no_such_version("DescribeQuorumRequest", version))
-        count = reader.compact_array_length(3)
         topics: list[TopicData] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topics.append(TopicData.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -54,8 +57,8 @@ class TopicData(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> TopicData:
         topic_name = reader.compact_string()
-        count = reader.compact_array_length(5)
         partitions: list[PartitionData] = []
+        count = reader.compact_array_length(5)
         for _ in range(count):
             partitions.append(PartitionData.decode(reader, version))
         unknown_tags = reader.unknown_tags()

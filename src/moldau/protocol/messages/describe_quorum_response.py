@@ -1,4 +1,7 @@
-"""DescribeQuorum response, versions 0 to 2. Generated from schemas/messages/055-describe-quorum.txt by tools/generate_messages.py."""
+"""DescribeQuorum response, versions 0 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/055-describe-quorum.txt.
+"""
 
 from __future__ import annotations
 
@@ -46,14 +49,13 @@ class DescribeQuorumResponse(Message):
         error_message: str | None = ""
         if version >= 2:
             error_message = reader.compact_nullable_string()
-        count = reader.compact_array_length(3)
         topics: list[TopicData] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topics.append(TopicData.decode(reader, version))
         nodes: list[Node] = []
         if version >= 2:
             count = reader.compact_array_length(6)
-            nodes = []
             for _ in range(count):
                 nodes.append(Node.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -93,8 +95,8 @@ class TopicData(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> TopicData:
         topic_name = reader.compact_string()
-        count = reader.compact_array_length(25)
         partitions: list[PartitionData] = []
+        count = reader.compact_array_length(25)
         for _ in range(count):
             partitions.append(PartitionData.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -152,12 +154,12 @@ class PartitionData(Message):
         leader_id = reader.int32()
         leader_epoch = reader.int32()
         high_watermark = reader.int64()
-        count = reader.compact_array_length(13)
         current_voters: list[ReplicaState] = []
+        count = reader.compact_array_length(13)
         for _ in range(count):
             current_voters.append(ReplicaState.decode(reader, version))
-        count = reader.compact_array_length(13)
         observers: list[ReplicaState] = []
+        count = reader.compact_array_length(13)
         for _ in range(count):
             observers.append(ReplicaState.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -268,8 +270,8 @@ class Node(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> Node:
         node_id = reader.int32()
-        count = reader.compact_array_length(5)
         listeners: list[Listener] = []
+        count = reader.compact_array_length(5)
         for _ in range(count):
             listeners.append(Listener.decode(reader, version))
         unknown_tags = reader.unknown_tags()

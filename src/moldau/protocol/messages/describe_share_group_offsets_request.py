@@ -1,4 +1,7 @@
-"""DescribeShareGroupOffsets request, versions 0 to 1. Generated from schemas/messages/090-describe-share-group-offsets.txt by tools/generate_messages.py."""
+"""DescribeShareGroupOffsets request, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/090-describe-share-group-offsets.txt.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,8 @@ class DescribeShareGroupOffsetsRequest(Message):
     def decode(reader: Reader, version: int) -> DescribeShareGroupOffsetsRequest:
         if version < 0 or version > 1:
             raise DecodeError(no_such_version("DescribeShareGroupOffsetsRequest", version))
-        count = reader.compact_array_length(3)
         groups: list[DescribeShareGroupOffsetsRequestGroup] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             groups.append(DescribeShareGroupOffsetsRequestGroup.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -67,9 +70,11 @@ class DescribeShareGroupOffsetsRequestGroup(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> DescribeShareGroupOffsetsRequestGroup:
         group_id = reader.compact_string()
+        topics: list[DescribeShareGroupOffsetsRequestTopic] | None
         count = reader.compact_nullable_array_length(3)
-        topics: list[DescribeShareGroupOffsetsRequestTopic] | None = None
-        if count >= 0:
+        if count < 0:
+            topics = None
+        else:
             topics = []
             for _ in range(count):
                 topics.append(DescribeShareGroupOffsetsRequestTopic.decode(reader, version))

@@ -1,4 +1,7 @@
-"""DescribeShareGroupOffsets response, versions 0 to 1. Generated from schemas/messages/090-describe-share-group-offsets.txt by tools/generate_messages.py."""
+"""DescribeShareGroupOffsets response, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/090-describe-share-group-offsets.txt.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,8 @@ class DescribeShareGroupOffsetsResponse(Message):
         if version < 0 or version > 1:
             raise DecodeError(no_such_version("DescribeShareGroupOffsetsResponse", version))
         throttle_time_ms = reader.int32()
-        count = reader.compact_array_length(6)
         groups: list[DescribeShareGroupOffsetsResponseGroup] = []
+        count = reader.compact_array_length(6)
         for _ in range(count):
             groups.append(DescribeShareGroupOffsetsResponseGroup.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -67,8 +70,8 @@ class DescribeShareGroupOffsetsResponseGroup(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> DescribeShareGroupOffsetsResponseGroup:
         group_id = reader.compact_string()
-        count = reader.compact_array_length(19)
         topics: list[DescribeShareGroupOffsetsResponseTopic] = []
+        count = reader.compact_array_length(19)
         for _ in range(count):
             topics.append(DescribeShareGroupOffsetsResponseTopic.decode(reader, version))
         error_code = reader.int16()
@@ -105,8 +108,8 @@ class DescribeShareGroupOffsetsResponseTopic(Message):
     def decode(reader: Reader, version: int) -> DescribeShareGroupOffsetsResponseTopic:
         topic_name = reader.compact_string()
         topic_id = reader.uuid()
-        count = reader.compact_array_length(20)
         partitions: list[DescribeShareGroupOffsetsResponsePartition] = []
+        count = reader.compact_array_length(20)
         for _ in range(count):
             partitions.append(DescribeShareGroupOffsetsResponsePartition.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""DescribeTopicPartitions request, version 0. Generated from schemas/messages/075-describe-topic-partitions.txt by tools/generate_messages.py."""
+"""DescribeTopicPartitions request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/075-describe-topic-partitions.txt.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,8 @@ class DescribeTopicPartitionsRequest(Message):
     def decode(reader: Reader, version: int) -> DescribeTopicPartitionsRequest:
         if version != 0:
             raise DecodeError(no_such_version("DescribeTopicPartitionsRequest", version))
-        count = reader.compact_array_length(2)
         topics: list[TopicRequest] = []
+        count = reader.compact_array_length(2)
         for _ in range(count):
             topics.append(TopicRequest.decode(reader, version))
         response_partition_limit = reader.int32()

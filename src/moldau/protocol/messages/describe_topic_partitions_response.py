@@ -1,4 +1,7 @@
-"""DescribeTopicPartitions response, version 0. Generated from schemas/messages/075-describe-topic-partitions.txt by tools/generate_messages.py."""
+"""DescribeTopicPartitions response, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/075-describe-topic-partitions.txt.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,8 @@ class DescribeTopicPartitionsResponse(Message):
         if version != 0:
             raise DecodeError(no_such_version("DescribeTopicPartitionsResponse", version))
         throttle_time_ms = reader.int32()
-        count = reader.compact_array_length(26)
         topics: list[DescribeTopicPartitionsResponseTopic] = []
+        count = reader.compact_array_length(26)
         for _ in range(count):
             topics.append(DescribeTopicPartitionsResponseTopic.decode(reader, version))
         next_cursor = Cursor.decode(reader, version) if reader.int8() >= 0 else None
@@ -89,8 +92,8 @@ class DescribeTopicPartitionsResponseTopic(Message):
         name = reader.compact_nullable_string()
         topic_id = reader.uuid()
         is_internal = reader.boolean()
-        count = reader.compact_array_length(20)
         partitions: list[DescribeTopicPartitionsResponsePartition] = []
+        count = reader.compact_array_length(20)
         for _ in range(count):
             partitions.append(DescribeTopicPartitionsResponsePartition.decode(reader, version))
         topic_authorized_operations = reader.int32()

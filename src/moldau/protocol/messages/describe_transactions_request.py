@@ -1,4 +1,7 @@
-"""DescribeTransactions request, version 0. Generated from schemas/messages/065-describe-transactions.txt by tools/generate_messages.py."""
+"""DescribeTransactions request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/065-describe-transactions.txt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""DescribeTransactions response, version 0. Generated from schemas/messages/065-describe-transactions.txt by tools/generate_messages.py."""
+"""DescribeTransactions response, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/065-describe-transactions.txt.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,8 @@ class DescribeTransactionsResponse(Message):
         if version != 0:
             raise DecodeError(no_such_version("DescribeTransactionsResponse", version))
         throttle_time_ms = reader.int32()
-        count = reader.compact_array_length(28)
         transaction_states: list[TransactionState] = []
+        count = reader.compact_array_length(28)
         for _ in range(count):
             transaction_states.append(TransactionState.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -89,8 +92,8 @@ class TransactionState(Message):
         transaction_start_time_ms = reader.int64()
         producer_id = reader.int64()
         producer_epoch = reader.int16()
-        count = reader.compact_array_length(3)
         topics: list[TopicData] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topics.append(TopicData.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""DescribeUserScramCredentials request, version 0. Generated from schemas/messages/050-describe-user-scram-credentials.txt by tools/generate_messages.py."""
+"""DescribeUserScramCredentials request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/050-describe-user-scram-credentials.txt.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +34,11 @@ class DescribeUserScramCredentialsRequest(Message):
     def decode(reader: Reader, version: int) -> DescribeUserScramCredentialsRequest:
         if version != 0:
             raise DecodeError(no_such_version("DescribeUserScramCredentialsRequest", version))
+        users: list[UserName] | None
         count = reader.compact_nullable_array_length(2)
-        users: list[UserName] | None = None
-        if count >= 0:
+        if count < 0:
+            users = None
+        else:
             users = []
             for _ in range(count):
                 users.append(UserName.decode(reader, version))

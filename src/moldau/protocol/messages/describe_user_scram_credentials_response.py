@@ -1,4 +1,7 @@
-"""DescribeUserScramCredentials response, version 0. Generated from schemas/messages/050-describe-user-scram-credentials.txt by tools/generate_messages.py."""
+"""DescribeUserScramCredentials response, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/050-describe-user-scram-credentials.txt.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,8 @@ class DescribeUserScramCredentialsResponse(Message):
         throttle_time_ms = reader.int32()
         error_code = reader.int16()
         error_message = reader.compact_nullable_string()
-        count = reader.compact_array_length(6)
         results: list[DescribeUserScramCredentialsResult] = []
+        count = reader.compact_array_length(6)
         for _ in range(count):
             results.append(DescribeUserScramCredentialsResult.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -76,8 +79,8 @@ class DescribeUserScramCredentialsResult(Message):
         user = reader.compact_string()
         error_code = reader.int16()
         error_message = reader.compact_nullable_string()
-        count = reader.compact_array_length(6)
         credential_infos: list[CredentialInfo] = []
+        count = reader.compact_array_length(6)
         for _ in range(count):
             credential_infos.append(CredentialInfo.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""ElectLeaders request, versions 0 to 2. Generated from schemas/messages/043-elect-leaders.txt by tools/generate_messages.py."""
+"""ElectLeaders request, versions 0 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/043-elect-leaders.txt.
+"""
 
 from __future__ import annotations
 
@@ -43,12 +46,14 @@ class ElectLeadersRequest(Message):
         election_type: int = 0
         if version >= 1:
             election_type = reader.int8()
+        topic_partitions: list[TopicPartitions] | None
         if version >= 2:
             count = reader.compact_nullable_array_length(3)
         else:
             count = reader.nullable_array_length(6)
-        topic_partitions: list[TopicPartitions] | None = None
-        if count >= 0:
+        if count < 0:
+            topic_partitions = None
+        else:
             topic_partitions = []
             for _ in range(count):
                 topic_partitions.append(TopicPartitions.decode(reader, version))
@@ -106,13 +111,11 @@ class TopicPartitions(Message):
             topic = reader.compact_string()
         else:
             topic = reader.string()
-        partitions: list[int]
         if version >= 2:
             count = reader.compact_array_length(4)
-            partitions = reader.int32_list(count)
         else:
             count = reader.array_length(4)
-            partitions = reader.int32_list(count)
+        partitions = reader.int32_list(count)
         unknown_tags: UnknownTags | None = None
         if version >= 2:
             unknown_tags = reader.unknown_tags()
@@ -125,10 +128,9 @@ class TopicPartitions(Message):
             writer.string(self.topic)
         if version >= 2:
             writer.compact_array_length(len(self.partitions))
-            writer.int32_list(self.partitions)
         else:
             writer.array_length(len(self.partitions))
-            writer.int32_list(self.partitions)
+        writer.int32_list(self.partitions)
         if version >= 2:
             writer.unknown_tags(self.unknown_tags)
         elif self.unknown_tags is not None:

@@ -1,4 +1,7 @@
-"""ElectLeaders response, versions 0 to 2. Generated from schemas/messages/043-elect-leaders.txt by tools/generate_messages.py."""
+"""ElectLeaders response, versions 0 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/043-elect-leaders.txt.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,9 @@ class ElectLeadersResponse(Message):
     ) -> None:
         self.throttle_time_ms: int = throttle_time_ms
         self.error_code: int = error_code
-        self.replica_election_results: list[ReplicaElectionResult] = [] if replica_election_results is None else replica_election_results
+        self.replica_election_results: list[ReplicaElectionResult] = (
+            [] if replica_election_results is None else replica_election_results
+        )
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
@@ -43,11 +48,11 @@ class ElectLeadersResponse(Message):
         error_code: int = 0
         if version >= 1:
             error_code = reader.int16()
+        replica_election_results: list[ReplicaElectionResult] = []
         if version >= 2:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        replica_election_results: list[ReplicaElectionResult] = []
         for _ in range(count):
             replica_election_results.append(ReplicaElectionResult.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -95,11 +100,11 @@ class ReplicaElectionResult(Message):
             topic = reader.compact_string()
         else:
             topic = reader.string()
+        partition_result: list[PartitionResult] = []
         if version >= 2:
             count = reader.compact_array_length(8)
         else:
             count = reader.array_length(8)
-        partition_result: list[PartitionResult] = []
         for _ in range(count):
             partition_result.append(PartitionResult.decode(reader, version))
         unknown_tags: UnknownTags | None = None

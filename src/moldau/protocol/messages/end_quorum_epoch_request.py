@@ -1,4 +1,7 @@
-"""EndQuorumEpoch request, versions 0 to 1. Generated from schemas/messages/054-end-quorum-epoch.txt by tools/generate_messages.py."""
+"""EndQuorumEpoch request, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/054-end-quorum-epoch.txt.
+"""
 
 from __future__ import annotations
 
@@ -45,17 +48,16 @@ class EndQuorumEpochRequest(Message):
             cluster_id = reader.compact_nullable_string()
         else:
             cluster_id = reader.nullable_string()
+        topics: list[TopicData] = []
         if version >= 1:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        topics: list[TopicData] = []
         for _ in range(count):
             topics.append(TopicData.decode(reader, version))
         leader_endpoints: list[LeaderEndpoint] = []
         if version >= 1:
             count = reader.compact_array_length(5)
-            leader_endpoints = []
             for _ in range(count):
                 leader_endpoints.append(LeaderEndpoint.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -106,11 +108,11 @@ class TopicData(Message):
             topic_name = reader.compact_string()
         else:
             topic_name = reader.string()
+        partitions: list[PartitionData] = []
         if version >= 1:
             count = reader.compact_array_length(14)
         else:
             count = reader.array_length(16)
-        partitions: list[PartitionData] = []
         for _ in range(count):
             partitions.append(PartitionData.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -172,7 +174,6 @@ class PartitionData(Message):
         preferred_candidates: list[ReplicaInfo] = []
         if version >= 1:
             count = reader.compact_array_length(21)
-            preferred_candidates = []
             for _ in range(count):
                 preferred_candidates.append(ReplicaInfo.decode(reader, version))
         unknown_tags: UnknownTags | None = None

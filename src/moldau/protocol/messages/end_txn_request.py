@@ -1,4 +1,7 @@
-"""EndTxn request, versions 0 to 5. Generated from schemas/messages/026-end-txn.txt by tools/generate_messages.py."""
+"""EndTxn request, versions 0 to 5 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/026-end-txn.txt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Envelope response, version 0. Generated from schemas/messages/058-envelope.txt by tools/generate_messages.py."""
+"""Envelope response, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/058-envelope.txt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ExpireDelegationToken request, versions 1 to 2. Generated from schemas/messages/040-expire-delegation-token.txt by tools/generate_messages.py."""
+"""ExpireDelegationToken request, versions 1 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/040-expire-delegation-token.txt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Fetch request, versions 4 to 18. Generated from schemas/messages/001-fetch.txt by tools/generate_messages.py."""
+"""Fetch request, versions 4 to 18 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/001-fetch.txt.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,9 @@ class FetchRequest(Message):
         self.session_id: int = session_id
         self.session_epoch: int = session_epoch
         self.topics: list[FetchTopic] = [] if topics is None else topics
-        self.forgotten_topics_data: list[ForgottenTopic] = [] if forgotten_topics_data is None else forgotten_topics_data
+        self.forgotten_topics_data: list[ForgottenTopic] = (
+            [] if forgotten_topics_data is None else forgotten_topics_data
+        )
         self.rack_id: str = rack_id
         self.unknown_tags: UnknownTags | None = unknown_tags
 
@@ -86,22 +91,19 @@ class FetchRequest(Message):
         session_epoch: int = -1
         if version >= 7:
             session_epoch = reader.int32()
+        topics: list[FetchTopic] = []
         if version >= 12:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        topics: list[FetchTopic] = []
         for _ in range(count):
             topics.append(FetchTopic.decode(reader, version))
         forgotten_topics_data: list[ForgottenTopic] = []
-        if version >= 12:
-            count = reader.compact_array_length(3)
-            forgotten_topics_data = []
-            for _ in range(count):
-                forgotten_topics_data.append(ForgottenTopic.decode(reader, version))
-        elif version >= 7:
-            count = reader.array_length(6)
-            forgotten_topics_data = []
+        if version >= 7:
+            if version >= 12:
+                count = reader.compact_array_length(3)
+            else:
+                count = reader.array_length(6)
             for _ in range(count):
                 forgotten_topics_data.append(ForgottenTopic.decode(reader, version))
         rack_id: str = ""
@@ -161,12 +163,11 @@ class FetchRequest(Message):
             writer.array_length(len(self.topics))
         for topics_element in self.topics:
             topics_element.encode(writer, version)
-        if version >= 12:
-            writer.compact_array_length(len(self.forgotten_topics_data))
-            for forgotten_topics_data_element in self.forgotten_topics_data:
-                forgotten_topics_data_element.encode(writer, version)
-        elif version >= 7:
-            writer.array_length(len(self.forgotten_topics_data))
+        if version >= 7:
+            if version >= 12:
+                writer.compact_array_length(len(self.forgotten_topics_data))
+            else:
+                writer.array_length(len(self.forgotten_topics_data))
             for forgotten_topics_data_element in self.forgotten_topics_data:
                 forgotten_topics_data_element.encode(writer, version)
         elif len(self.forgotten_topics_data) > 0:
@@ -243,11 +244,11 @@ class FetchTopic(Message):
         topic_id: bytes = ZERO_UUID
         if version >= 13:
             topic_id = reader.uuid()
+        partitions: list[FetchPartition] = []
         if version >= 12:
             count = reader.compact_array_length(33)
         else:
             count = reader.array_length(16)
-        partitions: list[FetchPartition] = []
         for _ in range(count):
             partitions.append(FetchPartition.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -400,13 +401,11 @@ class ForgottenTopic(Message):
         topic_id: bytes = ZERO_UUID
         if version >= 13:
             topic_id = reader.uuid()
-        partitions: list[int]
         if version >= 12:
             count = reader.compact_array_length(4)
-            partitions = reader.int32_list(count)
         else:
             count = reader.array_length(4)
-            partitions = reader.int32_list(count)
+        partitions = reader.int32_list(count)
         unknown_tags: UnknownTags | None = None
         if version >= 12:
             unknown_tags = reader.unknown_tags()
@@ -421,10 +420,9 @@ class ForgottenTopic(Message):
             writer.uuid(self.topic_id)
         if version >= 12:
             writer.compact_array_length(len(self.partitions))
-            writer.int32_list(self.partitions)
         else:
             writer.array_length(len(self.partitions))
-            writer.int32_list(self.partitions)
+        writer.int32_list(self.partitions)
         if version >= 12:
             writer.unknown_tags(self.unknown_tags)
         elif self.unknown_tags is not None:

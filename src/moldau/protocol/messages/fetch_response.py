@@ -1,4 +1,7 @@
-"""Fetch response, versions 4 to 18. Generated from schemas/messages/001-fetch.txt by tools/generate_messages.py."""
+"""Fetch response, versions 4 to 18 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/001-fetch.txt.
+"""
 
 from __future__ import annotations
 
@@ -53,11 +56,11 @@ class FetchResponse(Message):
         session_id: int = 0
         if version >= 7:
             session_id = reader.int32()
+        responses: list[FetchableTopicResponse] = []
         if version >= 12:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        responses: list[FetchableTopicResponse] = []
         for _ in range(count):
             responses.append(FetchableTopicResponse.decode(reader, version))
         node_endpoints: list[NodeEndpoint] = []
@@ -132,11 +135,11 @@ class FetchableTopicResponse(Message):
         topic_id: bytes = ZERO_UUID
         if version >= 13:
             topic_id = reader.uuid()
+        partitions: list[PartitionData] = []
         if version >= 12:
             count = reader.compact_array_length(37)
         else:
             count = reader.array_length(30)
-        partitions: list[PartitionData] = []
         for _ in range(count):
             partitions.append(PartitionData.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -201,7 +204,9 @@ class PartitionData(Message):
         self.diverging_epoch: EpochEndOffset = EpochEndOffset() if diverging_epoch is None else diverging_epoch
         self.current_leader: LeaderIdAndEpoch = LeaderIdAndEpoch() if current_leader is None else current_leader
         self.snapshot_id: SnapshotId = SnapshotId() if snapshot_id is None else snapshot_id
-        self.aborted_transactions: list[AbortedTransaction] | None = [] if aborted_transactions is NOT_GIVEN else aborted_transactions
+        self.aborted_transactions: list[AbortedTransaction] | None = (
+            [] if aborted_transactions is NOT_GIVEN else aborted_transactions
+        )
         self.preferred_read_replica: int = preferred_read_replica
         self.records: Records | None = records
         self.unknown_tags: UnknownTags | None = unknown_tags
@@ -218,12 +223,14 @@ class PartitionData(Message):
         diverging_epoch: EpochEndOffset = EpochEndOffset()
         current_leader: LeaderIdAndEpoch = LeaderIdAndEpoch()
         snapshot_id: SnapshotId = SnapshotId()
+        aborted_transactions: list[AbortedTransaction] | None
         if version >= 12:
             count = reader.compact_nullable_array_length(17)
         else:
             count = reader.nullable_array_length(16)
-        aborted_transactions: list[AbortedTransaction] | None = None
-        if count >= 0:
+        if count < 0:
+            aborted_transactions = None
+        else:
             aborted_transactions = []
             for _ in range(count):
                 aborted_transactions.append(AbortedTransaction.decode(reader, version))

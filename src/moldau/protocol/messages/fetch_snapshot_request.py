@@ -1,4 +1,7 @@
-"""FetchSnapshot request, versions 0 to 1. Generated from schemas/messages/059-fetch-snapshot.txt by tools/generate_messages.py."""
+"""FetchSnapshot request, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/059-fetch-snapshot.txt.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,8 @@ class FetchSnapshotRequest(Message):
         cluster_id: str | None = None
         replica_id = reader.int32()
         max_bytes = reader.int32()
-        count = reader.compact_array_length(3)
         topics: list[TopicSnapshot] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topics.append(TopicSnapshot.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -83,8 +86,8 @@ class TopicSnapshot(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> TopicSnapshot:
         name = reader.compact_string()
-        count = reader.compact_array_length(30)
         partitions: list[PartitionSnapshot] = []
+        count = reader.compact_array_length(30)
         for _ in range(count):
             partitions.append(PartitionSnapshot.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""FetchSnapshot response, versions 0 to 1. Generated from schemas/messages/059-fetch-snapshot.txt by tools/generate_messages.py."""
+"""FetchSnapshot response, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/059-fetch-snapshot.txt.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +47,8 @@ class FetchSnapshotResponse(Message):
             raise DecodeError(no_such_version("FetchSnapshotResponse", version))
         throttle_time_ms = reader.int32()
         error_code = reader.int16()
-        count = reader.compact_array_length(3)
         topics: list[TopicSnapshot] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topics.append(TopicSnapshot.decode(reader, version))
         node_endpoints: list[NodeEndpoint] = []
@@ -99,8 +102,8 @@ class TopicSnapshot(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> TopicSnapshot:
         name = reader.compact_string()
-        count = reader.compact_array_length(37)
         partitions: list[PartitionSnapshot] = []
+        count = reader.compact_array_length(37)
         for _ in range(count):
             partitions.append(PartitionSnapshot.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""FindCoordinator request, versions 0 to 6. Generated from schemas/messages/010-find-coordinator.txt by tools/generate_messages.py."""
+"""FindCoordinator request, versions 0 to 6 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/010-find-coordinator.txt.
+"""
 
 from __future__ import annotations
 

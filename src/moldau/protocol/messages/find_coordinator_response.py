@@ -1,4 +1,7 @@
-"""FindCoordinator response, versions 0 to 6. Generated from schemas/messages/010-find-coordinator.txt by tools/generate_messages.py."""
+"""FindCoordinator response, versions 0 to 6 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/010-find-coordinator.txt.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,6 @@ class FindCoordinatorResponse(Message):
         coordinators: list[Coordinator] = []
         if version >= 4:
             count = reader.compact_array_length(14)
-            coordinators = []
             for _ in range(count):
                 coordinators.append(Coordinator.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""GetTelemetrySubscriptions request, version 0. Generated from schemas/messages/071-get-telemetry-subscriptions.txt by tools/generate_messages.py."""
+"""GetTelemetrySubscriptions request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/071-get-telemetry-subscriptions.txt.
+"""
 
 from __future__ import annotations
 

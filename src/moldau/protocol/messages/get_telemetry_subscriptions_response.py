@@ -1,4 +1,7 @@
-"""GetTelemetrySubscriptions response, version 0. Generated from schemas/messages/071-get-telemetry-subscriptions.txt by tools/generate_messages.py."""
+"""GetTelemetrySubscriptions response, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/071-get-telemetry-subscriptions.txt.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,9 @@ class GetTelemetrySubscriptionsResponse(Message):
         self.error_code: int = error_code
         self.client_instance_id: bytes = client_instance_id
         self.subscription_id: int = subscription_id
-        self.accepted_compression_types: list[int] = [] if accepted_compression_types is None else accepted_compression_types
+        self.accepted_compression_types: list[int] = (
+            [] if accepted_compression_types is None else accepted_compression_types
+        )
         self.push_interval_ms: int = push_interval_ms
         self.telemetry_max_bytes: int = telemetry_max_bytes
         self.delta_temporality: bool = delta_temporality

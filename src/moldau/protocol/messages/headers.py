@@ -1,4 +1,7 @@
-"""RequestHeader, versions 0 to 2; ResponseHeader, versions 0 to 1. Generated from schemas/messages/headers.txt by tools/generate_messages.py."""
+"""RequestHeader, versions 0 to 2; ResponseHeader, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/headers.txt.
+"""
 
 from __future__ import annotations
 

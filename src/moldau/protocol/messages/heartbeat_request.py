@@ -1,4 +1,7 @@
-"""Heartbeat request, versions 0 to 4. Generated from schemas/messages/012-heartbeat.txt by tools/generate_messages.py."""
+"""Heartbeat request, versions 0 to 4 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/012-heartbeat.txt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""IncrementalAlterConfigs request, versions 0 to 1. Generated from schemas/messages/044-incremental-alter-configs.txt by tools/generate_messages.py."""
+"""IncrementalAlterConfigs request, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/044-incremental-alter-configs.txt.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +40,11 @@ class IncrementalAlterConfigsRequest(Message):
     def decode(reader: Reader, version: int) -> IncrementalAlterConfigsRequest:
         if version < 0 or version > 1:
             raise DecodeError(no_such_version("IncrementalAlterConfigsRequest", version))
+        resources: list[AlterConfigsResource] = []
         if version >= 1:
             count = reader.compact_array_length(4)
         else:
             count = reader.array_length(7)
-        resources: list[AlterConfigsResource] = []
         for _ in range(count):
             resources.append(AlterConfigsResource.decode(reader, version))
         validate_only = reader.boolean()
@@ -89,11 +92,11 @@ class AlterConfigsResource(Message):
             resource_name = reader.compact_string()
         else:
             resource_name = reader.string()
+        configs: list[AlterableConfig] = []
         if version >= 1:
             count = reader.compact_array_length(4)
         else:
             count = reader.array_length(5)
-        configs: list[AlterableConfig] = []
         for _ in range(count):
             configs.append(AlterableConfig.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""IncrementalAlterConfigs response, versions 0 to 1. Generated from schemas/messages/044-incremental-alter-configs.txt by tools/generate_messages.py."""
+"""IncrementalAlterConfigs response, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/044-incremental-alter-configs.txt.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +41,11 @@ class IncrementalAlterConfigsResponse(Message):
         if version < 0 or version > 1:
             raise DecodeError(no_such_version("IncrementalAlterConfigsResponse", version))
         throttle_time_ms = reader.int32()
+        responses: list[AlterConfigsResourceResponse] = []
         if version >= 1:
             count = reader.compact_array_length(6)
         else:
             count = reader.array_length(7)
-        responses: list[AlterConfigsResourceResponse] = []
         for _ in range(count):
             responses.append(AlterConfigsResourceResponse.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""InitProducerId response, versions 0 to 6. Generated from schemas/messages/022-init-producer-id.txt by tools/generate_messages.py."""
+"""InitProducerId response, versions 0 to 6 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/022-init-producer-id.txt.
+"""
 
 from __future__ import annotations
 

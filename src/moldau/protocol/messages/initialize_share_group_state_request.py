@@ -1,4 +1,7 @@
-"""InitializeShareGroupState request, version 0. Generated from schemas/messages/083-initialize-share-group-state.txt by tools/generate_messages.py."""
+"""InitializeShareGroupState request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/083-initialize-share-group-state.txt.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,8 @@ class InitializeShareGroupStateRequest(Message):
         if version != 0:
             raise DecodeError(no_such_version("InitializeShareGroupStateRequest", version))
         group_id = reader.compact_string()
-        count = reader.compact_array_length(18)
         topics: list[InitializeStateData] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             topics.append(InitializeStateData.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -63,8 +66,8 @@ class InitializeStateData(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> InitializeStateData:
         topic_id = reader.uuid()
-        count = reader.compact_array_length(17)
         partitions: list[PartitionData] = []
+        count = reader.compact_array_length(17)
         for _ in range(count):
             partitions.append(PartitionData.decode(reader, version))
         unknown_tags = reader.unknown_tags()

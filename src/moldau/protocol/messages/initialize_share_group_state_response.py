@@ -1,4 +1,7 @@
-"""InitializeShareGroupState response, version 0. Generated from schemas/messages/083-initialize-share-group-state.txt by tools/generate_messages.py."""
+"""InitializeShareGroupState response, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/083-initialize-share-group-state.txt.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,8 @@ class InitializeShareGroupStateResponse(Message):
     def decode(reader: Reader, version: int) -> InitializeShareGroupStateResponse:
         if version != 0:
             raise DecodeError(no_such_version("InitializeShareGroupStateResponse", version))
-        count = reader.compact_array_length(18)
         results: list[InitializeStateResult] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             results.append(InitializeStateResult.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -59,8 +62,8 @@ class InitializeStateResult(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> InitializeStateResult:
         topic_id = reader.uuid()
-        count = reader.compact_array_length(8)
         partitions: list[PartitionResult] = []
+        count = reader.compact_array_length(8)
         for _ in range(count):
             partitions.append(PartitionResult.decode(reader, version))
         unknown_tags = reader.unknown_tags()

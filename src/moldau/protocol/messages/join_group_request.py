@@ -1,4 +1,7 @@
-"""JoinGroup request, versions 0 to 9. Generated from schemas/messages/011-join-group.txt by tools/generate_messages.py."""
+"""JoinGroup request, versions 0 to 9 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/011-join-group.txt.
+"""
 
 from __future__ import annotations
 
@@ -82,11 +85,11 @@ class JoinGroupRequest(Message):
             protocol_type = reader.compact_string()
         else:
             protocol_type = reader.string()
+        protocols: list[JoinGroupRequestProtocol] = []
         if version >= 6:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        protocols: list[JoinGroupRequestProtocol] = []
         for _ in range(count):
             protocols.append(JoinGroupRequestProtocol.decode(reader, version))
         reason: str | None = None

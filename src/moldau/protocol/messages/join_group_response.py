@@ -1,4 +1,7 @@
-"""JoinGroup response, versions 0 to 9. Generated from schemas/messages/011-join-group.txt by tools/generate_messages.py."""
+"""JoinGroup response, versions 0 to 9 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/011-join-group.txt.
+"""
 
 from __future__ import annotations
 
@@ -89,11 +92,11 @@ class JoinGroupResponse(Message):
             member_id = reader.compact_string()
         else:
             member_id = reader.string()
+        members: list[JoinGroupResponseMember] = []
         if version >= 6:
             count = reader.compact_array_length(4)
         else:
             count = reader.array_length(6)
-        members: list[JoinGroupResponseMember] = []
         for _ in range(count):
             members.append(JoinGroupResponseMember.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""LeaveGroup request, versions 0 to 5. Generated from schemas/messages/013-leave-group.txt by tools/generate_messages.py."""
+"""LeaveGroup request, versions 0 to 5 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/013-leave-group.txt.
+"""
 
 from __future__ import annotations
 
@@ -48,14 +51,11 @@ class LeaveGroupRequest(Message):
         if version <= 2:
             member_id = reader.string()
         members: list[MemberIdentity] = []
-        if version >= 4:
-            count = reader.compact_array_length(3)
-            members = []
-            for _ in range(count):
-                members.append(MemberIdentity.decode(reader, version))
-        elif version >= 3:
-            count = reader.array_length(4)
-            members = []
+        if version >= 3:
+            if version >= 4:
+                count = reader.compact_array_length(3)
+            else:
+                count = reader.array_length(4)
             for _ in range(count):
                 members.append(MemberIdentity.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -75,12 +75,11 @@ class LeaveGroupRequest(Message):
                 raise cannot_send("member_id", version)
         else:
             writer.string(self.member_id)
-        if version >= 4:
-            writer.compact_array_length(len(self.members))
-            for members_element in self.members:
-                members_element.encode(writer, version)
-        elif version >= 3:
-            writer.array_length(len(self.members))
+        if version >= 3:
+            if version >= 4:
+                writer.compact_array_length(len(self.members))
+            else:
+                writer.array_length(len(self.members))
             for members_element in self.members:
                 members_element.encode(writer, version)
         elif len(self.members) > 0:

@@ -1,4 +1,7 @@
-"""LeaveGroup response, versions 0 to 5. Generated from schemas/messages/013-leave-group.txt by tools/generate_messages.py."""
+"""LeaveGroup response, versions 0 to 5 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/013-leave-group.txt.
+"""
 
 from __future__ import annotations
 
@@ -44,14 +47,11 @@ class LeaveGroupResponse(Message):
             throttle_time_ms = reader.int32()
         error_code = reader.int16()
         members: list[MemberResponse] = []
-        if version >= 4:
-            count = reader.compact_array_length(5)
-            members = []
-            for _ in range(count):
-                members.append(MemberResponse.decode(reader, version))
-        elif version >= 3:
-            count = reader.array_length(6)
-            members = []
+        if version >= 3:
+            if version >= 4:
+                count = reader.compact_array_length(5)
+            else:
+                count = reader.array_length(6)
             for _ in range(count):
                 members.append(MemberResponse.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -65,12 +65,11 @@ class LeaveGroupResponse(Message):
         if version >= 1:
             writer.int32(self.throttle_time_ms)
         writer.int16(self.error_code)
-        if version >= 4:
-            writer.compact_array_length(len(self.members))
-            for members_element in self.members:
-                members_element.encode(writer, version)
-        elif version >= 3:
-            writer.array_length(len(self.members))
+        if version >= 3:
+            if version >= 4:
+                writer.compact_array_length(len(self.members))
+            else:
+                writer.array_length(len(self.members))
             for members_element in self.members:
                 members_element.encode(writer, version)
         elif len(self.members) > 0:

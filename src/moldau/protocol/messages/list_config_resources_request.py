@@ -1,4 +1,7 @@
-"""ListConfigResources request, versions 0 to 1. Generated from schemas/messages/074-list-config-resources.txt by tools/generate_messages.py."""
+"""ListConfigResources request, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/074-list-config-resources.txt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ListConfigResources response, versions 0 to 1. Generated from schemas/messages/074-list-config-resources.txt by tools/generate_messages.py."""
+"""ListConfigResources response, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/074-list-config-resources.txt.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,8 @@ class ListConfigResourcesResponse(Message):
             raise DecodeError(no_such_version("ListConfigResourcesResponse", version))
         throttle_time_ms = reader.int32()
         error_code = reader.int16()
-        count = reader.compact_array_length(2)
         config_resources: list[ConfigResource] = []
+        count = reader.compact_array_length(2)
         for _ in range(count):
             config_resources.append(ConfigResource.decode(reader, version))
         unknown_tags = reader.unknown_tags()

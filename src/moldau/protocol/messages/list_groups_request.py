@@ -1,4 +1,7 @@
-"""ListGroups request, versions 0 to 5. Generated from schemas/messages/016-list-groups.txt by tools/generate_messages.py."""
+"""ListGroups request, versions 0 to 5 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/016-list-groups.txt.
+"""
 
 from __future__ import annotations
 

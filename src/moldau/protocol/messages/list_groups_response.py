@@ -1,4 +1,7 @@
-"""ListGroups response, versions 0 to 5. Generated from schemas/messages/016-list-groups.txt by tools/generate_messages.py."""
+"""ListGroups response, versions 0 to 5 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/016-list-groups.txt.
+"""
 
 from __future__ import annotations
 
@@ -43,11 +46,11 @@ class ListGroupsResponse(Message):
         if version >= 1:
             throttle_time_ms = reader.int32()
         error_code = reader.int16()
+        groups: list[ListedGroup] = []
         if version >= 3:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(4)
-        groups: list[ListedGroup] = []
         for _ in range(count):
             groups.append(ListedGroup.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""ListOffsets request, versions 1 to 11. Generated from schemas/messages/002-list-offsets.txt by tools/generate_messages.py."""
+"""ListOffsets request, versions 1 to 11 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/002-list-offsets.txt.
+"""
 
 from __future__ import annotations
 
@@ -45,11 +48,11 @@ class ListOffsetsRequest(Message):
         isolation_level: int = 0
         if version >= 2:
             isolation_level = reader.int8()
+        topics: list[ListOffsetsTopic] = []
         if version >= 6:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        topics: list[ListOffsetsTopic] = []
         for _ in range(count):
             topics.append(ListOffsetsTopic.decode(reader, version))
         timeout_ms: int = 0
@@ -102,11 +105,11 @@ class ListOffsetsTopic(Message):
             name = reader.compact_string()
         else:
             name = reader.string()
+        partitions: list[ListOffsetsPartition] = []
         if version >= 6:
             count = reader.compact_array_length(17)
         else:
             count = reader.array_length(12)
-        partitions: list[ListOffsetsPartition] = []
         for _ in range(count):
             partitions.append(ListOffsetsPartition.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""ListOffsets response, versions 1 to 11. Generated from schemas/messages/002-list-offsets.txt by tools/generate_messages.py."""
+"""ListOffsets response, versions 1 to 11 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/002-list-offsets.txt.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,11 @@ class ListOffsetsResponse(Message):
         throttle_time_ms: int = 0
         if version >= 2:
             throttle_time_ms = reader.int32()
+        topics: list[ListOffsetsTopicResponse] = []
         if version >= 6:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        topics: list[ListOffsetsTopicResponse] = []
         for _ in range(count):
             topics.append(ListOffsetsTopicResponse.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -89,11 +92,11 @@ class ListOffsetsTopicResponse(Message):
             name = reader.compact_string()
         else:
             name = reader.string()
+        partitions: list[ListOffsetsPartitionResponse] = []
         if version >= 6:
             count = reader.compact_array_length(27)
         else:
             count = reader.array_length(22)
-        partitions: list[ListOffsetsPartitionResponse] = []
         for _ in range(count):
             partitions.append(ListOffsetsPartitionResponse.decode(reader, version))
         unknown_tags: UnknownTags | None = None

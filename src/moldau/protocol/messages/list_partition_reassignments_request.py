@@ -1,4 +1,7 @@
-"""ListPartitionReassignments request, version 0. Generated from schemas/messages/046-list-partition-reassignments.txt by tools/generate_messages.py."""
+"""ListPartitionReassignments request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/046-list-partition-reassignments.txt.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,11 @@ class ListPartitionReassignmentsRequest(Message):
         if version != 0:
             raise DecodeError(no_such_version("ListPartitionReassignmentsRequest", version))
         timeout_ms = reader.int32()
+        topics: list[ListPartitionReassignmentsTopics] | None
         count = reader.compact_nullable_array_length(3)
-        topics: list[ListPartitionReassignmentsTopics] | None = None
-        if count >= 0:
+        if count < 0:
+            topics = None
+        else:
             topics = []
             for _ in range(count):
                 topics.append(ListPartitionReassignmentsTopics.decode(reader, version))

@@ -1,4 +1,7 @@
-"""ListPartitionReassignments response, version 0. Generated from schemas/messages/046-list-partition-reassignments.txt by tools/generate_messages.py."""
+"""ListPartitionReassignments response, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/046-list-partition-reassignments.txt.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,8 @@ class ListPartitionReassignmentsResponse(Message):
         throttle_time_ms = reader.int32()
         error_code = reader.int16()
         error_message = reader.compact_nullable_string()
-        count = reader.compact_array_length(3)
         topics: list[OngoingTopicReassignment] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topics.append(OngoingTopicReassignment.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -70,8 +73,8 @@ class OngoingTopicReassignment(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> OngoingTopicReassignment:
         name = reader.compact_string()
-        count = reader.compact_array_length(8)
         partitions: list[OngoingPartitionReassignment] = []
+        count = reader.compact_array_length(8)
         for _ in range(count):
             partitions.append(OngoingPartitionReassignment.decode(reader, version))
         unknown_tags = reader.unknown_tags()

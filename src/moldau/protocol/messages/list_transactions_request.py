@@ -1,4 +1,7 @@
-"""ListTransactions request, versions 0 to 2. Generated from schemas/messages/066-list-transactions.txt by tools/generate_messages.py."""
+"""ListTransactions request, versions 0 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/066-list-transactions.txt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ListTransactions response, versions 0 to 2. Generated from schemas/messages/066-list-transactions.txt by tools/generate_messages.py."""
+"""ListTransactions response, versions 0 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/066-list-transactions.txt.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +44,8 @@ class ListTransactionsResponse(Message):
         error_code = reader.int16()
         count = reader.compact_array_length(1)
         unknown_state_filters = reader.compact_string_list(count)
-        count = reader.compact_array_length(11)
         transaction_states: list[TransactionState] = []
+        count = reader.compact_array_length(11)
         for _ in range(count):
             transaction_states.append(TransactionState.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""Metadata request, versions 0 to 13. Generated from schemas/messages/003-metadata.txt by tools/generate_messages.py."""
+"""Metadata request, versions 0 to 13 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/003-metadata.txt.
+"""
 
 from __future__ import annotations
 
@@ -48,14 +51,25 @@ class MetadataRequest(Message):
     def decode(reader: Reader, version: int) -> MetadataRequest:
         if version < 0 or version > 13:
             raise DecodeError(no_such_version("MetadataRequest", version))
+        topics: list[MetadataRequestTopic] | None
         if version >= 9:
             count = reader.compact_nullable_array_length(2)
+            if count < 0:
+                topics = None
+            else:
+                topics = []
+                for _ in range(count):
+                    topics.append(MetadataRequestTopic.decode(reader, version))
         elif version >= 1:
             count = reader.nullable_array_length(2)
+            if count < 0:
+                topics = None
+            else:
+                topics = []
+                for _ in range(count):
+                    topics.append(MetadataRequestTopic.decode(reader, version))
         else:
             count = reader.array_length(2)
-        topics: list[MetadataRequestTopic] | None = None
-        if count >= 0:
             topics = []
             for _ in range(count):
                 topics.append(MetadataRequestTopic.decode(reader, version))

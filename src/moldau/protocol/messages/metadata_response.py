@@ -1,4 +1,7 @@
-"""Metadata response, versions 0 to 13. Generated from schemas/messages/003-metadata.txt by tools/generate_messages.py."""
+"""Metadata response, versions 0 to 13 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/003-metadata.txt.
+"""
 
 from __future__ import annotations
 
@@ -59,11 +62,11 @@ class MetadataResponse(Message):
         throttle_time_ms: int = 0
         if version >= 3:
             throttle_time_ms = reader.int32()
+        brokers: list[MetadataResponseBroker] = []
         if version >= 9:
             count = reader.compact_array_length(11)
         else:
             count = reader.array_length(10)
-        brokers: list[MetadataResponseBroker] = []
         for _ in range(count):
             brokers.append(MetadataResponseBroker.decode(reader, version))
         cluster_id: str | None = None
@@ -74,11 +77,11 @@ class MetadataResponse(Message):
         controller_id: int = -1
         if version >= 1:
             controller_id = reader.int32()
+        topics: list[MetadataResponseTopic] = []
         if version >= 9:
             count = reader.compact_array_length(10)
         else:
             count = reader.array_length(8)
-        topics: list[MetadataResponseTopic] = []
         for _ in range(count):
             topics.append(MetadataResponseTopic.decode(reader, version))
         cluster_authorized_operations: int = -2147483648
@@ -236,11 +239,11 @@ class MetadataResponseTopic(Message):
         is_internal: bool = False
         if version >= 1:
             is_internal = reader.boolean()
+        partitions: list[MetadataResponsePartition] = []
         if version >= 9:
             count = reader.compact_array_length(18)
         else:
             count = reader.array_length(18)
-        partitions: list[MetadataResponsePartition] = []
         for _ in range(count):
             partitions.append(MetadataResponsePartition.decode(reader, version))
         topic_authorized_operations: int = -2147483648
@@ -330,26 +333,22 @@ class MetadataResponsePartition(Message):
         leader_epoch: int = -1
         if version >= 7:
             leader_epoch = reader.int32()
-        replica_nodes: list[int]
         if version >= 9:
             count = reader.compact_array_length(4)
-            replica_nodes = reader.int32_list(count)
         else:
             count = reader.array_length(4)
-            replica_nodes = reader.int32_list(count)
-        isr_nodes: list[int]
+        replica_nodes = reader.int32_list(count)
         if version >= 9:
             count = reader.compact_array_length(4)
-            isr_nodes = reader.int32_list(count)
         else:
             count = reader.array_length(4)
-            isr_nodes = reader.int32_list(count)
+        isr_nodes = reader.int32_list(count)
         offline_replicas: list[int] = []
-        if version >= 9:
-            count = reader.compact_array_length(4)
-            offline_replicas = reader.int32_list(count)
-        elif version >= 5:
-            count = reader.array_length(4)
+        if version >= 5:
+            if version >= 9:
+                count = reader.compact_array_length(4)
+            else:
+                count = reader.array_length(4)
             offline_replicas = reader.int32_list(count)
         unknown_tags: UnknownTags | None = None
         if version >= 9:
@@ -373,21 +372,19 @@ class MetadataResponsePartition(Message):
             writer.int32(self.leader_epoch)
         if version >= 9:
             writer.compact_array_length(len(self.replica_nodes))
-            writer.int32_list(self.replica_nodes)
         else:
             writer.array_length(len(self.replica_nodes))
-            writer.int32_list(self.replica_nodes)
+        writer.int32_list(self.replica_nodes)
         if version >= 9:
             writer.compact_array_length(len(self.isr_nodes))
-            writer.int32_list(self.isr_nodes)
         else:
             writer.array_length(len(self.isr_nodes))
-            writer.int32_list(self.isr_nodes)
-        if version >= 9:
-            writer.compact_array_length(len(self.offline_replicas))
-            writer.int32_list(self.offline_replicas)
-        elif version >= 5:
-            writer.array_length(len(self.offline_replicas))
+        writer.int32_list(self.isr_nodes)
+        if version >= 5:
+            if version >= 9:
+                writer.compact_array_length(len(self.offline_replicas))
+            else:
+                writer.array_length(len(self.offline_replicas))
             writer.int32_list(self.offline_replicas)
         if version >= 9:
             writer.unknown_tags(self.unknown_tags)

@@ -1,4 +1,7 @@
-"""OffsetCommit request, versions 2 to 10. Generated from schemas/messages/008-offset-commit.txt by tools/generate_messages.py."""
+"""OffsetCommit request, versions 2 to 10 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/008-offset-commit.txt.
+"""
 
 from __future__ import annotations
 
@@ -72,11 +75,11 @@ class OffsetCommitRequest(Message):
         retention_time_ms: int = -1
         if version <= 4:
             retention_time_ms = reader.int64()
+        topics: list[OffsetCommitRequestTopic] = []
         if version >= 8:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        topics: list[OffsetCommitRequestTopic] = []
         for _ in range(count):
             topics.append(OffsetCommitRequestTopic.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -149,11 +152,11 @@ class OffsetCommitRequestTopic(Message):
         topic_id: bytes = ZERO_UUID
         if version >= 10:
             topic_id = reader.uuid()
+        partitions: list[OffsetCommitRequestPartition] = []
         if version >= 8:
             count = reader.compact_array_length(18)
         else:
             count = reader.array_length(14)
-        partitions: list[OffsetCommitRequestPartition] = []
         for _ in range(count):
             partitions.append(OffsetCommitRequestPartition.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""OffsetCommit response, versions 2 to 10. Generated from schemas/messages/008-offset-commit.txt by tools/generate_messages.py."""
+"""OffsetCommit response, versions 2 to 10 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/008-offset-commit.txt.
+"""
 
 from __future__ import annotations
 
@@ -41,11 +44,11 @@ class OffsetCommitResponse(Message):
         throttle_time_ms: int = 0
         if version >= 3:
             throttle_time_ms = reader.int32()
+        topics: list[OffsetCommitResponseTopic] = []
         if version >= 8:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        topics: list[OffsetCommitResponseTopic] = []
         for _ in range(count):
             topics.append(OffsetCommitResponseTopic.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -95,11 +98,11 @@ class OffsetCommitResponseTopic(Message):
         topic_id: bytes = ZERO_UUID
         if version >= 10:
             topic_id = reader.uuid()
+        partitions: list[OffsetCommitResponsePartition] = []
         if version >= 8:
             count = reader.compact_array_length(7)
         else:
             count = reader.array_length(6)
-        partitions: list[OffsetCommitResponsePartition] = []
         for _ in range(count):
             partitions.append(OffsetCommitResponsePartition.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""OffsetDelete request, version 0. Generated from schemas/messages/047-offset-delete.txt by tools/generate_messages.py."""
+"""OffsetDelete request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/047-offset-delete.txt.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +41,8 @@ class OffsetDeleteRequest(Message):
         if version != 0:
             raise DecodeError(no_such_version("OffsetDeleteRequest", version))
         group_id = reader.string()
-        count = reader.array_length(6)
         topics: list[OffsetDeleteRequestTopic] = []
+        count = reader.array_length(6)
         for _ in range(count):
             topics.append(OffsetDeleteRequestTopic.decode(reader, version))
         return OffsetDeleteRequest(group_id, topics)
@@ -71,8 +74,8 @@ class OffsetDeleteRequestTopic(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> OffsetDeleteRequestTopic:
         name = reader.string()
-        count = reader.array_length(4)
         partitions: list[OffsetDeleteRequestPartition] = []
+        count = reader.array_length(4)
         for _ in range(count):
             partitions.append(OffsetDeleteRequestPartition.decode(reader, version))
         return OffsetDeleteRequestTopic(name, partitions)

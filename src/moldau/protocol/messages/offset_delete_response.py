@@ -1,4 +1,7 @@
-"""OffsetDelete response, version 0. Generated from schemas/messages/047-offset-delete.txt by tools/generate_messages.py."""
+"""OffsetDelete response, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/047-offset-delete.txt.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +44,8 @@ class OffsetDeleteResponse(Message):
             raise DecodeError(no_such_version("OffsetDeleteResponse", version))
         error_code = reader.int16()
         throttle_time_ms = reader.int32()
-        count = reader.array_length(6)
         topics: list[OffsetDeleteResponseTopic] = []
+        count = reader.array_length(6)
         for _ in range(count):
             topics.append(OffsetDeleteResponseTopic.decode(reader, version))
         return OffsetDeleteResponse(error_code, throttle_time_ms, topics)
@@ -75,8 +78,8 @@ class OffsetDeleteResponseTopic(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> OffsetDeleteResponseTopic:
         name = reader.string()
-        count = reader.array_length(6)
         partitions: list[OffsetDeleteResponsePartition] = []
+        count = reader.array_length(6)
         for _ in range(count):
             partitions.append(OffsetDeleteResponsePartition.decode(reader, version))
         return OffsetDeleteResponseTopic(name, partitions)

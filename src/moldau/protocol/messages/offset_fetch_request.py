@@ -1,4 +1,7 @@
-"""OffsetFetch request, versions 1 to 10. Generated from schemas/messages/009-offset-fetch.txt by tools/generate_messages.py."""
+"""OffsetFetch request, versions 1 to 10 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/009-offset-fetch.txt.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,6 @@ class OffsetFetchRequest(Message):
         groups: list[OffsetFetchRequestGroup] = []
         if version >= 8:
             count = reader.compact_array_length(3)
-            groups = []
             for _ in range(count):
                 groups.append(OffsetFetchRequestGroup.decode(reader, version))
         require_stable: bool = False
@@ -153,13 +155,11 @@ class OffsetFetchRequestTopic(Message):
             name = reader.compact_string()
         else:
             name = reader.string()
-        partition_indexes: list[int]
         if version >= 6:
             count = reader.compact_array_length(4)
-            partition_indexes = reader.int32_list(count)
         else:
             count = reader.array_length(4)
-            partition_indexes = reader.int32_list(count)
+        partition_indexes = reader.int32_list(count)
         unknown_tags: UnknownTags | None = None
         if version >= 6:
             unknown_tags = reader.unknown_tags()
@@ -172,10 +172,9 @@ class OffsetFetchRequestTopic(Message):
             writer.string(self.name)
         if version >= 6:
             writer.compact_array_length(len(self.partition_indexes))
-            writer.int32_list(self.partition_indexes)
         else:
             writer.array_length(len(self.partition_indexes))
-            writer.int32_list(self.partition_indexes)
+        writer.int32_list(self.partition_indexes)
         if version >= 6:
             writer.unknown_tags(self.unknown_tags)
         elif self.unknown_tags is not None:
@@ -208,9 +207,11 @@ class OffsetFetchRequestGroup(Message):
         member_epoch: int = -1
         if version >= 9:
             member_epoch = reader.int32()
+        topics: list[OffsetFetchRequestTopics] | None
         count = reader.compact_nullable_array_length(3)
-        topics: list[OffsetFetchRequestTopics] | None = None
-        if count >= 0:
+        if count < 0:
+            topics = None
+        else:
             topics = []
             for _ in range(count):
                 topics.append(OffsetFetchRequestTopics.decode(reader, version))

@@ -1,4 +1,7 @@
-"""OffsetFetch response, versions 1 to 10. Generated from schemas/messages/009-offset-fetch.txt by tools/generate_messages.py."""
+"""OffsetFetch response, versions 1 to 10 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/009-offset-fetch.txt.
+"""
 
 from __future__ import annotations
 
@@ -46,14 +49,11 @@ class OffsetFetchResponse(Message):
         if version >= 3:
             throttle_time_ms = reader.int32()
         topics: list[OffsetFetchResponseTopic] = []
-        if 6 <= version <= 7:
-            count = reader.compact_array_length(3)
-            topics = []
-            for _ in range(count):
-                topics.append(OffsetFetchResponseTopic.decode(reader, version))
-        elif version <= 5:
-            count = reader.array_length(6)
-            topics = []
+        if version <= 7:
+            if version >= 6:
+                count = reader.compact_array_length(3)
+            else:
+                count = reader.array_length(6)
             for _ in range(count):
                 topics.append(OffsetFetchResponseTopic.decode(reader, version))
         error_code: int = 0
@@ -62,7 +62,6 @@ class OffsetFetchResponse(Message):
         groups: list[OffsetFetchResponseGroup] = []
         if version >= 8:
             count = reader.compact_array_length(5)
-            groups = []
             for _ in range(count):
                 groups.append(OffsetFetchResponseGroup.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -78,12 +77,11 @@ class OffsetFetchResponse(Message):
         if version >= 8:
             if len(self.topics) > 0:
                 raise cannot_send("topics", version)
-        elif version >= 6:
-            writer.compact_array_length(len(self.topics))
-            for topics_element in self.topics:
-                topics_element.encode(writer, version)
         else:
-            writer.array_length(len(self.topics))
+            if version >= 6:
+                writer.compact_array_length(len(self.topics))
+            else:
+                writer.array_length(len(self.topics))
             for topics_element in self.topics:
                 topics_element.encode(writer, version)
         if 2 <= version <= 7:
@@ -120,11 +118,11 @@ class OffsetFetchResponseTopic(Message):
             name = reader.compact_string()
         else:
             name = reader.string()
+        partitions: list[OffsetFetchResponsePartition] = []
         if version >= 6:
             count = reader.compact_array_length(20)
         else:
             count = reader.array_length(16)
-        partitions: list[OffsetFetchResponsePartition] = []
         for _ in range(count):
             partitions.append(OffsetFetchResponsePartition.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -233,8 +231,8 @@ class OffsetFetchResponseGroup(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> OffsetFetchResponseGroup:
         group_id = reader.compact_string()
-        count = reader.compact_array_length(3)
         topics: list[OffsetFetchResponseTopics] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topics.append(OffsetFetchResponseTopics.decode(reader, version))
         error_code = reader.int16()
@@ -273,8 +271,8 @@ class OffsetFetchResponseTopics(Message):
         topic_id: bytes = ZERO_UUID
         if version >= 10:
             topic_id = reader.uuid()
-        count = reader.compact_array_length(20)
         partitions: list[OffsetFetchResponsePartitions] = []
+        count = reader.compact_array_length(20)
         for _ in range(count):
             partitions.append(OffsetFetchResponsePartitions.decode(reader, version))
         unknown_tags = reader.unknown_tags()

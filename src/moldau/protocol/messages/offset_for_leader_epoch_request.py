@@ -1,4 +1,7 @@
-"""OffsetForLeaderEpoch request, versions 2 to 4. Generated from schemas/messages/023-offset-for-leader-epoch.txt by tools/generate_messages.py."""
+"""OffsetForLeaderEpoch request, versions 2 to 4 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/023-offset-for-leader-epoch.txt.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,11 @@ class OffsetForLeaderEpochRequest(Message):
         replica_id: int = -2
         if version >= 3:
             replica_id = reader.int32()
+        topics: list[OffsetForLeaderTopic] = []
         if version >= 4:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        topics: list[OffsetForLeaderTopic] = []
         for _ in range(count):
             topics.append(OffsetForLeaderTopic.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -89,11 +92,11 @@ class OffsetForLeaderTopic(Message):
             topic = reader.compact_string()
         else:
             topic = reader.string()
+        partitions: list[OffsetForLeaderPartition] = []
         if version >= 4:
             count = reader.compact_array_length(13)
         else:
             count = reader.array_length(12)
-        partitions: list[OffsetForLeaderPartition] = []
         for _ in range(count):
             partitions.append(OffsetForLeaderPartition.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""OffsetForLeaderEpoch response, versions 2 to 4. Generated from schemas/messages/023-offset-for-leader-epoch.txt by tools/generate_messages.py."""
+"""OffsetForLeaderEpoch response, versions 2 to 4 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/023-offset-for-leader-epoch.txt.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +41,11 @@ class OffsetForLeaderEpochResponse(Message):
         if version < 2 or version > 4:
             raise DecodeError(no_such_version("OffsetForLeaderEpochResponse", version))
         throttle_time_ms = reader.int32()
+        topics: list[OffsetForLeaderTopicResult] = []
         if version >= 4:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        topics: list[OffsetForLeaderTopicResult] = []
         for _ in range(count):
             topics.append(OffsetForLeaderTopicResult.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -86,11 +89,11 @@ class OffsetForLeaderTopicResult(Message):
             topic = reader.compact_string()
         else:
             topic = reader.string()
+        partitions: list[EpochEndOffset] = []
         if version >= 4:
             count = reader.compact_array_length(19)
         else:
             count = reader.array_length(18)
-        partitions: list[EpochEndOffset] = []
         for _ in range(count):
             partitions.append(EpochEndOffset.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""DefaultPrincipalData, version 0. Generated from schemas/messages/principal.txt by tools/generate_messages.py."""
+"""DefaultPrincipalData, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/principal.txt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Produce request, versions 3 to 13. Generated from schemas/messages/000-produce.txt by tools/generate_messages.py."""
+"""Produce request, versions 3 to 13 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/000-produce.txt.
+"""
 
 from __future__ import annotations
 
@@ -50,11 +53,11 @@ class ProduceRequest(Message):
             transactional_id = reader.nullable_string()
         acks = reader.int16()
         timeout_ms = reader.int32()
+        topic_data: list[TopicProduceData] = []
         if version >= 9:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        topic_data: list[TopicProduceData] = []
         for _ in range(count):
             topic_data.append(TopicProduceData.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -108,11 +111,11 @@ class TopicProduceData(Message):
         topic_id: bytes = ZERO_UUID
         if version >= 13:
             topic_id = reader.uuid()
+        partition_data: list[PartitionProduceData] = []
         if version >= 9:
             count = reader.compact_array_length(6)
         else:
             count = reader.array_length(8)
-        partition_data: list[PartitionProduceData] = []
         for _ in range(count):
             partition_data.append(PartitionProduceData.decode(reader, version))
         unknown_tags: UnknownTags | None = None

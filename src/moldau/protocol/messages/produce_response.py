@@ -1,4 +1,7 @@
-"""Produce response, versions 3 to 13. Generated from schemas/messages/000-produce.txt by tools/generate_messages.py."""
+"""Produce response, versions 3 to 13 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/000-produce.txt.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,11 @@ class ProduceResponse(Message):
     def decode(reader: Reader, version: int) -> ProduceResponse:
         if version < 3 or version > 13:
             raise DecodeError(no_such_version("ProduceResponse", version))
+        responses: list[TopicProduceResponse] = []
         if version >= 9:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        responses: list[TopicProduceResponse] = []
         for _ in range(count):
             responses.append(TopicProduceResponse.decode(reader, version))
         throttle_time_ms = reader.int32()
@@ -101,7 +104,9 @@ class TopicProduceResponse(Message):
     ) -> None:
         self.name: str = name
         self.topic_id: bytes = topic_id
-        self.partition_responses: list[PartitionProduceResponse] = [] if partition_responses is None else partition_responses
+        self.partition_responses: list[PartitionProduceResponse] = (
+            [] if partition_responses is None else partition_responses
+        )
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
@@ -114,11 +119,11 @@ class TopicProduceResponse(Message):
         topic_id: bytes = ZERO_UUID
         if version >= 13:
             topic_id = reader.uuid()
+        partition_responses: list[PartitionProduceResponse] = []
         if version >= 9:
             count = reader.compact_array_length(33)
         else:
             count = reader.array_length(22)
-        partition_responses: list[PartitionProduceResponse] = []
         for _ in range(count):
             partition_responses.append(PartitionProduceResponse.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -189,14 +194,11 @@ class PartitionProduceResponse(Message):
         if version >= 5:
             log_start_offset = reader.int64()
         record_errors: list[BatchIndexAndErrorMessage] = []
-        if version >= 9:
-            count = reader.compact_array_length(6)
-            record_errors = []
-            for _ in range(count):
-                record_errors.append(BatchIndexAndErrorMessage.decode(reader, version))
-        elif version >= 8:
-            count = reader.array_length(6)
-            record_errors = []
+        if version >= 8:
+            if version >= 9:
+                count = reader.compact_array_length(6)
+            else:
+                count = reader.array_length(6)
             for _ in range(count):
                 record_errors.append(BatchIndexAndErrorMessage.decode(reader, version))
         error_message: str | None = None
@@ -234,12 +236,11 @@ class PartitionProduceResponse(Message):
         writer.int64(self.log_append_time_ms)
         if version >= 5:
             writer.int64(self.log_start_offset)
-        if version >= 9:
-            writer.compact_array_length(len(self.record_errors))
-            for record_errors_element in self.record_errors:
-                record_errors_element.encode(writer, version)
-        elif version >= 8:
-            writer.array_length(len(self.record_errors))
+        if version >= 8:
+            if version >= 9:
+                writer.compact_array_length(len(self.record_errors))
+            else:
+                writer.array_length(len(self.record_errors))
             for record_errors_element in self.record_errors:
                 record_errors_element.encode(writer, version)
         if version >= 9:

@@ -1,4 +1,7 @@
-"""PushTelemetry request, version 0. Generated from schemas/messages/072-push-telemetry.txt by tools/generate_messages.py."""
+"""PushTelemetry request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/072-push-telemetry.txt.
+"""
 
 from __future__ import annotations
 

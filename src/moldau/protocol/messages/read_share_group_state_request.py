@@ -1,4 +1,7 @@
-"""ReadShareGroupState request, version 0. Generated from schemas/messages/084-read-share-group-state.txt by tools/generate_messages.py."""
+"""ReadShareGroupState request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/084-read-share-group-state.txt.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,8 @@ class ReadShareGroupStateRequest(Message):
         if version != 0:
             raise DecodeError(no_such_version("ReadShareGroupStateRequest", version))
         group_id = reader.compact_string()
-        count = reader.compact_array_length(18)
         topics: list[ReadStateData] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             topics.append(ReadStateData.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -63,8 +66,8 @@ class ReadStateData(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> ReadStateData:
         topic_id = reader.uuid()
-        count = reader.compact_array_length(9)
         partitions: list[PartitionData] = []
+        count = reader.compact_array_length(9)
         for _ in range(count):
             partitions.append(PartitionData.decode(reader, version))
         unknown_tags = reader.unknown_tags()

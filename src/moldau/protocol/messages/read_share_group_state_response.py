@@ -1,4 +1,7 @@
-"""ReadShareGroupState response, version 0. Generated from schemas/messages/084-read-share-group-state.txt by tools/generate_messages.py."""
+"""ReadShareGroupState response, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/084-read-share-group-state.txt.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,8 @@ class ReadShareGroupStateResponse(Message):
     def decode(reader: Reader, version: int) -> ReadShareGroupStateResponse:
         if version != 0:
             raise DecodeError(no_such_version("ReadShareGroupStateResponse", version))
-        count = reader.compact_array_length(18)
         results: list[ReadStateResult] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             results.append(ReadStateResult.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -55,8 +58,8 @@ class ReadStateResult(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> ReadStateResult:
         topic_id = reader.uuid()
-        count = reader.compact_array_length(21)
         partitions: list[PartitionResult] = []
+        count = reader.compact_array_length(21)
         for _ in range(count):
             partitions.append(PartitionResult.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -105,8 +108,8 @@ class PartitionResult(Message):
         error_message = reader.compact_nullable_string()
         state_epoch = reader.int32()
         start_offset = reader.int64()
-        count = reader.compact_array_length(20)
         state_batches: list[StateBatch] = []
+        count = reader.compact_array_length(20)
         for _ in range(count):
             state_batches.append(StateBatch.decode(reader, version))
         unknown_tags = reader.unknown_tags()

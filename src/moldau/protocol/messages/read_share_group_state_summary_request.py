@@ -1,4 +1,7 @@
-"""ReadShareGroupStateSummary request, versions 0 to 1. Generated from schemas/messages/087-read-share-group-state-summary.txt by tools/generate_messages.py."""
+"""ReadShareGroupStateSummary request, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/087-read-share-group-state-summary.txt.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,8 @@ class ReadShareGroupStateSummaryRequest(Message):
         if version < 0 or version > 1:
             raise DecodeError(no_such_version("ReadShareGroupStateSummaryRequest", version))
         group_id = reader.compact_string()
-        count = reader.compact_array_length(18)
         topics: list[ReadStateSummaryData] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             topics.append(ReadStateSummaryData.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -63,8 +66,8 @@ class ReadStateSummaryData(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> ReadStateSummaryData:
         topic_id = reader.uuid()
-        count = reader.compact_array_length(9)
         partitions: list[PartitionData] = []
+        count = reader.compact_array_length(9)
         for _ in range(count):
             partitions.append(PartitionData.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""ReadShareGroupStateSummary response, versions 0 to 1. Generated from schemas/messages/087-read-share-group-state-summary.txt by tools/generate_messages.py."""
+"""ReadShareGroupStateSummary response, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/087-read-share-group-state-summary.txt.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,8 @@ class ReadShareGroupStateSummaryResponse(Message):
     def decode(reader: Reader, version: int) -> ReadShareGroupStateSummaryResponse:
         if version < 0 or version > 1:
             raise DecodeError(no_such_version("ReadShareGroupStateSummaryResponse", version))
-        count = reader.compact_array_length(18)
         results: list[ReadStateSummaryResult] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             results.append(ReadStateSummaryResult.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -59,8 +62,8 @@ class ReadStateSummaryResult(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> ReadStateSummaryResult:
         topic_id = reader.uuid()
-        count = reader.compact_array_length(24)
         partitions: list[PartitionResult] = []
+        count = reader.compact_array_length(24)
         for _ in range(count):
             partitions.append(PartitionResult.decode(reader, version))
         unknown_tags = reader.unknown_tags()

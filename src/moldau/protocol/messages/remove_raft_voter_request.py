@@ -1,4 +1,7 @@
-"""RemoveRaftVoter request, version 0. Generated from schemas/messages/081-remove-raft-voter.txt by tools/generate_messages.py."""
+"""RemoveRaftVoter request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/081-remove-raft-voter.txt.
+"""
 
 from __future__ import annotations
 

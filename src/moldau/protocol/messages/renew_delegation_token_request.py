@@ -1,4 +1,7 @@
-"""RenewDelegationToken request, versions 1 to 2. Generated from schemas/messages/039-renew-delegation-token.txt by tools/generate_messages.py."""
+"""RenewDelegationToken request, versions 1 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/039-renew-delegation-token.txt.
+"""
 
 from __future__ import annotations
 

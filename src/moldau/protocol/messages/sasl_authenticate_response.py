@@ -1,4 +1,7 @@
-"""SaslAuthenticate response, versions 0 to 2. Generated from schemas/messages/036-sasl-authenticate.txt by tools/generate_messages.py."""
+"""SaslAuthenticate response, versions 0 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/036-sasl-authenticate.txt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""SaslHandshake request, versions 0 to 1. Generated from schemas/messages/017-sasl-handshake.txt by tools/generate_messages.py."""
+"""SaslHandshake request, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/017-sasl-handshake.txt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ShareAcknowledge request, versions 1 to 2. Generated from schemas/messages/079-share-acknowledge.txt by tools/generate_messages.py."""
+"""ShareAcknowledge request, versions 1 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/079-share-acknowledge.txt.
+"""
 
 from __future__ import annotations
 
@@ -50,8 +53,8 @@ class ShareAcknowledgeRequest(Message):
         is_renew_ack: bool = False
         if version >= 2:
             is_renew_ack = reader.boolean()
-        count = reader.compact_array_length(18)
         topics: list[AcknowledgeTopic] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             topics.append(AcknowledgeTopic.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -89,8 +92,8 @@ class AcknowledgeTopic(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> AcknowledgeTopic:
         topic_id = reader.uuid()
-        count = reader.compact_array_length(6)
         partitions: list[AcknowledgePartition] = []
+        count = reader.compact_array_length(6)
         for _ in range(count):
             partitions.append(AcknowledgePartition.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -114,14 +117,16 @@ class AcknowledgePartition(Message):
         unknown_tags: UnknownTags | None = None,
     ) -> None:
         self.partition_index: int = partition_index
-        self.acknowledgement_batches: list[AcknowledgementBatch] = [] if acknowledgement_batches is None else acknowledgement_batches
+        self.acknowledgement_batches: list[AcknowledgementBatch] = (
+            [] if acknowledgement_batches is None else acknowledgement_batches
+        )
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
     def decode(reader: Reader, version: int) -> AcknowledgePartition:
         partition_index = reader.int32()
-        count = reader.compact_array_length(18)
         acknowledgement_batches: list[AcknowledgementBatch] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             acknowledgement_batches.append(AcknowledgementBatch.decode(reader, version))
         unknown_tags = reader.unknown_tags()

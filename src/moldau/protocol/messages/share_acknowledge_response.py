@@ -1,4 +1,7 @@
-"""ShareAcknowledge response, versions 1 to 2. Generated from schemas/messages/079-share-acknowledge.txt by tools/generate_messages.py."""
+"""ShareAcknowledge response, versions 1 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/079-share-acknowledge.txt.
+"""
 
 from __future__ import annotations
 
@@ -50,12 +53,12 @@ class ShareAcknowledgeResponse(Message):
         acquisition_lock_timeout_ms: int = 0
         if version >= 2:
             acquisition_lock_timeout_ms = reader.int32()
-        count = reader.compact_array_length(18)
         responses: list[ShareAcknowledgeTopicResponse] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             responses.append(ShareAcknowledgeTopicResponse.decode(reader, version))
-        count = reader.compact_array_length(11)
         node_endpoints: list[NodeEndpoint] = []
+        count = reader.compact_array_length(11)
         for _ in range(count):
             node_endpoints.append(NodeEndpoint.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -102,8 +105,8 @@ class ShareAcknowledgeTopicResponse(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> ShareAcknowledgeTopicResponse:
         topic_id = reader.uuid()
-        count = reader.compact_array_length(17)
         partitions: list[PartitionData] = []
+        count = reader.compact_array_length(17)
         for _ in range(count):
             partitions.append(PartitionData.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""ShareFetch request, versions 1 to 2. Generated from schemas/messages/078-share-fetch.txt by tools/generate_messages.py."""
+"""ShareFetch request, versions 1 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/078-share-fetch.txt.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,9 @@ class ShareFetchRequest(Message):
         self.share_acquire_mode: int = share_acquire_mode
         self.is_renew_ack: bool = is_renew_ack
         self.topics: list[FetchTopic] = [] if topics is None else topics
-        self.forgotten_topics_data: list[ForgottenTopic] = [] if forgotten_topics_data is None else forgotten_topics_data
+        self.forgotten_topics_data: list[ForgottenTopic] = (
+            [] if forgotten_topics_data is None else forgotten_topics_data
+        )
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
@@ -85,12 +90,12 @@ class ShareFetchRequest(Message):
         is_renew_ack: bool = False
         if version >= 2:
             is_renew_ack = reader.boolean()
-        count = reader.compact_array_length(18)
         topics: list[FetchTopic] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             topics.append(FetchTopic.decode(reader, version))
-        count = reader.compact_array_length(18)
         forgotten_topics_data: list[ForgottenTopic] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             forgotten_topics_data.append(ForgottenTopic.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -152,8 +157,8 @@ class FetchTopic(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> FetchTopic:
         topic_id = reader.uuid()
-        count = reader.compact_array_length(6)
         partitions: list[FetchPartition] = []
+        count = reader.compact_array_length(6)
         for _ in range(count):
             partitions.append(FetchPartition.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -177,14 +182,16 @@ class FetchPartition(Message):
         unknown_tags: UnknownTags | None = None,
     ) -> None:
         self.partition_index: int = partition_index
-        self.acknowledgement_batches: list[AcknowledgementBatch] = [] if acknowledgement_batches is None else acknowledgement_batches
+        self.acknowledgement_batches: list[AcknowledgementBatch] = (
+            [] if acknowledgement_batches is None else acknowledgement_batches
+        )
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
     def decode(reader: Reader, version: int) -> FetchPartition:
         partition_index = reader.int32()
-        count = reader.compact_array_length(18)
         acknowledgement_batches: list[AcknowledgementBatch] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             acknowledgement_batches.append(AcknowledgementBatch.decode(reader, version))
         unknown_tags = reader.unknown_tags()

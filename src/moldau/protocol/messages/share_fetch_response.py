@@ -1,4 +1,7 @@
-"""ShareFetch response, versions 1 to 2. Generated from schemas/messages/078-share-fetch.txt by tools/generate_messages.py."""
+"""ShareFetch response, versions 1 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/078-share-fetch.txt.
+"""
 
 from __future__ import annotations
 
@@ -58,12 +61,12 @@ class ShareFetchResponse(Message):
         error_code = reader.int16()
         error_message = reader.compact_nullable_string()
         acquisition_lock_timeout_ms = reader.int32()
-        count = reader.compact_array_length(18)
         responses: list[ShareFetchableTopicResponse] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             responses.append(ShareFetchableTopicResponse.decode(reader, version))
-        count = reader.compact_array_length(11)
         node_endpoints: list[NodeEndpoint] = []
+        count = reader.compact_array_length(11)
         for _ in range(count):
             node_endpoints.append(NodeEndpoint.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -109,8 +112,8 @@ class ShareFetchableTopicResponse(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> ShareFetchableTopicResponse:
         topic_id = reader.uuid()
-        count = reader.compact_array_length(22)
         partitions: list[PartitionData] = []
+        count = reader.compact_array_length(22)
         for _ in range(count):
             partitions.append(PartitionData.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -167,8 +170,8 @@ class PartitionData(Message):
         acknowledge_error_message = reader.compact_nullable_string()
         current_leader = LeaderIdAndEpoch.decode(reader, version)
         records = reader.compact_records()
-        count = reader.compact_array_length(19)
         acquired_records: list[AcquiredRecords] = []
+        count = reader.compact_array_length(19)
         for _ in range(count):
             acquired_records.append(AcquiredRecords.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""ShareGroupDescribe request, version 1. Generated from schemas/messages/077-share-group-describe.txt by tools/generate_messages.py."""
+"""ShareGroupDescribe request, version 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/077-share-group-describe.txt.
+"""
 
 from __future__ import annotations
 

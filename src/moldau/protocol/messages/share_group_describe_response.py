@@ -1,4 +1,7 @@
-"""ShareGroupDescribe response, version 1. Generated from schemas/messages/077-share-group-describe.txt by tools/generate_messages.py."""
+"""ShareGroupDescribe response, version 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/077-share-group-describe.txt.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,8 @@ class ShareGroupDescribeResponse(Message):
         if version != 1:
             raise DecodeError(no_such_version("ShareGroupDescribeResponse", version))
         throttle_time_ms = reader.int32()
-        count = reader.compact_array_length(20)
         groups: list[DescribedGroup] = []
+        count = reader.compact_array_length(20)
         for _ in range(count):
             groups.append(DescribedGroup.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -93,8 +96,8 @@ class DescribedGroup(Message):
         group_epoch = reader.int32()
         assignment_epoch = reader.int32()
         assignor_name = reader.compact_string()
-        count = reader.compact_array_length(12)
         members: list[Member] = []
+        count = reader.compact_array_length(12)
         for _ in range(count):
             members.append(Member.decode(reader, version))
         authorized_operations = reader.int32()
@@ -205,8 +208,8 @@ class Assignment(Message):
 
     @staticmethod
     def decode(reader: Reader, version: int) -> Assignment:
-        count = reader.compact_array_length(19)
         topic_partitions: list[TopicPartitions] = []
+        count = reader.compact_array_length(19)
         for _ in range(count):
             topic_partitions.append(TopicPartitions.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""ShareGroupHeartbeat request, version 1. Generated from schemas/messages/076-share-group-heartbeat.txt by tools/generate_messages.py."""
+"""ShareGroupHeartbeat request, version 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/076-share-group-heartbeat.txt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""StreamsGroupDescribe request, version 0. Generated from schemas/messages/089-streams-group-describe.txt by tools/generate_messages.py."""
+"""StreamsGroupDescribe request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/089-streams-group-describe.txt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""StreamsGroupDescribe response, version 0. Generated from schemas/messages/089-streams-group-describe.txt by tools/generate_messages.py."""
+"""StreamsGroupDescribe response, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/089-streams-group-describe.txt.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,8 @@ class StreamsGroupDescribeResponse(Message):
         if version != 0:
             raise DecodeError(no_such_version("StreamsGroupDescribeResponse", version))
         throttle_time_ms = reader.int32()
-        count = reader.compact_array_length(20)
         groups: list[DescribedGroup] = []
+        count = reader.compact_array_length(20)
         for _ in range(count):
             groups.append(DescribedGroup.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -92,8 +95,8 @@ class DescribedGroup(Message):
         group_epoch = reader.int32()
         assignment_epoch = reader.int32()
         topology = Topology.decode(reader, version) if reader.int8() >= 0 else None
-        count = reader.compact_array_length(28)
         members: list[Member] = []
+        count = reader.compact_array_length(28)
         for _ in range(count):
             members.append(Member.decode(reader, version))
         authorized_operations = reader.int32()
@@ -146,9 +149,11 @@ class Topology(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> Topology:
         epoch = reader.int32()
+        subtopologies: list[Subtopology] | None
         count = reader.compact_nullable_array_length(6)
-        subtopologies: list[Subtopology] | None = None
-        if count >= 0:
+        if count < 0:
+            subtopologies = None
+        else:
             subtopologies = []
             for _ in range(count):
                 subtopologies.append(Subtopology.decode(reader, version))
@@ -188,7 +193,9 @@ class Subtopology(Message):
         self.source_topics: list[str] = [] if source_topics is None else source_topics
         self.repartition_sink_topics: list[str] = [] if repartition_sink_topics is None else repartition_sink_topics
         self.state_changelog_topics: list[TopicInfo] = [] if state_changelog_topics is None else state_changelog_topics
-        self.repartition_source_topics: list[TopicInfo] = [] if repartition_source_topics is None else repartition_source_topics
+        self.repartition_source_topics: list[TopicInfo] = (
+            [] if repartition_source_topics is None else repartition_source_topics
+        )
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
@@ -198,12 +205,12 @@ class Subtopology(Message):
         source_topics = reader.compact_string_list(count)
         count = reader.compact_array_length(1)
         repartition_sink_topics = reader.compact_string_list(count)
-        count = reader.compact_array_length(9)
         state_changelog_topics: list[TopicInfo] = []
+        count = reader.compact_array_length(9)
         for _ in range(count):
             state_changelog_topics.append(TopicInfo.decode(reader, version))
-        count = reader.compact_array_length(9)
         repartition_source_topics: list[TopicInfo] = []
+        count = reader.compact_array_length(9)
         for _ in range(count):
             repartition_source_topics.append(TopicInfo.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -253,8 +260,8 @@ class TopicInfo(Message):
         name = reader.compact_string()
         partitions = reader.int32()
         replication_factor = reader.int16()
-        count = reader.compact_array_length(3)
         topic_configs: list[KeyValue] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topic_configs.append(KeyValue.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -336,16 +343,16 @@ class Member(Message):
         topology_epoch = reader.int32()
         process_id = reader.compact_string()
         user_endpoint = Endpoint.decode(reader, version) if reader.int8() >= 0 else None
-        count = reader.compact_array_length(3)
         client_tags: list[KeyValue] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             client_tags.append(KeyValue.decode(reader, version))
-        count = reader.compact_array_length(14)
         task_offsets: list[TaskOffset] = []
+        count = reader.compact_array_length(14)
         for _ in range(count):
             task_offsets.append(TaskOffset.decode(reader, version))
-        count = reader.compact_array_length(14)
         task_end_offsets: list[TaskOffset] = []
+        count = reader.compact_array_length(14)
         for _ in range(count):
             task_end_offsets.append(TaskOffset.decode(reader, version))
         assignment = Assignment.decode(reader, version)
@@ -489,16 +496,16 @@ class Assignment(Message):
 
     @staticmethod
     def decode(reader: Reader, version: int) -> Assignment:
-        count = reader.compact_array_length(3)
         active_tasks: list[TaskIds] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             active_tasks.append(TaskIds.decode(reader, version))
-        count = reader.compact_array_length(3)
         standby_tasks: list[TaskIds] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             standby_tasks.append(TaskIds.decode(reader, version))
-        count = reader.compact_array_length(3)
         warmup_tasks: list[TaskIds] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             warmup_tasks.append(TaskIds.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""StreamsGroupHeartbeat request, version 0. Generated from schemas/messages/088-streams-group-heartbeat.txt by tools/generate_messages.py."""
+"""StreamsGroupHeartbeat request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/088-streams-group-heartbeat.txt.
+"""
 
 from __future__ import annotations
 
@@ -84,41 +87,53 @@ class StreamsGroupHeartbeatRequest(Message):
         rack_id = reader.compact_nullable_string()
         rebalance_timeout_ms = reader.int32()
         topology = Topology.decode(reader, version) if reader.int8() >= 0 else None
+        active_tasks: list[TaskIds] | None
         count = reader.compact_nullable_array_length(3)
-        active_tasks: list[TaskIds] | None = None
-        if count >= 0:
+        if count < 0:
+            active_tasks = None
+        else:
             active_tasks = []
             for _ in range(count):
                 active_tasks.append(TaskIds.decode(reader, version))
+        standby_tasks: list[TaskIds] | None
         count = reader.compact_nullable_array_length(3)
-        standby_tasks: list[TaskIds] | None = None
-        if count >= 0:
+        if count < 0:
+            standby_tasks = None
+        else:
             standby_tasks = []
             for _ in range(count):
                 standby_tasks.append(TaskIds.decode(reader, version))
+        warmup_tasks: list[TaskIds] | None
         count = reader.compact_nullable_array_length(3)
-        warmup_tasks: list[TaskIds] | None = None
-        if count >= 0:
+        if count < 0:
+            warmup_tasks = None
+        else:
             warmup_tasks = []
             for _ in range(count):
                 warmup_tasks.append(TaskIds.decode(reader, version))
         process_id = reader.compact_nullable_string()
         user_endpoint = Endpoint.decode(reader, version) if reader.int8() >= 0 else None
+        client_tags: list[KeyValue] | None
         count = reader.compact_nullable_array_length(3)
-        client_tags: list[KeyValue] | None = None
-        if count >= 0:
+        if count < 0:
+            client_tags = None
+        else:
             client_tags = []
             for _ in range(count):
                 client_tags.append(KeyValue.decode(reader, version))
+        task_offsets: list[TaskOffset] | None
         count = reader.compact_nullable_array_length(14)
-        task_offsets: list[TaskOffset] | None = None
-        if count >= 0:
+        if count < 0:
+            task_offsets = None
+        else:
             task_offsets = []
             for _ in range(count):
                 task_offsets.append(TaskOffset.decode(reader, version))
+        task_end_offsets: list[TaskOffset] | None
         count = reader.compact_nullable_array_length(14)
-        task_end_offsets: list[TaskOffset] | None = None
-        if count >= 0:
+        if count < 0:
+            task_end_offsets = None
+        else:
             task_end_offsets = []
             for _ in range(count):
                 task_end_offsets.append(TaskOffset.decode(reader, version))
@@ -222,8 +237,8 @@ class Topology(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> Topology:
         epoch = reader.int32()
-        count = reader.compact_array_length(8)
         subtopologies: list[Subtopology] = []
+        count = reader.compact_array_length(8)
         for _ in range(count):
             subtopologies.append(Subtopology.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -264,7 +279,9 @@ class Subtopology(Message):
         self.source_topic_regex: list[str] = [] if source_topic_regex is None else source_topic_regex
         self.state_changelog_topics: list[TopicInfo] = [] if state_changelog_topics is None else state_changelog_topics
         self.repartition_sink_topics: list[str] = [] if repartition_sink_topics is None else repartition_sink_topics
-        self.repartition_source_topics: list[TopicInfo] = [] if repartition_source_topics is None else repartition_source_topics
+        self.repartition_source_topics: list[TopicInfo] = (
+            [] if repartition_source_topics is None else repartition_source_topics
+        )
         self.copartition_groups: list[CopartitionGroup] = [] if copartition_groups is None else copartition_groups
         self.unknown_tags: UnknownTags | None = unknown_tags
 
@@ -275,18 +292,18 @@ class Subtopology(Message):
         source_topics = reader.compact_string_list(count)
         count = reader.compact_array_length(1)
         source_topic_regex = reader.compact_string_list(count)
-        count = reader.compact_array_length(9)
         state_changelog_topics: list[TopicInfo] = []
+        count = reader.compact_array_length(9)
         for _ in range(count):
             state_changelog_topics.append(TopicInfo.decode(reader, version))
         count = reader.compact_array_length(1)
         repartition_sink_topics = reader.compact_string_list(count)
-        count = reader.compact_array_length(9)
         repartition_source_topics: list[TopicInfo] = []
+        count = reader.compact_array_length(9)
         for _ in range(count):
             repartition_source_topics.append(TopicInfo.decode(reader, version))
-        count = reader.compact_array_length(4)
         copartition_groups: list[CopartitionGroup] = []
+        count = reader.compact_array_length(4)
         for _ in range(count):
             copartition_groups.append(CopartitionGroup.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -343,8 +360,8 @@ class TopicInfo(Message):
         name = reader.compact_string()
         partitions = reader.int32()
         replication_factor = reader.int16()
-        count = reader.compact_array_length(3)
         topic_configs: list[KeyValue] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topic_configs.append(KeyValue.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -372,7 +389,9 @@ class CopartitionGroup(Message):
     ) -> None:
         self.source_topics: list[int] = [] if source_topics is None else source_topics
         self.source_topic_regex: list[int] = [] if source_topic_regex is None else source_topic_regex
-        self.repartition_source_topics: list[int] = [] if repartition_source_topics is None else repartition_source_topics
+        self.repartition_source_topics: list[int] = (
+            [] if repartition_source_topics is None else repartition_source_topics
+        )
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod

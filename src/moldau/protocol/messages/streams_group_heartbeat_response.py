@@ -1,4 +1,7 @@
-"""StreamsGroupHeartbeat response, version 0. Generated from schemas/messages/088-streams-group-heartbeat.txt by tools/generate_messages.py."""
+"""StreamsGroupHeartbeat response, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/088-streams-group-heartbeat.txt.
+"""
 
 from __future__ import annotations
 
@@ -84,34 +87,44 @@ class StreamsGroupHeartbeatResponse(Message):
         heartbeat_interval_ms = reader.int32()
         acceptable_recovery_lag = reader.int32()
         task_offset_interval_ms = reader.int32()
+        status: list[Status] | None
         count = reader.compact_nullable_array_length(3)
-        status: list[Status] | None = None
-        if count >= 0:
+        if count < 0:
+            status = None
+        else:
             status = []
             for _ in range(count):
                 status.append(Status.decode(reader, version))
+        active_tasks: list[TaskIds] | None
         count = reader.compact_nullable_array_length(3)
-        active_tasks: list[TaskIds] | None = None
-        if count >= 0:
+        if count < 0:
+            active_tasks = None
+        else:
             active_tasks = []
             for _ in range(count):
                 active_tasks.append(TaskIds.decode(reader, version))
+        standby_tasks: list[TaskIds] | None
         count = reader.compact_nullable_array_length(3)
-        standby_tasks: list[TaskIds] | None = None
-        if count >= 0:
+        if count < 0:
+            standby_tasks = None
+        else:
             standby_tasks = []
             for _ in range(count):
                 standby_tasks.append(TaskIds.decode(reader, version))
+        warmup_tasks: list[TaskIds] | None
         count = reader.compact_nullable_array_length(3)
-        warmup_tasks: list[TaskIds] | None = None
-        if count >= 0:
+        if count < 0:
+            warmup_tasks = None
+        else:
             warmup_tasks = []
             for _ in range(count):
                 warmup_tasks.append(TaskIds.decode(reader, version))
         endpoint_information_epoch = reader.int32()
+        partitions_by_user_endpoint: list[EndpointToPartitions] | None
         count = reader.compact_nullable_array_length(7)
-        partitions_by_user_endpoint: list[EndpointToPartitions] | None = None
-        if count >= 0:
+        if count < 0:
+            partitions_by_user_endpoint = None
+        else:
             partitions_by_user_endpoint = []
             for _ in range(count):
                 partitions_by_user_endpoint.append(EndpointToPartitions.decode(reader, version))
@@ -246,12 +259,12 @@ class EndpointToPartitions(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> EndpointToPartitions:
         user_endpoint = Endpoint.decode(reader, version)
-        count = reader.compact_array_length(3)
         active_partitions: list[TopicPartition] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             active_partitions.append(TopicPartition.decode(reader, version))
-        count = reader.compact_array_length(3)
         standby_partitions: list[TopicPartition] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             standby_partitions.append(TopicPartition.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""SyncGroup request, versions 0 to 5. Generated from schemas/messages/014-sync-group.txt by tools/generate_messages.py."""
+"""SyncGroup request, versions 0 to 5 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/014-sync-group.txt.
+"""
 
 from __future__ import annotations
 
@@ -77,11 +80,11 @@ class SyncGroupRequest(Message):
         protocol_name: str | None = None
         if version >= 5:
             protocol_name = reader.compact_nullable_string()
+        assignments: list[SyncGroupRequestAssignment] = []
         if version >= 4:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        assignments: list[SyncGroupRequestAssignment] = []
         for _ in range(count):
             assignments.append(SyncGroupRequestAssignment.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""SyncGroup response, versions 0 to 5. Generated from schemas/messages/014-sync-group.txt by tools/generate_messages.py."""
+"""SyncGroup response, versions 0 to 5 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/014-sync-group.txt.
+"""
 
 from __future__ import annotations
 

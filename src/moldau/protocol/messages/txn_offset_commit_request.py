@@ -1,4 +1,7 @@
-"""TxnOffsetCommit request, versions 0 to 5. Generated from schemas/messages/028-txn-offset-commit.txt by tools/generate_messages.py."""
+"""TxnOffsetCommit request, versions 0 to 5 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/028-txn-offset-commit.txt.
+"""
 
 from __future__ import annotations
 
@@ -79,11 +82,11 @@ class TxnOffsetCommitRequest(Message):
         group_instance_id: str | None = None
         if version >= 3:
             group_instance_id = reader.compact_nullable_string()
+        topics: list[TxnOffsetCommitRequestTopic] = []
         if version >= 3:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        topics: list[TxnOffsetCommitRequestTopic] = []
         for _ in range(count):
             topics.append(TxnOffsetCommitRequestTopic.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -158,11 +161,11 @@ class TxnOffsetCommitRequestTopic(Message):
             name = reader.compact_string()
         else:
             name = reader.string()
+        partitions: list[TxnOffsetCommitRequestPartition] = []
         if version >= 3:
             count = reader.compact_array_length(18)
         else:
             count = reader.array_length(14)
-        partitions: list[TxnOffsetCommitRequestPartition] = []
         for _ in range(count):
             partitions.append(TxnOffsetCommitRequestPartition.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""TxnOffsetCommit response, versions 0 to 5. Generated from schemas/messages/028-txn-offset-commit.txt by tools/generate_messages.py."""
+"""TxnOffsetCommit response, versions 0 to 5 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/028-txn-offset-commit.txt.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +41,11 @@ class TxnOffsetCommitResponse(Message):
         if version < 0 or version > 5:
             raise DecodeError(no_such_version("TxnOffsetCommitResponse", version))
         throttle_time_ms = reader.int32()
+        topics: list[TxnOffsetCommitResponseTopic] = []
         if version >= 3:
             count = reader.compact_array_length(3)
         else:
             count = reader.array_length(6)
-        topics: list[TxnOffsetCommitResponseTopic] = []
         for _ in range(count):
             topics.append(TxnOffsetCommitResponseTopic.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -86,11 +89,11 @@ class TxnOffsetCommitResponseTopic(Message):
             name = reader.compact_string()
         else:
             name = reader.string()
+        partitions: list[TxnOffsetCommitResponsePartition] = []
         if version >= 3:
             count = reader.compact_array_length(7)
         else:
             count = reader.array_length(6)
-        partitions: list[TxnOffsetCommitResponsePartition] = []
         for _ in range(count):
             partitions.append(TxnOffsetCommitResponsePartition.decode(reader, version))
         unknown_tags: UnknownTags | None = None

@@ -1,4 +1,7 @@
-"""UnregisterBroker request, version 0. Generated from schemas/messages/064-unregister-broker.txt by tools/generate_messages.py."""
+"""UnregisterBroker request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/064-unregister-broker.txt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""UpdateFeatures request, versions 0 to 2. Generated from schemas/messages/057-update-features.txt by tools/generate_messages.py."""
+"""UpdateFeatures request, versions 0 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/057-update-features.txt.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +43,8 @@ class UpdateFeaturesRequest(Message):
         if version < 0 or version > 2:
             raise DecodeError(no_such_version("UpdateFeaturesRequest", version))
         timeout_ms = reader.int32()
-        count = reader.compact_array_length(5)
         feature_updates: list[FeatureUpdateKey] = []
+        count = reader.compact_array_length(5)
         for _ in range(count):
             feature_updates.append(FeatureUpdateKey.decode(reader, version))
         validate_only: bool = False

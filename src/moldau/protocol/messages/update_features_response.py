@@ -1,4 +1,7 @@
-"""UpdateFeatures response, versions 0 to 2. Generated from schemas/messages/057-update-features.txt by tools/generate_messages.py."""
+"""UpdateFeatures response, versions 0 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/057-update-features.txt.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,6 @@ class UpdateFeaturesResponse(Message):
         results: list[UpdatableFeatureResult] = []
         if version <= 1:
             count = reader.compact_array_length(5)
-            results = []
             for _ in range(count):
                 results.append(UpdatableFeatureResult.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""UpdateRaftVoter request, version 0. Generated from schemas/messages/082-update-raft-voter.txt by tools/generate_messages.py."""
+"""UpdateRaftVoter request, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/082-update-raft-voter.txt.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,9 @@ class UpdateRaftVoterRequest(Message):
         self.voter_id: int = voter_id
         self.voter_directory_id: bytes = voter_directory_id
         self.listeners: list[Listener] = [] if listeners is None else listeners
-        self.kraft_version_feature: KRaftVersionFeature = KRaftVersionFeature() if kraft_version_feature is None else kraft_version_feature
+        self.kraft_version_feature: KRaftVersionFeature = (
+            KRaftVersionFeature() if kraft_version_feature is None else kraft_version_feature
+        )
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
@@ -48,8 +53,8 @@ class UpdateRaftVoterRequest(Message):
         current_leader_epoch = reader.int32()
         voter_id = reader.int32()
         voter_directory_id = reader.uuid()
-        count = reader.compact_array_length(5)
         listeners: list[Listener] = []
+        count = reader.compact_array_length(5)
         for _ in range(count):
             listeners.append(Listener.decode(reader, version))
         kraft_version_feature = KRaftVersionFeature.decode(reader, version)

@@ -1,4 +1,7 @@
-"""UpdateRaftVoter response, version 0. Generated from schemas/messages/082-update-raft-voter.txt by tools/generate_messages.py."""
+"""UpdateRaftVoter response, version 0 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/082-update-raft-voter.txt.
+"""
 
 from __future__ import annotations
 

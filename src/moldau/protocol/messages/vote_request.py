@@ -1,4 +1,7 @@
-"""Vote request, versions 0 to 2. Generated from schemas/messages/052-vote.txt by tools/generate_messages.py."""
+"""Vote request, versions 0 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/052-vote.txt.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +47,8 @@ class VoteRequest(Message):
         voter_id: int = -1
         if version >= 1:
             voter_id = reader.int32()
-        count = reader.compact_array_length(3)
         topics: list[TopicData] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topics.append(TopicData.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -79,8 +82,8 @@ class TopicData(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> TopicData:
         topic_name = reader.compact_string()
-        count = reader.compact_array_length(25)
         partitions: list[PartitionData] = []
+        count = reader.compact_array_length(25)
         for _ in range(count):
             partitions.append(PartitionData.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""Vote response, versions 0 to 2. Generated from schemas/messages/052-vote.txt by tools/generate_messages.py."""
+"""Vote response, versions 0 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/052-vote.txt.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +43,8 @@ class VoteResponse(Message):
         if version < 0 or version > 2:
             raise DecodeError(no_such_version("VoteResponse", version))
         error_code = reader.int16()
-        count = reader.compact_array_length(3)
         topics: list[TopicData] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topics.append(TopicData.decode(reader, version))
         node_endpoints: list[NodeEndpoint] = []
@@ -94,8 +97,8 @@ class TopicData(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> TopicData:
         topic_name = reader.compact_string()
-        count = reader.compact_array_length(16)
         partitions: list[PartitionData] = []
+        count = reader.compact_array_length(16)
         for _ in range(count):
             partitions.append(PartitionData.decode(reader, version))
         unknown_tags = reader.unknown_tags()

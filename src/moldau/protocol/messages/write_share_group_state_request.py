@@ -1,4 +1,7 @@
-"""WriteShareGroupState request, versions 0 to 1. Generated from schemas/messages/085-write-share-group-state.txt by tools/generate_messages.py."""
+"""WriteShareGroupState request, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/085-write-share-group-state.txt.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,8 @@ class WriteShareGroupStateRequest(Message):
         if version < 0 or version > 1:
             raise DecodeError(no_such_version("WriteShareGroupStateRequest", version))
         group_id = reader.compact_string()
-        count = reader.compact_array_length(18)
         topics: list[WriteStateData] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             topics.append(WriteStateData.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -63,8 +66,8 @@ class WriteStateData(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> WriteStateData:
         topic_id = reader.uuid()
-        count = reader.compact_array_length(22)
         partitions: list[PartitionData] = []
+        count = reader.compact_array_length(22)
         for _ in range(count):
             partitions.append(PartitionData.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -115,8 +118,8 @@ class PartitionData(Message):
         delivery_complete_count: int = -1
         if version >= 1:
             delivery_complete_count = reader.int32()
-        count = reader.compact_array_length(20)
         state_batches: list[StateBatch] = []
+        count = reader.compact_array_length(20)
         for _ in range(count):
             state_batches.append(StateBatch.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""WriteShareGroupState response, versions 0 to 1. Generated from schemas/messages/085-write-share-group-state.txt by tools/generate_messages.py."""
+"""WriteShareGroupState response, versions 0 to 1 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/085-write-share-group-state.txt.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,8 @@ class WriteShareGroupStateResponse(Message):
     def decode(reader: Reader, version: int) -> WriteShareGroupStateResponse:
         if version < 0 or version > 1:
             raise DecodeError(no_such_version("WriteShareGroupStateResponse", version))
-        count = reader.compact_array_length(18)
         results: list[WriteStateResult] = []
+        count = reader.compact_array_length(18)
         for _ in range(count):
             results.append(WriteStateResult.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -55,8 +58,8 @@ class WriteStateResult(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> WriteStateResult:
         topic_id = reader.uuid()
-        count = reader.compact_array_length(8)
         partitions: list[PartitionResult] = []
+        count = reader.compact_array_length(8)
         for _ in range(count):
             partitions.append(PartitionResult.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""WriteTxnMarkers request, versions 1 to 2. Generated from schemas/messages/027-write-txn-markers.txt by tools/generate_messages.py."""
+"""WriteTxnMarkers request, versions 1 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/027-write-txn-markers.txt.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,8 @@ class WriteTxnMarkersRequest(Message):
     def decode(reader: Reader, version: int) -> WriteTxnMarkersRequest:
         if version < 1 or version > 2:
             raise DecodeError(no_such_version("WriteTxnMarkersRequest", version))
-        count = reader.compact_array_length(17)
         markers: list[WritableTxnMarker] = []
+        count = reader.compact_array_length(17)
         for _ in range(count):
             markers.append(WritableTxnMarker.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -71,8 +74,8 @@ class WritableTxnMarker(Message):
         producer_id = reader.int64()
         producer_epoch = reader.int16()
         transaction_result = reader.boolean()
-        count = reader.compact_array_length(3)
         topics: list[WritableTxnMarkerTopic] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topics.append(WritableTxnMarkerTopic.decode(reader, version))
         coordinator_epoch = reader.int32()

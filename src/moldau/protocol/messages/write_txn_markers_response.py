@@ -1,4 +1,7 @@
-"""WriteTxnMarkers response, versions 1 to 2. Generated from schemas/messages/027-write-txn-markers.txt by tools/generate_messages.py."""
+"""WriteTxnMarkers response, versions 1 to 2 (generated).
+
+Written by tools/generate_messages.py from schemas/messages/027-write-txn-markers.txt.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,8 @@ class WriteTxnMarkersResponse(Message):
     def decode(reader: Reader, version: int) -> WriteTxnMarkersResponse:
         if version < 1 or version > 2:
             raise DecodeError(no_such_version("WriteTxnMarkersResponse", version))
-        count = reader.compact_array_length(10)
         markers: list[WritableTxnMarkerResult] = []
+        count = reader.compact_array_length(10)
         for _ in range(count):
             markers.append(WritableTxnMarkerResult.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -58,8 +61,8 @@ class WritableTxnMarkerResult(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> WritableTxnMarkerResult:
         producer_id = reader.int64()
-        count = reader.compact_array_length(3)
         topics: list[WritableTxnMarkerTopicResult] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topics.append(WritableTxnMarkerTopicResult.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -89,8 +92,8 @@ class WritableTxnMarkerTopicResult(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> WritableTxnMarkerTopicResult:
         name = reader.compact_string()
-        count = reader.compact_array_length(7)
         partitions: list[WritableTxnMarkerPartitionResult] = []
+        count = reader.compact_array_length(7)
         for _ in range(count):
             partitions.append(WritableTxnMarkerPartitionResult.decode(reader, version))
         unknown_tags = reader.unknown_tags()

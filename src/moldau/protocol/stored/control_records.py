@@ -1,4 +1,7 @@
-"""Stored records: control records. Generated from schemas/stored/control_records.txt by tools/generate_messages.py."""
+"""Stored records: control records (generated).
+
+Written by tools/generate_messages.py from schemas/stored/control_records.txt.
+"""
 
 from __future__ import annotations
 
@@ -121,12 +124,12 @@ class LeaderChangeMessage(Message):
             raise DecodeError(no_such_version("LeaderChangeMessage", version))
         version_ = reader.int16()
         leader_id = reader.int32()
-        count = reader.compact_array_length(5)
         voters: list[LeaderChangeVoter] = []
+        count = reader.compact_array_length(5)
         for _ in range(count):
             voters.append(LeaderChangeVoter.decode(reader, version))
-        count = reader.compact_array_length(5)
         granting_voters: list[LeaderChangeVoter] = []
+        count = reader.compact_array_length(5)
         for _ in range(count):
             granting_voters.append(LeaderChangeVoter.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -256,8 +259,8 @@ class VotersRecord(Message):
         if version != 0:
             raise DecodeError(no_such_version("VotersRecord", version))
         version_ = reader.int16()
-        count = reader.compact_array_length(27)
         voters: list[Voter] = []
+        count = reader.compact_array_length(27)
         for _ in range(count):
             voters.append(Voter.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -287,15 +290,17 @@ class Voter(Message):
         self.voter_id: int = voter_id
         self.voter_directory_id: bytes = voter_directory_id
         self.endpoints: list[Endpoint] = [] if endpoints is None else endpoints
-        self.kraft_version_feature: KRaftVersionFeature = KRaftVersionFeature() if kraft_version_feature is None else kraft_version_feature
+        self.kraft_version_feature: KRaftVersionFeature = (
+            KRaftVersionFeature() if kraft_version_feature is None else kraft_version_feature
+        )
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
     def decode(reader: Reader, version: int) -> Voter:
         voter_id = reader.int32()
         voter_directory_id = reader.uuid()
-        count = reader.compact_array_length(5)
         endpoints: list[Endpoint] = []
+        count = reader.compact_array_length(5)
         for _ in range(count):
             endpoints.append(Endpoint.decode(reader, version))
         kraft_version_feature = KRaftVersionFeature.decode(reader, version)

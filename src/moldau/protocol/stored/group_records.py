@@ -1,4 +1,7 @@
-"""Stored records: group records. Generated from schemas/stored/group_records.txt by tools/generate_messages.py."""
+"""Stored records: group records (generated).
+
+Written by tools/generate_messages.py from schemas/stored/group_records.txt.
+"""
 
 from __future__ import annotations
 
@@ -307,11 +310,11 @@ class GroupMetadataValue(Message):
         current_state_timestamp: int = -1
         if version >= 2:
             current_state_timestamp = reader.int64()
+        members: list[MemberMetadata] = []
         if version >= 4:
             count = reader.compact_array_length(15)
         else:
             count = reader.array_length(18)
-        members: list[MemberMetadata] = []
         for _ in range(count):
             members.append(MemberMetadata.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -584,8 +587,8 @@ class ConsumerGroupPartitionMetadataValue(Message):
     def decode(reader: Reader, version: int) -> ConsumerGroupPartitionMetadataValue:
         if version != 0:
             raise DecodeError(no_such_version("ConsumerGroupPartitionMetadataValue", version))
-        count = reader.compact_array_length(23)
         topics: list[TopicMetadata] = []
+        count = reader.compact_array_length(23)
         for _ in range(count):
             topics.append(TopicMetadata.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -622,8 +625,8 @@ class TopicMetadata(Message):
         topic_id = reader.uuid()
         topic_name = reader.compact_string()
         num_partitions = reader.int32()
-        count = reader.compact_array_length(6)
         partition_metadata: list[PartitionMetadata] = []
+        count = reader.compact_array_length(6)
         for _ in range(count):
             partition_metadata.append(PartitionMetadata.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -810,8 +813,8 @@ class ClassicMemberMetadata(Message):
     @staticmethod
     def decode(reader: Reader, version: int) -> ClassicMemberMetadata:
         session_timeout_ms = reader.int32()
-        count = reader.compact_array_length(3)
         supported_protocols: list[ClassicProtocol] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             supported_protocols.append(ClassicProtocol.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -956,20 +959,20 @@ class ConsumerGroupTargetAssignmentMemberValue(Message):
 
     def __init__(
         self,
-        topic_partitions: list[ConsumerGroupTargetAssignmentMemberTopicPartition] | None = None,
+        topic_partitions: list[ConsumerTargetPartitions] | None = None,
         unknown_tags: UnknownTags | None = None,
     ) -> None:
-        self.topic_partitions: list[ConsumerGroupTargetAssignmentMemberTopicPartition] = [] if topic_partitions is None else topic_partitions
+        self.topic_partitions: list[ConsumerTargetPartitions] = [] if topic_partitions is None else topic_partitions
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
     def decode(reader: Reader, version: int) -> ConsumerGroupTargetAssignmentMemberValue:
         if version != 0:
             raise DecodeError(no_such_version("ConsumerGroupTargetAssignmentMemberValue", version))
+        topic_partitions: list[ConsumerTargetPartitions] = []
         count = reader.compact_array_length(18)
-        topic_partitions: list[ConsumerGroupTargetAssignmentMemberTopicPartition] = []
         for _ in range(count):
-            topic_partitions.append(ConsumerGroupTargetAssignmentMemberTopicPartition.decode(reader, version))
+            topic_partitions.append(ConsumerTargetPartitions.decode(reader, version))
         unknown_tags = reader.unknown_tags()
         return ConsumerGroupTargetAssignmentMemberValue(topic_partitions, unknown_tags)
 
@@ -982,7 +985,7 @@ class ConsumerGroupTargetAssignmentMemberValue(Message):
         writer.unknown_tags(self.unknown_tags)
 
 
-class ConsumerGroupTargetAssignmentMemberTopicPartition(Message):
+class ConsumerTargetPartitions(Message):
     FIELDS: ClassVar[tuple[str, ...]] = ("topic_id", "partitions")
 
     def __init__(
@@ -996,12 +999,12 @@ class ConsumerGroupTargetAssignmentMemberTopicPartition(Message):
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
-    def decode(reader: Reader, version: int) -> ConsumerGroupTargetAssignmentMemberTopicPartition:
+    def decode(reader: Reader, version: int) -> ConsumerTargetPartitions:
         topic_id = reader.uuid()
         count = reader.compact_array_length(4)
         partitions = reader.int32_list(count)
         unknown_tags = reader.unknown_tags()
-        return ConsumerGroupTargetAssignmentMemberTopicPartition(topic_id, partitions, unknown_tags)
+        return ConsumerTargetPartitions(topic_id, partitions, unknown_tags)
 
     def encode(self, writer: Writer, version: int) -> None:
         writer.uuid(self.topic_id)
@@ -1057,15 +1060,19 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message):
         member_epoch: int = 0,
         previous_member_epoch: int = 0,
         state: int = 0,
-        assigned_partitions: list[ConsumerGroupCurrentMemberAssignmentTopicPartitions] | None = None,
-        partitions_pending_revocation: list[ConsumerGroupCurrentMemberAssignmentTopicPartitions] | None = None,
+        assigned_partitions: list[ConsumerCurrentPartitions] | None = None,
+        partitions_pending_revocation: list[ConsumerCurrentPartitions] | None = None,
         unknown_tags: UnknownTags | None = None,
     ) -> None:
         self.member_epoch: int = member_epoch
         self.previous_member_epoch: int = previous_member_epoch
         self.state: int = state
-        self.assigned_partitions: list[ConsumerGroupCurrentMemberAssignmentTopicPartitions] = [] if assigned_partitions is None else assigned_partitions
-        self.partitions_pending_revocation: list[ConsumerGroupCurrentMemberAssignmentTopicPartitions] = [] if partitions_pending_revocation is None else partitions_pending_revocation
+        self.assigned_partitions: list[ConsumerCurrentPartitions] = (
+            [] if assigned_partitions is None else assigned_partitions
+        )
+        self.partitions_pending_revocation: list[ConsumerCurrentPartitions] = (
+            [] if partitions_pending_revocation is None else partitions_pending_revocation
+        )
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
@@ -1075,14 +1082,14 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message):
         member_epoch = reader.int32()
         previous_member_epoch = reader.int32()
         state = reader.int8()
+        assigned_partitions: list[ConsumerCurrentPartitions] = []
         count = reader.compact_array_length(18)
-        assigned_partitions: list[ConsumerGroupCurrentMemberAssignmentTopicPartitions] = []
         for _ in range(count):
-            assigned_partitions.append(ConsumerGroupCurrentMemberAssignmentTopicPartitions.decode(reader, version))
+            assigned_partitions.append(ConsumerCurrentPartitions.decode(reader, version))
+        partitions_pending_revocation: list[ConsumerCurrentPartitions] = []
         count = reader.compact_array_length(18)
-        partitions_pending_revocation: list[ConsumerGroupCurrentMemberAssignmentTopicPartitions] = []
         for _ in range(count):
-            partitions_pending_revocation.append(ConsumerGroupCurrentMemberAssignmentTopicPartitions.decode(reader, version))
+            partitions_pending_revocation.append(ConsumerCurrentPartitions.decode(reader, version))
         unknown_tags = reader.unknown_tags()
         return ConsumerGroupCurrentMemberAssignmentValue(
             member_epoch,
@@ -1108,7 +1115,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message):
         writer.unknown_tags(self.unknown_tags)
 
 
-class ConsumerGroupCurrentMemberAssignmentTopicPartitions(Message):
+class ConsumerCurrentPartitions(Message):
     FIELDS: ClassVar[tuple[str, ...]] = ("topic_id", "partitions", "assignment_epochs")
 
     def __init__(
@@ -1124,7 +1131,7 @@ class ConsumerGroupCurrentMemberAssignmentTopicPartitions(Message):
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
-    def decode(reader: Reader, version: int) -> ConsumerGroupCurrentMemberAssignmentTopicPartitions:
+    def decode(reader: Reader, version: int) -> ConsumerCurrentPartitions:
         topic_id = reader.uuid()
         count = reader.compact_array_length(4)
         partitions = reader.int32_list(count)
@@ -1139,12 +1146,7 @@ class ConsumerGroupCurrentMemberAssignmentTopicPartitions(Message):
             else:
                 unknown_tags = reader.unknown_tag(unknown_tags, tag, end)
             reader.check_tag_end(end)
-        return ConsumerGroupCurrentMemberAssignmentTopicPartitions(
-            topic_id,
-            partitions,
-            assignment_epochs,
-            unknown_tags,
-        )
+        return ConsumerCurrentPartitions(topic_id, partitions, assignment_epochs, unknown_tags)
 
     def encode(self, writer: Writer, version: int) -> None:
         writer.uuid(self.topic_id)
@@ -1397,20 +1399,20 @@ class ShareGroupTargetAssignmentMemberValue(Message):
 
     def __init__(
         self,
-        topic_partitions: list[ShareGroupTargetAssignmentMemberTopicPartition] | None = None,
+        topic_partitions: list[ShareTargetPartitions] | None = None,
         unknown_tags: UnknownTags | None = None,
     ) -> None:
-        self.topic_partitions: list[ShareGroupTargetAssignmentMemberTopicPartition] = [] if topic_partitions is None else topic_partitions
+        self.topic_partitions: list[ShareTargetPartitions] = [] if topic_partitions is None else topic_partitions
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
     def decode(reader: Reader, version: int) -> ShareGroupTargetAssignmentMemberValue:
         if version != 0:
             raise DecodeError(no_such_version("ShareGroupTargetAssignmentMemberValue", version))
+        topic_partitions: list[ShareTargetPartitions] = []
         count = reader.compact_array_length(18)
-        topic_partitions: list[ShareGroupTargetAssignmentMemberTopicPartition] = []
         for _ in range(count):
-            topic_partitions.append(ShareGroupTargetAssignmentMemberTopicPartition.decode(reader, version))
+            topic_partitions.append(ShareTargetPartitions.decode(reader, version))
         unknown_tags = reader.unknown_tags()
         return ShareGroupTargetAssignmentMemberValue(topic_partitions, unknown_tags)
 
@@ -1423,7 +1425,7 @@ class ShareGroupTargetAssignmentMemberValue(Message):
         writer.unknown_tags(self.unknown_tags)
 
 
-class ShareGroupTargetAssignmentMemberTopicPartition(Message):
+class ShareTargetPartitions(Message):
     FIELDS: ClassVar[tuple[str, ...]] = ("topic_id", "partitions")
 
     def __init__(
@@ -1437,12 +1439,12 @@ class ShareGroupTargetAssignmentMemberTopicPartition(Message):
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
-    def decode(reader: Reader, version: int) -> ShareGroupTargetAssignmentMemberTopicPartition:
+    def decode(reader: Reader, version: int) -> ShareTargetPartitions:
         topic_id = reader.uuid()
         count = reader.compact_array_length(4)
         partitions = reader.int32_list(count)
         unknown_tags = reader.unknown_tags()
-        return ShareGroupTargetAssignmentMemberTopicPartition(topic_id, partitions, unknown_tags)
+        return ShareTargetPartitions(topic_id, partitions, unknown_tags)
 
     def encode(self, writer: Writer, version: int) -> None:
         writer.uuid(self.topic_id)
@@ -1492,13 +1494,15 @@ class ShareGroupCurrentMemberAssignmentValue(Message):
         member_epoch: int = 0,
         previous_member_epoch: int = 0,
         state: int = 0,
-        assigned_partitions: list[ShareGroupCurrentMemberAssignmentTopicPartitions] | None = None,
+        assigned_partitions: list[ShareCurrentPartitions] | None = None,
         unknown_tags: UnknownTags | None = None,
     ) -> None:
         self.member_epoch: int = member_epoch
         self.previous_member_epoch: int = previous_member_epoch
         self.state: int = state
-        self.assigned_partitions: list[ShareGroupCurrentMemberAssignmentTopicPartitions] = [] if assigned_partitions is None else assigned_partitions
+        self.assigned_partitions: list[ShareCurrentPartitions] = (
+            [] if assigned_partitions is None else assigned_partitions
+        )
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
@@ -1508,10 +1512,10 @@ class ShareGroupCurrentMemberAssignmentValue(Message):
         member_epoch = reader.int32()
         previous_member_epoch = reader.int32()
         state = reader.int8()
+        assigned_partitions: list[ShareCurrentPartitions] = []
         count = reader.compact_array_length(18)
-        assigned_partitions: list[ShareGroupCurrentMemberAssignmentTopicPartitions] = []
         for _ in range(count):
-            assigned_partitions.append(ShareGroupCurrentMemberAssignmentTopicPartitions.decode(reader, version))
+            assigned_partitions.append(ShareCurrentPartitions.decode(reader, version))
         unknown_tags = reader.unknown_tags()
         return ShareGroupCurrentMemberAssignmentValue(
             member_epoch,
@@ -1533,7 +1537,7 @@ class ShareGroupCurrentMemberAssignmentValue(Message):
         writer.unknown_tags(self.unknown_tags)
 
 
-class ShareGroupCurrentMemberAssignmentTopicPartitions(Message):
+class ShareCurrentPartitions(Message):
     FIELDS: ClassVar[tuple[str, ...]] = ("topic_id", "partitions")
 
     def __init__(
@@ -1547,12 +1551,12 @@ class ShareGroupCurrentMemberAssignmentTopicPartitions(Message):
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
-    def decode(reader: Reader, version: int) -> ShareGroupCurrentMemberAssignmentTopicPartitions:
+    def decode(reader: Reader, version: int) -> ShareCurrentPartitions:
         topic_id = reader.uuid()
         count = reader.compact_array_length(4)
         partitions = reader.int32_list(count)
         unknown_tags = reader.unknown_tags()
-        return ShareGroupCurrentMemberAssignmentTopicPartitions(topic_id, partitions, unknown_tags)
+        return ShareCurrentPartitions(topic_id, partitions, unknown_tags)
 
     def encode(self, writer: Writer, version: int) -> None:
         writer.uuid(self.topic_id)
@@ -1598,30 +1602,30 @@ class ShareGroupStatePartitionMetadataValue(Message):
         self,
         initializing_topics: list[TopicPartitionsInfo] | None = None,
         initialized_topics: list[TopicPartitionsInfo] | None = None,
-        deleting_topics: list[ShareGroupStatePartitionMetadataTopicInfo] | None = None,
+        deleting_topics: list[ShareTopicInfo] | None = None,
         unknown_tags: UnknownTags | None = None,
     ) -> None:
         self.initializing_topics: list[TopicPartitionsInfo] = [] if initializing_topics is None else initializing_topics
         self.initialized_topics: list[TopicPartitionsInfo] = [] if initialized_topics is None else initialized_topics
-        self.deleting_topics: list[ShareGroupStatePartitionMetadataTopicInfo] = [] if deleting_topics is None else deleting_topics
+        self.deleting_topics: list[ShareTopicInfo] = [] if deleting_topics is None else deleting_topics
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
     def decode(reader: Reader, version: int) -> ShareGroupStatePartitionMetadataValue:
         if version != 0:
             raise DecodeError(no_such_version("ShareGroupStatePartitionMetadataValue", version))
-        count = reader.compact_array_length(19)
         initializing_topics: list[TopicPartitionsInfo] = []
+        count = reader.compact_array_length(19)
         for _ in range(count):
             initializing_topics.append(TopicPartitionsInfo.decode(reader, version))
-        count = reader.compact_array_length(19)
         initialized_topics: list[TopicPartitionsInfo] = []
+        count = reader.compact_array_length(19)
         for _ in range(count):
             initialized_topics.append(TopicPartitionsInfo.decode(reader, version))
+        deleting_topics: list[ShareTopicInfo] = []
         count = reader.compact_array_length(18)
-        deleting_topics: list[ShareGroupStatePartitionMetadataTopicInfo] = []
         for _ in range(count):
-            deleting_topics.append(ShareGroupStatePartitionMetadataTopicInfo.decode(reader, version))
+            deleting_topics.append(ShareTopicInfo.decode(reader, version))
         unknown_tags = reader.unknown_tags()
         return ShareGroupStatePartitionMetadataValue(
             initializing_topics,
@@ -1677,7 +1681,7 @@ class TopicPartitionsInfo(Message):
         writer.unknown_tags(self.unknown_tags)
 
 
-class ShareGroupStatePartitionMetadataTopicInfo(Message):
+class ShareTopicInfo(Message):
     FIELDS: ClassVar[tuple[str, ...]] = ("topic_id", "topic_name")
 
     def __init__(
@@ -1691,11 +1695,11 @@ class ShareGroupStatePartitionMetadataTopicInfo(Message):
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
-    def decode(reader: Reader, version: int) -> ShareGroupStatePartitionMetadataTopicInfo:
+    def decode(reader: Reader, version: int) -> ShareTopicInfo:
         topic_id = reader.uuid()
         topic_name = reader.compact_string()
         unknown_tags = reader.unknown_tags()
-        return ShareGroupStatePartitionMetadataTopicInfo(topic_id, topic_name, unknown_tags)
+        return ShareTopicInfo(topic_id, topic_name, unknown_tags)
 
     def encode(self, writer: Writer, version: int) -> None:
         writer.uuid(self.topic_id)
@@ -1984,8 +1988,8 @@ class StreamsGroupMemberMetadataValue(Message):
         topology_epoch = reader.int32()
         process_id = reader.compact_string()
         user_endpoint = Endpoint.decode(reader, version) if reader.int8() >= 0 else None
-        count = reader.compact_array_length(3)
         client_tags: list[KeyValue] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             client_tags.append(KeyValue.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -2175,32 +2179,32 @@ class StreamsGroupTargetAssignmentMemberValue(Message):
 
     def __init__(
         self,
-        active_tasks: list[StreamsGroupTargetAssignmentMemberTaskIds] | None = None,
-        standby_tasks: list[StreamsGroupTargetAssignmentMemberTaskIds] | None = None,
-        warmup_tasks: list[StreamsGroupTargetAssignmentMemberTaskIds] | None = None,
+        active_tasks: list[StreamsTargetTasks] | None = None,
+        standby_tasks: list[StreamsTargetTasks] | None = None,
+        warmup_tasks: list[StreamsTargetTasks] | None = None,
         unknown_tags: UnknownTags | None = None,
     ) -> None:
-        self.active_tasks: list[StreamsGroupTargetAssignmentMemberTaskIds] = [] if active_tasks is None else active_tasks
-        self.standby_tasks: list[StreamsGroupTargetAssignmentMemberTaskIds] = [] if standby_tasks is None else standby_tasks
-        self.warmup_tasks: list[StreamsGroupTargetAssignmentMemberTaskIds] = [] if warmup_tasks is None else warmup_tasks
+        self.active_tasks: list[StreamsTargetTasks] = [] if active_tasks is None else active_tasks
+        self.standby_tasks: list[StreamsTargetTasks] = [] if standby_tasks is None else standby_tasks
+        self.warmup_tasks: list[StreamsTargetTasks] = [] if warmup_tasks is None else warmup_tasks
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
     def decode(reader: Reader, version: int) -> StreamsGroupTargetAssignmentMemberValue:
         if version != 0:
             raise DecodeError(no_such_version("StreamsGroupTargetAssignmentMemberValue", version))
+        active_tasks: list[StreamsTargetTasks] = []
         count = reader.compact_array_length(3)
-        active_tasks: list[StreamsGroupTargetAssignmentMemberTaskIds] = []
         for _ in range(count):
-            active_tasks.append(StreamsGroupTargetAssignmentMemberTaskIds.decode(reader, version))
+            active_tasks.append(StreamsTargetTasks.decode(reader, version))
+        standby_tasks: list[StreamsTargetTasks] = []
         count = reader.compact_array_length(3)
-        standby_tasks: list[StreamsGroupTargetAssignmentMemberTaskIds] = []
         for _ in range(count):
-            standby_tasks.append(StreamsGroupTargetAssignmentMemberTaskIds.decode(reader, version))
+            standby_tasks.append(StreamsTargetTasks.decode(reader, version))
+        warmup_tasks: list[StreamsTargetTasks] = []
         count = reader.compact_array_length(3)
-        warmup_tasks: list[StreamsGroupTargetAssignmentMemberTaskIds] = []
         for _ in range(count):
-            warmup_tasks.append(StreamsGroupTargetAssignmentMemberTaskIds.decode(reader, version))
+            warmup_tasks.append(StreamsTargetTasks.decode(reader, version))
         unknown_tags = reader.unknown_tags()
         return StreamsGroupTargetAssignmentMemberValue(active_tasks, standby_tasks, warmup_tasks, unknown_tags)
 
@@ -2219,7 +2223,7 @@ class StreamsGroupTargetAssignmentMemberValue(Message):
         writer.unknown_tags(self.unknown_tags)
 
 
-class StreamsGroupTargetAssignmentMemberTaskIds(Message):
+class StreamsTargetTasks(Message):
     FIELDS: ClassVar[tuple[str, ...]] = ("subtopology_id", "partitions")
 
     def __init__(
@@ -2233,12 +2237,12 @@ class StreamsGroupTargetAssignmentMemberTaskIds(Message):
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
-    def decode(reader: Reader, version: int) -> StreamsGroupTargetAssignmentMemberTaskIds:
+    def decode(reader: Reader, version: int) -> StreamsTargetTasks:
         subtopology_id = reader.compact_string()
         count = reader.compact_array_length(4)
         partitions = reader.int32_list(count)
         unknown_tags = reader.unknown_tags()
-        return StreamsGroupTargetAssignmentMemberTaskIds(subtopology_id, partitions, unknown_tags)
+        return StreamsTargetTasks(subtopology_id, partitions, unknown_tags)
 
     def encode(self, writer: Writer, version: int) -> None:
         writer.compact_string(self.subtopology_id)
@@ -2298,23 +2302,29 @@ class StreamsGroupCurrentMemberAssignmentValue(Message):
         member_epoch: int = 0,
         previous_member_epoch: int = 0,
         state: int = 0,
-        active_tasks: list[StreamsGroupCurrentMemberAssignmentTaskIds] | None = None,
-        standby_tasks: list[StreamsGroupCurrentMemberAssignmentTaskIds] | None = None,
-        warmup_tasks: list[StreamsGroupCurrentMemberAssignmentTaskIds] | None = None,
-        active_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentTaskIds] | None = None,
-        standby_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentTaskIds] | None = None,
-        warmup_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentTaskIds] | None = None,
+        active_tasks: list[StreamsCurrentTasks] | None = None,
+        standby_tasks: list[StreamsCurrentTasks] | None = None,
+        warmup_tasks: list[StreamsCurrentTasks] | None = None,
+        active_tasks_pending_revocation: list[StreamsCurrentTasks] | None = None,
+        standby_tasks_pending_revocation: list[StreamsCurrentTasks] | None = None,
+        warmup_tasks_pending_revocation: list[StreamsCurrentTasks] | None = None,
         unknown_tags: UnknownTags | None = None,
     ) -> None:
         self.member_epoch: int = member_epoch
         self.previous_member_epoch: int = previous_member_epoch
         self.state: int = state
-        self.active_tasks: list[StreamsGroupCurrentMemberAssignmentTaskIds] = [] if active_tasks is None else active_tasks
-        self.standby_tasks: list[StreamsGroupCurrentMemberAssignmentTaskIds] = [] if standby_tasks is None else standby_tasks
-        self.warmup_tasks: list[StreamsGroupCurrentMemberAssignmentTaskIds] = [] if warmup_tasks is None else warmup_tasks
-        self.active_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentTaskIds] = [] if active_tasks_pending_revocation is None else active_tasks_pending_revocation
-        self.standby_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentTaskIds] = [] if standby_tasks_pending_revocation is None else standby_tasks_pending_revocation
-        self.warmup_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentTaskIds] = [] if warmup_tasks_pending_revocation is None else warmup_tasks_pending_revocation
+        self.active_tasks: list[StreamsCurrentTasks] = [] if active_tasks is None else active_tasks
+        self.standby_tasks: list[StreamsCurrentTasks] = [] if standby_tasks is None else standby_tasks
+        self.warmup_tasks: list[StreamsCurrentTasks] = [] if warmup_tasks is None else warmup_tasks
+        self.active_tasks_pending_revocation: list[StreamsCurrentTasks] = (
+            [] if active_tasks_pending_revocation is None else active_tasks_pending_revocation
+        )
+        self.standby_tasks_pending_revocation: list[StreamsCurrentTasks] = (
+            [] if standby_tasks_pending_revocation is None else standby_tasks_pending_revocation
+        )
+        self.warmup_tasks_pending_revocation: list[StreamsCurrentTasks] = (
+            [] if warmup_tasks_pending_revocation is None else warmup_tasks_pending_revocation
+        )
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
@@ -2324,30 +2334,30 @@ class StreamsGroupCurrentMemberAssignmentValue(Message):
         member_epoch = reader.int32()
         previous_member_epoch = reader.int32()
         state = reader.int8()
+        active_tasks: list[StreamsCurrentTasks] = []
         count = reader.compact_array_length(3)
-        active_tasks: list[StreamsGroupCurrentMemberAssignmentTaskIds] = []
         for _ in range(count):
-            active_tasks.append(StreamsGroupCurrentMemberAssignmentTaskIds.decode(reader, version))
+            active_tasks.append(StreamsCurrentTasks.decode(reader, version))
+        standby_tasks: list[StreamsCurrentTasks] = []
         count = reader.compact_array_length(3)
-        standby_tasks: list[StreamsGroupCurrentMemberAssignmentTaskIds] = []
         for _ in range(count):
-            standby_tasks.append(StreamsGroupCurrentMemberAssignmentTaskIds.decode(reader, version))
+            standby_tasks.append(StreamsCurrentTasks.decode(reader, version))
+        warmup_tasks: list[StreamsCurrentTasks] = []
         count = reader.compact_array_length(3)
-        warmup_tasks: list[StreamsGroupCurrentMemberAssignmentTaskIds] = []
         for _ in range(count):
-            warmup_tasks.append(StreamsGroupCurrentMemberAssignmentTaskIds.decode(reader, version))
+            warmup_tasks.append(StreamsCurrentTasks.decode(reader, version))
+        active_tasks_pending_revocation: list[StreamsCurrentTasks] = []
         count = reader.compact_array_length(3)
-        active_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentTaskIds] = []
         for _ in range(count):
-            active_tasks_pending_revocation.append(StreamsGroupCurrentMemberAssignmentTaskIds.decode(reader, version))
+            active_tasks_pending_revocation.append(StreamsCurrentTasks.decode(reader, version))
+        standby_tasks_pending_revocation: list[StreamsCurrentTasks] = []
         count = reader.compact_array_length(3)
-        standby_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentTaskIds] = []
         for _ in range(count):
-            standby_tasks_pending_revocation.append(StreamsGroupCurrentMemberAssignmentTaskIds.decode(reader, version))
+            standby_tasks_pending_revocation.append(StreamsCurrentTasks.decode(reader, version))
+        warmup_tasks_pending_revocation: list[StreamsCurrentTasks] = []
         count = reader.compact_array_length(3)
-        warmup_tasks_pending_revocation: list[StreamsGroupCurrentMemberAssignmentTaskIds] = []
         for _ in range(count):
-            warmup_tasks_pending_revocation.append(StreamsGroupCurrentMemberAssignmentTaskIds.decode(reader, version))
+            warmup_tasks_pending_revocation.append(StreamsCurrentTasks.decode(reader, version))
         unknown_tags = reader.unknown_tags()
         return StreamsGroupCurrentMemberAssignmentValue(
             member_epoch,
@@ -2389,7 +2399,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message):
         writer.unknown_tags(self.unknown_tags)
 
 
-class StreamsGroupCurrentMemberAssignmentTaskIds(Message):
+class StreamsCurrentTasks(Message):
     FIELDS: ClassVar[tuple[str, ...]] = ("subtopology_id", "partitions", "assignment_epochs")
 
     def __init__(
@@ -2405,7 +2415,7 @@ class StreamsGroupCurrentMemberAssignmentTaskIds(Message):
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
-    def decode(reader: Reader, version: int) -> StreamsGroupCurrentMemberAssignmentTaskIds:
+    def decode(reader: Reader, version: int) -> StreamsCurrentTasks:
         subtopology_id = reader.compact_string()
         count = reader.compact_array_length(4)
         partitions = reader.int32_list(count)
@@ -2420,7 +2430,7 @@ class StreamsGroupCurrentMemberAssignmentTaskIds(Message):
             else:
                 unknown_tags = reader.unknown_tag(unknown_tags, tag, end)
             reader.check_tag_end(end)
-        return StreamsGroupCurrentMemberAssignmentTaskIds(subtopology_id, partitions, assignment_epochs, unknown_tags)
+        return StreamsCurrentTasks(subtopology_id, partitions, assignment_epochs, unknown_tags)
 
     def encode(self, writer: Writer, version: int) -> None:
         writer.compact_string(self.subtopology_id)
@@ -2483,8 +2493,8 @@ class StreamsGroupTopologyValue(Message):
         if version != 0:
             raise DecodeError(no_such_version("StreamsGroupTopologyValue", version))
         epoch = reader.int32()
-        count = reader.compact_array_length(8)
         subtopologies: list[Subtopology] = []
+        count = reader.compact_array_length(8)
         for _ in range(count):
             subtopologies.append(Subtopology.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -2516,18 +2526,22 @@ class Subtopology(Message):
         subtopology_id: str = "",
         source_topics: list[str] | None = None,
         source_topic_regex: list[str] | None = None,
-        state_changelog_topics: list[StreamsGroupTopologyTopicInfo] | None = None,
+        state_changelog_topics: list[StreamsTopicInfo] | None = None,
         repartition_sink_topics: list[str] | None = None,
-        repartition_source_topics: list[StreamsGroupTopologyTopicInfo] | None = None,
+        repartition_source_topics: list[StreamsTopicInfo] | None = None,
         copartition_groups: list[CopartitionGroup] | None = None,
         unknown_tags: UnknownTags | None = None,
     ) -> None:
         self.subtopology_id: str = subtopology_id
         self.source_topics: list[str] = [] if source_topics is None else source_topics
         self.source_topic_regex: list[str] = [] if source_topic_regex is None else source_topic_regex
-        self.state_changelog_topics: list[StreamsGroupTopologyTopicInfo] = [] if state_changelog_topics is None else state_changelog_topics
+        self.state_changelog_topics: list[StreamsTopicInfo] = (
+            [] if state_changelog_topics is None else state_changelog_topics
+        )
         self.repartition_sink_topics: list[str] = [] if repartition_sink_topics is None else repartition_sink_topics
-        self.repartition_source_topics: list[StreamsGroupTopologyTopicInfo] = [] if repartition_source_topics is None else repartition_source_topics
+        self.repartition_source_topics: list[StreamsTopicInfo] = (
+            [] if repartition_source_topics is None else repartition_source_topics
+        )
         self.copartition_groups: list[CopartitionGroup] = [] if copartition_groups is None else copartition_groups
         self.unknown_tags: UnknownTags | None = unknown_tags
 
@@ -2538,18 +2552,18 @@ class Subtopology(Message):
         source_topics = reader.compact_string_list(count)
         count = reader.compact_array_length(1)
         source_topic_regex = reader.compact_string_list(count)
+        state_changelog_topics: list[StreamsTopicInfo] = []
         count = reader.compact_array_length(9)
-        state_changelog_topics: list[StreamsGroupTopologyTopicInfo] = []
         for _ in range(count):
-            state_changelog_topics.append(StreamsGroupTopologyTopicInfo.decode(reader, version))
+            state_changelog_topics.append(StreamsTopicInfo.decode(reader, version))
         count = reader.compact_array_length(1)
         repartition_sink_topics = reader.compact_string_list(count)
+        repartition_source_topics: list[StreamsTopicInfo] = []
         count = reader.compact_array_length(9)
-        repartition_source_topics: list[StreamsGroupTopologyTopicInfo] = []
         for _ in range(count):
-            repartition_source_topics.append(StreamsGroupTopologyTopicInfo.decode(reader, version))
-        count = reader.compact_array_length(4)
+            repartition_source_topics.append(StreamsTopicInfo.decode(reader, version))
         copartition_groups: list[CopartitionGroup] = []
+        count = reader.compact_array_length(4)
         for _ in range(count):
             copartition_groups.append(CopartitionGroup.decode(reader, version))
         unknown_tags = reader.unknown_tags()
@@ -2584,7 +2598,7 @@ class Subtopology(Message):
         writer.unknown_tags(self.unknown_tags)
 
 
-class StreamsGroupTopologyTopicInfo(Message):
+class StreamsTopicInfo(Message):
     FIELDS: ClassVar[tuple[str, ...]] = ("name", "partitions", "replication_factor", "topic_configs")
 
     def __init__(
@@ -2602,16 +2616,16 @@ class StreamsGroupTopologyTopicInfo(Message):
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
-    def decode(reader: Reader, version: int) -> StreamsGroupTopologyTopicInfo:
+    def decode(reader: Reader, version: int) -> StreamsTopicInfo:
         name = reader.compact_string()
         partitions = reader.int32()
         replication_factor = reader.int16()
-        count = reader.compact_array_length(3)
         topic_configs: list[TopicConfig] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             topic_configs.append(TopicConfig.decode(reader, version))
         unknown_tags = reader.unknown_tags()
-        return StreamsGroupTopologyTopicInfo(name, partitions, replication_factor, topic_configs, unknown_tags)
+        return StreamsTopicInfo(name, partitions, replication_factor, topic_configs, unknown_tags)
 
     def encode(self, writer: Writer, version: int) -> None:
         writer.compact_string(self.name)
@@ -2635,7 +2649,9 @@ class CopartitionGroup(Message):
     ) -> None:
         self.source_topics: list[int] = [] if source_topics is None else source_topics
         self.source_topic_regex: list[int] = [] if source_topic_regex is None else source_topic_regex
-        self.repartition_source_topics: list[int] = [] if repartition_source_topics is None else repartition_source_topics
+        self.repartition_source_topics: list[int] = (
+            [] if repartition_source_topics is None else repartition_source_topics
+        )
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod

@@ -1,4 +1,7 @@
-"""Stored records: metadata records. Generated from schemas/stored/metadata_records.txt by tools/generate_messages.py."""
+"""Stored records: metadata records (generated).
+
+Written by tools/generate_messages.py from schemas/stored/metadata_records.txt.
+"""
 
 from __future__ import annotations
 
@@ -75,12 +78,12 @@ class RegisterBrokerRecord(Message):
             is_migrating_zk_broker = reader.boolean()
         incarnation_id = reader.uuid()
         broker_epoch = reader.int64()
-        count = reader.compact_array_length(7)
         end_points: list[BrokerEndpoint] = []
+        count = reader.compact_array_length(7)
         for _ in range(count):
             end_points.append(BrokerEndpoint.decode(reader, version))
-        count = reader.compact_array_length(6)
         features: list[BrokerFeature] = []
+        count = reader.compact_array_length(6)
         for _ in range(count):
             features.append(BrokerFeature.decode(reader, version))
         rack = reader.compact_nullable_string()
@@ -902,8 +905,8 @@ class ClientQuotaRecord(Message):
     def decode(reader: Reader, version: int) -> ClientQuotaRecord:
         if version != 0:
             raise DecodeError(no_such_version("ClientQuotaRecord", version))
-        count = reader.compact_array_length(3)
         entity: list[EntityData] = []
+        count = reader.compact_array_length(3)
         for _ in range(count):
             entity.append(EntityData.decode(reader, version))
         key = reader.compact_string()
@@ -1432,12 +1435,12 @@ class RegisterControllerRecord(Message):
         controller_id = reader.int32()
         incarnation_id = reader.uuid()
         zk_migration_ready = reader.boolean()
-        count = reader.compact_array_length(7)
         end_points: list[ControllerEndpoint] = []
+        count = reader.compact_array_length(7)
         for _ in range(count):
             end_points.append(ControllerEndpoint.decode(reader, version))
-        count = reader.compact_array_length(6)
         features: list[ControllerFeature] = []
+        count = reader.compact_array_length(6)
         for _ in range(count):
             features.append(ControllerFeature.decode(reader, version))
         unknown_tags = reader.unknown_tags()

@@ -1,4 +1,7 @@
-"""Stored records: producer snapshot. Generated from schemas/stored/producer_snapshot.txt by tools/generate_messages.py."""
+"""Stored records: producer snapshot (generated).
+
+Written by tools/generate_messages.py from schemas/stored/producer_snapshot.txt.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +40,8 @@ class ProducerSnapshot(Message):
         if version != 1:
             raise DecodeError(no_such_version("ProducerSnapshot", version))
         crc = reader.uint32()
-        count = reader.array_length(46)
         producer_entries: list[ProducerEntry] = []
+        count = reader.array_length(46)
         for _ in range(count):
             producer_entries.append(ProducerEntry.decode(reader, version))
         return ProducerSnapshot(crc, producer_entries)

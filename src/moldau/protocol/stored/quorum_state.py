@@ -1,4 +1,7 @@
-"""Stored records: quorum state. Generated from schemas/stored/quorum_state.txt by tools/generate_messages.py."""
+"""Stored records: quorum state (generated).
+
+Written by tools/generate_messages.py from schemas/stored/quorum_state.txt.
+"""
 
 from __future__ import annotations
 

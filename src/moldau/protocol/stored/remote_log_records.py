@@ -1,4 +1,7 @@
-"""Stored records: remote log records. Generated from schemas/stored/remote_log_records.txt by tools/generate_messages.py."""
+"""Stored records: remote log records (generated).
+
+Written by tools/generate_messages.py from schemas/stored/remote_log_records.txt.
+"""
 
 from __future__ import annotations
 
@@ -30,26 +33,30 @@ class RemoteLogSegmentMetadataRecord(Message):
 
     def __init__(
         self,
-        remote_log_segment_id: RemoteLogSegmentMetadataRemoteLogSegmentIdEntry | None = None,
+        remote_log_segment_id: SegmentMetadataId | None = None,
         start_offset: int = 0,
         end_offset: int = 0,
         broker_id: int = 0,
         max_timestamp_ms: int = 0,
         event_timestamp_ms: int = 0,
-        segment_leader_epochs: list[RemoteLogSegmentMetadataSegmentLeaderEpochEntry] | None = None,
+        segment_leader_epochs: list[SegmentMetadataEpoch] | None = None,
         segment_size_in_bytes: int = 0,
         custom_metadata: bytes | None = None,
         remote_log_segment_state: int = 0,
         txn_index_empty: bool = False,
         unknown_tags: UnknownTags | None = None,
     ) -> None:
-        self.remote_log_segment_id: RemoteLogSegmentMetadataRemoteLogSegmentIdEntry = RemoteLogSegmentMetadataRemoteLogSegmentIdEntry() if remote_log_segment_id is None else remote_log_segment_id
+        self.remote_log_segment_id: SegmentMetadataId = (
+            SegmentMetadataId() if remote_log_segment_id is None else remote_log_segment_id
+        )
         self.start_offset: int = start_offset
         self.end_offset: int = end_offset
         self.broker_id: int = broker_id
         self.max_timestamp_ms: int = max_timestamp_ms
         self.event_timestamp_ms: int = event_timestamp_ms
-        self.segment_leader_epochs: list[RemoteLogSegmentMetadataSegmentLeaderEpochEntry] = [] if segment_leader_epochs is None else segment_leader_epochs
+        self.segment_leader_epochs: list[SegmentMetadataEpoch] = (
+            [] if segment_leader_epochs is None else segment_leader_epochs
+        )
         self.segment_size_in_bytes: int = segment_size_in_bytes
         self.custom_metadata: bytes | None = custom_metadata
         self.remote_log_segment_state: int = remote_log_segment_state
@@ -60,16 +67,16 @@ class RemoteLogSegmentMetadataRecord(Message):
     def decode(reader: Reader, version: int) -> RemoteLogSegmentMetadataRecord:
         if version != 0:
             raise DecodeError(no_such_version("RemoteLogSegmentMetadataRecord", version))
-        remote_log_segment_id = RemoteLogSegmentMetadataRemoteLogSegmentIdEntry.decode(reader, version)
+        remote_log_segment_id = SegmentMetadataId.decode(reader, version)
         start_offset = reader.int64()
         end_offset = reader.int64()
         broker_id = reader.int32()
         max_timestamp_ms = reader.int64()
         event_timestamp_ms = reader.int64()
+        segment_leader_epochs: list[SegmentMetadataEpoch] = []
         count = reader.compact_array_length(13)
-        segment_leader_epochs: list[RemoteLogSegmentMetadataSegmentLeaderEpochEntry] = []
         for _ in range(count):
-            segment_leader_epochs.append(RemoteLogSegmentMetadataSegmentLeaderEpochEntry.decode(reader, version))
+            segment_leader_epochs.append(SegmentMetadataEpoch.decode(reader, version))
         segment_size_in_bytes = reader.int32()
         custom_metadata = reader.compact_nullable_bytes()
         remote_log_segment_state = reader.int8()
@@ -121,25 +128,27 @@ class RemoteLogSegmentMetadataRecord(Message):
         writer.tags(tags, self.unknown_tags)
 
 
-class RemoteLogSegmentMetadataRemoteLogSegmentIdEntry(Message):
+class SegmentMetadataId(Message):
     FIELDS: ClassVar[tuple[str, ...]] = ("topic_id_partition", "id")
 
     def __init__(
         self,
-        topic_id_partition: RemoteLogSegmentMetadataTopicIdPartitionEntry | None = None,
+        topic_id_partition: SegmentMetadataPartition | None = None,
         id: bytes = ZERO_UUID,
         unknown_tags: UnknownTags | None = None,
     ) -> None:
-        self.topic_id_partition: RemoteLogSegmentMetadataTopicIdPartitionEntry = RemoteLogSegmentMetadataTopicIdPartitionEntry() if topic_id_partition is None else topic_id_partition
+        self.topic_id_partition: SegmentMetadataPartition = (
+            SegmentMetadataPartition() if topic_id_partition is None else topic_id_partition
+        )
         self.id: bytes = id
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
-    def decode(reader: Reader, version: int) -> RemoteLogSegmentMetadataRemoteLogSegmentIdEntry:
-        topic_id_partition = RemoteLogSegmentMetadataTopicIdPartitionEntry.decode(reader, version)
+    def decode(reader: Reader, version: int) -> SegmentMetadataId:
+        topic_id_partition = SegmentMetadataPartition.decode(reader, version)
         id = reader.uuid()
         unknown_tags = reader.unknown_tags()
-        return RemoteLogSegmentMetadataRemoteLogSegmentIdEntry(topic_id_partition, id, unknown_tags)
+        return SegmentMetadataId(topic_id_partition, id, unknown_tags)
 
     def encode(self, writer: Writer, version: int) -> None:
         self.topic_id_partition.encode(writer, version)
@@ -154,7 +163,7 @@ class RemoteLogSegmentMetadataRemoteLogSegmentIdEntry(Message):
         return self.unknown_tags is None
 
 
-class RemoteLogSegmentMetadataTopicIdPartitionEntry(Message):
+class SegmentMetadataPartition(Message):
     FIELDS: ClassVar[tuple[str, ...]] = ("name", "id", "partition")
 
     def __init__(
@@ -170,12 +179,12 @@ class RemoteLogSegmentMetadataTopicIdPartitionEntry(Message):
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
-    def decode(reader: Reader, version: int) -> RemoteLogSegmentMetadataTopicIdPartitionEntry:
+    def decode(reader: Reader, version: int) -> SegmentMetadataPartition:
         name = reader.compact_string()
         id = reader.uuid()
         partition = reader.int32()
         unknown_tags = reader.unknown_tags()
-        return RemoteLogSegmentMetadataTopicIdPartitionEntry(name, id, partition, unknown_tags)
+        return SegmentMetadataPartition(name, id, partition, unknown_tags)
 
     def encode(self, writer: Writer, version: int) -> None:
         writer.compact_string(self.name)
@@ -193,7 +202,7 @@ class RemoteLogSegmentMetadataTopicIdPartitionEntry(Message):
         return self.unknown_tags is None
 
 
-class RemoteLogSegmentMetadataSegmentLeaderEpochEntry(Message):
+class SegmentMetadataEpoch(Message):
     FIELDS: ClassVar[tuple[str, ...]] = ("leader_epoch", "offset")
 
     def __init__(self, leader_epoch: int = 0, offset: int = 0, unknown_tags: UnknownTags | None = None) -> None:
@@ -202,11 +211,11 @@ class RemoteLogSegmentMetadataSegmentLeaderEpochEntry(Message):
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
-    def decode(reader: Reader, version: int) -> RemoteLogSegmentMetadataSegmentLeaderEpochEntry:
+    def decode(reader: Reader, version: int) -> SegmentMetadataEpoch:
         leader_epoch = reader.int32()
         offset = reader.int64()
         unknown_tags = reader.unknown_tags()
-        return RemoteLogSegmentMetadataSegmentLeaderEpochEntry(leader_epoch, offset, unknown_tags)
+        return SegmentMetadataEpoch(leader_epoch, offset, unknown_tags)
 
     def encode(self, writer: Writer, version: int) -> None:
         writer.int32(self.leader_epoch)
@@ -241,7 +250,7 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message):
         broker_id: int = 0,
         max_timestamp_ms: int = 0,
         event_timestamp_ms: int = 0,
-        segment_leader_epochs: list[RemoteLogSegmentMetadataSnapshotSegmentLeaderEpochEntry] | None = None,
+        segment_leader_epochs: list[SegmentSnapshotEpoch] | None = None,
         segment_size_in_bytes: int = 0,
         custom_metadata: bytes | None = None,
         remote_log_segment_state: int = 0,
@@ -254,7 +263,9 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message):
         self.broker_id: int = broker_id
         self.max_timestamp_ms: int = max_timestamp_ms
         self.event_timestamp_ms: int = event_timestamp_ms
-        self.segment_leader_epochs: list[RemoteLogSegmentMetadataSnapshotSegmentLeaderEpochEntry] = [] if segment_leader_epochs is None else segment_leader_epochs
+        self.segment_leader_epochs: list[SegmentSnapshotEpoch] = (
+            [] if segment_leader_epochs is None else segment_leader_epochs
+        )
         self.segment_size_in_bytes: int = segment_size_in_bytes
         self.custom_metadata: bytes | None = custom_metadata
         self.remote_log_segment_state: int = remote_log_segment_state
@@ -271,10 +282,10 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message):
         broker_id = reader.int32()
         max_timestamp_ms = reader.int64()
         event_timestamp_ms = reader.int64()
+        segment_leader_epochs: list[SegmentSnapshotEpoch] = []
         count = reader.compact_array_length(13)
-        segment_leader_epochs: list[RemoteLogSegmentMetadataSnapshotSegmentLeaderEpochEntry] = []
         for _ in range(count):
-            segment_leader_epochs.append(RemoteLogSegmentMetadataSnapshotSegmentLeaderEpochEntry.decode(reader, version))
+            segment_leader_epochs.append(SegmentSnapshotEpoch.decode(reader, version))
         segment_size_in_bytes = reader.int32()
         custom_metadata = reader.compact_nullable_bytes()
         remote_log_segment_state = reader.int8()
@@ -326,7 +337,7 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message):
         writer.tags(tags, self.unknown_tags)
 
 
-class RemoteLogSegmentMetadataSnapshotSegmentLeaderEpochEntry(Message):
+class SegmentSnapshotEpoch(Message):
     FIELDS: ClassVar[tuple[str, ...]] = ("leader_epoch", "offset")
 
     def __init__(self, leader_epoch: int = 0, offset: int = 0, unknown_tags: UnknownTags | None = None) -> None:
@@ -335,11 +346,11 @@ class RemoteLogSegmentMetadataSnapshotSegmentLeaderEpochEntry(Message):
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
-    def decode(reader: Reader, version: int) -> RemoteLogSegmentMetadataSnapshotSegmentLeaderEpochEntry:
+    def decode(reader: Reader, version: int) -> SegmentSnapshotEpoch:
         leader_epoch = reader.int32()
         offset = reader.int64()
         unknown_tags = reader.unknown_tags()
-        return RemoteLogSegmentMetadataSnapshotSegmentLeaderEpochEntry(leader_epoch, offset, unknown_tags)
+        return SegmentSnapshotEpoch(leader_epoch, offset, unknown_tags)
 
     def encode(self, writer: Writer, version: int) -> None:
         writer.int32(self.leader_epoch)
@@ -362,14 +373,16 @@ class RemoteLogSegmentMetadataUpdateRecord(Message):
 
     def __init__(
         self,
-        remote_log_segment_id: RemoteLogSegmentMetadataUpdateRemoteLogSegmentIdEntry | None = None,
+        remote_log_segment_id: SegmentUpdateId | None = None,
         broker_id: int = 0,
         event_timestamp_ms: int = 0,
         custom_metadata: bytes | None = None,
         remote_log_segment_state: int = 0,
         unknown_tags: UnknownTags | None = None,
     ) -> None:
-        self.remote_log_segment_id: RemoteLogSegmentMetadataUpdateRemoteLogSegmentIdEntry = RemoteLogSegmentMetadataUpdateRemoteLogSegmentIdEntry() if remote_log_segment_id is None else remote_log_segment_id
+        self.remote_log_segment_id: SegmentUpdateId = (
+            SegmentUpdateId() if remote_log_segment_id is None else remote_log_segment_id
+        )
         self.broker_id: int = broker_id
         self.event_timestamp_ms: int = event_timestamp_ms
         self.custom_metadata: bytes | None = custom_metadata
@@ -380,7 +393,7 @@ class RemoteLogSegmentMetadataUpdateRecord(Message):
     def decode(reader: Reader, version: int) -> RemoteLogSegmentMetadataUpdateRecord:
         if version != 0:
             raise DecodeError(no_such_version("RemoteLogSegmentMetadataUpdateRecord", version))
-        remote_log_segment_id = RemoteLogSegmentMetadataUpdateRemoteLogSegmentIdEntry.decode(reader, version)
+        remote_log_segment_id = SegmentUpdateId.decode(reader, version)
         broker_id = reader.int32()
         event_timestamp_ms = reader.int64()
         custom_metadata = reader.compact_nullable_bytes()
@@ -406,25 +419,27 @@ class RemoteLogSegmentMetadataUpdateRecord(Message):
         writer.unknown_tags(self.unknown_tags)
 
 
-class RemoteLogSegmentMetadataUpdateRemoteLogSegmentIdEntry(Message):
+class SegmentUpdateId(Message):
     FIELDS: ClassVar[tuple[str, ...]] = ("topic_id_partition", "id")
 
     def __init__(
         self,
-        topic_id_partition: RemoteLogSegmentMetadataUpdateTopicIdPartitionEntry | None = None,
+        topic_id_partition: SegmentUpdatePartition | None = None,
         id: bytes = ZERO_UUID,
         unknown_tags: UnknownTags | None = None,
     ) -> None:
-        self.topic_id_partition: RemoteLogSegmentMetadataUpdateTopicIdPartitionEntry = RemoteLogSegmentMetadataUpdateTopicIdPartitionEntry() if topic_id_partition is None else topic_id_partition
+        self.topic_id_partition: SegmentUpdatePartition = (
+            SegmentUpdatePartition() if topic_id_partition is None else topic_id_partition
+        )
         self.id: bytes = id
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
-    def decode(reader: Reader, version: int) -> RemoteLogSegmentMetadataUpdateRemoteLogSegmentIdEntry:
-        topic_id_partition = RemoteLogSegmentMetadataUpdateTopicIdPartitionEntry.decode(reader, version)
+    def decode(reader: Reader, version: int) -> SegmentUpdateId:
+        topic_id_partition = SegmentUpdatePartition.decode(reader, version)
         id = reader.uuid()
         unknown_tags = reader.unknown_tags()
-        return RemoteLogSegmentMetadataUpdateRemoteLogSegmentIdEntry(topic_id_partition, id, unknown_tags)
+        return SegmentUpdateId(topic_id_partition, id, unknown_tags)
 
     def encode(self, writer: Writer, version: int) -> None:
         self.topic_id_partition.encode(writer, version)
@@ -439,7 +454,7 @@ class RemoteLogSegmentMetadataUpdateRemoteLogSegmentIdEntry(Message):
         return self.unknown_tags is None
 
 
-class RemoteLogSegmentMetadataUpdateTopicIdPartitionEntry(Message):
+class SegmentUpdatePartition(Message):
     FIELDS: ClassVar[tuple[str, ...]] = ("name", "id", "partition")
 
     def __init__(
@@ -455,12 +470,12 @@ class RemoteLogSegmentMetadataUpdateTopicIdPartitionEntry(Message):
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
-    def decode(reader: Reader, version: int) -> RemoteLogSegmentMetadataUpdateTopicIdPartitionEntry:
+    def decode(reader: Reader, version: int) -> SegmentUpdatePartition:
         name = reader.compact_string()
         id = reader.uuid()
         partition = reader.int32()
         unknown_tags = reader.unknown_tags()
-        return RemoteLogSegmentMetadataUpdateTopicIdPartitionEntry(name, id, partition, unknown_tags)
+        return SegmentUpdatePartition(name, id, partition, unknown_tags)
 
     def encode(self, writer: Writer, version: int) -> None:
         writer.compact_string(self.name)
@@ -492,13 +507,15 @@ class RemotePartitionDeleteMetadataRecord(Message):
 
     def __init__(
         self,
-        topic_id_partition: RemotePartitionDeleteMetadataTopicIdPartitionEntry | None = None,
+        topic_id_partition: PartitionDeletePartition | None = None,
         broker_id: int = 0,
         event_timestamp_ms: int = 0,
         remote_partition_delete_state: int = 0,
         unknown_tags: UnknownTags | None = None,
     ) -> None:
-        self.topic_id_partition: RemotePartitionDeleteMetadataTopicIdPartitionEntry = RemotePartitionDeleteMetadataTopicIdPartitionEntry() if topic_id_partition is None else topic_id_partition
+        self.topic_id_partition: PartitionDeletePartition = (
+            PartitionDeletePartition() if topic_id_partition is None else topic_id_partition
+        )
         self.broker_id: int = broker_id
         self.event_timestamp_ms: int = event_timestamp_ms
         self.remote_partition_delete_state: int = remote_partition_delete_state
@@ -508,7 +525,7 @@ class RemotePartitionDeleteMetadataRecord(Message):
     def decode(reader: Reader, version: int) -> RemotePartitionDeleteMetadataRecord:
         if version != 0:
             raise DecodeError(no_such_version("RemotePartitionDeleteMetadataRecord", version))
-        topic_id_partition = RemotePartitionDeleteMetadataTopicIdPartitionEntry.decode(reader, version)
+        topic_id_partition = PartitionDeletePartition.decode(reader, version)
         broker_id = reader.int32()
         event_timestamp_ms = reader.int64()
         remote_partition_delete_state = reader.int8()
@@ -531,7 +548,7 @@ class RemotePartitionDeleteMetadataRecord(Message):
         writer.unknown_tags(self.unknown_tags)
 
 
-class RemotePartitionDeleteMetadataTopicIdPartitionEntry(Message):
+class PartitionDeletePartition(Message):
     FIELDS: ClassVar[tuple[str, ...]] = ("name", "id", "partition")
 
     def __init__(
@@ -547,12 +564,12 @@ class RemotePartitionDeleteMetadataTopicIdPartitionEntry(Message):
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
-    def decode(reader: Reader, version: int) -> RemotePartitionDeleteMetadataTopicIdPartitionEntry:
+    def decode(reader: Reader, version: int) -> PartitionDeletePartition:
         name = reader.compact_string()
         id = reader.uuid()
         partition = reader.int32()
         unknown_tags = reader.unknown_tags()
-        return RemotePartitionDeleteMetadataTopicIdPartitionEntry(name, id, partition, unknown_tags)
+        return PartitionDeletePartition(name, id, partition, unknown_tags)
 
     def encode(self, writer: Writer, version: int) -> None:
         writer.compact_string(self.name)

@@ -1,4 +1,7 @@
-"""Stored records: share records. Generated from schemas/stored/share_records.txt by tools/generate_messages.py."""
+"""Stored records: share records (generated).
+
+Written by tools/generate_messages.py from schemas/stored/share_records.txt.
+"""
 
 from __future__ import annotations
 
@@ -105,8 +108,8 @@ class ShareSnapshotValue(Message):
         delivery_complete_count: int = -1
         create_timestamp = reader.int64()
         write_timestamp = reader.int64()
-        count = reader.compact_array_length(20)
         state_batches: list[ShareSnapshotStateBatch] = []
+        count = reader.compact_array_length(20)
         for _ in range(count):
             state_batches.append(ShareSnapshotStateBatch.decode(reader, version))
         unknown_tags: UnknownTags | None = None
@@ -259,8 +262,8 @@ class ShareUpdateValue(Message):
         leader_epoch = reader.int32()
         start_offset = reader.int64()
         delivery_complete_count: int = -1
-        count = reader.compact_array_length(20)
         state_batches: list[ShareUpdateStateBatch] = []
+        count = reader.compact_array_length(20)
         for _ in range(count):
             state_batches.append(ShareUpdateStateBatch.decode(reader, version))
         unknown_tags: UnknownTags | None = None

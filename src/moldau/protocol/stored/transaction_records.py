@@ -1,4 +1,7 @@
-"""Stored records: transaction records. Generated from schemas/stored/transaction_records.txt by tools/generate_messages.py."""
+"""Stored records: transaction records (generated).
+
+Written by tools/generate_messages.py from schemas/stored/transaction_records.txt.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,9 @@ class TransactionLogValue(Message):
         self.next_producer_epoch: int = next_producer_epoch
         self.transaction_timeout_ms: int = transaction_timeout_ms
         self.transaction_status: int = transaction_status
-        self.transaction_partitions: list[PartitionsSchema] | None = [] if transaction_partitions is NOT_GIVEN else transaction_partitions
+        self.transaction_partitions: list[PartitionsSchema] | None = (
+            [] if transaction_partitions is NOT_GIVEN else transaction_partitions
+        )
         self.transaction_last_update_timestamp_ms: int = transaction_last_update_timestamp_ms
         self.transaction_start_timestamp_ms: int = transaction_start_timestamp_ms
         self.client_transaction_version: int = client_transaction_version
@@ -108,12 +113,14 @@ class TransactionLogValue(Message):
             next_producer_epoch = reader.int16()
         transaction_timeout_ms = reader.int32()
         transaction_status = reader.int8()
+        transaction_partitions: list[PartitionsSchema] | None
         if version >= 1:
             count = reader.compact_nullable_array_length(3)
         else:
             count = reader.nullable_array_length(6)
-        transaction_partitions: list[PartitionsSchema] | None = None
-        if count >= 0:
+        if count < 0:
+            transaction_partitions = None
+        else:
             transaction_partitions = []
             for _ in range(count):
                 transaction_partitions.append(PartitionsSchema.decode(reader, version))
@@ -227,13 +234,11 @@ class PartitionsSchema(Message):
             topic = reader.compact_string()
         else:
             topic = reader.string()
-        partition_ids: list[int]
         if version >= 1:
             count = reader.compact_array_length(4)
-            partition_ids = reader.int32_list(count)
         else:
             count = reader.array_length(4)
-            partition_ids = reader.int32_list(count)
+        partition_ids = reader.int32_list(count)
         unknown_tags: UnknownTags | None = None
         if version >= 1:
             unknown_tags = reader.unknown_tags()
@@ -246,10 +251,9 @@ class PartitionsSchema(Message):
             writer.string(self.topic)
         if version >= 1:
             writer.compact_array_length(len(self.partition_ids))
-            writer.int32_list(self.partition_ids)
         else:
             writer.array_length(len(self.partition_ids))
-            writer.int32_list(self.partition_ids)
+        writer.int32_list(self.partition_ids)
         if version >= 1:
             writer.unknown_tags(self.unknown_tags)
         elif self.unknown_tags is not None:
