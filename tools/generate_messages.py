@@ -732,6 +732,58 @@ def stored_tail(stem: str, schemas: list[Schema]) -> tuple[list[str], list[str]]
     return [], []
 
 
+@dataclass(frozen=True)
+class Api:
+    """The first line of an api's file: `api 22 InitProducerId, on broker, unstable 6`."""
+
+    key: int
+    name: str
+    listeners: tuple[str, ...]
+    unstable: int | None
+    request: Schema
+
+    @property
+    def constant(self) -> str:
+        return snake_case(self.name).upper()
+
+
+def parse_api(source: Path, request: Schema) -> Api:
+    for line in source.read_text(encoding="utf-8").splitlines():
+        if line.startswith("api "):
+            subject, *clauses = [part.strip() for part in line.split(",")]
+            unstable = [int(clause.split()[1]) for clause in clauses if clause.startswith("unstable ")]
+            listeners = tuple(clause.removeprefix("on ") for clause in clauses if not clause.startswith("unstable "))
+            _, key, name = subject.split()
+            return Api(int(key), name, listeners, unstable[0] if unstable else None, request)
+    raise SchemaError(f"{source} does not start with an api line")
+
+
+def api_table_text(apis: list[Api]) -> str:
+    lines = [
+        f'"""Every api: its key as a constant, and a row with its versions and listeners {GENERATED}',
+        "",
+        "Written by tools/generate_messages.py from schemas/messages. A row: key, name, lowest version, highest version,",
+        "first flexible version, highest stable version, on broker listeners, on controller listeners.",
+        '"""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "from typing import Final",
+        "",
+        *[f"{api.constant}: Final = {api.key}" for api in apis],
+        "",
+        "ROWS: Final[tuple[tuple[int, str, int, int, int, int, bool, bool], ...]] = (",
+    ]
+    for api in apis:
+        versions = api.request.versions
+        flexible = versions.highest + 1 if api.request.flexible_from is None else api.request.flexible_from
+        stable = versions.highest if api.unstable is None else api.unstable - 1
+        numbers = f"{versions.lowest}, {versions.highest}, {flexible}, {stable}"
+        flags = f"{'broker' in api.listeners}, {'controller' in api.listeners}"
+        lines.append(f'    ({api.constant}, "{api.name}", {numbers}, {flags}),')
+    return "\n".join([*lines, ")", ""])
+
+
 def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
@@ -739,9 +791,11 @@ def snake_case(name: str) -> str:
 def generate() -> dict[Path, str]:
     """Every generated file with its text."""
     files: dict[Path, str] = {}
+    apis: list[Api] = []
     for source in sorted((SCHEMAS / "messages").glob("*.txt")):
         schemas = parse_file(source)
         if source.name[0].isdigit():
+            apis.append(parse_api(source, schemas[0]))
             for schema in schemas:
                 path = PACKAGE / "messages" / f"{snake_case(schema.name)}.py"
                 files[path] = module_text(source, title(schema), [schema], [], [])
@@ -749,6 +803,7 @@ def generate() -> dict[Path, str]:
             path = PACKAGE / "messages" / f"{source.stem.replace('-', '_')}.py"
             subject = "; ".join(title(schema) for schema in schemas)
             files[path] = module_text(source, subject, schemas, [], [])
+    files[PACKAGE / "api_table.py"] = api_table_text(apis)
     for source in sorted((SCHEMAS / "stored").glob("*.txt")):
         schemas = parse_file(source)
         tail, imports = stored_tail(source.stem, schemas)
