@@ -1,0 +1,113 @@
+"""Fixtures of the interop tests: a running Moldau, a running Apache Kafka, and Kafka's tools.
+
+MOLDAU_COMMAND names the `moldau` command to test (default: the sources). MOLDAU_INTEROP_SELF=1 puts a second Apache
+Kafka in Moldau's place, which shows whether a failing test or Moldau is wrong. Under CI=true a skipped test fails.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from tests.interop import kafka_oracle
+from tests.interop.kafka_oracle import KafkaNode
+from tests.interop.nodes import MoldauNode, Node
+
+AGAINST_KAFKA = os.environ.get("MOLDAU_INTEROP_SELF") == "1"
+_numbers = itertools.count(1)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Where everything can be installed, a skip hides something."""
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]
+    if report.skipped and os.environ.get("CI") == "true" and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        report.outcome = "failed"
+        report.longrepr = f"skipped under CI=true: {reason}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "interop" in item.path.parts:
+            item.add_marker(pytest.mark.interop)
+
+
+def new_node(folder: Path, overrides: dict[str, str] | None = None) -> Node:
+    """A formatted node under test that is not yet started."""
+    if AGAINST_KAFKA:
+        require_kafka()
+    node = KafkaNode(folder, overrides) if AGAINST_KAFKA else MoldauNode(folder, overrides)
+    node.format()
+    return node
+
+
+def stop_cleanly(node: Node) -> None:
+    if node.process is None:
+        return
+    code = node.stop()
+    assert code == 0 or isinstance(node, KafkaNode), f"{node.name} ended with {code}:\n{node.output()[-3000:]}"
+
+
+def require_kafka() -> None:
+    reason = kafka_oracle.missing()
+    if reason:
+        pytest.skip(reason)
+
+
+class NodeFactory(Protocol):
+    def __call__(self, overrides: dict[str, str] | None = None) -> Node: ...
+
+
+@pytest.fixture(scope="session")
+def moldau_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """One Moldau for all tests that create topics of their own and leave the rest alone."""
+    node = new_node(tmp_path_factory.mktemp("moldau"))
+    node.start()
+    yield node
+    stop_cleanly(node)
+
+
+@pytest.fixture
+def start_moldau(tmp_path: Path) -> Iterator[NodeFactory]:
+    """Starts nodes for one test alone, with settings of their own."""
+    started: list[Node] = []
+
+    def start(overrides: dict[str, str] | None = None) -> Node:
+        node = new_node(tmp_path / f"moldau-{len(started) + 1}", overrides)
+        started.append(node)
+        node.start()
+        return node
+
+    yield start
+    for node in started:
+        stop_cleanly(node)
+
+
+@pytest.fixture(scope="session")
+def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaNode]:
+    """A real Apache Kafka with the same settings."""
+    require_kafka()
+    node = KafkaNode(tmp_path_factory.mktemp("kafka"))
+    node.format()
+    node.start()
+    yield node
+    stop_cleanly(node)
+
+
+@pytest.fixture(scope="session")
+def kafka_tools() -> None:
+    """The tools of the Apache Kafka distribution are runnable here."""
+    require_kafka()
+
+
+@pytest.fixture
+def topic() -> str:
+    """A name that no other test uses."""
+    return f"interop-{next(_numbers)}"

@@ -1,0 +1,153 @@
+"""Starts and stops single nodes as real processes on loopback: the shared part of Moldau and of Apache Kafka."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HOST = "127.0.0.1"
+START_SECONDS_MAX = 60
+STOP_SECONDS_MAX = 30
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on at this moment."""
+    held = []
+    for _ in range(count):
+        listener = socket.socket()
+        listener.bind((HOST, 0))
+        held.append(listener)
+    ports = [listener.getsockname()[1] for listener in held]
+    for listener in held:
+        listener.close()
+    return ports
+
+
+def random_cluster_id() -> str:
+    """22 characters; the first is a letter, because tools take a leading dash for an option."""
+    return "M" + base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")[1:-1] + "A"
+
+
+class Node:
+    """One combined broker and controller with a data directory of its own."""
+
+    name = "node"
+
+    def __init__(self, folder: Path, overrides: dict[str, str] | None = None) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.port, self.controller_port = free_ports(2)
+        self.host = HOST
+        self.bootstrap = f"{HOST}:{self.port}"
+        self.cluster_id = random_cluster_id()
+        self.process: subprocess.Popen[bytes] | None = None
+        self.log_file = folder / "output.log"
+        self.properties = folder / "server.properties"
+        folder.mkdir(parents=True, exist_ok=True)
+        self.write_properties(overrides or {})
+
+    def write_properties(self, overrides: dict[str, str]) -> None:
+        settings = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@{HOST}:{self.controller_port}",
+            "listeners": f"PLAINTEXT://{HOST}:{self.port},CONTROLLER://{HOST}:{self.controller_port}",
+            "advertised.listeners": f"PLAINTEXT://{HOST}:{self.port}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": str(self.data),
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            **overrides,
+        }
+        self.properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+
+    def format_command(self) -> list[str]:
+        raise NotImplementedError
+
+    def server_command(self) -> list[str]:
+        raise NotImplementedError
+
+    def environment(self) -> dict[str, str]:
+        return dict(os.environ)
+
+    def format(self) -> None:
+        done = subprocess.run(self.format_command(), capture_output=True, text=True, env=self.environment())
+        assert done.returncode == 0, f"{self.name}: formatting failed:\n{done.stdout}{done.stderr}"
+
+    def start(self) -> None:
+        with self.log_file.open("ab") as log:
+            self.process = subprocess.Popen(
+                self.server_command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.environment()
+            )
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while not self.ready():
+            if self.process.poll() is not None:
+                raise AssertionError(f"{self.name} ended while starting:\n{self.output()[-3000:]}")
+            if time.monotonic() > deadline:
+                self.kill()
+                raise AssertionError(f"{self.name} is not ready in time:\n{self.output()[-3000:]}")
+            time.sleep(0.02)
+
+    def ready(self) -> bool:
+        try:
+            socket.create_connection((HOST, self.port), 1).close()
+        except OSError:
+            return False
+        return True
+
+    def output(self) -> str:
+        return self.log_file.read_text(errors="replace") if self.log_file.exists() else ""
+
+    def stop(self) -> int:
+        """Asks the process to end and returns its exit code."""
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            code = self.process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"{self.name} did not stop in {STOP_SECONDS_MAX} s:\n{self.output()[-3000:]}") from None
+        self.process = None
+        return code
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+class MoldauNode(Node):
+    """The `moldau` command named by MOLDAU_COMMAND, or the sources under test."""
+
+    name = "moldau"
+
+    @staticmethod
+    def command() -> list[str]:
+        named = os.environ.get("MOLDAU_COMMAND")
+        return shlex.split(named) if named else [sys.executable, "-m", "moldau.cli.main"]
+
+    def environment(self) -> dict[str, str]:
+        environment = super().environment()
+        if "MOLDAU_COMMAND" not in environment:
+            environment["PYTHONPATH"] = os.pathsep.join(entry for entry in sys.path if entry)
+        return environment
+
+    def format_command(self) -> list[str]:
+        return [*self.command(), "storage", "format", "-t", self.cluster_id, "-c", str(self.properties)]
+
+    def server_command(self) -> list[str]:
+        return [*self.command(), "server", str(self.properties)]
