@@ -1,0 +1,1 @@
+"""Every setting of brokers, topics, groups, quotas and client metrics: type, default, check, where it may change."""
