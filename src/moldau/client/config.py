@@ -1,0 +1,166 @@
+"""The client's settings: Kafka's names, with '.' or '_', their types, defaults and limits.
+
+A row here is a setting that the client honours. A name without a row is refused with the nearest name that
+exists, because a misspelt setting that is silently ignored is found much later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from moldau.client.errors import ConfigError
+
+INT_MAX = 0x7FFFFFFF
+LONG_MAX = 0x7FFFFFFFFFFFFFFF
+
+Value = int | float | bool | str
+
+
+class Setting(NamedTuple):
+    """One row: what kind of value, its default, and which values are allowed."""
+
+    default: Value | None
+    lowest: int | None = None
+    highest: int | None = None
+    choices: tuple[str, ...] = ()
+
+
+_COMMON: dict[str, Setting] = {
+    "bootstrap.servers": Setting("localhost:9092"),
+    "client.id": Setting("moldau"),
+    "request.timeout.ms": Setting(30_000, 0, INT_MAX),
+    "retry.backoff.ms": Setting(100, 0, LONG_MAX),
+    "retry.backoff.max.ms": Setting(1_000, 0, LONG_MAX),
+    "reconnect.backoff.ms": Setting(50, 0, LONG_MAX),
+    "metadata.max.age.ms": Setting(300_000, 0, LONG_MAX),
+    "socket.connection.setup.timeout.ms": Setting(10_000, 0, LONG_MAX),
+    "send.buffer.bytes": Setting(131_072, -1, INT_MAX),
+    "receive.buffer.bytes": Setting(65_536, -1, INT_MAX),
+    "security.protocol": Setting("PLAINTEXT", choices=("PLAINTEXT",)),
+}
+
+ADMIN: dict[str, Setting] = {
+    **_COMMON,
+    "default.api.timeout.ms": Setting(60_000, 0, INT_MAX),
+}
+
+PRODUCER: dict[str, Setting] = {
+    **_COMMON,
+    "acks": Setting("all", choices=("all", "-1", "0", "1")),
+    "batch.size": Setting(16_384, 0, INT_MAX),
+    "buffer.memory": Setting(33_554_432, 0, LONG_MAX),
+    "compression.type": Setting("none", choices=("none", "gzip", "snappy", "lz4", "zstd")),
+    "compression.gzip.level": Setting(-1, -1, 9),
+    "compression.lz4.level": Setting(9, 1, 17),
+    "compression.zstd.level": Setting(3, -131_072, 22),
+    "delivery.timeout.ms": Setting(120_000, 0, INT_MAX),
+    "enable.idempotence": Setting(True),
+    "linger.ms": Setting(5, 0, LONG_MAX),
+    "max.block.ms": Setting(60_000, 0, LONG_MAX),
+    "max.in.flight.requests.per.connection": Setting(5, 1, INT_MAX),
+    "max.request.size": Setting(1_048_576, 0, INT_MAX),
+    "partitioner.ignore.keys": Setting(False),
+    "retries": Setting(INT_MAX, 0, INT_MAX),
+}
+
+CONSUMER: dict[str, Setting] = {
+    **_COMMON,
+    "allow.auto.create.topics": Setting(True),
+    "auto.offset.reset": Setting("latest", choices=("earliest", "latest", "none")),
+    "check.crcs": Setting(True),
+    "client.rack": Setting(""),
+    "default.api.timeout.ms": Setting(60_000, 0, INT_MAX),
+    "fetch.max.bytes": Setting(52_428_800, 0, INT_MAX),
+    "fetch.max.wait.ms": Setting(500, 0, INT_MAX),
+    "fetch.min.bytes": Setting(1, 0, INT_MAX),
+    "isolation.level": Setting("read_uncommitted", choices=("read_committed", "read_uncommitted")),
+    "max.partition.fetch.bytes": Setting(1_048_576, 0, INT_MAX),
+    "max.poll.records": Setting(500, 1, INT_MAX),
+}
+
+
+class ClientConfig:
+    """Checked settings of one client; read with get_int, get_bool and get_text."""
+
+    def __init__(self, settings: Mapping[str, Setting], given: Mapping[str, object]) -> None:
+        self._values: dict[str, Value | None] = {name: row.default for name, row in settings.items()}
+        self.given: set[str] = set()
+        for spelling, value in given.items():
+            name = spelling.replace("_", ".")
+            row = settings.get(name)
+            if row is None:
+                raise ConfigError(_unknown(name, settings))
+            self._values[name] = _check(name, row, value)
+            self.given.add(name)
+
+    def get_int(self, name: str) -> int:
+        value = self._values[name]
+        assert isinstance(value, int)
+        return value
+
+    def get_bool(self, name: str) -> bool:
+        return self._values[name] is True
+
+    def get_text(self, name: str) -> str:
+        value = self._values[name]
+        assert isinstance(value, str)
+        return value
+
+
+def _unknown(name: str, settings: Mapping[str, Setting]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, list(settings), 1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return f"The client has no setting {name}.{hint}"
+
+
+def _check(name: str, row: Setting, value: object) -> Value:
+    if isinstance(row.default, bool):
+        return _check_bool(name, value)
+    if isinstance(row.default, int):
+        return _check_int(name, row, value)
+    if isinstance(value, (list, tuple)):
+        value = ",".join(str(item) for item in value)
+    text = str(value)
+    if row.choices and text not in row.choices:
+        raise ConfigError(f"Invalid value {text} for {name}: it must be one of {', '.join(row.choices)}.")
+    return text
+
+
+def _check_bool(name: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = str(value).lower()
+    if text not in ("true", "false"):
+        raise ConfigError(f"Invalid value {value} for {name}: it must be true or false.")
+    return text == "true"
+
+
+def _check_int(name: str, row: Setting, value: object) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        raise ConfigError(f"Invalid value {value} for {name}: it must be a whole number.") from None
+    if (row.lowest is not None and number < row.lowest) or (row.highest is not None and number > row.highest):
+        raise ConfigError(f"Invalid value {number} for {name}: it must be from {row.lowest} to {row.highest}.")
+    return number
+
+
+def parse_addresses(text: str) -> list[tuple[str, int]]:
+    """'host:port,[::1]:port' as a list of addresses."""
+    addresses: list[tuple[str, int]] = []
+    for item in text.split(","):
+        item = item.strip()
+        if not item:
+            continue
+        host, colon, port = item.rpartition(":")
+        if host.startswith("[") and host.endswith("]"):
+            host = host[1:-1]
+        if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
+            raise ConfigError(f"Invalid address {item} in bootstrap.servers: write it as host:port.")
+        addresses.append((host, int(port)))
+    if not addresses:
+        raise ConfigError("bootstrap.servers is empty: name at least one broker as host:port.")
+    return addresses

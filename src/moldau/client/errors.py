@@ -1,0 +1,121 @@
+"""The client's exceptions: one class per error code of the protocol, and those of the client itself.
+
+The classes of the protocol's errors have the names of Kafka's own, with Error for Exception, and are made from the
+error table when they are first asked for: `except errors.TopicExistsError`. Each error says whether the same request
+may be tried again (retriable) and whether the client is of no further use (fatal).
+"""
+
+from __future__ import annotations
+
+from moldau.protocol.errors import (
+    BY_CODE,
+    CLUSTER_AUTHORIZATION_FAILED,
+    INVALID_CONFIG,
+    INVALID_REQUEST,
+    NETWORK_EXCEPTION,
+    PRODUCER_FENCED,
+    REQUEST_TIMED_OUT,
+    UNKNOWN_SERVER_ERROR,
+    UNSUPPORTED_VERSION,
+    KafkaError,
+    default_text,
+    error_name,
+    error_row,
+)
+
+_FATAL = {CLUSTER_AUTHORIZATION_FAILED, PRODUCER_FENCED, UNSUPPORTED_VERSION}
+
+
+class ClientError(KafkaError):
+    """Everything that the client raises on purpose; message is a sentence for people."""
+
+    @property
+    def retriable(self) -> bool:
+        return error_row(self.code).retriable
+
+    @property
+    def fatal(self) -> bool:
+        return self.code in _FATAL
+
+    @property
+    def refresh_metadata(self) -> bool:
+        """The error says that what the client knows of the cluster is old."""
+        return error_row(self.code).metadata
+
+
+class NetworkError(ClientError):
+    """A broker cannot be reached, or the connection was lost; what became of a request is not known."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(NETWORK_EXCEPTION, message)
+
+
+class NoBrokerError(NetworkError):
+    """None of the brokers that are known could be reached."""
+
+
+class RequestTimeoutError(ClientError):
+    """Something took longer than its timeout allows."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(REQUEST_TIMED_OUT, message)
+
+
+class UnsupportedVersionError(ClientError):
+    """The broker does not offer the request, or not in a version that this client speaks."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(UNSUPPORTED_VERSION, message)
+
+
+class ProtocolError(ClientError):
+    """What arrived is not in Kafka's protocol; asking again would not help."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(UNKNOWN_SERVER_ERROR, message)
+
+
+class ConfigError(ClientError):
+    """A setting of the client is unknown, or has a value that is not allowed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(INVALID_CONFIG, message)
+
+
+class ClosedError(ClientError):
+    """The client was closed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(INVALID_REQUEST, message)
+
+
+_classes: dict[int, type[ClientError]] = {}
+
+
+def error_for(code: int, message: str | None = None) -> ClientError:
+    """The exception for an error code that a broker sent; the table's text where the broker sent none."""
+    text = message or default_text(code) or f"The broker answered {error_name(code)}."
+    if code == NETWORK_EXCEPTION:
+        return NetworkError(text)
+    if code == REQUEST_TIMED_OUT:
+        return RequestTimeoutError(text)
+    if code == UNSUPPORTED_VERSION:
+        return UnsupportedVersionError(text)
+    return _class_for(code)(code, text)
+
+
+def _class_for(code: int) -> type[ClientError]:
+    found = _classes.get(code)
+    if found is None:
+        name = error_row(code).exception.removesuffix("Exception").removesuffix("Error") or "Unknown"
+        found = _classes[code] = type(f"{name}Error", (ClientError,), {"__module__": __name__})
+    return found
+
+
+def __getattr__(name: str) -> type[ClientError]:
+    stem = name.removesuffix("Error")
+    if stem != name:
+        for code, row in BY_CODE.items():
+            if row.exception.removesuffix("Exception").removesuffix("Error") == stem:
+                return _class_for(code)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

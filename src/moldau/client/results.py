@@ -1,0 +1,61 @@
+"""Small values that the client hands out: topic partitions, record metadata, per-item outcomes."""
+
+from __future__ import annotations
+
+from typing import Generic, NamedTuple, TypeVar
+
+from moldau.client.errors import ClientError
+
+T = TypeVar("T")
+
+Headers = list[tuple[str, bytes | None]]
+
+
+class TopicPartition(NamedTuple):
+    """One partition of one topic."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class RecordMetadata(NamedTuple):
+    """Where a produced record went; the offset is -1 when the broker did not say (acks=0)."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+
+
+class OffsetAndTimestamp(NamedTuple):
+    """An offset found by ListOffsets, the timestamp of its record (-1: none) and its leader epoch."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
+
+
+class Outcome(Generic[T]):
+    """What became of one item of a request: a value or an error, never both.
+
+    Items of one request succeed and fail on their own, so a method returns one outcome per item and raises
+    only when the request as a whole could not be carried out.
+    """
+
+    __slots__ = ("_value", "error")
+
+    def __init__(self, value: T | None = None, error: ClientError | None = None) -> None:
+        self._value = value
+        self.error = error
+
+    def get(self) -> T:
+        """The value, or the item's error raised."""
+        if self.error is not None:
+            raise self.error
+        return self._value  # type: ignore[return-value]
+
+    def __repr__(self) -> str:
+        return f"Outcome(error={self.error!r})" if self.error is not None else f"Outcome({self._value!r})"

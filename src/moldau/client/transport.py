@@ -1,0 +1,298 @@
+"""Carries calls to brokers: sockets that never block, one poll() that waits for all of them.
+
+A call is submitted to an address and done when poll() says so; whoever wants to block polls until the call is done.
+Calls of other parts that share the network go on meanwhile. One thread owns a network; wake() alone may be called
+from another one.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import selectors
+import socket
+import time
+from typing import TypeVar
+
+from moldau.client.errors import ClientError, NetworkError, RequestTimeoutError
+from moldau.client.wire import Call, Connection
+from moldau.protocol.primitives import Message
+
+logger = logging.getLogger("moldau.client")
+
+Address = tuple[str, int]
+Answer = TypeVar("Answer", bound=Message)
+
+RECEIVE_BYTES = 1 << 18
+
+
+class Network:
+    """What the rest of the client needs of a network; tests hand in one that has no sockets."""
+
+    def now_ms(self) -> int:
+        raise NotImplementedError
+
+    def submit(self, address: Address, call: Call[Answer]) -> None:
+        """Puts the call on the way, opening a connection where there is none."""
+        raise NotImplementedError
+
+    def poll(self, timeout_ms: int) -> None:
+        """Moves bytes until something happened or the timeout passed; finished calls are done on return."""
+        raise NotImplementedError
+
+    def in_flight_count(self, address: Address) -> int:
+        raise NotImplementedError
+
+    def wake(self) -> None:
+        """Makes a poll() that waits in another thread return."""
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+
+def address_text(address: Address) -> str:
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class _Link:
+    """One socket and the connection that lives on it."""
+
+    def __init__(
+        self, address: Address, connection: Connection, candidates: list[tuple[int, tuple[object, ...]]]
+    ) -> None:
+        self.address = address
+        self.connection = connection
+        self.candidates = candidates
+        self.socket: socket.socket | None = None
+        self.connecting = True
+        self.connect_deadline_ms = 0
+        self.outgoing = memoryview(b"")
+        self.events = 0
+
+
+class SocketNetwork(Network):
+    """The network on real sockets."""
+
+    def __init__(
+        self,
+        client_id: str,
+        connect_timeout_ms: int = 10_000,
+        request_timeout_ms: int = 30_000,
+        send_buffer_bytes: int = -1,
+        receive_buffer_bytes: int = -1,
+    ) -> None:
+        self._client_id = client_id
+        self._connect_timeout_ms = connect_timeout_ms
+        self._request_timeout_ms = request_timeout_ms
+        self._send_buffer_bytes = send_buffer_bytes
+        self._receive_buffer_bytes = receive_buffer_bytes
+        self._links: dict[Address, _Link] = {}
+        self._selector = selectors.DefaultSelector()
+        self._wake_receiver, self._wake_sender = socket.socketpair()
+        self._wake_receiver.setblocking(False)
+        self._wake_sender.setblocking(False)
+        self._selector.register(self._wake_receiver, selectors.EVENT_READ, None)
+        self._closed = False
+
+    def now_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000
+
+    def submit(self, address: Address, call: Call[Answer]) -> None:
+        link = self._links.get(address)
+        if link is None:
+            try:
+                link = self._open(address)
+            except NetworkError as error:
+                call.finish(None, error)
+                return
+        link.connection.submit(call, self.now_ms())
+        self._flush(link)
+
+    def in_flight_count(self, address: Address) -> int:
+        link = self._links.get(address)
+        return 0 if link is None else link.connection.in_flight_count
+
+    def poll(self, timeout_ms: int) -> None:
+        wait_ms = max(0, min(timeout_ms, self._until_deadline_ms()))
+        for key, events in self._selector.select(wait_ms / 1000):
+            if key.data is None:
+                self._drain_wakes()
+            else:
+                self._on_events(key.data, events)
+        self._expire()
+
+    def wake(self) -> None:
+        try:
+            self._wake_sender.send(b"w")
+        except (BlockingIOError, OSError):
+            pass  # a full pipe wakes as well, a closed one has nobody to wake
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        for link in list(self._links.values()):
+            self._drop(link, NetworkError("The client was closed."))
+        self._selector.close()
+        self._wake_receiver.close()
+        self._wake_sender.close()
+
+    def _until_deadline_ms(self) -> int:
+        now_ms = self.now_ms()
+        nearest = 3_600_000
+        for link in self._links.values():
+            deadline = link.connect_deadline_ms if link.connecting else link.connection.next_deadline_ms()
+            if deadline is not None:
+                nearest = min(nearest, deadline - now_ms)
+        return nearest
+
+    def _drain_wakes(self) -> None:
+        try:
+            while self._wake_receiver.recv(4096):
+                pass
+        except BlockingIOError:
+            pass
+
+    def _open(self, address: Address) -> _Link:
+        host, port = address
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except socket.gaierror as error:
+            raise NetworkError(f"The host name {host} cannot be resolved: {error.strerror}.") from None
+        candidates = [(family, sockaddr) for family, _, _, _, sockaddr in found]
+        link = _Link(address, Connection(address_text(address), self._client_id), list(reversed(candidates)))
+        self._connect_next(link, "it has no address")
+        self._links[address] = link
+        return link
+
+    def _connect_next(self, link: _Link, reason: str) -> None:
+        """Starts to connect to the next address that the host name stands for."""
+        while link.candidates:
+            family, sockaddr = link.candidates.pop()
+            try:
+                link.socket = self._new_socket(family)
+                code = link.socket.connect_ex(sockaddr)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                continue
+            if code in (0, errno.EINPROGRESS):
+                link.connecting = True
+                link.connect_deadline_ms = self.now_ms() + self._connect_timeout_ms
+                link.events = selectors.EVENT_WRITE
+                self._selector.register(link.socket, link.events, link)
+                return
+            reason = os.strerror(code)
+            link.socket.close()
+        raise NetworkError(f"No connection to {address_text(link.address)}: {reason}.")
+
+    def _new_socket(self, family: int) -> socket.socket:
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._send_buffer_bytes > 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer_bytes)
+        if self._receive_buffer_bytes > 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._receive_buffer_bytes)
+        return sock
+
+    def _on_events(self, link: _Link, events: int) -> None:
+        if link.connecting:
+            self._on_connected(link)
+            return
+        if events & selectors.EVENT_READ:
+            self._read(link)
+        if link.socket is not None and events & selectors.EVENT_WRITE:
+            self._flush(link)
+
+    def _on_connected(self, link: _Link) -> None:
+        assert link.socket is not None
+        code = link.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            self._try_elsewhere(link, os.strerror(code))
+            return
+        link.connecting = False
+        link.connection.start(self.now_ms(), self._request_timeout_ms)
+        self._flush(link)
+
+    def _try_elsewhere(self, link: _Link, reason: str) -> None:
+        assert link.socket is not None
+        self._selector.unregister(link.socket)
+        link.socket.close()
+        link.socket = None
+        try:
+            self._connect_next(link, reason)
+        except NetworkError as error:
+            self._drop(link, error)
+
+    def _read(self, link: _Link) -> None:
+        assert link.socket is not None
+        try:
+            data = link.socket.recv(RECEIVE_BYTES)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._drop(link, self._lost(link, error.strerror or str(error)))
+            return
+        if not data:
+            self._drop(link, self._lost(link, "the other side closed it"))
+            return
+        link.connection.receive(data)
+        if link.connection.closed:
+            self._forget(link)
+        else:
+            self._flush(link)
+
+    def _lost(self, link: _Link, reason: str) -> NetworkError:
+        where = address_text(link.address)
+        if link.connection.negotiated:
+            return NetworkError(f"The connection to {where} was lost: {reason}.")
+        return NetworkError(
+            f"The connection to {where} was lost before the first answer: {reason}. It may be another service,"
+            " or a listener that wants TLS or SASL."
+        )
+
+    def _flush(self, link: _Link) -> None:
+        """Sends what the socket takes now and asks to be told when it takes more."""
+        if link.connecting or link.socket is None:
+            return
+        try:
+            while True:
+                if not link.outgoing:
+                    link.outgoing = memoryview(link.connection.take_outgoing())
+                    if not link.outgoing:
+                        break
+                link.outgoing = link.outgoing[link.socket.send(link.outgoing) :]
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            self._drop(link, self._lost(link, error.strerror or str(error)))
+            return
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if link.outgoing else 0)
+        if events != link.events:
+            link.events = events
+            self._selector.modify(link.socket, events, link)
+
+    def _expire(self) -> None:
+        now_ms = self.now_ms()
+        for link in list(self._links.values()):
+            where = address_text(link.address)
+            if link.connecting:
+                if link.connect_deadline_ms <= now_ms:
+                    self._try_elsewhere(link, f"no answer within {self._connect_timeout_ms} ms")
+            elif link.connection.expired(now_ms):
+                self._drop(link, RequestTimeoutError(f"The broker at {where} did not answer in time."))
+
+    def _drop(self, link: _Link, error: ClientError) -> None:
+        self._forget(link)
+        logger.debug("connection to %s closed: %s", address_text(link.address), error)
+        link.connection.close(error)
+
+    def _forget(self, link: _Link) -> None:
+        if self._links.get(link.address) is link:
+            del self._links[link.address]
+        if link.socket is not None:
+            self._selector.unregister(link.socket)
+            link.socket.close()
+            link.socket = None

@@ -1,0 +1,278 @@
+"""One connection to one broker without a socket: requests become bytes, bytes become answers.
+
+The owner moves the bytes: it sends what take_outgoing() gives, hands what arrives to receive(), and calls close() when
+the socket is gone. A connection first asks ApiVersions; calls that are submitted before its answer wait for it, since
+only then the version of their request can be chosen. Brokers answer in the order of the requests, so the answers are
+matched from the head of a queue and a correlation id that does not fit ends the connection.
+
+TLS and SASL, when they come, stand before the negotiation: a connection that is not yet authenticated keeps its calls
+waiting just as one that has not yet negotiated does.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar, cast
+
+from moldau import __version__
+from moldau.client.errors import ClientError, NetworkError, ProtocolError, UnsupportedVersionError
+from moldau.protocol import api_keys
+from moldau.protocol.errors import UNSUPPORTED_VERSION
+from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
+from moldau.protocol.messages.api_versions_response import ApiVersionsResponse
+from moldau.protocol.messages.headers import RequestHeader, ResponseHeader
+from moldau.protocol.primitives import DecodeError, EncodeError, Message, Reader, Writer
+
+Answer = TypeVar("Answer", bound=Message)
+
+# Before the negotiation the peer may be anything; the answer to ApiVersions takes about 600 bytes.
+FIRST_ANSWER_BYTES_MAX = 1 << 20
+ANSWER_BYTES_MAX = 0x7FFFFFFF
+
+API_VERSIONS = 18
+
+
+class Call(Generic[Answer]):
+    """One request on its way: done once it has an answer or an error."""
+
+    __slots__ = (
+        "_answer",
+        "answer_class",
+        "correlation_id",
+        "deadline_ms",
+        "done",
+        "error",
+        "expects_answer",
+        "highest_version",
+        "request",
+        "timeout_ms",
+        "version",
+        "when_done",
+    )
+
+    def __init__(
+        self,
+        request: Message,
+        answer_class: type[Answer],
+        timeout_ms: int,
+        highest_version: int | None = None,
+        expects_answer: bool = True,
+        when_done: Callable[[Call[Answer]], None] | None = None,
+    ) -> None:
+        self.request = request
+        self.answer_class = answer_class
+        self.timeout_ms = timeout_ms
+        self.highest_version = request.HIGHEST_VERSION if highest_version is None else highest_version
+        self.expects_answer = expects_answer
+        self.when_done = when_done
+        self.version = -1
+        self.correlation_id = -1
+        self.deadline_ms = 0
+        self.done = False
+        self.error: ClientError | None = None
+        self._answer: Answer | None = None
+
+    def answer(self) -> Answer:
+        """The answer, or the error raised; only once the call is done, and not for a call that expects none."""
+        if self.error is not None:
+            raise self.error
+        assert self._answer is not None
+        return self._answer
+
+    def finish(self, answer: Answer | None, error: ClientError | None = None) -> None:
+        if self.done:
+            return
+        self.done = True
+        self._answer = answer
+        self.error = error
+        if self.when_done is not None:
+            self.when_done(self)
+
+
+class Connection:
+    """The protocol's side of one connection."""
+
+    def __init__(self, name: str, client_id: str) -> None:
+        self.name = name
+        self.client_id = client_id
+        self.closed = False
+        self.negotiated = False
+        # api key -> lowest and highest version that the broker offers
+        self.versions: dict[int, tuple[int, int]] = {}
+        self._waiting: deque[Call[Message]] = deque()
+        self._in_flight: deque[Call[Message]] = deque()
+        self._outgoing: list[bytes] = []
+        self._incoming = bytearray()
+        self._next_correlation_id = 0
+
+    @property
+    def in_flight_count(self) -> int:
+        return len(self._in_flight) + len(self._waiting)
+
+    def start(self, now_ms: int, timeout_ms: int) -> None:
+        """Asks for the broker's versions; nothing else is sent before the answer."""
+        self._ask_versions(ApiVersionsRequest.HIGHEST_VERSION, now_ms + timeout_ms)
+
+    def submit(self, call: Call[Answer], now_ms: int) -> None:
+        call.deadline_ms = now_ms + call.timeout_ms
+        generic = cast("Call[Message]", call)
+        if self.closed:
+            call.finish(None, NetworkError(f"The connection to {self.name} is closed."))
+        elif self.negotiated:
+            self._send(generic)
+        else:
+            self._waiting.append(generic)
+
+    def take_outgoing(self) -> bytes:
+        data = b"".join(self._outgoing)
+        self._outgoing.clear()
+        return data
+
+    def receive(self, data: bytes) -> None:
+        """Takes bytes from the broker and finishes the calls that they answer. Closes itself on anything malformed."""
+        self._incoming += data
+        while not self.closed:
+            frame = self._next_frame()
+            if frame is None:
+                return
+            self._on_frame(frame)
+
+    def expired(self, now_ms: int) -> bool:
+        """True when a call has waited too long; the owner then closes, as nothing after it can be answered either."""
+        if self._in_flight and self._in_flight[0].deadline_ms <= now_ms:
+            return True
+        return any(call.deadline_ms <= now_ms for call in self._waiting)
+
+    def next_deadline_ms(self) -> int | None:
+        deadlines = [call.deadline_ms for call in self._waiting]
+        if self._in_flight:
+            deadlines.append(self._in_flight[0].deadline_ms)
+        return min(deadlines) if deadlines else None
+
+    def close(self, error: ClientError) -> None:
+        """Ends the connection; every call that has no answer yet fails with the error."""
+        self.closed = True
+        unanswered = [*self._in_flight, *self._waiting]
+        self._in_flight.clear()
+        self._waiting.clear()
+        self._outgoing.clear()
+        for call in unanswered:
+            call.finish(None, error)
+
+    def choose_version(self, request: Message, highest: int) -> int:
+        """The highest version that both sides have."""
+        name = type(request).__name__.removesuffix("Request")
+        offered = self.versions.get(request.API_KEY)
+        if offered is None:
+            raise UnsupportedVersionError(f"The broker at {self.name} does not offer {name}.")
+        version = min(offered[1], highest)
+        if version < max(offered[0], request.LOWEST_VERSION):
+            raise UnsupportedVersionError(
+                f"The broker at {self.name} offers {name} in versions {offered[0]} to {offered[1]}, this client speaks"
+                f" {request.LOWEST_VERSION} to {highest}."
+            )
+        return version
+
+    def _ask_versions(self, version: int, deadline_ms: int) -> None:
+        request = ApiVersionsRequest(client_software_name="moldau", client_software_version=__version__)
+        call: Call[Message] = Call(request, cast("type[Message]", ApiVersionsResponse), 0)
+        call.deadline_ms = deadline_ms
+        self._write(call, version)
+
+    def _send(self, call: Call[Message]) -> None:
+        try:
+            self._write(call, self.choose_version(call.request, call.highest_version))
+        except UnsupportedVersionError as error:
+            call.finish(None, error)
+        except EncodeError as error:
+            call.finish(None, UnsupportedVersionError(f"The request cannot be sent to {self.name}: {error}."))
+
+    def _write(self, call: Call[Message], version: int) -> None:
+        call.version = version
+        call.correlation_id = self._next_correlation_id
+        key = call.request.API_KEY
+        writer = Writer()
+        writer.int32(0)
+        header = RequestHeader(
+            request_api_key=key,
+            request_api_version=version,
+            correlation_id=call.correlation_id,
+            client_id=self.client_id,
+        )
+        header.encode(writer, api_keys.request_header_version(key, version))
+        call.request.encode(writer, version)
+        writer.set_int32(0, writer.size - 4)
+        self._outgoing.append(writer.to_bytes())
+        self._next_correlation_id = (self._next_correlation_id + 1) & 0x7FFFFFFF
+        if call.expects_answer:
+            self._in_flight.append(call)
+        else:
+            call.finish(None)
+
+    def _next_frame(self) -> bytes | None:
+        incoming = self._incoming
+        if len(incoming) < 4:
+            return None
+        size = int.from_bytes(incoming[:4], "big", signed=True)
+        limit = ANSWER_BYTES_MAX if self.negotiated else FIRST_ANSWER_BYTES_MAX
+        if size < 4 or size > limit:
+            self.close(self._not_kafka())
+            return None
+        if len(incoming) < size + 4:
+            return None
+        with memoryview(incoming) as view:
+            frame = bytes(view[4 : size + 4])
+        del incoming[: size + 4]
+        return frame
+
+    def _not_kafka(self) -> ProtocolError:
+        if self.negotiated:
+            return ProtocolError(f"The broker at {self.name} sent an answer that is not in Kafka's protocol.")
+        return ProtocolError(
+            f"What answers at {self.name} does not speak Kafka's protocol in plain text: it may be another service,"
+            " or a listener with TLS."
+        )
+
+    def _on_frame(self, frame: bytes) -> None:
+        call = self._in_flight.popleft() if self._in_flight else None
+        if call is None or int.from_bytes(frame[:4], "big", signed=True) != call.correlation_id:
+            if call is not None:
+                self._in_flight.appendleft(call)
+            self.close(self._not_kafka())
+            return
+        if not self.negotiated:
+            self._on_versions(frame, call)
+            return
+        reader = Reader(frame)
+        try:
+            ResponseHeader.decode(reader, api_keys.response_header_version(call.request.API_KEY, call.version))
+            answer = call.answer_class.decode(reader, call.version)
+        except DecodeError:
+            self._in_flight.appendleft(call)
+            self.close(self._not_kafka())
+            return
+        call.finish(answer)
+
+    def _on_versions(self, frame: bytes, call: Call[Message]) -> None:
+        """KIP-511: a broker that does not know our version of ApiVersions answers in version 0 with its own range."""
+        refused = int.from_bytes(frame[4:6], "big", signed=True) == UNSUPPORTED_VERSION
+        try:
+            answer = ApiVersionsResponse.decode(Reader(frame, 4), 0 if refused else call.version)
+        except DecodeError:
+            self.close(self._not_kafka())
+            return
+        offered = {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
+        if refused and call.version > 0:
+            highest = offered.get(API_VERSIONS, (0, 0))[1]
+            self._ask_versions(min(highest, call.version - 1), call.deadline_ms)
+            return
+        if answer.error_code != 0:
+            self.close(self._not_kafka())
+            return
+        self.negotiated = True
+        self.versions = offered
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        for item in waiting:
+            self._send(item)
