@@ -110,7 +110,7 @@ def test_a_killed_process_loses_nothing_and_its_files_are_dead() -> None:
 
 
 def test_the_machine_stops_inside_the_chosen_change() -> None:
-    for change in range(1, 5):
+    for change in range(1, 5):  # create, append, sync, rename; the fifth is the sync of the directory
         disk = SimDisk(change)
         disk.crash_after(change)
         with pytest.raises(SimulatedCrash):
@@ -239,3 +239,16 @@ def test_the_same_seed_loses_the_same_bytes() -> None:
 
     assert run(7) == run(7)
     assert run(7) != run(8)
+
+
+def test_a_closed_file_opens_by_itself_unless_it_was_removed() -> None:
+    disk = SimDisk()
+    file = disk.open("a", create=True)
+    file.close()
+    file.append([b"x"])
+    assert disk.read_file("a") == b"x"
+    disk.remove("a")
+    assert file.read(0, 1) == b"x"
+    file.close()
+    with pytest.raises(FileNotFoundError):
+        file.read(0, 1)

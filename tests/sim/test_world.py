@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moldau.sim.host import NEVER_MS, Answer, BadFrame, Host, Program
+from moldau.sim.host import NEVER_MS, BadFrame, Host, Program, Slot
 from moldau.sim.network import Link
 from moldau.sim.world import World
 
@@ -12,7 +12,7 @@ class Echo(Program):
 
     def __init__(self, host: Host) -> None:
         self.host = host
-        self.parked: list[tuple[int, bytes, Answer]] = []
+        self.parked: list[tuple[int, bytes, Slot]] = []
 
     def start(self, now_ms: int) -> None:
         self.file = self.host.disk.open("journal", create=True)
@@ -21,8 +21,8 @@ class Echo(Program):
     def poll(self, now_ms: int) -> int:
         due = [entry for entry in self.parked if entry[0] <= now_ms]
         self.parked = [entry for entry in self.parked if entry[0] > now_ms]
-        for _, frame, answer in due:
-            answer(frame)
+        for _, frame, slot in due:
+            slot.answer(frame)
         return min((entry[0] for entry in self.parked), default=NEVER_MS)
 
     def stop(self, now_ms: int) -> None:
@@ -31,16 +31,17 @@ class Echo(Program):
     def open_connection(self, name: str) -> object:
         return name
 
-    def handle(self, connection: object, frame: bytes, now_ms: int, answer: Answer) -> None:
+    def handle(self, connection: object, frame: bytes, now_ms: int, slot: Slot) -> None:
         if frame == b"bad":
             raise BadFrame("bad")
         self.file.append([frame])
         if frame == b"silent":
-            answer(None)
+            slot.answer(None)
         elif frame.startswith(b"later"):
-            self.parked.append((now_ms + 50, frame, answer))
+            self.parked.append((now_ms + 50, frame, slot))
+            self.host.wake_at(now_ms + 50)
         else:
-            answer(frame)
+            slot.answer(frame)
 
 
 def run(seed: int) -> tuple[World, list[bytes]]:

@@ -202,7 +202,9 @@ class SimFile(File):
         if self._generation != self._disk.generation:
             raise SimulatedCrash(f"{self.path} belongs to a process that has died")
         if self._closed:
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF), self.path)
+            # As on a real disk: a closed file opens by itself, at the path it has now, if that is still there.
+            self.inode = self._disk.inode_at(self.path)
+            self._closed = False
 
 
 class SimDisk(Disk):
@@ -241,7 +243,7 @@ class SimDisk(Disk):
 
     def flip_bit(self, path: str, position: int, bit: int) -> None:
         """The medium changes one bit, of the durable bytes as of those in memory."""
-        inode = self._file_at(path)
+        inode = self.inode_at(path)
         for content in (inode.current, inode.durable):
             if position < len(content):
                 content[position] ^= 1 << bit
@@ -406,7 +408,7 @@ class SimDisk(Disk):
         return {name: len(node.current) if isinstance(node, Inode) else -1 for name, node in sorted(entries.items())}
 
     def size(self, path: str) -> int:
-        return len(self._file_at(path).current)
+        return len(self.inode_at(path).current)
 
     def make_directory(self, path: str) -> None:
         directory = self.root
@@ -458,7 +460,7 @@ class SimDisk(Disk):
             self._unlink(path)
 
     def read_file(self, path: str) -> bytes:
-        inode = self._file_at(path)
+        inode = self.inode_at(path)
         self.check_fault("read", path)
         return bytes(inode.current)
 
@@ -471,6 +473,8 @@ class SimDisk(Disk):
             file.sync()
         file.close()
         self.rename(temporary, path)
+        if sync:
+            self.sync_directory(path.rpartition("/")[0])
 
     def sync_directory(self, path: str) -> None:
         directory = self._directory_at(path)
@@ -563,7 +567,7 @@ class SimDisk(Disk):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
         return node
 
-    def _file_at(self, path: str) -> Inode:
+    def inode_at(self, path: str) -> Inode:
         node = self._find(path)
         if node is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)

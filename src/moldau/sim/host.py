@@ -1,7 +1,8 @@
 """One simulated machine: a disk that stays, and a program that runs on it, dies and is started again.
 
-The program is the code under test behind four calls (`Program`); `node_program.py` puts a node there. Whatever it does
-runs inside `turn`, which is where a crash inside a disk operation comes out, and after which the program is polled.
+The program is the code under test behind a few calls (`Program`); `node_program.py` puts a node there. Whatever it
+does runs inside `turn`, which is where a crash inside a disk operation comes out. As in the real process it is polled
+when the deadline it named has come, and not after every request.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from moldau.sim.world import Event, World
 
 NEVER_MS = 1 << 60
-Answer = Callable[[bytes | None], None]
 
 
 class BadFrame(Exception):
@@ -27,6 +27,25 @@ class Halted(Exception):
     """The program ends itself, because it cannot go on safely (a failed disk, say)."""
 
 
+class Slot:
+    """The place of one reply in the order of its connection."""
+
+    def __init__(self, side: ServerSide) -> None:
+        self.done = False
+        self.payload: bytes | None = None
+        self.close = False
+        self._side = side
+
+    def answer(self, payload: bytes | None, *, close: bool = False) -> None:
+        """Completes the reply: with None nothing is sent; `close` closes the connection after it."""
+        if self.done:
+            raise AssertionError("a request was answered twice")
+        self.done = True
+        self.payload = payload
+        self.close = close
+        self._side.send_ready()
+
+
 class Program:
     """What runs on a host. One object is one life of the process."""
 
@@ -34,7 +53,7 @@ class Program:
         raise NotImplementedError
 
     def poll(self, now_ms: int) -> int:
-        """Does what is due; returns when to call again."""
+        """Does what is due; returns when to call again. Sooner than that: `Host.wake_at`."""
         raise NotImplementedError
 
     def stop(self, now_ms: int) -> None:
@@ -45,19 +64,9 @@ class Program:
         """The program's own state for one connection."""
         raise NotImplementedError
 
-    def handle(self, connection: object, frame: bytes, now_ms: int, answer: Answer) -> None:
-        """Calls `answer` once, now or in a later turn; with None when nothing is to be sent. May raise BadFrame."""
+    def handle(self, connection: object, frame: bytes, now_ms: int, slot: Slot) -> None:
+        """Answers into the slot, now or in a later turn. May raise BadFrame."""
         raise NotImplementedError
-
-
-class Slot:
-    """The place of one reply in the order of its connection."""
-
-    __slots__ = ("done", "payload")
-
-    def __init__(self) -> None:
-        self.done = False
-        self.payload: bytes | None = None
 
 
 class ServerSide:
@@ -66,26 +75,21 @@ class ServerSide:
     def __init__(self, link: Link, state: object) -> None:
         self.link = link
         self.state = state
-        self.slots: list[Slot] = []
+        self._slots: list[Slot] = []
 
-    def answerer(self) -> Answer:
-        slot = Slot()
-        self.slots.append(slot)
+    def new_slot(self) -> Slot:
+        slot = Slot(self)
+        self._slots.append(slot)
+        return slot
 
-        def answer(payload: bytes | None) -> None:
-            if slot.done:
-                raise AssertionError("a request was answered twice")
-            slot.done = True
-            slot.payload = payload
-            self._send_ready()
-
-        return answer
-
-    def _send_ready(self) -> None:
-        while self.slots and self.slots[0].done:
-            payload = self.slots.pop(0).payload
-            if payload is not None:
-                self.link.send_to_client(payload)
+    def send_ready(self) -> None:
+        while self._slots and self._slots[0].done:
+            slot = self._slots.pop(0)
+            if slot.payload is not None:
+                self.link.send_to_client(slot.payload)
+            if slot.close:
+                self.link.close_after_sending()
+                return
 
 
 class Host:
@@ -100,6 +104,7 @@ class Host:
         self._build = build
         self._sides: dict[Link, ServerSide] = {}
         self._poll_event: Event | None = None
+        self._poll_due_ms = NEVER_MS
         self._power_goes_too = False
         world.hosts[host_id] = self
 
@@ -116,6 +121,7 @@ class Host:
         self.program = self._build(self)
         program = self.program
         self.turn(lambda: program.start(self.world.now_ms))
+        self.turn(self._poll)
         return self.program is program
 
     def stop(self) -> None:
@@ -123,7 +129,7 @@ class Host:
         program = self.program
         if program is None:
             return
-        self.turn(lambda: program.stop(self.world.now_ms), poll=False)
+        self.turn(lambda: program.stop(self.world.now_ms))
         if self.program is program:
             self._end("stopped cleanly")
 
@@ -142,15 +148,12 @@ class Host:
         self.disk.crash_after(changes)
         self._power_goes_too = power
 
-    def turn(self, action: Callable[[], None], *, poll: bool = True) -> None:
-        """Runs code of the program; polls it afterwards."""
-        program = self.program
-        if program is None:
+    def turn(self, action: Callable[[], None]) -> None:
+        """Runs code of the program; the one place where a crash inside it ends up."""
+        if self.program is None:
             return
         try:
             action()
-            if poll and self.program is program:
-                self._schedule_poll(program.poll(self.world.now_ms))
         except SimulatedCrash:
             self._end("power loss in a disk operation" if self._power_goes_too else "killed in a disk operation")
         except Halted as halt:
@@ -159,9 +162,7 @@ class Host:
     def _end(self, how: str) -> None:
         self.world.note(f"host {self.host_id} ends: {how}")
         self.program = None
-        if self._poll_event is not None:
-            self._poll_event.cancelled = True
-            self._poll_event = None
+        self._cancel_poll()
         links = list(self._sides)
         self._sides.clear()
         for link in links:
@@ -174,14 +175,25 @@ class Host:
         if self.on_death is not None:
             self.on_death(how)
 
-    def _schedule_poll(self, deadline_ms: int) -> None:
+    def wake_at(self, deadline_ms: int) -> None:
+        """The program wants to be polled no later than this."""
+        if deadline_ms >= self._poll_due_ms or self.program is None:
+            return
+        self._cancel_poll()
+        self._poll_due_ms = deadline_ms
+        # At least a millisecond ahead: a program that is due at once is polled in the next turn of the clock.
+        self._poll_event = self.world.schedule(max(1, deadline_ms - self.world.now_ms), lambda: self.turn(self._poll))
+
+    def _poll(self) -> None:
+        self._cancel_poll()
+        if self.program is not None:
+            self.wake_at(self.program.poll(self.world.now_ms))
+
+    def _cancel_poll(self) -> None:
+        self._poll_due_ms = NEVER_MS
         if self._poll_event is not None:
             self._poll_event.cancelled = True
             self._poll_event = None
-        if deadline_ms < NEVER_MS:
-            # At least a millisecond ahead: a program that is due at once is polled in the next turn of the clock.
-            delay_ms = max(1, deadline_ms - self.world.now_ms)
-            self._poll_event = self.world.schedule(delay_ms, lambda: self.turn(lambda: None))
 
     def _schedule_sync(self, delay_ms: int, action: Callable[[], None]) -> None:
         self.world.schedule(delay_ms, lambda: self.turn(action))
@@ -207,6 +219,6 @@ class Host:
             side = ServerSide(link, program.open_connection(link.name))
             self._sides[link] = side
         try:
-            program.handle(side.state, frame, self.world.now_ms, side.answerer())
+            program.handle(side.state, frame, self.world.now_ms, side.new_slot())
         except BadFrame as bad:
             link.cut(f"bad frame: {bad}")

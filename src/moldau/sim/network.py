@@ -27,6 +27,7 @@ class Link:
         self.name = name
         self.host = host
         self.open = True
+        self._life = host.lives
         self._on_frame = on_frame
         self._on_close = on_close
         self._rng = world.derived_rng(f"link {name}")
@@ -60,6 +61,11 @@ class Link:
             self.host.forget(self)
         self.world.schedule(self._delay_ms(), self._on_close)
 
+    def close_after_sending(self) -> None:
+        """The host closes its end in good order: what it sent still arrives."""
+        delay_ms = max(0, self._arrival_at_client_ms - self.world.now_ms)
+        self.world.schedule(delay_ms, lambda: self.cut("the host closed it"))
+
     def _delay_ms(self) -> int:
         if self._rng.random() < 0.02:
             return self._rng.randint(20, 200)
@@ -67,7 +73,9 @@ class Link:
 
     def _arrive_at_host(self, frame: bytes) -> None:
         self._on_the_way -= 1
-        if self.open:
+        if self.host.lives != self._life:
+            self.cut("the process at the other end is another one")
+        elif self.open:
             self.host.receive(self, frame)
         elif self._may_still_arrive > 0:
             self._may_still_arrive -= 1
