@@ -669,7 +669,7 @@ def module_text(source: Path, subject: str, schemas: list[Schema], tail: list[st
         return [name for name in candidates if re.search(rf"\b{name}\b", body)]
 
     primitives = [
-        *["NOT_GIVEN", "DecodeError", "EncodeError", "Message", "Reader", "UnknownTags", "Writer"],
+        *["NOT_GIVEN", "ZERO_UUID", "DecodeError", "EncodeError", "Message", "Reader", "UnknownTags", "Writer"],
         *["cannot_send", "no_such_version"],
     ]
     imports = wrap("from moldau.protocol.primitives import (", used(primitives), ")", "")
@@ -678,8 +678,6 @@ def module_text(source: Path, subject: str, schemas: list[Schema], tail: list[st
     if used(["Records"]):
         imports.append("from moldau.protocol.records_data import Records")
     imports += more_imports
-    if used(["ZERO_UUID"]):
-        imports.append("from moldau.protocol.uuids import ZERO_UUID")
     where = source.relative_to(ROOT).as_posix()
     head = [f'"""{subject} {GENERATED}', "", f"Written by tools/generate_messages.py from {where}.", '"""', ""]
     typing = f"from typing import {', '.join(used(['ClassVar', 'Final']))}"
@@ -762,7 +760,7 @@ def api_table_text(apis: list[Api]) -> str:
     lines = [
         f'"""Every api: its key as a constant, and a row with its versions and listeners {GENERATED}',
         "",
-        "Written by tools/generate_messages.py from schemas/messages. A row: key, name, lowest version, highest version,",
+        "Written by tools/generate_messages.py from schemas/messages. A row: key, name, lowest and highest version,",
         "first flexible version, highest stable version, on broker listeners, on controller listeners.",
         '"""',
         "",

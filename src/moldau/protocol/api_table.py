@@ -1,6 +1,6 @@
 """Every api: its key as a constant, and a row with its versions and listeners (generated).
 
-Written by tools/generate_messages.py from schemas/messages. A row: key, name, lowest version, highest version,
+Written by tools/generate_messages.py from schemas/messages. A row: key, name, lowest and highest version,
 first flexible version, highest stable version, on broker listeners, on controller listeners.
 """
 

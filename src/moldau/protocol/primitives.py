@@ -27,6 +27,8 @@ from moldau.protocol.records_data import FileRecords, MemoryRecords, Records
 Part = bytes | FileRecords
 UnknownTags = list[tuple[int, bytes]]
 
+ZERO_UUID: Final = b"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+
 # Stands for "not given" where None means null on the wire. Never changed.
 NOT_GIVEN: Final[list[Any]] = []
 
@@ -113,6 +115,16 @@ class Reader:
 
     def uvarint(self) -> i64:
         """An unsigned number of at most 32 bits."""
+        position = self.position
+        if position < self.end:
+            # Nearly all lengths, counts and tags fit into one byte.
+            first: i64 = self.data[position]
+            if first < 0x80:
+                self.position = position + 1
+                return first
+        return self.long_uvarint()
+
+    def long_uvarint(self) -> i64:
         position = self.position
         end = self.end
         data = self.data

@@ -9,7 +9,8 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from typing import Final
 
-ZERO_UUID: Final = bytes(16)
+from moldau.protocol.primitives import ZERO_UUID as ZERO_UUID
+
 METADATA_TOPIC_UUID: Final = bytes(15) + b"\x01"
 TEXT_LENGTH: Final = 22
 

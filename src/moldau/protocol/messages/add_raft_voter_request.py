@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from moldau.protocol.primitives import (
+    ZERO_UUID,
     DecodeError,
     EncodeError,
     Message,
@@ -17,7 +18,6 @@ from moldau.protocol.primitives import (
     cannot_send,
     no_such_version,
 )
-from moldau.protocol.uuids import ZERO_UUID
 
 
 class AddRaftVoterRequest(Message):

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from moldau.protocol.primitives import (
     NOT_GIVEN,
+    ZERO_UUID,
     DecodeError,
     EncodeError,
     Message,
@@ -18,7 +19,6 @@ from moldau.protocol.primitives import (
     cannot_send,
     no_such_version,
 )
-from moldau.protocol.uuids import ZERO_UUID
 
 
 class CreateTopicsResponse(Message):

@@ -7,8 +7,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from moldau.protocol.primitives import DecodeError, EncodeError, Message, Reader, UnknownTags, Writer, no_such_version
-from moldau.protocol.uuids import ZERO_UUID
+from moldau.protocol.primitives import (
+    ZERO_UUID,
+    DecodeError,
+    EncodeError,
+    Message,
+    Reader,
+    UnknownTags,
+    Writer,
+    no_such_version,
+)
 
 
 class DescribeShareGroupOffsetsResponse(Message):

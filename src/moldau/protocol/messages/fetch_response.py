@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from moldau.protocol.primitives import (
     NOT_GIVEN,
+    ZERO_UUID,
     DecodeError,
     EncodeError,
     Message,
@@ -19,7 +20,6 @@ from moldau.protocol.primitives import (
     no_such_version,
 )
 from moldau.protocol.records_data import Records
-from moldau.protocol.uuids import ZERO_UUID
 
 
 class FetchResponse(Message):

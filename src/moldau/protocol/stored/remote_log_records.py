@@ -7,9 +7,17 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from moldau.protocol.primitives import DecodeError, EncodeError, Message, Reader, UnknownTags, Writer, no_such_version
+from moldau.protocol.primitives import (
+    ZERO_UUID,
+    DecodeError,
+    EncodeError,
+    Message,
+    Reader,
+    UnknownTags,
+    Writer,
+    no_such_version,
+)
 from moldau.protocol.stored.framing import decode_record, encode_record
-from moldau.protocol.uuids import ZERO_UUID
 
 
 class RemoteLogSegmentMetadataRecord(Message):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from moldau.protocol.primitives import (
+    ZERO_UUID,
     DecodeError,
     EncodeError,
     Message,
@@ -18,7 +19,6 @@ from moldau.protocol.primitives import (
     no_such_version,
 )
 from moldau.protocol.stored.framing import decode_key, decode_value, encode_key, encode_value
-from moldau.protocol.uuids import ZERO_UUID
 
 
 class ShareSnapshotKey(Message):
