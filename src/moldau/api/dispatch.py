@@ -1,0 +1,123 @@
+"""From a frame to its handler: header, version check, decoding, and what happens when a handler fails.
+
+A malformed frame raises DecodeError: the connection closes, nothing else is touched. As in Kafka, an unknown API key, a
+version that is not offered and a key of the other listener close the connection too; only ApiVersions answers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from moldau.api.call import Call
+from moldau.api.registry import load_handler
+from moldau.node.context import ClientContext
+from moldau.node.node import Node
+from moldau.node.reply import Reply
+from moldau.protocol.api_keys import BY_KEY, request_class
+from moldau.protocol.api_table import API_VERSIONS
+from moldau.protocol.primitives import DecodeError, Message, Reader
+
+log = logging.getLogger("moldau.api")
+
+UNSUPPORTED_VERSION_FALLBACK: Final = 0
+
+
+class Handler:
+    """An API ready to be called: its versions, how to decode the request, the function that handles it."""
+
+    def __init__(
+        self,
+        key: int,
+        name: str,
+        lowest: int,
+        highest: int,
+        first_flexible: int,
+        decode: Callable[[Reader, int], Message],
+        handle: Callable[[Call, Message], None],
+    ) -> None:
+        self.key = key
+        self.name = name
+        self.lowest = lowest
+        self.highest = highest
+        self.first_flexible = first_flexible
+        self.decode = decode
+        self.handle = handle
+        self.requests_total = 0
+
+
+class Dispatcher:
+    """Hands the frames of all connections of a node to the handlers."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self._broker_handlers: dict[int, Handler] = {}
+        self._controller_handlers: dict[int, Handler] = {}
+
+    def handle(self, context: ClientContext, data: bytes, start: int, end: int, now_ms: int) -> Reply:
+        """Runs one request. The reply may be complete already, or be completed later."""
+        reader = Reader(data, start, end)
+        api_key: int = reader.int16()
+        version: int = reader.int16()
+        correlation_id: int = reader.int32()
+        handlers = self._controller_handlers if context.is_controller_listener else self._broker_handlers
+        handler = handlers.get(api_key)
+        if handler is None:
+            handler = self._load(api_key, context, handlers)
+        if version < handler.lowest or version > handler.highest:
+            return self._refuse_version(context, handler, version, correlation_id, now_ms)
+        flexible = version >= handler.first_flexible
+        client_id = reader.nullable_string()
+        if flexible:
+            reader.unknown_tags()
+        call = Call(
+            self.node,
+            context,
+            api_key,
+            version,
+            correlation_id,
+            client_id,
+            flexible and api_key != API_VERSIONS,
+            now_ms,
+        )
+        request = handler.decode(reader, version)
+        handler.requests_total += 1
+        try:
+            handler.handle(call, request)
+        except Exception:
+            log.exception("%s v%d from %s failed; closing the connection", handler.name, version, context.peer)
+            call.close_connection()
+        return call.reply
+
+    def _load(self, api_key: int, context: ClientContext, handlers: dict[int, Handler]) -> Handler:
+        api = BY_KEY.get(api_key)
+        if api is None:
+            raise DecodeError(f"API key {api_key} does not exist")
+        function = load_handler(api_key, context.is_controller_listener)
+        if function is None:
+            raise DecodeError(f"{api.name} is not served on listener {context.listener}")
+        message = request_class(api_key)
+        handler = Handler(
+            api_key,
+            api.name,
+            api.lowest_version,
+            api.highest_stable_version,
+            api.first_flexible_version,
+            message.decode,
+            function,
+        )
+        handlers[api_key] = handler
+        return handler
+
+    def _refuse_version(
+        self, context: ClientContext, handler: Handler, version: int, correlation_id: int, now_ms: int
+    ) -> Reply:
+        if handler.key != API_VERSIONS:
+            raise DecodeError(f"{handler.name} v{version} is not supported")
+        # The client may speak any version above ours: answered in version 0, which every client reads (KIP-511).
+        from moldau.api.api_versions import unsupported_version_response
+
+        call = Call(self.node, context, API_VERSIONS, version, correlation_id, None, False, now_ms)
+        call.respond_in_version(unsupported_version_response(), UNSUPPORTED_VERSION_FALLBACK)
+        return call.reply

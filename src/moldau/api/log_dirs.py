@@ -1,0 +1,48 @@
+"""DescribeLogDirs: the log directories of this broker, what lies in them and how much room is left.
+
+Versions 1-5. Null topics means all. Version 4 adds the size of the volume, 5 whether new partitions avoid the directory.
+"""
+
+from __future__ import annotations
+
+from moldau.api.call import Call
+from moldau.protocol import errors
+from moldau.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
+from moldau.protocol.messages.describe_log_dirs_response import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+
+def handle_describe_log_dirs(call: Call, request: DescribeLogDirsRequest) -> None:
+    wanted: dict[str, set[int]] | None = None
+    if request.topics is not None:
+        wanted = {topic.topic: set(topic.partitions) for topic in request.topics}
+    replicas = call.node.replicas
+    logs = call.node.logs
+    response = DescribeLogDirsResponse()
+    for directory in logs.directories:
+        result = DescribeLogDirsResult(log_dir=directory.path)
+        response.results.append(result)
+        if directory.failed:
+            result.error_code = errors.KAFKA_STORAGE_ERROR
+            continue
+        result.total_bytes, result.usable_bytes = logs.space(directory)
+        topics: dict[str, DescribeLogDirsTopic] = {}
+        for partition in replicas.all():
+            log = partition.log
+            if log is None or log.log_directory is not directory:
+                continue
+            if wanted is not None and partition.index not in wanted.get(partition.topic, ()):
+                continue
+            topic = topics.setdefault(partition.topic, DescribeLogDirsTopic(name=partition.topic))
+            lag = max(0, partition.high_watermark.offset - log.log_end_offset)
+            topic.partitions.append(
+                DescribeLogDirsPartition(
+                    partition_index=partition.index, partition_size=log.size_bytes, offset_lag=lag, is_future_key=False
+                )
+            )
+        result.topics = list(topics.values())
+    call.respond(response)

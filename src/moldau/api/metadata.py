@@ -1,0 +1,282 @@
+"""Metadata, DescribeTopicPartitions, DescribeCluster: brokers, topics and who leads what, from the metadata image.
+
+Metadata 0-13: an empty list means all topics in version 0 and none later, null means all from version 1 on; topics by id
+from version 12 on. A topic that is missing is created if client and broker both allow it; the first answer still says
+UNKNOWN_TOPIC_OR_PARTITION. DescribeTopicPartitions 0 pages with a cursor. DescribeCluster 0-2.
+"""
+
+from __future__ import annotations
+
+from moldau.api.call import Call
+from moldau.metadata.image import MetadataImage
+from moldau.metadata.model import NO_LEADER, BrokerRegistration, PartitionRegistration, TopicImage
+from moldau.node.auto_creation import create_missing_topics
+from moldau.node.topic_names import is_internal, is_valid_topic_name
+from moldau.protocol import errors
+from moldau.protocol.messages.describe_cluster_request import DescribeClusterRequest
+from moldau.protocol.messages.describe_cluster_response import DescribeClusterBroker, DescribeClusterResponse
+from moldau.protocol.messages.describe_topic_partitions_request import DescribeTopicPartitionsRequest
+from moldau.protocol.messages.describe_topic_partitions_response import (
+    Cursor,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+from moldau.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from moldau.protocol.messages.metadata_response import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from moldau.protocol.uuids import ZERO_UUID
+
+FIRST_TOPIC_ID_VERSION = 12
+FIRST_LISTENER_ERROR_VERSION = 6
+
+# Without an authorizer everyone may do everything: one bit per operation that exists for the resource.
+ALL_TOPIC_OPERATIONS = 0b1101_1111_1000
+ALL_CLUSTER_OPERATIONS = 0b1_1111_1010_0000
+
+BROKERS = 1
+CONTROLLERS = 2
+
+
+def handle_metadata(call: Call, request: MetadataRequest) -> None:
+    image = call.node.image
+    response = MetadataResponse(
+        brokers=list_brokers(image, call.context.listener),
+        cluster_id=call.node.cluster_id,
+        controller_id=call.node.any_live_broker(),
+    )
+    asked = request.topics
+    if asked is None or (call.version == 0 and not asked):
+        for topic in image.topics_by_name.values():
+            response.topics.append(describe_topic(call, image, topic))
+    else:
+        describe_asked_topics(call, image, request, asked, response)
+    if request.include_topic_authorized_operations:
+        for described in response.topics:
+            if described.error_code == errors.NONE:
+                described.topic_authorized_operations = ALL_TOPIC_OPERATIONS
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS
+    call.respond(response)
+
+
+def describe_asked_topics(
+    call: Call,
+    image: MetadataImage,
+    request: MetadataRequest,
+    asked: list[MetadataRequestTopic],
+    response: MetadataResponse,
+) -> None:
+    missing: list[str] = []
+    seen: set[str | bytes] = set()
+    for wanted in asked:
+        by_id = wanted.topic_id != ZERO_UUID
+        if by_id and call.version < FIRST_TOPIC_ID_VERSION:
+            response.topics.append(MetadataResponseTopic(error_code=errors.INVALID_REQUEST, name=wanted.name or ""))
+            continue
+        key = wanted.topic_id if by_id else (wanted.name or "")
+        if key in seen:
+            continue
+        seen.add(key)
+        topic = image.topics_by_id.get(wanted.topic_id) if by_id else image.topics_by_name.get(wanted.name or "")
+        if topic is not None:
+            response.topics.append(describe_topic(call, image, topic))
+        elif by_id:
+            response.topics.append(
+                MetadataResponseTopic(error_code=errors.UNKNOWN_TOPIC_ID, name=None, topic_id=wanted.topic_id)
+            )
+        else:
+            response.topics.append(describe_missing(call, request, wanted.name or "", missing))
+    if missing:
+        create_missing_topics(call.node, missing, call.now_ms)
+
+
+def describe_missing(call: Call, request: MetadataRequest, name: str, missing: list[str]) -> MetadataResponseTopic:
+    error = errors.UNKNOWN_TOPIC_OR_PARTITION
+    may_create = request.allow_auto_topic_creation or call.version < 4
+    if not is_valid_topic_name(name):
+        error = errors.INVALID_TOPIC_EXCEPTION
+    elif may_create and call.node.config.get_bool("auto.create.topics.enable"):
+        missing.append(name)
+    return MetadataResponseTopic(error_code=error, name=name, is_internal=is_internal(name))
+
+
+def list_brokers(image: MetadataImage, listener: str) -> list[MetadataResponseBroker]:
+    brokers: list[MetadataResponseBroker] = []
+    for broker in image.brokers.values():
+        endpoint = broker.end_points.get(listener)
+        if not broker.fenced and endpoint is not None:
+            brokers.append(
+                MetadataResponseBroker(
+                    node_id=broker.broker_id, host=endpoint.host, port=endpoint.port, rack=broker.rack
+                )
+            )
+    return brokers
+
+
+def describe_topic(call: Call, image: MetadataImage, topic: TopicImage) -> MetadataResponseTopic:
+    described = MetadataResponseTopic(
+        error_code=errors.NONE, name=topic.name, topic_id=topic.topic_id, is_internal=is_internal(topic.name)
+    )
+    listener = call.context.listener
+    for index, partition in sorted(topic.partitions.items()):
+        error, leader = leader_as_seen(image, listener, partition, call.version)
+        described.partitions.append(
+            MetadataResponsePartition(
+                error_code=error,
+                partition_index=index,
+                leader_id=leader,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=list(partition.replicas),
+                isr_nodes=list(partition.isr),
+                offline_replicas=offline_replicas(image, listener, partition),
+            )
+        )
+    return described
+
+
+def leader_as_seen(
+    image: MetadataImage, listener: str, partition: PartitionRegistration, version: int
+) -> tuple[int, int]:
+    """The error and leader id that clients of this listener see."""
+    if partition.leader == NO_LEADER or not is_alive(image.brokers.get(partition.leader)):
+        return errors.LEADER_NOT_AVAILABLE, NO_LEADER
+    if listener not in image.brokers[partition.leader].end_points:
+        if version >= FIRST_LISTENER_ERROR_VERSION:
+            return errors.LISTENER_NOT_FOUND, NO_LEADER
+        return errors.LEADER_NOT_AVAILABLE, NO_LEADER
+    return errors.NONE, partition.leader
+
+
+def is_alive(broker: BrokerRegistration | None) -> bool:
+    return broker is not None and not broker.fenced
+
+
+def offline_replicas(image: MetadataImage, listener: str, partition: PartitionRegistration) -> list[int]:
+    offline: list[int] = []
+    for replica, directory in zip(partition.replicas, partition.directories, strict=True):
+        broker = image.brokers.get(replica)
+        if (
+            broker is None
+            or broker.fenced
+            or listener not in broker.end_points
+            or not broker.has_online_dir(directory)
+        ):
+            offline.append(replica)
+    return offline
+
+
+def handle_describe_topic_partitions(call: Call, request: DescribeTopicPartitionsRequest) -> None:
+    image = call.node.image
+    response = DescribeTopicPartitionsResponse()
+    names = sorted({topic.name for topic in request.topics} or set(image.topics_by_name))
+    cursor = request.cursor
+    if cursor is not None:
+        if cursor.partition_index < 0:
+            response.topics.append(
+                DescribeTopicPartitionsResponseTopic(error_code=errors.INVALID_REQUEST, name=cursor.topic_name)
+            )
+            call.respond(response)
+            return
+        names = [name for name in names if name >= cursor.topic_name]
+        if not request.topics and cursor.topic_name not in names:
+            names.insert(0, cursor.topic_name)
+    left = max(
+        min(request.response_partition_limit, call.node.config.get_int("max.request.partition.size.limit")), 1
+    )
+    for name in names:
+        first = cursor.partition_index if cursor is not None and name == cursor.topic_name else 0
+        if left == 0:
+            response.next_cursor = Cursor(topic_name=name, partition_index=first)
+            break
+        described, next_index = describe_partitions(call, image, name, first, left)
+        response.topics.append(described)
+        left -= len(described.partitions)
+        if next_index >= 0:
+            response.next_cursor = Cursor(topic_name=name, partition_index=next_index)
+            break
+    call.respond(response)
+
+
+def describe_partitions(
+    call: Call, image: MetadataImage, name: str, first: int, limit: int
+) -> tuple[DescribeTopicPartitionsResponseTopic, int]:
+    """Up to `limit` partitions from `first` on, and the index to go on with (-1: that was all)."""
+    topic = image.topics_by_name.get(name)
+    if topic is None:
+        error = errors.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else errors.INVALID_TOPIC_EXCEPTION
+        missing = DescribeTopicPartitionsResponseTopic(error_code=error, name=name, is_internal=is_internal(name))
+        return missing, -1
+    described = DescribeTopicPartitionsResponseTopic(
+        error_code=errors.NONE,
+        name=name,
+        topic_id=topic.topic_id,
+        is_internal=is_internal(name),
+        topic_authorized_operations=ALL_TOPIC_OPERATIONS,
+    )
+    listener = call.context.listener
+    for index, partition in sorted(topic.partitions.items()):
+        if index < first:
+            continue
+        if len(described.partitions) == limit:
+            return described, index
+        error, leader = leader_as_seen(image, listener, partition, FIRST_LISTENER_ERROR_VERSION)
+        described.partitions.append(
+            DescribeTopicPartitionsResponsePartition(
+                error_code=error,
+                partition_index=index,
+                leader_id=leader,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=list(partition.replicas),
+                isr_nodes=list(partition.isr),
+                eligible_leader_replicas=list(partition.elr),
+                last_known_elr=list(partition.last_known_elr),
+                offline_replicas=offline_replicas(image, listener, partition),
+            )
+        )
+    return described, -1
+
+
+def handle_describe_cluster(call: Call, request: DescribeClusterRequest) -> None:
+    own_type = CONTROLLERS if call.context.is_controller_listener else BROKERS
+    if request.endpoint_type != own_type:
+        known = request.endpoint_type in (BROKERS, CONTROLLERS)
+        code = errors.MISMATCHED_ENDPOINT_TYPE if known else errors.UNSUPPORTED_ENDPOINT_TYPE
+        message = (
+            f"The request was sent to an endpoint of the wrong type. Expected {endpoint_type_name(own_type)}, "
+            f"got {endpoint_type_name(request.endpoint_type)}."
+        )
+        call.respond(DescribeClusterResponse(error_code=code, error_message=message, endpoint_type=own_type))
+        return
+    node = call.node
+    response = DescribeClusterResponse(endpoint_type=own_type, cluster_id=node.cluster_id)
+    if own_type == CONTROLLERS:
+        response.controller_id = node.metadata.leader_id
+        for controller_id, host, port in node.controller_endpoints(call.context.listener):
+            response.brokers.append(DescribeClusterBroker(broker_id=controller_id, host=host, port=port))
+    else:
+        response.controller_id = node.any_live_broker()
+        include_fenced = call.version >= 2 and request.include_fenced_brokers
+        for broker in node.image.brokers.values():
+            endpoint = broker.end_points.get(call.context.listener)
+            if endpoint is not None and (include_fenced or not broker.fenced):
+                response.brokers.append(
+                    DescribeClusterBroker(
+                        broker_id=broker.broker_id,
+                        host=endpoint.host,
+                        port=endpoint.port,
+                        rack=broker.rack,
+                        is_fenced=broker.fenced and call.version >= 2,
+                    )
+                )
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS
+    call.respond(response)
+
+
+def endpoint_type_name(endpoint_type: int) -> str:
+    return {BROKERS: "BROKER", CONTROLLERS: "CONTROLLER"}.get(endpoint_type, "UNKNOWN")

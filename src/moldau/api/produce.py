@@ -1,0 +1,175 @@
+"""Produce: appends record batches to the partitions this broker leads.
+
+Versions 3-13. Version 7 is the first that may carry zstd; 10 adds leader hints (KIP-951); 13 names topics by id.
+Acks 0 gets no answer (the connection closes on an error), 1 answers after the append, -1 when the high watermark has
+passed the records or the timeout is over. Every partition fails or succeeds by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moldau.api.call import Call
+from moldau.api.leader_hints import leader_hint, node_endpoint
+from moldau.node.reply import Reply
+from moldau.node.waiting import ParkedRequest
+from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
+from moldau.protocol.messages.produce_response import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from moldau.protocol.records_data import MemoryRecords
+from moldau.records.codecs import ZSTD
+from moldau.replication.partition import Partition
+from moldau.storage.validation import CLIENT, InvalidRecords
+
+ADMIN_CLIENT_ID: Final = "__admin_client"
+FIRST_ZSTD_VERSION: Final = 7
+FIRST_LEADER_HINT_VERSION: Final = 10
+FIRST_TOPIC_ID_VERSION: Final = 13
+HEADER_BYTES: Final = 61
+ATTRIBUTES_LOW_BYTE: Final = 22
+
+
+class Awaited:
+    """A partition's answer that holds once the high watermark has reached an offset."""
+
+    def __init__(self, partition: Partition, leader_epoch: int, offset: int, answer: PartitionProduceResponse) -> None:
+        self.partition = partition
+        self.leader_epoch = leader_epoch
+        self.offset = offset
+        self.answer = answer
+
+
+class ParkedProduce(ParkedRequest):
+    """acks=all: waits until every partition has its records on all in-sync replicas."""
+
+    def __init__(self, reply: Reply, call: Call, response: ProduceResponse, awaited: list[Awaited], deadline: int) -> None:
+        super().__init__(reply, [one.partition for one in awaited], deadline)
+        self.call = call
+        self.response = response
+        self.awaited = awaited
+
+    def maybe_answer(self, now_ms: int) -> bool:
+        still: list[Awaited] = []
+        for one in self.awaited:
+            partition = one.partition
+            if partition.leader_epoch != one.leader_epoch or not partition.is_leader:
+                fail(one.answer, KafkaError(errors.NOT_LEADER_OR_FOLLOWER))
+            elif partition.high_watermark.offset < one.offset:
+                still.append(one)
+        self.awaited = still
+        if still:
+            return False
+        self.call.respond(self.response)
+        return True
+
+    def answer_at_deadline(self, now_ms: int) -> None:
+        for one in self.awaited:
+            fail(one.answer, KafkaError(errors.REQUEST_TIMED_OUT))
+        self.call.respond(self.response)
+
+
+def handle_produce(call: Call, request: ProduceRequest) -> None:
+    node = call.node
+    response = ProduceResponse()
+    awaited: list[Awaited] = []
+    failed = False
+    for topic in request.topic_data:
+        name = topic.name
+        if call.version >= FIRST_TOPIC_ID_VERSION:
+            name = node.replicas.topic_name(topic.topic_id)
+        topic_response = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
+        response.responses.append(topic_response)
+        for data in topic.partition_data:
+            answer = PartitionProduceResponse(index=data.index)
+            topic_response.partition_responses.append(answer)
+            try:
+                append(call, request, topic, name, data, answer, awaited)
+            except KafkaError as error:
+                failed = True
+                fail(answer, error)
+                if call.version >= FIRST_LEADER_HINT_VERSION:
+                    add_leader_hint(call, name, data.index, answer, response)
+    if request.acks == 0:
+        if failed:
+            # The only way to tell a client that does not listen (Kafka closes here too).
+            call.close_connection()
+        else:
+            call.respond_nothing()
+    elif not awaited:
+        call.respond(response)
+    else:
+        node.waiting.park(ParkedProduce(call.reply, call, response, awaited, call.now_ms + max(0, request.timeout_ms)))
+
+
+def append(
+    call: Call,
+    request: ProduceRequest,
+    topic: TopicProduceData,
+    name: str | None,
+    data: PartitionProduceData,
+    answer: PartitionProduceResponse,
+    awaited: list[Awaited],
+) -> None:
+    acks = request.acks
+    if acks < -1 or acks > 1:
+        raise KafkaError(errors.INVALID_REQUIRED_ACKS)
+    if name is None:
+        raise KafkaError(errors.UNKNOWN_TOPIC_ID)
+    node = call.node
+    partition = node.replicas.find(name, data.index)
+    if partition is None:
+        raise node.replicas.why_missing(name, data.index)
+    if node.replicas.is_internal(name) and call.client_id != ADMIN_CLIENT_ID:
+        raise KafkaError(errors.INVALID_TOPIC_EXCEPTION)
+    records = data.records
+    if not isinstance(records, MemoryRecords) or records.size == 0:
+        raise InvalidRecords(
+            errors.INVALID_RECORD,
+            f"Produce requests with version {call.version} must have at least one record batch per partition",
+            [],
+        )
+    if call.version < FIRST_ZSTD_VERSION and records.size >= HEADER_BYTES:
+        if records.data[records.start + ATTRIBUTES_LOW_BYTE] & 7 == ZSTD:
+            raise KafkaError(errors.UNSUPPORTED_COMPRESSION_TYPE)
+    result = partition.append_as_leader(records, acks, call.now_ms, CLIENT)
+    answer.base_offset = result.first_offset
+    answer.log_append_time_ms = result.append_time_ms
+    answer.log_start_offset = result.log_start_offset
+    if acks == -1 and partition.high_watermark.offset <= result.last_offset:
+        awaited.append(Awaited(partition, partition.leader_epoch, result.last_offset + 1, answer))
+
+
+def fail(answer: PartitionProduceResponse, error: KafkaError) -> None:
+    answer.error_code = error.code
+    answer.base_offset = -1
+    answer.log_append_time_ms = -1
+    answer.log_start_offset = -1
+    if isinstance(error, InvalidRecords):
+        answer.error_message = error.message
+        for batch_index, message in error.record_errors:
+            answer.record_errors.append(
+                BatchIndexAndErrorMessage(batch_index=batch_index, batch_index_error_message=message)
+            )
+
+
+def add_leader_hint(
+    call: Call, name: str | None, index: int, answer: PartitionProduceResponse, response: ProduceResponse
+) -> None:
+    """KIP-951: a client that asked the wrong broker learns at once which one to ask."""
+    if answer.error_code != errors.NOT_LEADER_OR_FOLLOWER or name is None:
+        return
+    hint = leader_hint(call.node, name, index)
+    answer.current_leader = LeaderIdAndEpoch(leader_id=hint[0], leader_epoch=hint[1])
+    endpoint = node_endpoint(call.node, call.context.listener, hint[0], [known.node_id for known in response.node_endpoints])
+    if endpoint is not None:
+        response.node_endpoints.append(
+            NodeEndpoint(node_id=endpoint[0], host=endpoint[1], port=endpoint[2], rack=endpoint[3])
+        )

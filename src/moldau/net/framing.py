@@ -1,0 +1,108 @@
+"""Cuts a byte stream into frames; the only place that knows the four-byte size.
+
+Small reads land in one scratch buffer that all connections share; what was received is copied out once as immutable
+`bytes`, and frames are index ranges of it. A frame too large for the scratch buffer gets a buffer of its own that grows
+with what really arrives, so a size field alone costs no memory.
+"""
+
+from __future__ import annotations
+
+SCRATCH_BYTES = 128 * 1024
+LARGE_BUFFER_KEPT_BYTES = 2 * 1024 * 1024
+LARGE_BUFFER_FIRST_BYTES = 256 * 1024
+
+Frame = tuple[bytes, int, int]
+
+
+class FrameError(Exception):
+    """The stream cannot be a Kafka client's: negative or oversized frame."""
+
+
+class Scratch:
+    """The receive buffer shared by all connections of one event loop."""
+
+    def __init__(self, size: int = SCRATCH_BYTES) -> None:
+        self.view = memoryview(bytearray(size))
+
+
+class FrameReader:
+    """Frames of one connection. Receive into `window()`, then call `received(count)`."""
+
+    def __init__(self, scratch: Scratch, frame_bytes_max: int) -> None:
+        self._scratch = scratch
+        self._frame_bytes_max = frame_bytes_max
+        self._tail = b""
+        self._large: bytearray | None = None
+        self._large_size = 0
+        self._large_filled = 0
+
+    @property
+    def inside_large_frame(self) -> bool:
+        return self._large_size > 0
+
+    def window(self) -> memoryview:
+        """Where the next bytes go. Valid until the next call of `received`."""
+        if self._large_size == 0:
+            return self._scratch.view
+        large = self._large
+        assert large is not None
+        if self._large_filled == len(large):
+            large = self._grow(large)
+        return memoryview(large)[self._large_filled : min(len(large), self._large_size)]
+
+    def received(self, count: int) -> list[Frame]:
+        """Takes `count` bytes from the window; returns the frames that are complete now."""
+        if self._large_size > 0:
+            return self._received_large(count)
+        data = bytes(self._scratch.view[:count])
+        if self._tail:
+            data = self._tail + data
+            self._tail = b""
+        return self._split(data)
+
+    def _split(self, data: bytes) -> list[Frame]:
+        frames: list[Frame] = []
+        position, end = 0, len(data)
+        while end - position >= 4:
+            size = int.from_bytes(data[position : position + 4], "big", signed=True)
+            if size < 0 or size > self._frame_bytes_max:
+                raise FrameError(f"frame of {size} bytes; socket.request.max.bytes is {self._frame_bytes_max}")
+            stop = position + 4 + size
+            if stop > end:
+                if size > len(self._scratch.view):
+                    self._begin_large(size, data, position + 4)
+                    return frames
+                break
+            frames.append((data, position + 4, stop))
+            position = stop
+        if position < end:
+            self._tail = data[position:]
+        return frames
+
+    def _begin_large(self, size: int, data: bytes, start: int) -> None:
+        have = len(data) - start
+        if self._large is None:
+            self._large = bytearray(max(have, min(size, LARGE_BUFFER_FIRST_BYTES)))
+        elif len(self._large) < have:
+            self._large = bytearray(have)
+        self._large[:have] = memoryview(data)[start:]
+        self._large_size = size
+        self._large_filled = have
+
+    def _grow(self, large: bytearray) -> bytearray:
+        bigger = bytearray(min(self._large_size, 2 * len(large)))
+        bigger[: self._large_filled] = memoryview(large)[: self._large_filled]
+        self._large = bigger
+        return bigger
+
+    def _received_large(self, count: int) -> list[Frame]:
+        self._large_filled += count
+        if self._large_filled < self._large_size:
+            return []
+        large = self._large
+        assert large is not None
+        frame = bytes(memoryview(large)[: self._large_size])
+        if len(large) > LARGE_BUFFER_KEPT_BYTES:
+            self._large = None
+        self._large_size = self._large_filled = 0
+        return [(frame, 0, len(frame))]

@@ -1,0 +1,30 @@
+"""Creates topics that clients ask for and that do not exist, each once, however many ask."""
+
+from __future__ import annotations
+
+import logging
+
+from moldau.node.node import Node
+from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from moldau.protocol.primitives import Message
+
+log = logging.getLogger("moldau.node")
+
+
+def create_missing_topics(node: Node, names: list[str], now_ms: int) -> None:
+    """Starts the creation; the clients ask again until it is done."""
+    wanted = [name for name in names if name not in node.topics_in_creation]
+    if not wanted:
+        return
+    node.topics_in_creation.update(wanted)
+    request = CreateTopicsRequest(timeout_ms=30_000)
+    for name in wanted:
+        request.topics.append(CreatableTopic(name=name, num_partitions=-1, replication_factor=-1))
+
+    def done(result: Message | KafkaError) -> None:
+        node.topics_in_creation.difference_update(wanted)
+        if isinstance(result, KafkaError):
+            log.warning("cannot create %s automatically: %s", ", ".join(wanted), result)
+
+    node.metadata.submit(lambda controller: controller.create_topics(request, now_ms), done)

@@ -1,0 +1,160 @@
+"""The partitions whose replicas live on this broker; follows the metadata: create, lead, reconfigure, delete.
+
+Kafka keeps the same in ReplicaManager. The metadata image is the truth; `apply` makes the replicas agree with it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from moldau.config.log_config import LogConfig
+from moldau.metadata.delta import MetadataDelta
+from moldau.metadata.image import MetadataImage
+from moldau.metadata.model import BROKER_RESOURCE, TOPIC_RESOURCE, PartitionRegistration
+from moldau.node.topic_names import INTERNAL_TOPICS
+from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
+from moldau.replication.partition import Partition
+from moldau.storage.log_manager import LogManager
+
+log = logging.getLogger("moldau.node")
+
+
+class Replicas:
+    """All partitions of this broker, by topic name and index."""
+
+    def __init__(self, broker_id: int, logs: LogManager, log_config_of: Callable[[str], LogConfig]) -> None:
+        self.broker_id = broker_id
+        self.logs = logs
+        self._log_config_of = log_config_of
+        self._image = MetadataImage()
+        self._by_topic: dict[str, dict[int, Partition]] = {}
+        # High watermarks of the last run, until their partitions appear.
+        self._checkpointed: dict[tuple[str, int], int] = {}
+
+    # Looking up
+
+    def find(self, topic: str, index: int) -> Partition | None:
+        partitions = self._by_topic.get(topic)
+        return None if partitions is None else partitions.get(index)
+
+    def why_missing(self, topic: str, index: int) -> KafkaError:
+        """The error for a partition that is not on this broker."""
+        found = self._image.topics_by_name.get(topic)
+        if found is not None and index in found.partitions:
+            return KafkaError(errors.NOT_LEADER_OR_FOLLOWER)
+        return KafkaError(errors.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        topic = self._image.topics_by_id.get(topic_id)
+        return None if topic is None else topic.name
+
+    def is_internal(self, topic: str) -> bool:
+        return topic in INTERNAL_TOPICS
+
+    def all(self) -> list[Partition]:
+        return [partition for partitions in self._by_topic.values() for partition in partitions.values()]
+
+    # Following the metadata
+
+    def restore_high_watermarks(self, checkpoints: dict[tuple[str, int], int]) -> None:
+        self._checkpointed = checkpoints
+
+    def apply(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> None:
+        self._image = image
+        for topic in delta.deleted_topics.values():
+            self._remove_topic(topic.name, topic.topic_id, now_ms)
+        for changed in delta.changed_topics.values():
+            for index, registration in changed.changed_partitions.items():
+                if self.broker_id in registration.replicas:
+                    self._update(changed.name, changed.topic_id, index, registration, now_ms)
+                else:
+                    self._remove(changed.name, index, now_ms)
+        self._apply_configs(delta)
+
+    def _update(
+        self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, now_ms: int
+    ) -> None:
+        partition = self.find(topic, index)
+        if partition is None:
+            partition = self._create(topic, topic_id, index, registration, now_ms)
+        partition.update(
+            registration.leader,
+            registration.leader_epoch,
+            registration.partition_epoch,
+            list(registration.replicas),
+            list(registration.isr),
+            now_ms,
+        )
+
+    def _create(
+        self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, now_ms: int
+    ) -> Partition:
+        directory = registration.directory_of(self.broker_id)
+        try:
+            partition_log = self.logs.get_or_create(topic, index, topic_id, self._log_config_of(topic), directory, now_ms)
+        except (OSError, KafkaError) as error:
+            log.error("cannot open the log of %s-%d: %s; the partition is offline here", topic, index, error)
+            partition_log = None
+        partition = Partition(topic, topic_id, index, self.broker_id, partition_log)
+        if partition_log is not None:
+            known = self._checkpointed.pop((topic, index), partition_log.log_start_offset)
+            bounded = min(max(known, partition_log.log_start_offset), partition_log.log_end_offset)
+            partition.high_watermark.restart_at(bounded)
+        self._by_topic.setdefault(topic, {})[index] = partition
+        return partition
+
+    def _remove_topic(self, topic: str, topic_id: bytes, now_ms: int) -> None:
+        for index, partition in list(self._by_topic.get(topic, {}).items()):
+            if partition.topic_id == topic_id:
+                self._remove(topic, index, now_ms)
+
+    def _remove(self, topic: str, index: int, now_ms: int) -> None:
+        partitions = self._by_topic.get(topic, {})
+        partition = partitions.pop(index, None)
+        if not partitions:
+            self._by_topic.pop(topic, None)
+        if partition is None:
+            return
+        partition.leader = -1
+        if partition.log is not None:
+            self.logs.delete(partition.log, now_ms)
+            partition.log = None
+        partition.notify_waiters(now_ms)
+
+    def _apply_configs(self, delta: MetadataDelta) -> None:
+        for resource_type, name in delta.changed_configs:
+            if resource_type == TOPIC_RESOURCE:
+                self._reconfigure(name)
+            elif resource_type == BROKER_RESOURCE and name in ("", str(self.broker_id)):
+                for topic in list(self._by_topic):
+                    self._reconfigure(topic)
+
+    def _reconfigure(self, topic: str) -> None:
+        partitions = self._by_topic.get(topic)
+        if not partitions:
+            return
+        config = self._log_config_of(topic)
+        for partition in partitions.values():
+            if partition.log is not None:
+                partition.log.update_config(config)
+
+    # Housekeeping
+
+    def apply_retention(self, now_ms: int) -> None:
+        for partition in self.all():
+            if partition.log is None:
+                continue
+            try:
+                partition.log.apply_retention(now_ms, partition.high_watermark.offset)
+            except (OSError, KafkaError) as error:
+                log.error("retention of %s-%d failed: %s", partition.topic, partition.index, error)
+
+    def checkpoint_high_watermarks(self) -> None:
+        offsets = {
+            (partition.topic, partition.index): partition.high_watermark.offset
+            for partition in self.all()
+            if partition.log is not None
+        }
+        self.logs.write_high_watermarks(offsets)

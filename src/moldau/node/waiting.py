@@ -1,0 +1,92 @@
+"""Parked requests: each waits for its partitions to move or for its deadline. Kafka calls this the purgatory."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import Final
+
+from mypy_extensions import mypyc_attr
+
+from moldau.node.reply import Reply
+from moldau.replication.partition import Partition
+from moldau.replication.waiter import PartitionWaiter
+
+NEVER_MS: Final = 1 << 62
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ParkedRequest(PartitionWaiter):
+    """A request that cannot be answered yet. Subclasses say when it can, and what the answer is."""
+
+    def __init__(self, reply: Reply, partitions: list[Partition], deadline_ms: int) -> None:
+        super().__init__()
+        self.reply = reply
+        self.partitions = partitions
+        self.deadline_ms = deadline_ms
+
+    def maybe_answer(self, now_ms: int) -> bool:
+        """Answers if that is possible now, and says whether it did."""
+        raise NotImplementedError
+
+    def answer_at_deadline(self, now_ms: int) -> None:
+        raise NotImplementedError
+
+    def on_partition_moved(self, now_ms: int) -> None:
+        if not self.finished and self.maybe_answer(now_ms):
+            self.finished = True
+
+    def cancel(self) -> None:
+        """The client is gone."""
+        self.finished = True
+        for partition in self.partitions:
+            partition.drop_finished_waiters()
+
+
+class WaitingRoom:
+    """All parked requests of a node, by deadline. The partitions hold the other end."""
+
+    def __init__(self) -> None:
+        self._by_deadline: list[tuple[int, int, ParkedRequest]] = []
+        self._sequence = 0
+        self.parked_total = 0
+        # Told when a request is parked, so that whoever runs the timers looks again in time.
+        self.on_new_deadline: Callable[[int], None] | None = None
+
+    def park(self, request: ParkedRequest) -> None:
+        self._sequence += 1
+        self.parked_total += 1
+        heapq.heappush(self._by_deadline, (request.deadline_ms, self._sequence, request))
+        for partition in request.partitions:
+            # A request that was answered because another partition moved is still listed here.
+            if len(partition.waiters) % 16 == 15:
+                partition.drop_finished_waiters()
+            partition.waiters.append(request)
+        request.reply.on_abandon = request.cancel
+        if self.on_new_deadline is not None:
+            self.on_new_deadline(request.deadline_ms)
+        if len(self._by_deadline) > 1024 and self._sequence % 1024 == 0:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Requests that were answered before their deadline leave the heap in bulk."""
+        self._by_deadline = [entry for entry in self._by_deadline if not entry[2].finished]
+        heapq.heapify(self._by_deadline)
+
+    def next_deadline_ms(self) -> int:
+        waiting = self._by_deadline
+        while waiting and waiting[0][2].finished:
+            heapq.heappop(waiting)
+        return waiting[0][0] if waiting else NEVER_MS
+
+    def expire(self, now_ms: int) -> None:
+        """Answers those whose time is over."""
+        while self.next_deadline_ms() <= now_ms:
+            request = heapq.heappop(self._by_deadline)[2]
+            request.finished = True
+            for partition in request.partitions:
+                partition.drop_finished_waiters()
+            request.answer_at_deadline(now_ms)
+
+    def __len__(self) -> int:
+        return sum(1 for entry in self._by_deadline if not entry[2].finished)

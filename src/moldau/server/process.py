@@ -1,0 +1,193 @@
+"""The broker process: event loop, listeners, the node's timers, signals, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import random
+import resource
+import signal
+import uuid
+from collections.abc import Callable
+
+from moldau.api.dispatch import Dispatcher
+from moldau.config.broker_config import BrokerConfig
+from moldau.config.listeners import parse_connection_overrides
+from moldau.net.framing import Scratch
+from moldau.net.listener import Listener, ListenerLimits
+from moldau.node.node import Node
+from moldau.server.clock import Clock
+from moldau.server.posix_disk import PosixDisk
+
+log = logging.getLogger("moldau.server")
+
+READY_TIMEOUT_S = 60.0
+IDLE_SWEEP_S = 1.0
+
+
+class StartFailed(Exception):
+    """The node cannot start; the message says why and what to do."""
+
+
+class Pump:
+    """Calls `node.poll` when the node's next deadline comes."""
+
+    def __init__(self, node: Node, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
+        self._node = node
+        self._clock = clock
+        self._loop = loop
+        self._timer: asyncio.TimerHandle | None = None
+        self._due_ms = 1 << 62
+        self.stopped = False
+        node.waiting.on_new_deadline = self.wake_at
+
+    def run(self) -> None:
+        self._timer = None
+        self._due_ms = 1 << 62
+        if not self.stopped:
+            self.wake_at(self._node.poll(self._clock()))
+
+    def wake_at(self, deadline_ms: int) -> None:
+        if deadline_ms >= self._due_ms or self.stopped:
+            return
+        self._due_ms = deadline_ms
+        if self._timer is not None:
+            self._timer.cancel()
+        delay_s = max(0.0, min((deadline_ms - self._clock()) / 1000.0, 3600.0))
+        self._timer = self._loop.call_later(delay_s, self.run)
+
+    def stop(self) -> None:
+        self.stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+class ServerProcess:
+    """One node on sockets and files."""
+
+    def __init__(self, config: BrokerConfig, on_ready: Callable[[ServerProcess], None]) -> None:
+        self.config = config
+        self._on_ready = on_ready
+        self.clock = Clock()
+        self.listeners: list[Listener] = []
+
+    async def run(self) -> None:
+        """Runs until SIGTERM or SIGINT."""
+        loop = asyncio.get_running_loop()
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        raise_descriptor_limit()
+        disk = PosixDisk(loop.call_soon_threadsafe)
+        self.node = Node(self.config, disk, random.Random(), uuid.uuid4().bytes)
+        self.node.on_fatal = lambda reason: self._on_fatal(reason, stop)
+        self._fatal: str | None = None
+        self._bind_listeners()
+        pump = Pump(self.node, self.clock, loop)
+        try:
+            self.node.start(self.clock())
+            self._start_listeners(is_controller=True)
+            pump.run()
+            if await self._wait_until_ready(stop):
+                self._start_listeners(is_controller=False)
+                gc.collect()
+                gc.freeze()
+                self._on_ready(self)
+                await self._serve(stop)
+            await self._stop(pump)
+        finally:
+            pump.stop()
+            for listener in self.listeners:
+                listener.close()
+            disk.close()
+        if self._fatal is not None:
+            raise StartFailed(self._fatal)
+
+    def _on_fatal(self, reason: str, stop: asyncio.Event) -> None:
+        self._fatal = reason
+        stop.set()
+
+    def _bind_listeners(self) -> None:
+        dispatcher = Dispatcher(self.node)
+        scratch = Scratch()
+        limits = listener_limits(self.config)
+        for endpoint in self.config.listeners:
+            is_controller = endpoint.name in self.config.controller_listener_names
+            listener = Listener(
+                endpoint.name, endpoint.host, endpoint.port, is_controller, dispatcher, limits, scratch, self.clock
+            )
+            self.listeners.append(listener)
+            try:
+                listener.bind()
+            except OSError as error:
+                raise StartFailed(
+                    f"cannot listen on {endpoint.host or '*'}:{endpoint.port} ({endpoint.name}): {error.strerror}. "
+                    "Is another broker running there? Set `listeners` to a free port."
+                ) from error
+            self.node.bound_port(endpoint.name, listener.port)
+        self.limits = limits
+
+    def _start_listeners(self, is_controller: bool) -> None:
+        names = self.config.controller_listener_names
+        for listener in self.listeners:
+            if (listener.name in names) == is_controller:
+                listener.start()
+
+    async def _wait_until_ready(self, stop: asyncio.Event) -> bool:
+        ready = asyncio.Event()
+        self.node.on_ready = ready.set
+        if self.node.is_ready:
+            ready.set()
+        waits = [asyncio.ensure_future(ready.wait()), asyncio.ensure_future(stop.wait())]
+        await asyncio.wait(waits, timeout=READY_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+        if not ready.is_set() and not stop.is_set():
+            raise StartFailed(
+                f"the node did not join its cluster within {READY_TIMEOUT_S:.0f} s. Are the controllers in "
+                "controller.quorum.voters reachable?"
+            )
+        return ready.is_set() and not stop.is_set()
+
+    async def _serve(self, stop: asyncio.Event) -> None:
+        while not stop.is_set():
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(stop.wait(), IDLE_SWEEP_S)
+            for listener in self.listeners:
+                listener.close_idle()
+
+    async def _stop(self, pump: Pump) -> None:
+        for listener in self.listeners:
+            listener.stop_accepting()
+        finished = asyncio.Event()
+        self.node.begin_shutdown(self.clock(), finished.set)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(finished.wait(), 10.0)
+        pump.stop()
+        for listener in self.listeners:
+            listener.close()
+        self.node.stop(self.clock())
+
+
+def listener_limits(config: BrokerConfig) -> ListenerLimits:
+    overrides = parse_connection_overrides(config.get_str("max.connections.per.ip.overrides"))
+    return ListenerLimits(
+        frame_bytes_max=config.get_int("socket.request.max.bytes"),
+        connections_max=config.get_int("max.connections"),
+        connections_per_address_max=config.get_int("max.connections.per.ip"),
+        per_address_overrides=overrides,
+        idle_ms_max=config.get_int("connections.max.idle.ms"),
+        backlog=config.get_int("socket.listen.backlog.size"),
+        send_buffer_bytes=config.get_int("socket.send.buffer.bytes"),
+        receive_buffer_bytes=config.get_int("socket.receive.buffer.bytes"),
+    )
+
+
+def raise_descriptor_limit() -> None:
+    """As many open files as the system allows: segments and connections both need them."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

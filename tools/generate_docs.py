@@ -1,0 +1,151 @@
+"""Writes docs/MAP.md from the module docstrings and docs/COMPATIBILITY.md from the API registry and the config tables.
+
+`--check` fails when one of them is stale.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "moldau"
+sys.path.insert(0, str(ROOT / "src"))
+
+FOLDERS = {
+    "protocol": "what travels: primitives, headers, message classes, API keys, errors",
+    "config": "every broker, topic and group setting: type, default, validation, where it may change",
+    "records": "record batch v2: header, record walk, builder, codecs",
+    "storage": "one partition on disk: segments, indexes, recovery, retention, checkpoints",
+    "raft": "the metadata quorum as a pure state machine (KRaft)",
+    "metadata": "the cluster as every node sees it: image and delta",
+    "controller": "decides: topics, placement, leaders, brokers, configs",
+    "replication": "one partition's replicas: leader state, high watermark",
+    "node": "joins the above into a broker and a controller",
+    "api": "what each request means, one file per family",
+    "net": "listener, connection, frames",
+    "server": "the process: config files, POSIX disk, clock, main",
+    "client": "Moldau's own client",
+    "cli": "the `moldau` command",
+    "sim": "the simulated world: clock, network, disk, faults, checkers",
+}
+
+
+def first_line(path: Path) -> str:
+    docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
+    return docstring.split("\n")[0]
+
+
+def file_map() -> str:
+    lines = [
+        "# File map",
+        "",
+        "Written by `make docs` from the first line of each module. Imports go downward only; everything above `net` is",
+        "below the line: synchronous, deterministic, no clock, no socket, no file of its own.",
+        "",
+    ]
+    for folder, subject in FOLDERS.items():
+        if folder == "net":
+            lines += ["---", ""]
+        lines += [f"## `{folder}/` — {subject}", ""]
+        modules = sorted(p for p in (SOURCE / folder).rglob("*.py") if p.name != "__init__.py")
+        generated = [p for p in modules if "enerated" in first_line(p)]
+        for path in modules:
+            if path not in generated:
+                lines.append(f"- `{path.relative_to(SOURCE / folder)}`: {first_line(path)}")
+        if generated:
+            lines.append(f"- {len(generated)} generated modules, one per message or group of stored records.")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def api_table() -> list[str]:
+    from moldau.api.registry import BROKER_HANDLERS, CONTROLLER_HANDLERS
+    from moldau.protocol.api_keys import APIS
+
+    lines = ["| key | API | versions | broker listener | controller listener |", "|---|---|---|---|---|"]
+    served = {"broker": 0, "controller": 0}
+    for api in APIS:
+        cells = []
+        for name, exists, handlers in (
+            ("broker", api.on_broker, BROKER_HANDLERS),
+            ("controller", api.on_controller, CONTROLLER_HANDLERS),
+        ):
+            if not exists:
+                cells.append("–")
+            elif api.key in handlers:
+                served[name] += 1
+                cells.append("yes")
+            else:
+                cells.append("not yet")
+        lines.append(
+            f"| {api.key} | {api.name} | {api.lowest_version}–{api.highest_stable_version} | {' | '.join(cells)} |"
+        )
+    head = [
+        f"{served['broker']} APIs on broker listeners, {served['controller']} on controller listeners. An API that is not",
+        "served yet is not offered in ApiVersions, so clients know before they ask.",
+        "",
+    ]
+    return head + lines
+
+
+def config_lists() -> list[str]:
+    from moldau.config.broker_keys import BROKER_KEYS
+    from moldau.config.honoured import HONOURED
+    from moldau.config.topic_keys import TOPIC_KEYS
+
+    lines: list[str] = []
+    for title, keys in (("Topic settings", TOPIC_KEYS), ("Broker settings", BROKER_KEYS)):
+        waiting = [name for name in keys if name not in HONOURED]
+        lines += [
+            f"### {title}",
+            "",
+            f"All {len(keys)} keys are accepted, validated and described. {len(keys) - len(waiting)} are honoured;"
+            f" without effect yet:",
+            "",
+            ", ".join(f"`{name}`" for name in sorted(waiting)) + ".",
+            "",
+        ]
+    return lines
+
+
+def compatibility() -> str:
+    differences = (ROOT / "docs" / "differences.md").read_text().rstrip()
+    lines = [
+        "# Compatibility with Apache Kafka 4.3",
+        "",
+        "Written by `make docs` from the API registry, the config tables and `docs/differences.md`.",
+        "",
+        "## Differences one can notice",
+        "",
+        differences,
+        "",
+        "## APIs",
+        "",
+        *api_table(),
+        "",
+        "## Settings",
+        "",
+        *config_lists(),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main() -> int:
+    check = "--check" in sys.argv[1:]
+    stale = []
+    for name, text in (("MAP.md", file_map().rstrip() + "\n"), ("COMPATIBILITY.md", compatibility())):
+        path = ROOT / "docs" / name
+        if not path.exists() or path.read_text() != text:
+            stale.append(name)
+            if not check:
+                path.write_text(text)
+    if check and stale:
+        print(f"stale: {', '.join(stale)}; run `make docs`", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
