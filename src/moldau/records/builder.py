@@ -112,7 +112,7 @@ class BatchBuilder:
         log_append_time_ms: int = NO_TIMESTAMP,
         last_offset: int = -1,
     ) -> bytes:
-        """The finished batch. `log_append_time_ms`, if given, is every record's time; `last_offset` widens the range."""
+        """The finished batch. `log_append_time_ms`, if given, is every record's time; `last_offset` adds a gap."""
         attributes = self.codec
         if log_append_time_ms != NO_TIMESTAMP:
             attributes |= LOG_APPEND_TIME_FLAG

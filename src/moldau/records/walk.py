@@ -92,7 +92,7 @@ def check_records(
 def _check_records(
     data: bytes, position: i64, end: i64, count: i64, base_timestamp: i64, lowest: i64, highest: i64
 ) -> tuple[i64, i64]:
-    # One-byte varints are read in place: they are nearly all that there are, and a call costs as much as the record.
+    # Short varints are read in place: they are nearly all that there are, and a call costs as much as half a record.
     safe_base = -SAFE_SUMMAND <= base_timestamp <= SAFE_SUMMAND
     max_timestamp: i64 = NO_TIMESTAMP
     findings: i64 = 0
@@ -101,6 +101,10 @@ def _check_records(
         size = i64(data[position])
         if size < 0x80:
             position += 1
+            size = (size >> 1) ^ -(size & 1)
+        elif data[position + 1] < 0x80:
+            size = (size & 0x7F) | (i64(data[position + 1]) << 7)
+            position += 2
             size = (size >> 1) ^ -(size & 1)
         else:
             size, position = read_varint(data, position)
@@ -114,6 +118,10 @@ def _check_records(
         delta = i64(data[position])
         if delta < 0x80:
             position += 1
+            delta = (delta >> 1) ^ -(delta & 1)
+        elif data[position + 1] < 0x80:
+            delta = (delta & 0x7F) | (i64(data[position + 1]) << 7)
+            position += 2
             delta = (delta >> 1) ^ -(delta & 1)
         else:
             delta, position = read_varlong(data, position)
@@ -131,6 +139,10 @@ def _check_records(
         offset_delta = i64(data[position])
         if offset_delta < 0x80:
             position += 1
+            offset_delta = (offset_delta >> 1) ^ -(offset_delta & 1)
+        elif data[position + 1] < 0x80:
+            offset_delta = (offset_delta & 0x7F) | (i64(data[position + 1]) << 7)
+            position += 2
             offset_delta = (offset_delta >> 1) ^ -(offset_delta & 1)
         else:
             offset_delta, position = read_varint(data, position)
@@ -151,6 +163,10 @@ def _check_records(
         size = i64(data[position])
         if size < 0x80:
             position += 1
+            size = (size >> 1) ^ -(size & 1)
+        elif data[position + 1] < 0x80:
+            size = (size & 0x7F) | (i64(data[position + 1]) << 7)
+            position += 2
             size = (size >> 1) ^ -(size & 1)
         else:
             size, position = read_varint(data, position)
