@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
 from tests.interop import kafka_oracle
 from tests.interop.kafka_oracle import KafkaNode
 from tests.interop.nodes import MoldauNode, Node
+from tests.interop.peers import Peer
 
 AGAINST_KAFKA = os.environ.get("MOLDAU_INTEROP_SELF") == "1"
 _numbers = itertools.count(1)
@@ -111,3 +112,37 @@ def kafka_tools() -> None:
 def topic() -> str:
     """A name that no other test uses."""
     return f"interop-{next(_numbers)}"
+
+
+class Same(Protocol):
+    def __call__(self, scenario: Callable[[Peer], Any]) -> Any: ...
+
+
+@pytest.fixture
+def same(oracle: KafkaNode, moldau_server: Node) -> Same:
+    """Runs a scenario against Apache Kafka and against Moldau, demands the same observation, and returns it."""
+
+    def run(scenario: Callable[[Peer], Any]) -> Any:
+        observed = []
+        for node in (oracle, moldau_server):
+            peer = Peer(node)
+            try:
+                observed.append(scenario(peer))
+            finally:
+                peer.close()
+        kafka, moldau = observed
+        assert moldau == kafka, f"Moldau (left) differs from Apache Kafka (right){explain(moldau, kafka)}"
+        return kafka
+
+    return run
+
+
+def explain(left: Any, right: Any, path: str = "") -> str:
+    """Where two observations differ, one line for each place."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        keys = list(dict.fromkeys([*left, *right]))
+        missing = "<missing>"
+        return "".join(explain(left.get(key, missing), right.get(key, missing), f"{path}.{key}") for key in keys)
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple) and len(left) == len(right):
+        return "".join(explain(a, b, f"{path}[{i}]") for i, (a, b) in enumerate(zip(left, right, strict=True)))
+    return "" if left == right else f"\n  {path or 'answer'}: {left!r} instead of {right!r}"
