@@ -6,6 +6,7 @@ Kafka keeps the same in `ConfigDef`.
 
 import re
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from typing import Final
 
 # The numbers are those DescribeConfigs sends as the type of a value.
@@ -210,14 +211,11 @@ def show_double(value: float) -> str:
     if value in (float("inf"), float("-inf")):
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return repr(value) if "e" not in repr(value) else f"{value:f}".rstrip("0")
-    mantissa, _, exponent = repr(value).partition("e")
-    if not exponent:  # Python writes exponents only from 1e16 on
-        digits = mantissa.lstrip("-").replace(".", "")
-        power = mantissa.lstrip("-").index(".") - 1
-        shown = digits[0] + "." + (digits[1:].rstrip("0") or "0")
-        return ("-" if value < 0 else "") + f"{shown}E{power}"
-    return (mantissa if "." in mantissa else mantissa + ".0") + f"E{int(exponent)}"
+        return repr(value)
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    assert isinstance(exponent, int)
+    fraction = "".join(str(digit) for digit in digits[1:]).rstrip("0") or "0"
+    return f"{'-' if sign else ''}{digits[0]}.{fraction}E{exponent + len(digits) - 1}"
 
 
 def at_least(low: int) -> Validator:
