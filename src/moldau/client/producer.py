@@ -60,11 +60,13 @@ class Producer:
         key_serializer: Serializer | None = None,
         value_serializer: Serializer | None = None,
         partitioner: Callable[[str, bytes | None, int], int] | None = None,
+        on_batch: Callable[[TopicPartition, int, ClientError | None], None] | None = None,
         network: Network | None = None,
         first_contact_ms: int | None = None,
         config: Mapping[str, object] | None = None,
         **more: object,
     ) -> None:
+        """on_batch(partition, record count, error) is called from the sender thread for each batch that is done."""
         given = {**(config or {}), **more}
         if bootstrap_servers is not None:
             given["bootstrap.servers"] = (
@@ -76,6 +78,7 @@ class Producer:
         self._key_serializer = key_serializer
         self._value_serializer = value_serializer
         self._partitioner = partitioner
+        self._on_batch = on_batch
         self._ignore_keys = self._config.get_bool("partitioner.ignore.keys")
         self._max_block_ms = self._config.get_int("max.block.ms")
         self._buffer_memory = self._config.get_int("buffer.memory")
@@ -92,6 +95,8 @@ class Producer:
         self._wanted_topics: set[str] = set()
         self._topic_errors: dict[str, ClientError] = {}
         self._settled: list[Batch] = []
+        # Batches that are done and whose callbacks have not run yet; flush() waits for those as well.
+        self._untold: set[int] = set()
         self._stale_topics: set[str] = set()
         self._metadata_not_before_ms = 0
         self._metadata_failures = 0
@@ -167,7 +172,7 @@ class Producer:
         with self._lock:
             number = self._accumulator.flush()
             self._cluster.network.wake()
-            while not self._accumulator.flushed(number):
+            while not self._accumulator.flushed(number) or any(untold <= number for untold in self._untold):
                 remaining = None if deadline is None else deadline - time.monotonic()
                 if remaining is not None and remaining <= 0:
                     raise RequestTimeoutError("Not everything was delivered within the timeout of flush().")
@@ -442,16 +447,21 @@ class Producer:
 
     def _on_settled(self, batch: Batch) -> None:
         self._settled.append(batch)
+        self._untold.add(batch.number)
 
     def _tell_settled(self) -> None:
         """Runs callbacks without the lock, then wakes those who wait for memory or a flush."""
         with self._lock:
             settled, self._settled = self._settled, []
-            if settled:
-                self._changed.notify_all()
         for batch in settled:
+            if self._on_batch is not None:
+                self._on_batch(batch.partition, batch.count, batch.fate.error)
             for future, callback in batch.fate.callbacks:
                 _call_back(future, callback)
+        if settled:
+            with self._lock:
+                self._untold.difference_update(batch.number for batch in settled)
+                self._changed.notify_all()
 
 
 def _call_back(future: DeliveryFuture, callback: Callback) -> None:

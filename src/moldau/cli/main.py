@@ -1,0 +1,25 @@
+"""The entry of the `moldau` command: decides what has to be imported, and nothing more."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Runs the command line of this process and exits with its code."""
+    arguments = sys.argv[1:]
+    try:
+        if arguments[:1] == ["server"] and not {"--help", "-h"} & set(arguments):
+            # A server is to answer a few hundred milliseconds after its start and to stay small for months:
+            # it is started without the command line's library.
+            from moldau.cli.server import run_server
+
+            code = run_server(arguments[1:])
+        else:
+            from moldau.cli.root import root
+
+            root.main(args=arguments, prog_name="moldau")
+            code = 0
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)

@@ -1,0 +1,30 @@
+"""`moldau server --help`, and the same command for those who call the command line from Python."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]},
+    options_metavar="",
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[FILE.properties] [--override KEY=VALUE]...")
+@click.pass_context
+def server(context: click.Context, arguments: tuple[str, ...]) -> None:
+    """Run a node until Ctrl-C or SIGTERM.
+
+    FILE.properties is a server.properties as Apache Kafka has it. Without one the node is a broker and controller
+    in one, listens on port 9092, and keeps its data in ./moldau-data, which it formats itself.
+
+    KAFKA_ environment variables override the file (KAFKA_LOG_DIRS sets log.dirs), and --override KEY=VALUE overrides
+    both.
+
+    \b
+    Examples:
+      moldau server
+      moldau server server.properties --override log.dirs=/data/moldau
+    """
+    from moldau.cli.server import run_server
+
+    context.exit(run_server(arguments))
