@@ -60,30 +60,35 @@ def write_all(descriptor: int, parts: Sequence[Buffer]) -> int:
 class PosixFile(File):
     """One file. The descriptor is owned by the disk's table of open files and may be -1 at any time."""
 
-    __slots__ = ("__weakref__", "descriptor", "disk", "path", "writable")
+    __slots__ = ("descriptor", "disk", "path", "used")
 
-    def __init__(self, disk: PosixDisk, path: str, writable: bool = True) -> None:
+    def __init__(self, disk: PosixDisk, path: str) -> None:
         self.disk = disk
         self.path = path
-        self.writable = writable
         self.descriptor = -1
+        self.used = False  # since the table of open files last looked; used ones are not closed first
 
     def append(self, parts: Sequence[Buffer]) -> int:
-        descriptor = self.descriptor
-        if descriptor < 0:
-            descriptor = self.disk._open_descriptor(self)
+        descriptor = self.fileno()
         if len(parts) == 1:
             part = parts[0]
             written = os.write(descriptor, part)
             if written == len(part):
                 return written
             return written + write_all(descriptor, [memoryview(part)[written:]])
+        if len(parts) <= PARTS_PER_WRITE_MAX:
+            written = os.writev(descriptor, parts)
+            for part in parts:
+                written -= len(part)
+            if written == 0:
+                return sum(map(len, parts))
+            total = written + sum(map(len, parts))
+            rest = memoryview(b"".join(parts))[total:]
+            return total + write_all(descriptor, [rest])
         return write_all(descriptor, parts)
 
     def read(self, position: int, size: int) -> bytes:
-        descriptor = self.descriptor
-        if descriptor < 0:
-            descriptor = self.disk._open_descriptor(self)
+        descriptor = self.fileno()
         data = os.pread(descriptor, size, position)
         if len(data) == size or not data:
             return data
@@ -114,6 +119,7 @@ class PosixFile(File):
 
     def fileno(self) -> int:
         """Valid until the next call into this disk: ask again for every sendfile."""
+        self.used = True
         if self.descriptor >= 0:
             return self.descriptor
         return self.disk._open_descriptor(self)
@@ -134,26 +140,31 @@ class PosixDisk(Disk):
     # Descriptors
 
     def _open_descriptor(self, file: PosixFile) -> int:
-        while len(self._open) >= self._open_files_max:
-            descriptor, reference = self._open.popitem(last=False)
-            owner = reference()
-            if owner is not None:
-                owner.descriptor = -1
-            os.close(descriptor)
-        flags = os.O_RDWR | os.O_APPEND if file.writable else os.O_RDONLY
         try:
-            descriptor = os.open(file.path, flags | os.O_CLOEXEC)
+            descriptor = os.open(file.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
         except PermissionError:
-            if not file.writable:
-                raise
             # Snapshots have mode 0400: readable, and nobody appends to them.
             descriptor = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
         return self._adopt(file, descriptor)
 
     def _adopt(self, file: PosixFile, descriptor: int) -> int:
+        while len(self._open) >= self._open_files_max:
+            self._close_one()
         self._open[descriptor] = weakref.ref(file, _Closer(self._open, descriptor))
         file.descriptor = descriptor
         return descriptor
+
+    def _close_one(self) -> None:
+        """Closes the oldest descriptor that was not used since it was last looked at (a clock, nearly an LRU)."""
+        descriptor, reference = self._open.popitem(last=False)
+        owner = reference()
+        if owner is not None and owner.used:
+            owner.used = False
+            self._open[descriptor] = reference
+            return
+        if owner is not None:
+            owner.descriptor = -1
+        os.close(descriptor)
 
     def _close_descriptor(self, file: PosixFile) -> None:
         descriptor = file.descriptor
@@ -172,12 +183,6 @@ class PosixDisk(Disk):
         file = PosixFile(self, path)
         if create:
             descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            while len(self._open) >= self._open_files_max:
-                old, reference = self._open.popitem(last=False)
-                owner = reference()
-                if owner is not None:
-                    owner.descriptor = -1
-                os.close(old)
             self._adopt(file, descriptor)
         elif not os.path.exists(path):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)

@@ -12,12 +12,12 @@ Buffer = bytes | bytearray | memoryview
 
 
 class File:
-    """One open file. Opening the descriptor may be lazy; a File stays valid when its path is renamed through the Disk."""
+    """One open file. The descriptor may be opened lazily; a File stays valid when the Disk renames its path."""
 
     path: str
 
     def append(self, parts: Sequence[Buffer]) -> int:
-        """Writes all parts at the end, one after the other; returns the bytes written. On failure the file may hold a torn tail."""
+        """Writes all parts at the end, one after the other; returns the bytes written. Failing may leave a torn end."""
         raise NotImplementedError
 
     def read(self, position: int, size: int) -> bytes:

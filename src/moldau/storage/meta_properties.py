@@ -16,7 +16,9 @@ class DamagedMetaProperties(Exception):
 class MetaProperties:
     """`cluster_id` stays text: clusters that are older than KRaft may have an id that is not a uuid."""
 
-    def __init__(self, cluster_id: str, node_id: int, directory_id: bytes | None, version: int = CURRENT_VERSION) -> None:
+    def __init__(
+        self, cluster_id: str, node_id: int, directory_id: bytes | None, version: int = CURRENT_VERSION
+    ) -> None:
         self.cluster_id = cluster_id
         self.node_id = node_id
         self.directory_id = directory_id

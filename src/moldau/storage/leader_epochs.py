@@ -1,0 +1,126 @@
+"""Which leader epoch wrote which offsets of one log, and its checkpoint file.
+
+Entries rise strictly in epoch and in start offset. The file is replaced without a sync on each change: after an unclean
+stop the entries of unflushed data are learned again from the batches (Kafka: LeaderEpochFileCache).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Final
+
+from moldau.storage.checkpoints import LEADER_EPOCH_FILE, DamagedCheckpoint, format_lines, parse_lines
+from moldau.storage.disk import Disk
+
+UNDEFINED_EPOCH: Final = -1
+UNDEFINED_OFFSET: Final = -1
+
+
+class LeaderEpochs:
+    """The cache; `latest_epoch` is -1 while there is none."""
+
+    def __init__(self, disk: Disk, directory: str) -> None:
+        self.disk = disk
+        self.directory = directory
+        self.epochs: list[int] = []
+        self.start_offsets: list[int] = []
+        self.latest_epoch = UNDEFINED_EPOCH
+        self.on_disk = False
+
+    def load(self, data: bytes) -> None:
+        """Takes over the content of the checkpoint file; raises DamagedCheckpoint."""
+        path = f"{self.directory}/{LEADER_EPOCH_FILE}"
+        epochs: list[int] = []
+        start_offsets: list[int] = []
+        for fields in parse_lines(data, path):
+            try:
+                epoch, start_offset = int(fields[0]), int(fields[1])
+            except (ValueError, IndexError) as error:
+                raise DamagedCheckpoint(f"{path} has an entry that is not 'epoch offset'") from error
+            if epoch < 0 or start_offset < 0 or len(fields) != 2:
+                raise DamagedCheckpoint(f"{path} has an entry that is not 'epoch offset'")
+            if epochs and (epoch <= epochs[-1] or start_offset < start_offsets[-1]):
+                raise DamagedCheckpoint(f"{path} has entries out of order")
+            epochs.append(epoch)
+            start_offsets.append(start_offset)
+        self.epochs = epochs
+        self.start_offsets = start_offsets
+        self.latest_epoch = epochs[-1] if epochs else UNDEFINED_EPOCH
+        self.on_disk = True
+
+    def write(self) -> None:
+        lines = []
+        for index in range(len(self.epochs)):
+            lines.append(f"{self.epochs[index]} {self.start_offsets[index]}")
+        self.disk.write_file(f"{self.directory}/{LEADER_EPOCH_FILE}", format_lines(lines), sync=False)
+        self.on_disk = True
+
+    def assign(self, epoch: int, start_offset: int, write: bool = True) -> bool:
+        """Notes that `epoch` starts at `start_offset`; entries that contradict it go. Says whether anything changed."""
+        if epoch < 0:
+            return False
+        if self.epochs and epoch == self.latest_epoch and start_offset >= self.start_offsets[-1]:
+            return False
+        while self.epochs and (self.epochs[-1] >= epoch or self.start_offsets[-1] >= start_offset):
+            self.epochs.pop()
+            self.start_offsets.pop()
+        self.epochs.append(epoch)
+        self.start_offsets.append(start_offset)
+        self.latest_epoch = epoch
+        if write:
+            self.write()
+        return True
+
+    def end_offset_for_epoch(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """(epoch found, its end offset): the answer to OffsetForLeaderEpoch; (-1, -1) when nothing can be said."""
+        if epoch == UNDEFINED_EPOCH:
+            return UNDEFINED_EPOCH, UNDEFINED_OFFSET
+        if epoch == self.latest_epoch:
+            return epoch, log_end_offset
+        higher = bisect_right(self.epochs, epoch)
+        if higher == len(self.epochs):
+            return UNDEFINED_EPOCH, UNDEFINED_OFFSET
+        if higher == 0:
+            # Older than everything known: it ended where the first known epoch starts.
+            return epoch, self.start_offsets[0]
+        return self.epochs[higher - 1], self.start_offsets[higher]
+
+    def epoch_for_offset(self, offset: int) -> int:
+        """The epoch that wrote `offset`, -1 when it lies before the first entry."""
+        index = bisect_right(self.start_offsets, offset)
+        return self.epochs[index - 1] if index > 0 else UNDEFINED_EPOCH
+
+    def previous_epoch(self) -> int:
+        return self.epochs[-2] if len(self.epochs) > 1 else UNDEFINED_EPOCH
+
+    def truncate_from_end(self, end_offset: int, write: bool = True) -> None:
+        """Drops the entries that start at or after `end_offset`."""
+        changed = False
+        while self.epochs and self.start_offsets[-1] >= end_offset:
+            self.epochs.pop()
+            self.start_offsets.pop()
+            changed = True
+        self.latest_epoch = self.epochs[-1] if self.epochs else UNDEFINED_EPOCH
+        if changed and write:
+            self.write()
+
+    def truncate_from_start(self, start_offset: int, write: bool = True) -> None:
+        """The log begins at `start_offset` now: older entries go, the one that covers it starts there."""
+        index = bisect_right(self.start_offsets, start_offset) - 1
+        if index < 0 or (index == 0 and self.start_offsets[0] == start_offset):
+            return
+        self.epochs = self.epochs[index:]
+        self.start_offsets = self.start_offsets[index:]
+        self.start_offsets[0] = start_offset
+        if write:
+            self.write()
+
+    def clear(self) -> None:
+        self.epochs = []
+        self.start_offsets = []
+        self.latest_epoch = UNDEFINED_EPOCH
+        if self.on_disk:
+            self.write()
+
+    def entries(self) -> list[tuple[int, int]]:
+        return list(zip(self.epochs, self.start_offsets, strict=True))

@@ -1,0 +1,745 @@
+"""One partition on disk: a row of segments that is appended to at its end and cut at both.
+
+The log does not know the high watermark: whoever replicates it passes it in where it matters. An append changes nothing
+in memory before its bytes are in the file. An OSError takes the log's directory offline; a full disk does not, the
+append is then refused and undone. Kafka: UnifiedLog, LocalLog.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from moldau.config.log_config import LogConfig
+from moldau.protocol.errors import (
+    CORRUPT_MESSAGE,
+    KAFKA_STORAGE_ERROR,
+    OFFSET_OUT_OF_RANGE,
+    RECORD_LIST_TOO_LARGE,
+    UNKNOWN_SERVER_ERROR,
+    KafkaError,
+)
+from moldau.protocol.records_data import FileRecords, MemoryRecords
+from moldau.records.batch import BatchHeader, CorruptBatch, check_crc, split_batches
+from moldau.records.walk import read_records
+from moldau.storage.disk import Buffer, Disk
+from moldau.storage.flush_job import FlushJob
+from moldau.storage.leader_epochs import LeaderEpochs
+from moldau.storage.log_directory import LogDirectory
+from moldau.storage.producer_snapshots import ProducerSnapshots
+from moldau.storage.producer_state import CompletedTransaction, ProducedBatch, ProducerState, TransactionMarker
+from moldau.storage.retention import count_deletable
+from moldau.storage.segment import DELETED_SUFFIX, UNKNOWN, BatchScanner, DamagedSegment, Segment
+from moldau.storage.txn_index import AbortedTransaction
+from moldau.storage.validation import CLIENT, validate
+from moldau.storage.validation_rules import rules_for
+
+logger = logging.getLogger("moldau.storage")
+
+ABORT_TYPE: Final = 0
+COMMIT_TYPE: Final = 1
+ANY_EPOCH: Final = 0x7FFFFFFF
+NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
+
+
+class AppendResult:
+    """What an append did; for a retried batch (`duplicate`) what the first append of it had done."""
+
+    def __init__(
+        self, first_offset: int, last_offset: int, append_time_ms: int, max_timestamp: int, log_start_offset: int
+    ) -> None:
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.append_time_ms = append_time_ms
+        self.max_timestamp = max_timestamp
+        self.log_start_offset = log_start_offset
+        self.duplicate = False
+        self.record_errors: list[tuple[int, str]] | None = None
+
+
+class ReadResult:
+    """Whole batches of one segment. `end_offset` is not below the last offset + 1 of what was read."""
+
+    def __init__(self, records: FileRecords | None, segment_base_offset: int, position: int, end_offset: int) -> None:
+        self.records = records
+        self.segment_base_offset = segment_base_offset
+        self.position = position
+        self.end_offset = end_offset
+
+    @property
+    def size(self) -> int:
+        return self.records.size if self.records is not None else 0
+
+
+class PendingDeletion:
+    """Files that were renamed and go for good once `due_ms` is past; -1: the delay starts at the next housekeeping."""
+
+    def __init__(self, paths: list[str], due_ms: int) -> None:
+        self.paths = paths
+        self.due_ms = due_ms
+
+
+def read_marker(data: bytes, header: BatchHeader) -> TransactionMarker | None:
+    """The end of a transaction that a control batch holds; None for other control batches and emptied ones."""
+    if not header.is_control or header.producer_id < 0 or header.records_count < 1:
+        return None
+    record = read_records(data, header)[0]
+    key, value = record.key, record.value
+    if key is None or value is None or len(key) < 4 or len(value) < 6:
+        raise CorruptBatch("a control record is too short")
+    control_type = int.from_bytes(key[2:4], "big", signed=True)
+    if control_type != ABORT_TYPE and control_type != COMMIT_TYPE:
+        return None
+    return TransactionMarker(control_type == COMMIT_TYPE, int.from_bytes(value[2:6], "big", signed=True))
+
+
+class Log:
+    """Made by recovery.load_log and recovery.create_log; `segments` is never empty and its last one is active."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        log_directory: LogDirectory,
+        directory: str,
+        topic: str,
+        partition: int,
+        topic_id: bytes,
+        config: LogConfig,
+        random_below: Callable[[int], int],
+    ) -> None:
+        self.disk = disk
+        self.log_directory = log_directory
+        self.directory = directory
+        self.topic = topic
+        self.partition = partition
+        self.topic_id = topic_id
+        self.config = config
+        self.rules = rules_for(config, f"{self.topic}-{self.partition}")
+        self.random_below = random_below
+        self.segments: list[Segment] = []
+        self.base_offsets: list[int] = []
+        self.log_start_offset = 0
+        self.log_end_offset = 0
+        self.recovery_point = 0
+        self.size_bytes = 0
+        self.leader_epochs = LeaderEpochs(disk, directory)
+        self.producers = ProducerState()
+        self.snapshots = ProducerSnapshots(disk, directory, [])
+        self.deletions: list[PendingDeletion] = []
+        self.unflushed_since_ms = -1
+        self.directory_changed = False  # files were created or renamed since the folder was last synced
+        self.truncations = 0
+        self.closed = False
+
+    @property
+    def active(self) -> Segment:
+        return self.segments[-1]
+
+    def set_config(self, config: LogConfig) -> None:
+        """New settings hold from the next append or check on; index sizes from the next segment on."""
+        self.config = config
+        self.rules = rules_for(config, f"{self.topic}-{self.partition}")
+        self.active.index_interval_bytes = config.index_interval_bytes
+
+    def check_usable(self) -> None:
+        if self.log_directory.failed:
+            raise self.log_directory.storage_error()
+        if self.closed:
+            raise KafkaError(KAFKA_STORAGE_ERROR, f"The log of partition {self.topic}-{self.partition} is closed")
+
+    def storage_failure(self, error: OSError) -> KafkaError:
+        """Takes the directory offline and returns what the caller is told."""
+        self.log_directory.fail(error)
+        return self.log_directory.storage_error()
+
+    # Appending
+
+    def append_as_leader(
+        self, records: MemoryRecords, leader_epoch: int, now_ms: int, origin: int = CLIENT
+    ) -> AppendResult:
+        """Gives the batches offsets and this epoch and writes them; raises KafkaError when they are not acceptable."""
+        if self.closed or self.log_directory.failed:
+            self.check_usable()
+        validated = validate(
+            records.data, records.start, records.end, self.log_end_offset, leader_epoch, now_ms, self.rules, origin
+        )
+        headers = validated.batches
+        size = validated.size
+        if size > self.config.segment_bytes:
+            raise KafkaError(
+                RECORD_LIST_TOO_LARGE,
+                f"Message batch size is {size} bytes in append to partition {self.topic}-{self.partition}, which "
+                f"exceeds the maximum configured segment size of {self.config.segment_bytes}.",
+            )
+        markers: list[TransactionMarker | None] | None = None
+        if len(headers) != 1 or headers[0].producer_id >= 0:
+            markers = self._read_markers(records, headers)
+            duplicate = self._check_producers(headers, markers, origin)
+            if duplicate is not None:
+                return self._duplicate_result(duplicate)
+        if leader_epoch != self.leader_epochs.latest_epoch:
+            self._assign_epoch(leader_epoch, self.log_end_offset)
+        self._write(
+            validated.parts, size, headers, markers, validated.first_offset, validated.last_offset,
+            validated.max_timestamp, now_ms,
+        )  # fmt: skip
+        return AppendResult(
+            validated.first_offset,
+            validated.last_offset,
+            validated.append_time_ms,
+            validated.max_timestamp,
+            self.log_start_offset,
+        )
+
+    def append_as_follower(
+        self, records: MemoryRecords, now_ms: int = 0, leader_epoch: int = ANY_EPOCH
+    ) -> AppendResult | None:
+        """Writes what the leader sent, offsets and epochs as they are; None when there was no whole batch.
+
+        Batches of a later epoch than `leader_epoch`, the one the fetch was made in, are left for the next fetch: after
+        a truncation at the leader they could contradict what came before them (KAFKA-18723).
+        """
+        self.check_usable()
+        headers = self._check_replicated(records, leader_epoch)
+        if not headers:
+            return None
+        last = headers[-1]
+        data: Buffer = records.data
+        if records.start > 0 or last.end < len(records.data):
+            data = memoryview(records.data)[records.start : last.end]
+        markers = self._read_markers(records, headers)
+        max_timestamp = max([int(header.max_timestamp) for header in headers])
+        first_offset = int(headers[0].base_offset)
+        size = int(last.end) - records.start
+        for header in headers:
+            if header.partition_leader_epoch > self.leader_epochs.latest_epoch:
+                self._assign_epoch(header.partition_leader_epoch, header.base_offset)
+        self._write([data], size, headers, markers, first_offset, last.last_offset, max_timestamp, now_ms)
+        return AppendResult(first_offset, last.last_offset, -1, max_timestamp, self.log_start_offset)
+
+    def _check_replicated(self, records: MemoryRecords, leader_epoch: int) -> list[BatchHeader]:
+        try:
+            headers = split_batches(records.data, records.start, records.end)
+        except CorruptBatch as error:
+            raise KafkaError(CORRUPT_MESSAGE, str(error)) from error
+        next_offset = self.log_end_offset
+        accepted: list[BatchHeader] = []
+        for header in headers:
+            if header.partition_leader_epoch > leader_epoch:
+                break
+            if not check_crc(records.data, header):
+                raise KafkaError(
+                    CORRUPT_MESSAGE,
+                    f"Record is corrupt (stored crc = {header.crc}) in topic partition {self.topic}-{self.partition}.",
+                )
+            if header.base_offset < next_offset or header.last_offset_delta < 0:
+                raise KafkaError(
+                    UNKNOWN_SERVER_ERROR,
+                    f"Unexpected offset in append to {self.topic}-{self.partition}: {header.base_offset} comes before "
+                    f"the next offset {next_offset}",
+                )
+            next_offset = header.last_offset + 1
+            accepted.append(header)
+        return accepted
+
+    def _read_markers(
+        self, records: MemoryRecords, headers: list[BatchHeader]
+    ) -> list[TransactionMarker | None] | None:
+        """The transaction markers among the batches, one place per batch; None when there is no control batch."""
+        found = False
+        for header in headers:
+            if header.is_control:
+                found = True
+        if not found:
+            return None
+        # The headers may describe batches that validation wrote anew; what the records say is in the original bytes.
+        originals = split_batches(records.data, records.start, records.end)
+        markers: list[TransactionMarker | None] = []
+        for index in range(len(headers)):
+            markers.append(read_marker(records.data, originals[index]))
+        return markers
+
+    def _check_producers(
+        self, headers: list[BatchHeader], markers: list[TransactionMarker | None] | None, origin: int
+    ) -> ProducedBatch | None:
+        """A batch that was appended before, or None; raises when a producer may not write this now."""
+        from_client = origin == CLIENT
+        producers = self.producers
+        if len(headers) == 1:
+            header = headers[0]
+            if from_client:
+                duplicate = producers.find_duplicate(header)
+                if duplicate is not None:
+                    return duplicate
+            producers.check(header, markers[0] if markers is not None else None, from_client)
+            return None
+        if from_client:
+            for header in headers:
+                if header.producer_id >= 0:
+                    duplicate = producers.find_duplicate(header)
+                    if duplicate is not None:
+                        return duplicate
+        no_markers: list[TransactionMarker | None] = [None] * len(headers)
+        producers.check_several(headers, markers if markers is not None else no_markers, from_client)
+        return None
+
+    def _duplicate_result(self, batch: ProducedBatch) -> AppendResult:
+        first_offset = batch.last_offset - batch.offset_delta
+        result = AppendResult(first_offset, batch.last_offset, batch.timestamp, batch.timestamp, self.log_start_offset)
+        result.duplicate = True
+        return result
+
+    def _assign_epoch(self, epoch: int, start_offset: int) -> None:
+        try:
+            self.leader_epochs.assign(epoch, start_offset)
+        except OSError as error:
+            raise self.storage_failure(error) from error
+
+    def _write(
+        self,
+        parts: Sequence[Buffer],
+        size: int,
+        headers: list[BatchHeader],
+        markers: list[TransactionMarker | None] | None,
+        first_offset: int,
+        last_offset: int,
+        max_timestamp: int,
+        now_ms: int,
+    ) -> None:
+        """The one place where the end of the log moves up."""
+        config = self.config
+        segment = self.segments[-1]
+        try:
+            if segment.should_roll(size, last_offset, max_timestamp, now_ms, config.segment_bytes, config.segment_ms):
+                segment = self._roll_at(max(first_offset, self.log_end_offset), now_ms)
+            segment.append(parts, size, headers)
+        except OSError as error:
+            if error.errno in NO_SPACE and not segment.torn:
+                raise KafkaError(KAFKA_STORAGE_ERROR, f"No space for {self.topic}-{self.partition}: {error}") from error
+            raise self.storage_failure(error) from error
+        except DamagedSegment as error:
+            raise self.storage_failure(OSError(errno.EIO, str(error))) from error
+        self.log_end_offset = last_offset + 1
+        self.size_bytes += size
+        self._note_producers(segment, headers, markers)
+        if self.unflushed_since_ms < 0:
+            self.unflushed_since_ms = now_ms
+        if self.log_end_offset - self.recovery_point >= config.flush_messages:
+            self.flush()
+
+    def _note_producers(
+        self, segment: Segment, headers: list[BatchHeader], markers: list[TransactionMarker | None] | None
+    ) -> None:
+        producers = self.producers
+        for index in range(len(headers)):
+            header = headers[index]
+            if header.producer_id >= 0:
+                completed = producers.note(header, markers[index] if markers is not None else None)
+                if completed is not None:
+                    self._complete_transaction(segment, completed)
+        producers.end_offset = self.log_end_offset
+
+    def _complete_transaction(self, segment: Segment, completed: CompletedTransaction) -> None:
+        last_stable_offset = self.producers.last_stable_offset_after(completed)
+        if completed.aborted:
+            try:
+                segment.transaction_index().append(
+                    AbortedTransaction(
+                        completed.producer_id, completed.first_offset, completed.last_offset, last_stable_offset
+                    )
+                )
+            except OSError as error:
+                raise self.storage_failure(error) from error
+            segment.transaction_index_exists = True
+        self.producers.complete(completed)
+
+    # Reading
+
+    def read(self, offset: int, max_bytes: int, upper_bound_offset: int, min_one_batch: bool) -> ReadResult:
+        """Whole batches from the one that holds `offset` on, none of them at or above `upper_bound_offset`."""
+        if self.closed or self.log_directory.failed:
+            self.check_usable()
+        end = self.log_end_offset
+        if offset < self.log_start_offset or offset > end:
+            raise KafkaError(
+                OFFSET_OUT_OF_RANGE,
+                f"Received request for offset {offset} for partition {self.topic}-{self.partition}, but we only have "
+                f"log segments from offset {self.log_start_offset} to {end}.",
+            )
+        if upper_bound_offset > end:
+            upper_bound_offset = end
+        if offset >= upper_bound_offset:
+            return ReadResult(None, -1, -1, offset)
+        segments = self.segments
+        number = len(segments) - 1
+        if offset < self.base_offsets[number]:
+            number = bisect_right(self.base_offsets, offset) - 1
+        try:
+            while number < len(segments):
+                result = self._read_segment(number, offset, max_bytes, upper_bound_offset, min_one_batch)
+                if result is not None:
+                    return result
+                number += 1  # the offset was compacted away, what follows it is in the next segment
+        except OSError as error:
+            raise self.storage_failure(error) from error
+        except DamagedSegment as error:
+            raise self.storage_failure(OSError(errno.EIO, str(error))) from error
+        return ReadResult(None, -1, -1, offset)
+
+    def _read_segment(
+        self, number: int, offset: int, max_bytes: int, upper_bound_offset: int, min_one_batch: bool
+    ) -> ReadResult | None:
+        segment = self.segments[number]
+        base_offset = segment.base_offset
+        if base_offset >= upper_bound_offset:
+            return ReadResult(None, -1, -1, offset)
+        position, first_size = segment.find_batch(offset)
+        if position < 0:
+            return None
+        end_offset = self.base_offsets[number + 1] if number + 1 < len(self.segments) else self.log_end_offset
+        end_position = segment.size
+        if upper_bound_offset < end_offset:
+            end_offset = upper_bound_offset
+            end_position = segment.position_of_bound(upper_bound_offset)
+        if position + first_size > end_position:
+            return ReadResult(None, base_offset, position, offset)
+        size = end_position - position
+        if size > max_bytes:
+            size = segment.whole_batches_before(position, position + max_bytes, first_size) - position
+            if size == 0 and min_one_batch:
+                size = first_size
+        if size == 0:
+            return ReadResult(None, base_offset, position, offset)
+        return ReadResult(FileRecords(segment.log_file(), position, size), base_offset, position, end_offset)
+
+    def offset_for_timestamp(self, timestamp: int, upper_bound_offset: int) -> tuple[int, int, int] | None:
+        """(offset, timestamp, leader epoch) of the first record that is not older than `timestamp`."""
+        self.check_usable()
+        try:
+            for segment in self.segments:
+                segment.load_timestamps()
+                if segment.max_timestamp >= timestamp:
+                    found = segment.find_timestamp(timestamp, self.log_start_offset)
+                    if found is not None:
+                        return found if found[0] < upper_bound_offset else None
+        except OSError as error:
+            raise self.storage_failure(error) from error
+        except (DamagedSegment, CorruptBatch) as error:
+            raise KafkaError(CORRUPT_MESSAGE, str(error)) from error
+        return None
+
+    def offset_of_max_timestamp(self, upper_bound_offset: int) -> tuple[int, int, int] | None:
+        """The same for the largest timestamp in the log: the first record that has it."""
+        self.check_usable()
+        best: int = -1
+        try:
+            for segment in self.segments:
+                segment.load_timestamps()
+                best = max(best, segment.max_timestamp)
+        except OSError as error:
+            raise self.storage_failure(error) from error
+        return self.offset_for_timestamp(best, upper_bound_offset) if best >= 0 else None
+
+    def last_stable_offset(self, high_watermark: int) -> int:
+        """Up to where no transaction is undecided, as far as it is replicated."""
+        producers = self.producers
+        if not producers.has_unstable:
+            return high_watermark
+        producers.on_high_watermark(high_watermark)
+        first_unstable = producers.first_unstable_offset()
+        return first_unstable if 0 <= first_unstable < high_watermark else high_watermark
+
+    def aborted_transactions(self, start_offset: int, end_offset: int) -> list[tuple[int, int]]:
+        """(producer id, first offset) of the aborted transactions with records in [start_offset, end_offset)."""
+        found: list[AbortedTransaction] = []
+        number = max(0, bisect_right(self.base_offsets, start_offset) - 1)
+        for segment in self.segments[number:]:
+            if segment.transaction_index_exists and segment.transaction_index().collect(
+                start_offset, end_offset, found
+            ):
+                break
+        return [(entry.producer_id, entry.first_offset) for entry in found]
+
+    # Rolling and flushing
+
+    def new_segment(self, base_offset: int, now_ms: int) -> Segment:
+        config = self.config
+        jitter_ms = 0
+        if config.segment_jitter_ms > 0:
+            jitter_ms = self.random_below(max(1, min(config.segment_jitter_ms, config.segment_ms)))
+        return Segment(
+            self.disk,
+            self.directory,
+            base_offset,
+            config.index_interval_bytes,
+            config.segment_index_bytes,
+            now_ms,
+            jitter_ms,
+        )
+
+    def roll(self, now_ms: int) -> None:
+        """Starts a new segment at the end of the log, unless the active one is empty already."""
+        self.check_usable()
+        try:
+            self._roll_at(self.log_end_offset, now_ms)
+        except OSError as error:
+            raise self.storage_failure(error) from error
+
+    def _roll_at(self, base_offset: int, now_ms: int) -> Segment:
+        old = self.segments[-1]
+        if old.size == 0 and old.base_offset == base_offset:
+            old.created_ms = now_ms
+            old.first_timestamp = UNKNOWN
+            return old
+        segment = self.new_segment(base_offset, now_ms)
+        segment.create()
+        old.finish_indexes()
+        self.producers.end_offset = base_offset
+        self.snapshots.take(self.producers)
+        self.segments.append(segment)
+        self.base_offsets.append(base_offset)
+        self.directory_changed = True
+        self.flush_later(base_offset, None)
+        return segment
+
+    def segments_to_flush(self, end_offset: int) -> list[Segment]:
+        """Those that hold something between the recovery point and `end_offset`."""
+        number = max(0, bisect_right(self.base_offsets, self.recovery_point) - 1)
+        return [segment for segment in self.segments[number:] if segment.base_offset < end_offset]
+
+    def flush_later(self, end_offset: int, done: Callable[[OSError | None], None] | None) -> None:
+        """Syncs everything below `end_offset` without blocking, then moves the recovery point and calls `done`."""
+        FlushJob(self, self.segments_to_flush(end_offset), end_offset, done).start()
+
+    def on_flushed(self, end_offset: int) -> None:
+        if end_offset > self.recovery_point:
+            self.recovery_point = end_offset
+
+    def flush(self) -> None:
+        """Everything that was appended is on the medium when this returns."""
+        self.check_usable()
+        try:
+            self._flush()
+        except OSError as error:
+            raise self.storage_failure(error) from error
+
+    def _flush(self) -> None:
+        end_offset = self.log_end_offset
+        if self.recovery_point < end_offset:
+            for segment in self.segments_to_flush(end_offset):
+                if segment.size > 0:
+                    segment.write_indexes()
+                segment.sync()
+        if self.directory_changed:
+            self.disk.sync_directory(self.directory)
+            self.directory_changed = False
+        self.recovery_point = end_offset
+        self.unflushed_since_ms = -1
+
+    def close(self, now_ms: int) -> None:
+        """A clean stop: everything written down and synced, so that the next start need not look at the data."""
+        if self.closed:
+            return
+        self.check_usable()
+        try:
+            self.active.finish_indexes()
+            self.snapshots.take(self.producers)
+            self._flush()
+        except OSError as error:
+            raise self.storage_failure(error) from error
+        self.close_files()
+
+    def close_files(self) -> None:
+        """Lets go of every file without writing anything; the log cannot be used any more."""
+        self.closed = True
+        for segment in self.segments:
+            segment.close_files()
+
+    # Cutting
+
+    def truncate_to(self, offset: int, now_ms: int = 0) -> bool:
+        """Removes everything from `offset` on; False when there was nothing to remove."""
+        self.check_usable()
+        if offset < 0:
+            raise ValueError(f"cannot truncate {self.topic}-{self.partition} to {offset}")
+        try:
+            if offset >= self.log_end_offset:
+                self.leader_epochs.truncate_from_end(offset)
+                return False
+            logger.info("truncating %s-%d to offset %d", self.topic, self.partition, offset)
+            if offset < self.segments[0].base_offset:
+                self._start_at(offset, now_ms)
+                return True
+            self._truncate(offset, now_ms)
+        except OSError as error:
+            raise self.storage_failure(error) from error
+        except DamagedSegment as error:
+            raise self.storage_failure(OSError(errno.EIO, str(error))) from error
+        return True
+
+    def _truncate(self, offset: int, now_ms: int) -> None:
+        self.truncations += 1
+        keep = bisect_right(self.base_offsets, offset)
+        # The newest data goes first, so that a crash in between leaves a log without holes.
+        for segment in reversed(self.segments[keep:]):
+            self._schedule_deletion([segment], -1)
+        del self.segments[keep:]
+        del self.base_offsets[keep:]
+        self.active.truncate_to(offset, now_ms)
+        self.log_end_offset = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
+        self.recovery_point = min(self.recovery_point, offset)
+        self.size_bytes = sum([segment.size for segment in self.segments])
+        self.leader_epochs.truncate_from_end(offset)
+        self.reload_producers(now_ms, -1)
+
+    def truncate_fully_and_start_at(self, offset: int, now_ms: int = 0) -> None:
+        """Forgets everything; the next append gets `offset` or more."""
+        self.check_usable()
+        try:
+            self._start_at(offset, now_ms)
+        except OSError as error:
+            raise self.storage_failure(error) from error
+
+    def _start_at(self, offset: int, now_ms: int) -> None:
+        logger.info("deleting all of %s-%d, it starts again at offset %d", self.topic, self.partition, offset)
+        self.truncations += 1
+        self._schedule_deletion(self.segments, -1)
+        segment = self.new_segment(offset, now_ms)
+        segment.create()
+        self.segments = [segment]
+        self.base_offsets = [offset]
+        self.size_bytes = 0
+        self.log_start_offset = offset
+        self.log_end_offset = offset
+        self.recovery_point = min(self.recovery_point, offset)
+        self.leader_epochs.clear()
+        self.snapshots.clear()
+        self.producers.clear(offset)
+        self.directory_changed = True
+
+    def reload_producers(self, now_ms: int, expiration_ms: int) -> None:
+        """Producer state up to the end of the log: the newest snapshot, then the batches behind it."""
+        end = self.log_end_offset
+        self.snapshots.restore(self.producers, self.log_start_offset, end, now_ms, expiration_ms)
+        if self.producers.end_offset < end:
+            self.replay_producers()
+            self.producers.end_offset = end
+
+    def replay_producers(self) -> None:
+        """Notes every batch from where the producer state stands."""
+        number = max(0, bisect_right(self.base_offsets, self.producers.end_offset) - 1)
+        for segment in self.segments[number:]:
+            self._replay_segment(segment)
+
+    def _replay_segment(self, segment: Segment) -> None:
+        start_offset = max(segment.base_offset, self.producers.end_offset)
+        position = segment.find_batch(start_offset)[0]
+        if position < 0:
+            return
+        scanner = BatchScanner(segment.log_file(), position, segment.size)
+        header = scanner.next()
+        while header is not None:
+            if header.producer_id >= 0 and header.base_offset >= start_offset:
+                completed = self.producers.note(header, read_marker(scanner.data, header))
+                if completed is not None:
+                    self.producers.complete(completed)
+            header = scanner.next()
+
+    def advance_log_start(self, offset: int) -> bool:
+        """Records below `offset` are gone for readers; segments below it go with the next retention run."""
+        self.check_usable()
+        if offset > self.log_end_offset:
+            raise KafkaError(
+                OFFSET_OUT_OF_RANGE,
+                f"Cannot increment the log start offset to {offset} of partition {self.topic}-{self.partition} since "
+                f"it is larger than the high watermark",
+            )
+        if offset <= self.log_start_offset:
+            return False
+        self.log_start_offset = offset
+        self.producers.on_log_start(offset)
+        try:
+            self.leader_epochs.truncate_from_start(offset)
+        except OSError as error:
+            raise self.storage_failure(error) from error
+        return True
+
+    def apply_retention(self, now_ms: int, high_watermark: int) -> int:
+        """Schedules the segments that are to go for deletion and moves the log start; returns how many they were."""
+        self.check_usable()
+        try:
+            count = count_deletable(
+                self.segments,
+                self.config,
+                self.size_bytes,
+                self.log_start_offset,
+                self.log_end_offset,
+                high_watermark,
+                now_ms,
+            )
+            if count > 0:
+                if count == len(self.segments):
+                    self._roll_at(self.log_end_offset, now_ms)
+                self._delete_oldest(count, now_ms)
+        except OSError as error:
+            raise self.storage_failure(error) from error
+        except DamagedSegment as error:
+            raise self.storage_failure(OSError(errno.EIO, str(error))) from error
+        return count
+
+    def _delete_oldest(self, count: int, now_ms: int) -> None:
+        doomed = self.segments[:count]
+        new_start = self.base_offsets[count]
+        logger.info("deleting %d segments of %s-%d below offset %d", count, self.topic, self.partition, new_start)
+        self.advance_log_start(new_start)
+        del self.segments[:count]
+        del self.base_offsets[:count]
+        self.size_bytes -= sum([segment.size for segment in doomed])
+        self._schedule_deletion(doomed, now_ms + self.config.file_delete_delay_ms)
+
+    def _schedule_deletion(self, segments: list[Segment], due_ms: int) -> None:
+        """Renames the files of segments that are out of use; they go for good after the delay."""
+        paths: list[str] = []
+        for segment in segments:
+            paths.extend(segment.rename_files(DELETED_SUFFIX))
+        for segment in segments:
+            snapshot = self.snapshots.forget(segment.base_offset)
+            if snapshot is not None and self.disk.exists(snapshot):
+                self.disk.rename(snapshot, snapshot + DELETED_SUFFIX)
+                paths.append(snapshot + DELETED_SUFFIX)
+        self.directory_changed = True
+        self.deletions.append(PendingDeletion(paths, due_ms))
+
+    def housekeeping(self, now_ms: int) -> None:
+        """Removes what is due, flushes by time, gives memory of unused indexes back."""
+        if self.closed or self.log_directory.failed:
+            return
+        try:
+            if self.deletions:
+                self._remove_due(now_ms)
+            if self.unflushed_since_ms >= 0 and now_ms - self.unflushed_since_ms >= self.config.flush_ms:
+                self._flush()
+        except OSError as error:
+            self.log_directory.fail(error)
+            return
+        for segment in self.segments[:-1]:
+            segment.unload_indexes()
+
+    def _remove_due(self, now_ms: int) -> None:
+        waiting: list[PendingDeletion] = []
+        for deletion in self.deletions:
+            if deletion.due_ms < 0:
+                deletion.due_ms = now_ms + self.config.file_delete_delay_ms
+            if deletion.due_ms > now_ms:
+                waiting.append(deletion)
+                continue
+            for path in deletion.paths:
+                self.disk.remove(path)
+        self.deletions = waiting
+
+    def __repr__(self) -> str:
+        return f"Log({self.topic}-{self.partition}, offsets {self.log_start_offset}..{self.log_end_offset})"

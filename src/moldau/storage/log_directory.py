@@ -1,0 +1,42 @@
+"""One of the folders in log.dirs: who it is, and whether it still works.
+
+A failed directory stays failed until the node starts again; its logs refuse everything with KAFKA_STORAGE_ERROR.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from moldau.protocol.errors import KAFKA_STORAGE_ERROR, KafkaError
+from moldau.protocol.uuids import ZERO_UUID
+
+logger = logging.getLogger("moldau.storage")
+
+
+class LogDirectory:
+    """`on_failed` is called once, when the directory goes offline."""
+
+    def __init__(
+        self, path: str, directory_id: bytes = ZERO_UUID, on_failed: Callable[[LogDirectory], None] | None = None
+    ) -> None:
+        self.path = path
+        self.directory_id = directory_id
+        self.on_failed = on_failed
+        self.failed = False
+        self.failure = ""
+
+    def fail(self, error: OSError) -> None:
+        if self.failed:
+            return
+        self.failed = True
+        self.failure = str(error)
+        logger.error("log directory %s failed and goes offline, its partitions with it: %s", self.path, error)
+        if self.on_failed is not None:
+            self.on_failed(self)
+
+    def storage_error(self) -> KafkaError:
+        return KafkaError(KAFKA_STORAGE_ERROR, f"The log directory {self.path} is offline: {self.failure}")
+
+    def __repr__(self) -> str:
+        return f"LogDirectory({self.path!r}{', failed' if self.failed else ''})"

@@ -1,0 +1,430 @@
+"""All logs of a node in all its log directories: loads, creates, deletes them, and does what is due from time to time.
+
+A directory that fails takes its own logs offline and no others. Checkpoints, retention and removals happen in
+`housekeeping`; a clean stop leaves a marker that saves the next start from looking at the data. Kafka: LogManager.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable
+
+from moldau.config.log_config import LogConfig
+from moldau.protocol.errors import KAFKA_STORAGE_ERROR, KafkaError
+from moldau.protocol.uuids import ZERO_UUID
+from moldau.storage import partition_metadata
+from moldau.storage.checkpoints import (
+    CLEANER_FILE,
+    LOG_START_FILE,
+    RECOVERY_POINT_FILE,
+    REPLICATION_FILE,
+    DamagedCheckpoint,
+    Partition,
+    read_offsets,
+    write_offsets,
+)
+from moldau.storage.disk import Disk
+from moldau.storage.log import Log
+from moldau.storage.log_directory import LogDirectory
+from moldau.storage.meta_properties import read_meta_properties
+from moldau.storage.recovery import DEFAULT_PRODUCER_EXPIRATION_MS, create_log, load_log, no_jitter
+
+CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
+METADATA_TOPIC = "__cluster_metadata"
+DELETE_SUFFIX = "-delete"
+FUTURE_SUFFIX = "-future"
+STRAY_SUFFIX = "-stray"
+NAME_LENGTH_MAX = 255
+UNKNOWN_BROKER_EPOCH = -1
+
+CHECKPOINT_INTERVAL_MS = 60_000
+RETENTION_INTERVAL_MS = 300_000
+EXPIRATION_INTERVAL_MS = 600_000
+FIRST_RUN_DELAY_MS = 30_000
+
+PARTITION_NAME = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<partition>\d{1,10})")
+MARKED_NAME = re.compile(r"\S+\.[0-9a-z]{32}-(?:delete|future|stray)")
+
+logger = logging.getLogger("moldau.storage")
+
+
+class CannotStart(Exception):
+    """The directories are in a state that a person must look at."""
+
+
+def parse_partition_name(name: str) -> Partition | None:
+    """Topic and partition of a replica's folder; None for any other name."""
+    match = PARTITION_NAME.fullmatch(name)
+    return (match["topic"], int(match["partition"])) if match is not None else None
+
+
+class DoomedFolder:
+    """A folder that was renamed to -delete and goes at `due_ms`."""
+
+    def __init__(self, directory: LogDirectory, path: str, due_ms: int) -> None:
+        self.directory = directory
+        self.path = path
+        self.due_ms = due_ms
+
+
+class LogManager:
+    """`config_of` gives the settings of a topic; `random_below` a number below its argument (jitter, folder names)."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        paths: list[str],
+        config_of: Callable[[str], LogConfig],
+        random_below: Callable[[int], int] = no_jitter,
+        on_directory_failed: Callable[[LogDirectory], None] | None = None,
+        producer_expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS,
+    ) -> None:
+        self.disk = disk
+        self.config_of = config_of
+        self.random_below = random_below
+        self.on_directory_failed = on_directory_failed
+        self.producer_expiration_ms = producer_expiration_ms
+        self.checkpoint_interval_ms = CHECKPOINT_INTERVAL_MS
+        self.retention_interval_ms = RETENTION_INTERVAL_MS
+        self.directories = [LogDirectory(path.rstrip("/"), ZERO_UUID, self._on_failed) for path in paths]
+        self.logs: dict[Partition, Log] = {}
+        self.clean_broker_epochs: dict[str, int] = {}
+        self.high_watermarks: dict[Partition, int] = {}
+        self.loaded_unclean = False
+        self._doomed: list[DoomedFolder] = []
+        # What the checkpoint files of each directory hold, to know when they must not outlive a deleted log.
+        self._checkpointed: dict[str, set[Partition]] = {}
+        self._counts: dict[str, int] = {}
+        self._next_checkpoint_ms = -1
+        self._next_retention_ms = -1
+        self._next_expiration_ms = -1
+
+    # Loading
+
+    def load(self, now_ms: int) -> None:
+        """Locks every directory and opens all logs in it. A directory that cannot be read is offline from the start."""
+        for directory in self.directories:
+            try:
+                self.disk.make_directory(directory.path)
+                self.disk.lock_directory(directory.path)
+            except BlockingIOError as error:
+                raise CannotStart(f"{directory.path} is in use by another process: {error}") from error
+            except OSError as error:
+                directory.fail(error)
+                continue
+            try:
+                self._load_directory(directory, now_ms)
+            except OSError as error:
+                directory.fail(error)
+        self._next_checkpoint_ms = now_ms + self.checkpoint_interval_ms
+        self._next_retention_ms = now_ms + FIRST_RUN_DELAY_MS
+        self._next_expiration_ms = now_ms + EXPIRATION_INTERVAL_MS
+        if all(directory.failed for directory in self.directories):
+            raise CannotStart("none of the log directories can be used")
+
+    def _load_directory(self, directory: LogDirectory, now_ms: int) -> None:
+        properties = read_meta_properties(self.disk, directory.path)
+        if properties is not None and properties.directory_id is not None:
+            directory.directory_id = properties.directory_id
+        clean = self._take_clean_marker(directory)
+        recovery_points = self._read_checkpoint(directory, RECOVERY_POINT_FILE)
+        log_starts = self._read_checkpoint(directory, LOG_START_FILE)
+        self.high_watermarks.update(self._read_checkpoint(directory, REPLICATION_FILE))
+        self._checkpointed[directory.path] = set(recovery_points) | set(log_starts)
+        self._counts[directory.path] = 0
+        for name, size in self.disk.list_with_sizes(directory.path).items():
+            if size >= 0:
+                continue
+            path = f"{directory.path}/{name}"
+            if MARKED_NAME.fullmatch(name):
+                if name.endswith(DELETE_SUFFIX):
+                    self._doomed.append(DoomedFolder(directory, path, now_ms))
+                continue
+            partition = parse_partition_name(name)
+            if partition is None:
+                logger.warning("%s is no folder of a partition and is left alone", path)
+                continue
+            if partition[0] == METADATA_TOPIC:
+                continue
+            self._load_one(directory, path, partition, recovery_points, log_starts, clean, now_ms)
+
+    def _load_one(
+        self,
+        directory: LogDirectory,
+        path: str,
+        partition: Partition,
+        recovery_points: dict[Partition, int],
+        log_starts: dict[Partition, int],
+        clean: bool,
+        now_ms: int,
+    ) -> None:
+        other = self.logs.get(partition)
+        if other is not None:
+            raise CannotStart(
+                f"{partition[0]}-{partition[1]} is both in {other.directory} and in {path}: remove one of the two"
+            )
+        log = load_log(
+            self.disk,
+            directory,
+            path,
+            partition[0],
+            partition[1],
+            self.config_of(partition[0]),
+            now_ms,
+            recovery_points.get(partition, 0),
+            log_starts.get(partition, 0),
+            clean,
+            self.random_below,
+            self.producer_expiration_ms,
+        )
+        self._add(log)
+
+    def _add(self, log: Log) -> None:
+        self.logs[(log.topic, log.partition)] = log
+        path = log.log_directory.path
+        self._counts[path] = self._counts.get(path, 0) + 1
+
+    def _take_clean_marker(self, directory: LogDirectory) -> bool:
+        """Reads and removes the marker of a clean stop: from now on only the next clean stop may claim one."""
+        path = f"{directory.path}/{CLEAN_SHUTDOWN_FILE}"
+        try:
+            data = self.disk.read_file(path)
+        except FileNotFoundError:
+            self.loaded_unclean = True
+            return False
+        try:
+            self.clean_broker_epochs[directory.path] = int(json.loads(data)["brokerEpoch"])
+        except (ValueError, KeyError, TypeError):
+            self.clean_broker_epochs[directory.path] = UNKNOWN_BROKER_EPOCH
+        self.disk.remove(path)
+        self.disk.sync_directory(directory.path)
+        return True
+
+    def _read_checkpoint(self, directory: LogDirectory, name: str) -> dict[Partition, int]:
+        try:
+            return read_offsets(self.disk, f"{directory.path}/{name}")
+        except DamagedCheckpoint as error:
+            logger.warning("starting without a damaged checkpoint, which costs a longer recovery: %s", error)
+            return {}
+
+    def previous_broker_epoch(self) -> int:
+        """The broker epoch of the last run, when every directory was closed cleanly by it; else -1."""
+        epochs = {self.clean_broker_epochs.get(directory.path, UNKNOWN_BROKER_EPOCH) for directory in self.directories}
+        return epochs.pop() if len(epochs) == 1 else UNKNOWN_BROKER_EPOCH
+
+    # Finding, creating, deleting
+
+    def get(self, topic: str, partition: int) -> Log | None:
+        return self.logs.get((topic, partition))
+
+    def online_directories(self) -> list[LogDirectory]:
+        return [directory for directory in self.directories if not directory.failed]
+
+    def directory_by_id(self, directory_id: bytes) -> LogDirectory | None:
+        for directory in self.directories:
+            if directory.directory_id == directory_id:
+                return directory
+        return None
+
+    def create(
+        self, topic: str, partition: int, topic_id: bytes, now_ms: int, directory: LogDirectory | None = None
+    ) -> Log:
+        """The log of a partition, made if it is not there; in `directory`, or in the one with the fewest partitions."""
+        existing = self.logs.get((topic, partition))
+        if existing is not None:
+            return existing
+        directory = directory if directory is not None else self._emptiest()
+        if directory.failed:
+            raise directory.storage_error()
+        path = f"{directory.path}/{topic}-{partition}"
+        try:
+            if (topic, partition) in self._checkpointed.get(directory.path, ()):
+                # Offsets of a deleted log of the same name must not be taken for those of the new one.
+                self._write_directory_checkpoints(directory)
+            log = create_log(
+                self.disk, directory, path, topic, partition, topic_id, self.config_of(topic), now_ms, self.random_below
+            )
+        except OSError as error:
+            directory.fail(error)
+            raise directory.storage_error() from error
+        self._add(log)
+        return log
+
+    def _emptiest(self) -> LogDirectory:
+        online = self.online_directories()
+        if not online:
+            raise KafkaError(KAFKA_STORAGE_ERROR, "No log directory is online")
+        return min(online, key=self._count)
+
+    def _count(self, directory: LogDirectory) -> int:
+        return self._counts.get(directory.path, 0)
+
+    def set_topic_id(self, log: Log, topic_id: bytes) -> None:
+        """Gives a log its topic id when it has none on disk."""
+        try:
+            partition_metadata.write_topic_id(self.disk, log.directory, topic_id)
+        except OSError as error:
+            raise log.storage_failure(error) from error
+        log.topic_id = topic_id
+
+    def set_config(self, topic: str, config: LogConfig) -> None:
+        for log in self.logs.values():
+            if log.topic == topic:
+                log.set_config(config)
+
+    def delete(self, topic: str, partition: int, now_ms: int) -> None:
+        """Takes the log out of use at once; its folder goes after the delay."""
+        log = self._remove(topic, partition)
+        if log is None or log.log_directory.failed:
+            return
+        path = self._rename_folder(log, DELETE_SUFFIX)
+        self._doomed.append(DoomedFolder(log.log_directory, path, now_ms + log.config.file_delete_delay_ms))
+
+    def set_aside(self, topic: str, partition: int) -> None:
+        """A replica that the metadata does not place here becomes a -stray folder, which stays until someone looks."""
+        log = self._remove(topic, partition)
+        if log is not None and not log.log_directory.failed:
+            path = self._rename_folder(log, STRAY_SUFFIX)
+            logger.warning("%s-%d does not belong here any more and was moved to %s", topic, partition, path)
+
+    def _remove(self, topic: str, partition: int) -> Log | None:
+        log = self.logs.pop((topic, partition), None)
+        if log is not None:
+            self._counts[log.log_directory.path] -= 1
+            self.high_watermarks.pop((topic, partition), None)
+            log.close_files()
+        return log
+
+    def _rename_folder(self, log: Log, suffix: str) -> str:
+        unique = f".{self.random_below(1 << 128):032x}{suffix}"
+        name = f"{log.topic}-{log.partition}"
+        if len(name) + len(unique) > NAME_LENGTH_MAX:
+            number = f"-{log.partition}"
+            name = log.topic[: NAME_LENGTH_MAX - len(number) - len(unique)] + number
+        path = f"{log.log_directory.path}/{name}{unique}"
+        try:
+            self.disk.rename(log.directory, path)
+        except OSError as error:
+            raise log.storage_failure(error) from error
+        log.directory = path
+        return path
+
+    # Checkpoints
+
+    def checkpoint(self) -> None:
+        """Writes recovery points and log starts of every directory."""
+        for directory in self.online_directories():
+            try:
+                self._write_directory_checkpoints(directory)
+            except OSError as error:
+                directory.fail(error)
+
+    def _write_directory_checkpoints(self, directory: LogDirectory) -> None:
+        recovery_points: dict[Partition, int] = {}
+        log_starts: dict[Partition, int] = {}
+        for partition, log in self.logs.items():
+            if log.log_directory is directory:
+                recovery_points[partition] = log.recovery_point
+                if log.log_start_offset > log.base_offsets[0]:
+                    log_starts[partition] = log.log_start_offset
+        write_offsets(self.disk, f"{directory.path}/{RECOVERY_POINT_FILE}", recovery_points)
+        write_offsets(self.disk, f"{directory.path}/{LOG_START_FILE}", log_starts)
+        self._checkpointed[directory.path] = set(recovery_points) | set(log_starts)
+
+    def checkpoint_high_watermarks(self, high_watermarks: dict[Partition, int]) -> None:
+        """Writes what replication hands in, each partition into the directory it lives in."""
+        per_directory: dict[str, dict[Partition, int]] = {directory.path: {} for directory in self.directories}
+        for partition, offset in high_watermarks.items():
+            log = self.logs.get(partition)
+            if log is not None:
+                per_directory[log.log_directory.path][partition] = offset
+        for directory in self.online_directories():
+            try:
+                write_offsets(self.disk, f"{directory.path}/{REPLICATION_FILE}", per_directory[directory.path])
+            except OSError as error:
+                directory.fail(error)
+
+    # From time to time
+
+    def housekeeping(self, now_ms: int, high_watermark_of: Callable[[Log], int] | None = None) -> None:
+        """Does what is due; call it every second or so. Retention needs to know the high watermarks."""
+        self._remove_doomed(now_ms)
+        for log in self.logs.values():
+            if log.deletions or log.unflushed_since_ms >= 0:
+                log.housekeeping(now_ms)
+        if now_ms >= self._next_retention_ms and high_watermark_of is not None:
+            self._next_retention_ms = now_ms + self.retention_interval_ms
+            self.apply_retention(now_ms, high_watermark_of)
+        if now_ms >= self._next_expiration_ms:
+            self._next_expiration_ms = now_ms + EXPIRATION_INTERVAL_MS
+            for log in self.logs.values():
+                log.producers.expire(now_ms, self.producer_expiration_ms)
+        if now_ms >= self._next_checkpoint_ms:
+            self._next_checkpoint_ms = now_ms + self.checkpoint_interval_ms
+            self.checkpoint()
+
+    def apply_retention(self, now_ms: int, high_watermark_of: Callable[[Log], int]) -> int:
+        """One retention run over all logs; returns how many segments are to go."""
+        count = 0
+        for log in list(self.logs.values()):
+            if log.log_directory.failed:
+                continue
+            try:
+                count += log.apply_retention(now_ms, high_watermark_of(log))
+                log.housekeeping(now_ms)
+            except KafkaError as error:
+                logger.warning("no retention for %s-%d this time: %s", log.topic, log.partition, error)
+        return count
+
+    def _remove_doomed(self, now_ms: int) -> None:
+        waiting = []
+        for folder in self._doomed:
+            if folder.directory.failed:
+                continue
+            if folder.due_ms > now_ms:
+                waiting.append(folder)
+                continue
+            try:
+                self.disk.remove_tree(folder.path)
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                folder.directory.fail(error)
+        self._doomed = waiting
+
+    def _on_failed(self, directory: LogDirectory) -> None:
+        if self.on_directory_failed is not None:
+            self.on_directory_failed(directory)
+
+    # The end
+
+    def shutdown(
+        self, now_ms: int, broker_epoch: int = UNKNOWN_BROKER_EPOCH, high_watermarks: dict[Partition, int] | None = None
+    ) -> None:
+        """A clean stop: logs closed, checkpoints written, then in each directory the marker that says so."""
+        for log in self.logs.values():
+            if not log.log_directory.failed and not log.closed:
+                try:
+                    log.close(now_ms)
+                except KafkaError as error:
+                    logger.error("%s-%d could not be closed, the next start recovers it: %s", *_name(log), error)
+        self.checkpoint()
+        if high_watermarks is not None:
+            self.checkpoint_high_watermarks(high_watermarks)
+        marker = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'.encode("ascii")
+        for directory in self.online_directories():
+            try:
+                cleaner = f"{directory.path}/{CLEANER_FILE}"
+                if not self.disk.exists(cleaner):
+                    write_offsets(self.disk, cleaner, {})
+                self.disk.write_file(f"{directory.path}/{CLEAN_SHUTDOWN_FILE}", marker)
+            except OSError as error:
+                directory.fail(error)
+        for directory in self.directories:
+            self.disk.unlock_directory(directory.path)
+
+
+def _name(log: Log) -> tuple[str, int]:
+    return log.topic, log.partition

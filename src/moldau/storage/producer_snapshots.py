@@ -1,0 +1,152 @@
+"""Files with the producer state at some offset (.snapshot), so that a start need not read the whole log.
+
+One is taken at each roll and at a clean stop. A damaged one is deleted and the one before it used.
+"""
+
+from __future__ import annotations
+
+import logging
+from struct import Struct
+
+import crc32c
+
+from moldau.storage.disk import Disk
+from moldau.storage.producer_state import ProducedBatch, ProducerEntry, ProducerState, first_sequence_of
+
+HEAD = Struct(">hIi")
+CRC = Struct(">I")
+ENTRY = Struct(">qhiqiqiq")
+CURRENT_VERSION = 1
+CRC_END = 6
+SUFFIX = ".snapshot"
+
+logger = logging.getLogger("moldau.storage")
+
+
+class DamagedSnapshot(Exception):
+    """The file is no snapshot that can be used."""
+
+
+def encode_snapshot(state: ProducerState) -> bytes:
+    parts = [b""]
+    for entry in sorted(state.entries.values(), key=_producer_id):
+        parts.append(
+            ENTRY.pack(
+                entry.producer_id,
+                entry.epoch,
+                entry.last_sequence,
+                entry.last_offset,
+                entry.last_offset_delta,
+                entry.last_timestamp,
+                entry.coordinator_epoch,
+                entry.transaction_first_offset,
+            )
+        )
+    body = len(state.entries).to_bytes(4, "big") + b"".join(parts)
+    return CURRENT_VERSION.to_bytes(2, "big") + CRC.pack(crc32c.crc32c(body)) + body
+
+
+def _producer_id(entry: ProducerEntry) -> int:
+    return entry.producer_id
+
+
+def decode_snapshot(data: bytes, path: str) -> list[ProducerEntry]:
+    if len(data) < HEAD.size:
+        raise DamagedSnapshot(f"{path} has only {len(data)} bytes")
+    version, crc, count = HEAD.unpack_from(data)
+    if version != CURRENT_VERSION:
+        raise DamagedSnapshot(f"{path} has version {version}, known is {CURRENT_VERSION}")
+    if crc32c.crc32c(memoryview(data)[CRC_END:]) != crc:
+        raise DamagedSnapshot(f"{path} has a wrong checksum")
+    if HEAD.size + count * ENTRY.size != len(data):
+        raise DamagedSnapshot(f"{path} promises {count} producers and has {len(data)} bytes")
+    entries = []
+    for fields in ENTRY.iter_unpack(memoryview(data)[HEAD.size :]):
+        producer_id, epoch, last_sequence, last_offset, delta, timestamp, coordinator_epoch, first_offset = fields
+        entry = ProducerEntry(producer_id)
+        entry.epoch = epoch
+        entry.coordinator_epoch = coordinator_epoch
+        entry.last_timestamp = timestamp
+        entry.transaction_first_offset = first_offset
+        if last_offset >= 0:
+            first_sequence = first_sequence_of(last_sequence, delta)
+            entry.batches.append(ProducedBatch(first_sequence, last_sequence, last_offset, delta, timestamp))
+        entries.append(entry)
+    return entries
+
+
+class ProducerSnapshots:
+    """The snapshot files in the folder of one log. `last_offset` is where the state was last written or read."""
+
+    __slots__ = ("directory", "disk", "last_offset", "offsets")
+
+    def __init__(self, disk: Disk, directory: str, offsets: list[int]) -> None:
+        self.disk = disk
+        self.directory = directory
+        self.offsets = sorted(offsets)
+        self.last_offset = 0
+
+    def path(self, offset: int) -> str:
+        return f"{self.directory}/{offset:020d}{SUFFIX}"
+
+    def take(self, state: ProducerState) -> bool:
+        """Writes the state down if it has moved since the last time."""
+        offset = state.end_offset
+        if offset <= self.last_offset:
+            return False
+        self.disk.write_file(self.path(offset), encode_snapshot(state), sync=False)
+        self.last_offset = offset
+        if offset not in self.offsets:
+            self.offsets.append(offset)
+            self.offsets.sort()
+        return True
+
+    def latest(self) -> int:
+        return self.offsets[-1] if self.offsets else -1
+
+    def restore(
+        self, state: ProducerState, log_start_offset: int, end_offset: int, now_ms: int, expiration_ms: int
+    ) -> None:
+        """Sets `state` to the newest usable snapshot in (log_start_offset, end_offset]; others are deleted."""
+        for offset in self.offsets[:]:
+            if offset > end_offset or offset <= log_start_offset:
+                self.remove(offset)
+        while self.offsets:
+            offset = self.offsets[-1]
+            try:
+                entries = decode_snapshot(self.disk.read_file(self.path(offset)), self.path(offset))
+            except (DamagedSnapshot, FileNotFoundError) as error:
+                logger.warning("cannot use a producer snapshot, trying an older one: %s", error)
+                self.remove(offset)
+                continue
+            state.restore(entries, offset)
+            if expiration_ms >= 0:
+                state.expire(now_ms, expiration_ms)
+            self.last_offset = offset
+            return
+        state.clear(log_start_offset)
+        self.last_offset = log_start_offset
+
+    def remove(self, offset: int) -> None:
+        self.disk.remove(self.path(offset))
+        if offset in self.offsets:
+            self.offsets.remove(offset)
+
+    def forget(self, offset: int) -> str | None:
+        """Takes a snapshot out of the list and says which file it is; the caller removes that later."""
+        if offset not in self.offsets:
+            return None
+        self.offsets.remove(offset)
+        return self.path(offset)
+
+    def keep_only(self, base_offsets: list[int]) -> None:
+        """Removes snapshots that stand at no segment's start, except for the newest."""
+        wanted = set(base_offsets)
+        for offset in self.offsets[:-1]:
+            if offset not in wanted:
+                self.remove(offset)
+
+    def clear(self) -> None:
+        for offset in self.offsets[:]:
+            self.remove(offset)
+        self.last_offset = 0

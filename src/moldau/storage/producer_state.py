@@ -1,0 +1,329 @@
+"""What a log knows about its producers: sequences of the last batches, epochs, open transactions.
+
+A leader checks a batch before it is written (`check`) and notes it afterwards (`note`), so that a failed write leaves
+no trace. Followers and recovery only note. Retried batches are found in a window of the last five batches. Kafka:
+ProducerStateManager, ProducerAppendInfo.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mypy_extensions import i64
+
+from moldau.protocol.errors import (
+    INVALID_PRODUCER_EPOCH,
+    INVALID_TXN_STATE,
+    OUT_OF_ORDER_SEQUENCE_NUMBER,
+    TRANSACTION_COORDINATOR_FENCED,
+    KafkaError,
+)
+from moldau.records.batch import BatchHeader
+
+NO_EPOCH: Final = -1
+NO_SEQUENCE: Final = -1
+NO_OFFSET: Final = -1
+BATCHES_KEPT: Final = 5
+SEQUENCE_MAX: Final = 0x7FFFFFFF
+
+
+class ProducedBatch:
+    """One of the last batches of a producer."""
+
+    def __init__(
+        self, first_sequence: int, last_sequence: int, last_offset: int, offset_delta: int, timestamp: int
+    ) -> None:
+        self.first_sequence = first_sequence
+        self.last_sequence = last_sequence
+        self.last_offset = last_offset
+        self.offset_delta = offset_delta
+        self.timestamp = timestamp
+
+
+class TransactionMarker:
+    """The content of a control record that ends a transaction."""
+
+    def __init__(self, commit: bool, coordinator_epoch: int) -> None:
+        self.commit = commit
+        self.coordinator_epoch = coordinator_epoch
+
+
+class CompletedTransaction:
+    """A transaction whose marker was just written."""
+
+    def __init__(self, producer_id: int, first_offset: int, last_offset: int, aborted: bool) -> None:
+        self.producer_id = producer_id
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.aborted = aborted
+
+
+class ProducerEntry:
+    """One producer id in one log."""
+
+    def __init__(self, producer_id: int) -> None:
+        self.producer_id = producer_id
+        self.epoch = NO_EPOCH
+        self.coordinator_epoch = -1
+        self.last_timestamp = -1
+        self.transaction_first_offset = NO_OFFSET
+        self.batches: list[ProducedBatch] = []
+
+    def copy(self) -> ProducerEntry:
+        other = ProducerEntry(self.producer_id)
+        other.epoch = self.epoch
+        other.coordinator_epoch = self.coordinator_epoch
+        other.last_timestamp = self.last_timestamp
+        other.transaction_first_offset = self.transaction_first_offset
+        other.batches = self.batches[:]
+        return other
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    @property
+    def last_offset(self) -> int:
+        return self.batches[-1].last_offset if self.batches else NO_OFFSET
+
+    @property
+    def last_offset_delta(self) -> int:
+        return self.batches[-1].offset_delta if self.batches else 0
+
+    def find_duplicate(self, header: BatchHeader) -> ProducedBatch | None:
+        if header.producer_epoch != self.epoch:
+            return None
+        first_sequence = header.base_sequence
+        for batch in self.batches:
+            if batch.first_sequence == first_sequence and batch.last_sequence == header.last_sequence:
+                return batch
+        return None
+
+    def take_epoch(self, epoch: int) -> None:
+        if epoch != self.epoch:
+            self.epoch = epoch
+            self.batches = []
+
+    def check_data(self, header: BatchHeader, check_sequence: bool) -> None:
+        """Raises when the batch may not follow what this producer wrote so far."""
+        if header.producer_epoch < self.epoch:
+            raise KafkaError(
+                INVALID_PRODUCER_EPOCH,
+                f"Epoch of producer {self.producer_id} is {header.producer_epoch}, which is smaller than the last seen "
+                f"epoch {self.epoch}",
+            )
+        if check_sequence:
+            self.check_sequence(header)
+        if self.transaction_first_offset != NO_OFFSET and not header.is_transactional:
+            raise KafkaError(
+                INVALID_TXN_STATE,
+                f"Producer {self.producer_id} wrote outside of its transaction, which is open since offset "
+                f"{self.transaction_first_offset}",
+            )
+
+    def check_sequence(self, header: BatchHeader) -> None:
+        sequence = header.base_sequence
+        if self.epoch == NO_EPOCH:
+            return  # nothing is known (any more): whatever comes first is the start
+        if header.producer_epoch != self.epoch:
+            if sequence != 0:
+                raise KafkaError(
+                    OUT_OF_ORDER_SEQUENCE_NUMBER,
+                    f"Invalid sequence number for new epoch of producer {self.producer_id}: "
+                    f"{header.producer_epoch} (epoch), {sequence} (sequence)",
+                )
+            return
+        last = self.last_sequence
+        if sequence != (0 if last == SEQUENCE_MAX else last + 1):
+            raise KafkaError(
+                OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Out of order sequence number for producer {self.producer_id}: {sequence} (incoming sequence), "
+                f"{last} (current end sequence)",
+            )
+
+    def check_marker(self, header: BatchHeader, marker: TransactionMarker) -> None:
+        if header.producer_epoch < self.epoch:
+            raise KafkaError(
+                INVALID_PRODUCER_EPOCH,
+                f"Epoch of producer {self.producer_id} in a marker is {header.producer_epoch}, which is smaller than "
+                f"the last seen epoch {self.epoch}",
+            )
+        if marker.coordinator_epoch < self.coordinator_epoch:
+            raise KafkaError(
+                TRANSACTION_COORDINATOR_FENCED,
+                f"Invalid coordinator epoch for producer {self.producer_id}: {marker.coordinator_epoch} (zombie), "
+                f"{self.coordinator_epoch} (current)",
+            )
+
+    def note_data(self, header: BatchHeader) -> bool:
+        """Takes the batch over; True when it opens a transaction."""
+        if header.producer_epoch != self.epoch:
+            self.epoch = header.producer_epoch
+            self.batches = []
+        last_offset = header.last_offset
+        batches = self.batches
+        if len(batches) >= BATCHES_KEPT:
+            del batches[0]
+        batches.append(
+            ProducedBatch(
+                header.base_sequence,
+                header.last_sequence,
+                last_offset,
+                last_offset - header.base_offset,
+                header.max_timestamp,
+            )
+        )
+        self.last_timestamp = header.max_timestamp
+        if header.is_transactional and self.transaction_first_offset == NO_OFFSET:
+            self.transaction_first_offset = header.base_offset
+            return True
+        return False
+
+    def note_marker(self, header: BatchHeader, marker: TransactionMarker) -> CompletedTransaction | None:
+        completed: CompletedTransaction | None = None
+        if self.transaction_first_offset != NO_OFFSET:
+            completed = CompletedTransaction(
+                self.producer_id, self.transaction_first_offset, header.last_offset, not marker.commit
+            )
+        self.take_epoch(header.producer_epoch)
+        self.transaction_first_offset = NO_OFFSET
+        self.coordinator_epoch = marker.coordinator_epoch
+        self.last_timestamp = header.max_timestamp
+        return completed
+
+
+class ProducerState:
+    """All producers of one log, and which of their transactions hold back readers of committed records."""
+
+    def __init__(self) -> None:
+        self.entries: dict[int, ProducerEntry] = {}
+        self.end_offset = 0  # the state is that of the log up to here
+        # First offsets of open transactions in rising order, and of finished ones (-> marker offset) that replication
+        # has not passed yet.
+        self.ongoing: dict[int, int] = {}
+        self.unreplicated: dict[int, int] = {}
+
+    def clear(self, end_offset: int) -> None:
+        self.entries = {}
+        self.ongoing = {}
+        self.unreplicated = {}
+        self.end_offset = end_offset
+
+    def restore(self, entries: list[ProducerEntry], end_offset: int) -> None:
+        self.clear(end_offset)
+        opened: list[tuple[int, int]] = []
+        for entry in entries:
+            self.entries[entry.producer_id] = entry
+            if entry.transaction_first_offset != NO_OFFSET:
+                opened.append((entry.transaction_first_offset, entry.producer_id))
+        opened.sort()
+        for first_offset, producer_id in opened:
+            self.ongoing[first_offset] = producer_id
+
+    def find_duplicate(self, header: BatchHeader) -> ProducedBatch | None:
+        entry = self.entries.get(header.producer_id)
+        return entry.find_duplicate(header) if entry is not None else None
+
+    def check(self, header: BatchHeader, marker: TransactionMarker | None, check_sequence: bool) -> None:
+        """Raises KafkaError when a leader must refuse this batch."""
+        entry = self.entries.get(header.producer_id)
+        if entry is None:
+            return
+        if marker is not None:
+            entry.check_marker(header, marker)
+        elif not header.is_control:
+            entry.check_data(header, check_sequence)
+
+    def check_several(
+        self, headers: list[BatchHeader], markers: list[TransactionMarker | None], check_sequence: bool
+    ) -> None:
+        """The same for an append of several batches, where each one is checked on top of those before it."""
+        copies: dict[int, ProducerEntry] = {}
+        for index in range(len(headers)):
+            header = headers[index]
+            if header.producer_id < 0:
+                continue
+            copy = copies.get(header.producer_id)
+            if copy is None:
+                known = self.entries.get(header.producer_id)
+                copy = known.copy() if known is not None else ProducerEntry(header.producer_id)
+                copies[header.producer_id] = copy
+            marker = markers[index]
+            if marker is not None:
+                copy.check_marker(header, marker)
+                copy.note_marker(header, marker)
+            elif not header.is_control:
+                copy.check_data(header, check_sequence)
+                copy.note_data(header)
+
+    def note(self, header: BatchHeader, marker: TransactionMarker | None) -> CompletedTransaction | None:
+        """The batch is in the log: the only place where producer state grows."""
+        entry = self.entries.get(header.producer_id)
+        if entry is None:
+            if header.is_control and marker is None:
+                return None
+            entry = ProducerEntry(header.producer_id)
+            self.entries[header.producer_id] = entry
+        if marker is None:
+            if not header.is_control and entry.note_data(header):
+                self.ongoing[header.base_offset] = header.producer_id
+            return None
+        return entry.note_marker(header, marker)
+
+    def complete(self, completed: CompletedTransaction) -> None:
+        """Its marker is written; readers of committed records may pass once it is replicated."""
+        self.ongoing.pop(completed.first_offset, None)
+        self.unreplicated[completed.first_offset] = completed.last_offset
+
+    def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
+        """Up to where everything is decided once `completed` counts as finished."""
+        for first_offset, producer_id in self.ongoing.items():
+            if producer_id != completed.producer_id:
+                return first_offset
+        return completed.last_offset + 1
+
+    @property
+    def has_unstable(self) -> bool:
+        return len(self.ongoing) > 0 or len(self.unreplicated) > 0
+
+    def first_unstable_offset(self) -> int:
+        """First offset of the earliest transaction that is not finished and replicated, -1 without one."""
+        found: int = NO_OFFSET
+        for first_offset in self.ongoing:
+            found = first_offset
+            break
+        for first_offset in self.unreplicated:
+            if found == NO_OFFSET or first_offset < found:
+                found = first_offset
+        return found
+
+    def on_high_watermark(self, high_watermark: int) -> None:
+        """Forgets finished transactions whose marker is below the high watermark."""
+        passed = [first for first, last in self.unreplicated.items() if last < high_watermark]
+        for first_offset in passed:
+            del self.unreplicated[first_offset]
+
+    def on_log_start(self, log_start_offset: int) -> None:
+        self.on_high_watermark(log_start_offset)
+        if self.end_offset < log_start_offset:
+            self.end_offset = log_start_offset
+
+    def expire(self, now_ms: int, expiration_ms: int) -> int:
+        """Forgets producers that were silent for too long and have no open transaction; says how many."""
+        expired: list[int] = []
+        for entry in self.entries.values():
+            if entry.transaction_first_offset == NO_OFFSET and now_ms - entry.last_timestamp >= expiration_ms:
+                expired.append(entry.producer_id)
+        for producer_id in expired:
+            del self.entries[producer_id]
+        return len(expired)
+
+
+def first_sequence_of(last_sequence: int, offset_delta: int) -> int:
+    """Sequences count from 0 to the largest int32 and start again at 0."""
+    if last_sequence == NO_SEQUENCE:
+        return NO_SEQUENCE
+    first: i64 = last_sequence - offset_delta
+    if first < 0:
+        first += SEQUENCE_MAX + 1
+    return first

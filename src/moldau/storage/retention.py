@@ -1,0 +1,40 @@
+"""Which of the oldest segments of a log may go: expired, too much, or below the log start.
+
+Only whole segments from the front, only wholly below the high watermark, and never an empty active one. Kafka:
+UnifiedLog.deleteOldSegments.
+"""
+
+from __future__ import annotations
+
+from moldau.config.log_config import LogConfig
+from moldau.storage.segment import Segment
+
+
+def count_deletable(
+    segments: list[Segment],
+    config: LogConfig,
+    size_bytes: int,
+    log_start_offset: int,
+    log_end_offset: int,
+    high_watermark: int,
+    now_ms: int,
+) -> int:
+    """How many segments from the front; all of them when even the active one is to go (it is rolled first then)."""
+    excess_bytes = size_bytes - config.retention_bytes if config.delete and config.retention_bytes >= 0 else 0
+    count = 0
+    for segment in segments:
+        is_last = count + 1 == len(segments)
+        end_offset = log_end_offset if is_last else segments[count + 1].base_offset
+        if high_watermark < end_offset or (is_last and segment.size == 0):
+            break
+        below_start = not is_last and end_offset <= log_start_offset
+        too_much = excess_bytes > 0 and excess_bytes >= segment.size
+        if not (below_start or too_much or is_expired(segment, config, now_ms)):
+            break
+        excess_bytes -= segment.size
+        count += 1
+    return count
+
+
+def is_expired(segment: Segment, config: LogConfig, now_ms: int) -> bool:
+    return config.delete and config.retention_ms >= 0 and now_ms - segment.largest_timestamp() > config.retention_ms
