@@ -406,8 +406,7 @@ class Writer:
             buffer = self.finished[index]
             if len(buffer) > 0:
                 parts.append(buffer.getvalue())
-            if self.files[index].size > 0:
-                parts.append(self.files[index])
+            parts.append(self.files[index])
         if len(self.buffer) > 0:
             parts.append(self.buffer.getvalue())
         return parts
@@ -552,9 +551,10 @@ class Writer:
         if isinstance(value, MemoryRecords):
             self.buffer.write(value.to_bytes())
         elif isinstance(value, FileRecords):
-            self.finished.append(self.buffer)
-            self.files.append(value)
-            self.buffer = BytesWriter()
+            if value.size > 0:
+                self.finished.append(self.buffer)
+                self.files.append(value)
+                self.buffer = BytesWriter()
         else:
             raise EncodeError("records must be in memory or in a file")
 
