@@ -1,0 +1,192 @@
+"""Stored security settings: SCRAM credentials and access control entries."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+from moldau.controller.state import ControllerState, Result, VersionedRecord
+from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages import delete_acls_response as deleted
+from moldau.protocol.messages.alter_user_scram_credentials_request import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
+from moldau.protocol.messages.alter_user_scram_credentials_response import (
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+)
+from moldau.protocol.messages.create_acls_request import AclCreation, CreateAclsRequest
+from moldau.protocol.messages.create_acls_response import AclCreationResult, CreateAclsResponse
+from moldau.protocol.messages.delete_acls_request import DeleteAclsFilter, DeleteAclsRequest
+from moldau.protocol.stored import metadata_records as r
+from moldau.protocol.uuids import random_uuid
+
+SCRAM_HASHES = {1: "sha256", 2: "sha512"}
+ITERATIONS_MIN = 4096
+ITERATIONS_MAX = 16384
+
+ANY = 1
+MATCH_PATTERN = 2
+LITERAL_PATTERN = 3
+PREFIXED_PATTERN = 4
+
+
+def scram_record(user: str, mechanism: int, salt: bytes, salted: bytes, iterations: int) -> r.UserScramCredentialRecord:
+    """What is stored of a salted password (RFC 5802): never the password, nor what it could be derived from."""
+    name = SCRAM_HASHES[mechanism]
+    client_key = hmac.new(salted, b"Client Key", name).digest()
+    stored_key = hashlib.new(name, client_key).digest()
+    server_key = hmac.new(salted, b"Server Key", name).digest()
+    return r.UserScramCredentialRecord(user, mechanism, salt, stored_key, server_key, iterations)
+
+
+class Security:
+    def __init__(self, state: ControllerState) -> None:
+        self.state = state
+
+    # SCRAM
+
+    def alter_scram(self, request: AlterUserScramCredentialsRequest) -> Result[AlterUserScramCredentialsResponse]:
+        users: dict[str, KafkaError | None] = {}
+        records: dict[str, VersionedRecord] = {}
+        for name in [*(d.name for d in request.deletions), *(u.name for u in request.upsertions)]:
+            if name in users:
+                message = "A user credential cannot be altered twice in the same request"
+                users[name] = KafkaError(errors.DUPLICATE_RESOURCE, message)
+            else:
+                users[name] = None
+        for deletion in request.deletions:
+            if users[deletion.name] is None:
+                users[deletion.name] = self._check_deletion(deletion.name, deletion.mechanism)
+                removal = r.RemoveUserScramCredentialRecord(deletion.name, deletion.mechanism)
+                records[deletion.name] = (removal, 0)
+        for upsertion in request.upsertions:
+            if users[upsertion.name] is None:
+                users[upsertion.name] = _check_upsertion(upsertion)
+                if users[upsertion.name] is None:
+                    u = upsertion
+                    record = scram_record(u.name, u.mechanism, u.salt, u.salted_password, u.iterations)
+                    records[u.name] = (record, 0)
+        rows = [
+            AlterUserScramCredentialsResult(user, error.code if error else 0, error.message if error else None)
+            for user, error in users.items()
+        ]
+        kept = [record for user, record in records.items() if users[user] is None]
+        return Result(kept, AlterUserScramCredentialsResponse(results=rows))
+
+    def _check_deletion(self, user: str, mechanism: int) -> KafkaError | None:
+        if not user:
+            return KafkaError(errors.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+        if mechanism not in SCRAM_HASHES:
+            return KafkaError(errors.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+        if (mechanism, user) not in self.state.image.scram:
+            return KafkaError(errors.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist")
+        return None
+
+    # Access control entries
+
+    def create_acls(self, request: CreateAclsRequest) -> Result[CreateAclsResponse]:
+        records: list[VersionedRecord] = []
+        response = CreateAclsResponse()
+        existing = {_acl_key(acl) for acl in self.state.image.acls.values()}
+        for creation in request.creations:
+            row = AclCreationResult(0, None)
+            problem = _acl_problem(creation)
+            if problem is not None:
+                row.error_code, row.error_message = errors.INVALID_REQUEST, problem
+            else:
+                record = r.AccessControlEntryRecord(
+                    random_uuid(self.state.randomness.bytes), creation.resource_type, creation.resource_name,
+                    creation.resource_pattern_type, creation.principal, creation.host, creation.operation,
+                    creation.permission_type,
+                )
+                if _acl_key(record) not in existing:
+                    existing.add(_acl_key(record))
+                    records.append((record, 0))
+            response.results.append(row)
+        return Result(records, response)
+
+    def delete_acls(self, request: DeleteAclsRequest) -> Result[deleted.DeleteAclsResponse]:
+        gone: dict[bytes, VersionedRecord] = {}
+        response = deleted.DeleteAclsResponse()
+        for wanted in request.filters:
+            row = deleted.DeleteAclsFilterResult(0, None)
+            for acl_id, acl in self.state.image.acls.items():
+                if acl_id not in gone and matches(wanted, acl):
+                    gone[acl_id] = (r.RemoveAccessControlEntryRecord(acl_id), 0)
+                    row.matching_acls.append(
+                        deleted.DeleteAclsMatchingAcl(
+                            0, None, acl.resource_type, acl.resource_name, acl.pattern_type, acl.principal, acl.host,
+                            acl.operation, acl.permission_type,
+                        )
+                    )
+            response.filter_results.append(row)
+        return Result(list(gone.values()), response)
+
+
+def _check_upsertion(upsertion: ScramCredentialUpsertion) -> KafkaError | None:
+    if not upsertion.name:
+        return KafkaError(errors.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+    if upsertion.mechanism not in SCRAM_HASHES:
+        return KafkaError(errors.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+    if upsertion.iterations < ITERATIONS_MIN:
+        return KafkaError(errors.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+    if upsertion.iterations > ITERATIONS_MAX:
+        return KafkaError(errors.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+    if not upsertion.salted_password:
+        return KafkaError(errors.UNACCEPTABLE_CREDENTIAL, "Empty salted password")
+    return None
+
+
+def _acl_key(acl: r.AccessControlEntryRecord) -> tuple[object, ...]:
+    return (
+        acl.resource_type, acl.resource_name, acl.pattern_type, acl.principal, acl.host, acl.operation,
+        acl.permission_type,
+    )
+
+
+def _acl_problem(creation: AclCreation) -> str | None:
+    if creation.resource_type <= ANY:
+        return f"Invalid resourceType {creation.resource_type}"
+    if creation.resource_pattern_type not in (LITERAL_PATTERN, PREFIXED_PATTERN):
+        return f"Invalid patternType {creation.resource_pattern_type}"
+    if creation.operation <= ANY:
+        return f"Invalid operation {creation.operation}"
+    if creation.permission_type <= ANY:
+        return f"Invalid permissionType {creation.permission_type}"
+    if not creation.resource_name:
+        return "Resource name should not be empty"
+    if ":" not in creation.principal:
+        return (
+            f"Could not parse principal from `{creation.principal}` (no colon is present separating the principal type "
+            "from the principal name)"
+        )
+    return None
+
+
+def matches(wanted: DeleteAclsFilter, acl: r.AccessControlEntryRecord) -> bool:
+    """Whether an entry is what the filter describes; null and ANY match everything."""
+    if wanted.resource_type_filter not in (ANY, acl.resource_type):
+        return False
+    if not _pattern_matches(wanted, acl):
+        return False
+    if wanted.principal_filter is not None and wanted.principal_filter != acl.principal:
+        return False
+    if wanted.host_filter is not None and wanted.host_filter != acl.host:
+        return False
+    return wanted.operation in (ANY, acl.operation) and wanted.permission_type in (ANY, acl.permission_type)
+
+
+def _pattern_matches(wanted: DeleteAclsFilter, acl: r.AccessControlEntryRecord) -> bool:
+    name, kind = wanted.resource_name_filter, wanted.pattern_type_filter
+    if kind not in (ANY, MATCH_PATTERN, acl.pattern_type):
+        return False
+    if name is None:
+        return True
+    if kind == MATCH_PATTERN:
+        if acl.pattern_type == LITERAL_PATTERN:
+            return acl.resource_name in (name, "*")
+        return name.startswith(acl.resource_name)
+    return name == acl.resource_name

@@ -1,0 +1,87 @@
+"""What the controller decides from: the image as of its own last record, its settings, and who was heard of when.
+
+The image runs ahead of what is committed; a controller that loses its epoch is thrown away with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from moldau.config.broker_config import BrokerConfig
+from moldau.metadata.image import MetadataImage
+from moldau.metadata.model import BROKER_RESOURCE, TOPIC_RESOURCE
+from moldau.protocol.primitives import Message
+
+R = TypeVar("R")
+
+VersionedRecord = tuple[Message, int]
+
+
+@dataclass(slots=True)
+class Result(Generic[R]):
+    """Records to append, all or nothing, and the answer once they are committed."""
+
+    records: list[VersionedRecord]
+    response: R
+
+
+class Randomness:
+    """The dice: a seeded one in simulation, the system's in a real node."""
+
+    def below(self, limit: int) -> int:
+        """A number from 0 to limit - 1."""
+        raise NotImplementedError
+
+    def bytes(self, count: int) -> bytes:
+        raise NotImplementedError
+
+    def shuffle(self, items: list[int]) -> None:
+        for i in range(len(items) - 1, 0, -1):
+            j = self.below(i + 1)
+            items[i], items[j] = items[j], items[i]
+
+
+@dataclass(slots=True)
+class BrokerContact:
+    """The last heartbeat of a broker, and what it told."""
+
+    broker_epoch: int
+    last_heartbeat_ms: int
+    metadata_offset: int = -1
+    controlled_shutdown_offset: int = -1
+
+
+@dataclass(slots=True)
+class ControllerState:
+    cluster_id: str
+    node_id: int
+    config: BrokerConfig
+    randomness: Randomness
+    image: MetadataImage
+    next_offset: int = 0
+    """Where the next record will be: the epoch of a broker that registers now."""
+    contacts: dict[int, BrokerContact] = field(default_factory=dict)
+    registration_offsets: dict[int, int] = field(default_factory=dict)
+    validate_local_broker: Callable[[dict[str, str | None], bool], None] | None = None
+    """Checks dynamic broker settings against this node's own; set on a combined node."""
+
+    def effective_topic_config(self, topic: str, name: str, broker_key: str) -> str:
+        """A topic's setting: its own, else the cluster-wide default, else this node's."""
+        own = self.image.config(TOPIC_RESOURCE, topic).get(name)
+        if own is not None:
+            return own
+        default = self.image.config(BROKER_RESOURCE, "").get(broker_key)
+        return default if default is not None else str(self.config.get(broker_key))
+
+    def min_insync_replicas(self, topic: str) -> int:
+        return int(self.effective_topic_config(topic, "min.insync.replicas", "min.insync.replicas"))
+
+    def unclean_election_enabled(self, topic: str) -> bool:
+        value = self.effective_topic_config(topic, "unclean.leader.election.enable", "unclean.leader.election.enable")
+        return value.lower() == "true"
+
+    def is_active(self, broker_id: int) -> bool:
+        broker = self.image.brokers.get(broker_id)
+        return broker is not None and broker.is_active

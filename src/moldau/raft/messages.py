@@ -1,0 +1,107 @@
+"""What replicas of the quorum say to each other, for one partition; `raft/wire.py` turns it into requests and back.
+
+Requests carry the sender's epoch. Every reply carries the replier's leader and epoch, so that any exchange
+brings a replica that fell behind up to date.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from moldau.raft.log import OffsetAndEpoch
+from moldau.raft.state import ReplicaKey
+
+
+@dataclass(slots=True)
+class Request:
+    epoch: int
+
+
+@dataclass(slots=True)
+class Reply:
+    """error 0 is success; leader_id -1 says that the replier knows no leader of `epoch`."""
+
+    error: int
+    leader_id: int
+    epoch: int
+
+
+@dataclass(slots=True)
+class VoteRequest(Request):
+    """A vote for `candidate` in `epoch`; with `pre_vote` only the question whether it would be granted (KIP-996)."""
+
+    candidate: ReplicaKey
+    voter: ReplicaKey
+    last: OffsetAndEpoch
+    pre_vote: bool
+
+
+@dataclass(slots=True)
+class VoteReply(Reply):
+    granted: bool
+
+
+@dataclass(slots=True)
+class BeginEpochRequest(Request):
+    """A new leader introduces itself to a voter that does not fetch from it yet."""
+
+    leader_id: int
+    voter: ReplicaKey
+    endpoints: tuple[tuple[str, str, int], ...] = ()
+
+
+@dataclass(slots=True)
+class BeginEpochReply(Reply):
+    pass
+
+
+@dataclass(slots=True)
+class EndEpochRequest(Request):
+    """A leader steps down; the voters, best successor first."""
+
+    leader_id: int
+    successors: tuple[ReplicaKey, ...] = ()
+
+
+@dataclass(slots=True)
+class EndEpochReply(Reply):
+    pass
+
+
+@dataclass(slots=True)
+class FetchRequest(Request):
+    """Asks for records from `offset` on, and tells that everything below it is on the sender's disk."""
+
+    replica: ReplicaKey
+    offset: int
+    last_fetched_epoch: int
+    max_wait_ms: int
+    max_bytes: int
+    high_watermark: int
+
+
+@dataclass(slots=True)
+class FetchReply(Reply):
+    """Records, or where the sender's log parts from the leader's, or the snapshot it has to start from."""
+
+    high_watermark: int = -1
+    log_start_offset: int = -1
+    diverging: OffsetAndEpoch | None = None
+    snapshot: OffsetAndEpoch | None = None
+    records: bytes = b""
+
+
+@dataclass(slots=True)
+class FetchSnapshotRequest(Request):
+    replica: ReplicaKey
+    snapshot: OffsetAndEpoch
+    position: int
+    max_bytes: int
+
+
+@dataclass(slots=True)
+class FetchSnapshotReply(Reply):
+    snapshot: OffsetAndEpoch
+    size: int = 0
+    position: int = 0
+    data: bytes = b""

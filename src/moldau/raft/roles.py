@@ -1,0 +1,138 @@
+"""The roles of a replica and what each of them answers to somebody who asks for its vote.
+
+Transitions are in `raft/replica.py`; a role only holds what belongs to it. An observer is a replica that is no voter:
+it is unattached or a follower and never leaves these two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from moldau.raft.log import OffsetAndEpoch
+from moldau.raft.state import NO_NODE, NO_REPLICA, QuorumState, ReplicaKey
+
+
+@dataclass(slots=True)
+class Role:
+    """`leader_id` is -1 while no leader of the epoch is known, `voted` is who got this replica's vote in it."""
+
+    epoch: int
+    leader_id: int = NO_NODE
+    voted: ReplicaKey = NO_REPLICA
+
+    name = "role"
+
+    def can_grant_vote(self, candidate: ReplicaKey, log_is_up_to_date: bool, pre_vote: bool) -> bool:
+        raise NotImplementedError
+
+    def to_quorum_state(self) -> QuorumState:
+        return QuorumState(self.epoch, self.leader_id, self.voted)
+
+    def _can_grant_without_leader(self, candidate: ReplicaKey, log_is_up_to_date: bool, pre_vote: bool) -> bool:
+        if pre_vote:
+            return log_is_up_to_date
+        if self.voted != NO_REPLICA:
+            return self.voted == candidate
+        return self.leader_id == NO_NODE and log_is_up_to_date
+
+
+@dataclass(slots=True)
+class Unattached(Role):
+    """Knows no leader it could fetch from; a voter waits for the election timeout."""
+
+    election_deadline_ms: int = 0
+
+    name = "unattached"
+
+    def can_grant_vote(self, candidate: ReplicaKey, log_is_up_to_date: bool, pre_vote: bool) -> bool:
+        return self._can_grant_without_leader(candidate, log_is_up_to_date, pre_vote)
+
+
+@dataclass(slots=True)
+class Prospective(Role):
+    """Asks whether it would win, without raising the epoch (pre-vote)."""
+
+    granted: set[int] = field(default_factory=set)
+    rejected: set[int] = field(default_factory=set)
+    election_deadline_ms: int = 0
+
+    name = "prospective"
+
+    def can_grant_vote(self, candidate: ReplicaKey, log_is_up_to_date: bool, pre_vote: bool) -> bool:
+        return self._can_grant_without_leader(candidate, log_is_up_to_date, pre_vote)
+
+
+@dataclass(slots=True)
+class Candidate(Role):
+    """Voted for itself in a new epoch and asks the others."""
+
+    granted: set[int] = field(default_factory=set)
+    rejected: set[int] = field(default_factory=set)
+    election_deadline_ms: int = 0
+    backing_off: bool = False
+
+    name = "candidate"
+
+    def can_grant_vote(self, candidate: ReplicaKey, log_is_up_to_date: bool, pre_vote: bool) -> bool:
+        return pre_vote and log_is_up_to_date
+
+
+@dataclass(slots=True)
+class Follower(Role):
+    """Fetches from the leader; without an answer for the fetch timeout a voter becomes prospective."""
+
+    fetch_deadline_ms: int = 0
+    has_fetched: bool = False
+    leader_high_watermark: int = -1
+    snapshot: OffsetAndEpoch | None = None
+    """The snapshot that is being fetched instead of records."""
+    snapshot_position: int = 0
+
+    name = "follower"
+
+    def can_grant_vote(self, candidate: ReplicaKey, log_is_up_to_date: bool, pre_vote: bool) -> bool:
+        return pre_vote and log_is_up_to_date and not self.has_fetched
+
+
+@dataclass(slots=True)
+class ReplicaProgress:
+    """What the leader knows of one replica: the offset up to which its disk agrees with the leader's log."""
+
+    end_offset: int = -1
+    last_fetch_ms: int = -1
+    last_caught_up_ms: int = -1
+    last_fetch_leader_end_offset: int = -1
+    acknowledged: bool = False
+    begin_epoch_at_ms: int = 0
+
+
+@dataclass(slots=True)
+class Leader(Role):
+    """`voters` has this replica too: its own end offset is what is synced."""
+
+    epoch_start_offset: int = 0
+    granting: list[int] = field(default_factory=list)
+    voters: dict[int, ReplicaProgress] = field(default_factory=dict)
+    observers: dict[ReplicaKey, ReplicaProgress] = field(default_factory=dict)
+    fetched_voters: set[int] = field(default_factory=set)
+    """Voters heard of since the check-quorum timer was last set."""
+    check_quorum_deadline_ms: int = 0
+
+    name = "leader"
+
+    def can_grant_vote(self, candidate: ReplicaKey, log_is_up_to_date: bool, pre_vote: bool) -> bool:
+        return False
+
+
+@dataclass(slots=True)
+class Resigned(Role):
+    """Was the leader of the epoch and will not lead it again; tells the voters and waits for a successor."""
+
+    unacknowledged: set[int] = field(default_factory=set)
+    successors: tuple[ReplicaKey, ...] = ()
+    election_deadline_ms: int = 0
+
+    name = "resigned"
+
+    def can_grant_vote(self, candidate: ReplicaKey, log_is_up_to_date: bool, pre_vote: bool) -> bool:
+        return pre_vote and log_is_up_to_date
