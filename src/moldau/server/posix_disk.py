@@ -326,6 +326,10 @@ class PosixDisk(Disk):
         status = os.statvfs(path)
         return status.f_bavail * status.f_frsize
 
+    def total_bytes(self, path: str) -> int:
+        status = os.statvfs(path)
+        return status.f_blocks * status.f_frsize
+
     # Locks and the end
 
     def lock_directory(self, path: str) -> None:

@@ -509,6 +509,9 @@ class SimDisk(Disk):
             return 1 << 40
         return self.capacity_bytes - self.used_bytes()
 
+    def total_bytes(self, path: str) -> int:
+        return 1 << 40 if self.capacity_bytes is None else self.capacity_bytes
+
     def used_bytes(self) -> int:
         return _size_of(self.root)
 

@@ -98,6 +98,10 @@ class Disk:
     def free_bytes(self, path: str) -> int:
         raise NotImplementedError
 
+    def total_bytes(self, path: str) -> int:
+        """The size of the volume that holds the path."""
+        raise NotImplementedError
+
     def lock_directory(self, path: str) -> None:
         """Takes the `.lock` file of a log directory for this process; BlockingIOError when another one has it."""
         raise NotImplementedError
