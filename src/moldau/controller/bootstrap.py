@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moldau.controller.state import VersionedRecord
+from moldau.controller.result import VersionedRecord
 from moldau.metadata.features import ELR_VERSION, METADATA_VERSION, supports_transactions
 from moldau.metadata.model import BROKER_RESOURCE
 from moldau.protocol.primitives import Message

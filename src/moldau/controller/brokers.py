@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 
 from moldau.controller.leadership import Leadership
-from moldau.controller.state import BrokerContact, ControllerState, Result, VersionedRecord
+from moldau.controller.result import Result, VersionedRecord
+from moldau.controller.state import BrokerContact, ControllerState
 from moldau.metadata.features import (
     METADATA_VERSION,
     register_broker_version,
@@ -36,7 +37,7 @@ class Brokers:
 
     # Registration
 
-    def register(self, request: BrokerRegistrationRequest, now_ms: int) -> Result[BrokerRegistrationResponse]:
+    def register(self, request: BrokerRegistrationRequest, now_ms: int) -> Result:
         self._check_registration(request)
         existing = self.state.image.brokers.get(request.broker_id)
         if existing is not None and existing.incarnation_id != request.incarnation_id:
@@ -104,7 +105,7 @@ class Brokers:
             record.log_dirs = list(request.log_dirs)
         return record, version
 
-    def unregister(self, request: UnregisterBrokerRequest) -> Result[UnregisterBrokerResponse]:
+    def unregister(self, request: UnregisterBrokerRequest) -> Result:
         broker = self.state.image.brokers.get(request.broker_id)
         if broker is None:
             message = f"Broker ID {request.broker_id} is not currently registered"
@@ -114,7 +115,7 @@ class Brokers:
         records.append((r.UnregisterBrokerRecord(request.broker_id, broker.broker_epoch), 0))
         return Result(records, UnregisterBrokerResponse())
 
-    def register_controller(self, request: ControllerRegistrationRequest) -> Result[ControllerRegistrationResponse]:
+    def register_controller(self, request: ControllerRegistrationRequest) -> Result:
         if not supports_controller_registration(self.state.image.metadata_version):
             message = "The current MetadataVersion is too old to support controller registrations."
             raise KafkaError(errors.UNSUPPORTED_VERSION, message)
@@ -138,7 +139,7 @@ class Brokers:
             raise KafkaError(errors.STALE_BROKER_EPOCH, message)
         return broker
 
-    def heartbeat(self, request: BrokerHeartbeatRequest, now_ms: int) -> Result[BrokerHeartbeatResponse]:
+    def heartbeat(self, request: BrokerHeartbeatRequest, now_ms: int) -> Result:
         broker = self.check_epoch(request.broker_id, request.broker_epoch)
         contact = self.state.contacts.get(broker.broker_id)
         if contact is None or contact.broker_epoch != broker.broker_epoch:
@@ -234,7 +235,7 @@ class Brokers:
         since = self._unheard_since_ms.get(broker_id, otherwise_ms)
         return max(since, contact.last_heartbeat_ms) if contact is not None else since
 
-    def fence_stale(self, now_ms: int) -> Result[list[int]]:
+    def fence_stale(self, now_ms: int) -> Result:
         """Fences the broker that is silent longest, if it is so for longer than its session; one at a time."""
         records: list[VersionedRecord] = []
         stale = [

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 
 from moldau.config.broker_config import find_broker_key
 from moldau.config.client_metrics_keys import CLIENT_METRICS_KEYS
 from moldau.config.definitions import LIST, ConfigKey, split_list
+from moldau.config.describe import describe_new_topic
 from moldau.config.dynamic import (
     validate_broker_configs,
     validate_client_metrics_configs,
@@ -17,7 +17,8 @@ from moldau.config.dynamic import (
 from moldau.config.group_keys import GROUP_KEYS
 from moldau.config.resources import check_altered_resource
 from moldau.config.topic_keys import TOPIC_KEYS
-from moldau.controller.state import ControllerState, Result, VersionedRecord
+from moldau.controller.result import Result, VersionedRecord
+from moldau.controller.state import ControllerState
 from moldau.metadata.model import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
@@ -45,23 +46,21 @@ MIN_ISR = "min.insync.replicas"
 Change = tuple[str, int, str | None]
 """Key, operation, value."""
 
-DescribeForCreation = Callable[[dict[str, str]], list[CreatableTopicConfigs]]
-
 
 class Configs:
     def __init__(self, state: ControllerState) -> None:
         self.state = state
-        self.describe: DescribeForCreation | None = None
-        """Turns a new topic's overrides into the described settings of the CreateTopics answer; set by the node."""
 
-    def described_for_creation(self, overrides: dict[str, str]) -> list[CreatableTopicConfigs] | None:
-        return None if self.describe is None else self.describe(overrides)
+    def described_for_creation(self, overrides: dict[str, str]) -> list[CreatableTopicConfigs]:
+        """What CreateTopics answers about the settings of a new topic."""
+        rows = describe_new_topic(overrides, self.state.dynamic_config)
+        return [CreatableTopicConfigs(row.name, row.value, row.read_only, row.source, row.sensitive) for row in rows]
 
     # Requests
 
     def incremental_alter(
         self, request: IncrementalAlterConfigsRequest
-    ) -> Result[incremental.IncrementalAlterConfigsResponse]:
+    ) -> Result:
         counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
         records: list[VersionedRecord] = []
         response = incremental.IncrementalAlterConfigsResponse()
@@ -77,7 +76,7 @@ class Configs:
             response.responses.append(row)
         return Result([] if request.validate_only else records, response)
 
-    def alter(self, request: AlterConfigsRequest) -> Result[plain.AlterConfigsResponse]:
+    def alter(self, request: AlterConfigsRequest) -> Result:
         """The old way: what the request does not name is deleted."""
         counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
         records: list[VersionedRecord] = []
@@ -191,9 +190,8 @@ class Configs:
         if kind == TOPIC_RESOURCE:
             validate_topic_configs({k: v for k, v in values.items() if k in TOPIC_KEYS or k in added})
         elif kind == BROKER_RESOURCE:
-            check = self.state.validate_local_broker
-            if check is not None and name in ("", str(self.state.node_id)):
-                check(values, bool(name))
+            if name in ("", str(self.state.node_id)):
+                self.state.dynamic_config.validate(values, bool(name))
             else:
                 validate_broker_configs(values, bool(name))
         elif kind == GROUP_RESOURCE:

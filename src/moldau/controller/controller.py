@@ -15,51 +15,32 @@ from moldau.controller.leadership import Leadership
 from moldau.controller.producer_ids import ProducerIds
 from moldau.controller.quotas import Quotas
 from moldau.controller.reassignment import Reassignments
+from moldau.controller.result import Result, VersionedRecord
 from moldau.controller.security import Security
-from moldau.controller.state import ControllerState, Result, VersionedRecord
+from moldau.controller.state import ControllerState
 from moldau.controller.topics import Topics
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
 from moldau.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
-from moldau.protocol.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
 from moldau.protocol.messages.alter_client_quotas_request import AlterClientQuotasRequest
-from moldau.protocol.messages.alter_client_quotas_response import AlterClientQuotasResponse
 from moldau.protocol.messages.alter_configs_request import AlterConfigsRequest
-from moldau.protocol.messages.alter_configs_response import AlterConfigsResponse
 from moldau.protocol.messages.alter_partition_reassignments_request import AlterPartitionReassignmentsRequest
-from moldau.protocol.messages.alter_partition_reassignments_response import AlterPartitionReassignmentsResponse
 from moldau.protocol.messages.alter_partition_request import AlterPartitionRequest
-from moldau.protocol.messages.alter_partition_response import AlterPartitionResponse
 from moldau.protocol.messages.alter_user_scram_credentials_request import AlterUserScramCredentialsRequest
-from moldau.protocol.messages.alter_user_scram_credentials_response import AlterUserScramCredentialsResponse
 from moldau.protocol.messages.assign_replicas_to_dirs_request import AssignReplicasToDirsRequest
-from moldau.protocol.messages.assign_replicas_to_dirs_response import AssignReplicasToDirsResponse
 from moldau.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
-from moldau.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from moldau.protocol.messages.broker_registration_request import BrokerRegistrationRequest
-from moldau.protocol.messages.broker_registration_response import BrokerRegistrationResponse
 from moldau.protocol.messages.controller_registration_request import ControllerRegistrationRequest
-from moldau.protocol.messages.controller_registration_response import ControllerRegistrationResponse
 from moldau.protocol.messages.create_acls_request import CreateAclsRequest
-from moldau.protocol.messages.create_acls_response import CreateAclsResponse
 from moldau.protocol.messages.create_partitions_request import CreatePartitionsRequest
-from moldau.protocol.messages.create_partitions_response import CreatePartitionsResponse
 from moldau.protocol.messages.create_topics_request import CreateTopicsRequest
-from moldau.protocol.messages.create_topics_response import CreateTopicsResponse
 from moldau.protocol.messages.delete_acls_request import DeleteAclsRequest
-from moldau.protocol.messages.delete_acls_response import DeleteAclsResponse
 from moldau.protocol.messages.delete_topics_request import DeleteTopicsRequest
-from moldau.protocol.messages.delete_topics_response import DeleteTopicsResponse
 from moldau.protocol.messages.elect_leaders_request import ElectLeadersRequest
-from moldau.protocol.messages.elect_leaders_response import ElectLeadersResponse
 from moldau.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
-from moldau.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from moldau.protocol.messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
-from moldau.protocol.messages.list_partition_reassignments_response import ListPartitionReassignmentsResponse
 from moldau.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
-from moldau.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
 from moldau.protocol.messages.update_features_request import UpdateFeaturesRequest
-from moldau.protocol.messages.update_features_response import UpdateFeaturesResponse
 from moldau.protocol.stored.metadata_records import NoOpRecord, RegisterBrokerRecord
 
 
@@ -99,84 +80,76 @@ class Controller:
 
     # Brokers and controllers
 
-    def register_broker(self, request: BrokerRegistrationRequest, now_ms: int) -> Result[BrokerRegistrationResponse]:
+    def register_broker(self, request: BrokerRegistrationRequest, now_ms: int) -> Result:
         return self.brokers.register(request, now_ms)
 
-    def broker_heartbeat(self, request: BrokerHeartbeatRequest, now_ms: int) -> Result[BrokerHeartbeatResponse]:
+    def broker_heartbeat(self, request: BrokerHeartbeatRequest, now_ms: int) -> Result:
         return self.brokers.heartbeat(request, now_ms)
 
-    def unregister_broker(self, request: UnregisterBrokerRequest) -> Result[UnregisterBrokerResponse]:
+    def unregister_broker(self, request: UnregisterBrokerRequest, now_ms: int) -> Result:
         return self.brokers.unregister(request)
 
-    def register_controller(self, request: ControllerRegistrationRequest) -> Result[ControllerRegistrationResponse]:
+    def register_controller(self, request: ControllerRegistrationRequest, now_ms: int) -> Result:
         return self.brokers.register_controller(request)
 
-    def fence_stale_brokers(self, now_ms: int) -> Result[list[int]]:
+    def fence_stale_brokers(self, now_ms: int) -> Result:
         return self.brokers.fence_stale(now_ms)
 
     # Topics and partitions
 
-    def create_topics(self, request: CreateTopicsRequest) -> Result[CreateTopicsResponse]:
+    def create_topics(self, request: CreateTopicsRequest, now_ms: int) -> Result:
         return self.topics.create(request)
 
-    def delete_topics(self, request: DeleteTopicsRequest) -> Result[DeleteTopicsResponse]:
+    def delete_topics(self, request: DeleteTopicsRequest, now_ms: int) -> Result:
         return self.topics.delete(request)
 
-    def create_partitions(self, request: CreatePartitionsRequest) -> Result[CreatePartitionsResponse]:
+    def create_partitions(self, request: CreatePartitionsRequest, now_ms: int) -> Result:
         return self.topics.create_partitions(request)
 
-    def elect_leaders(self, request: ElectLeadersRequest) -> Result[ElectLeadersResponse]:
+    def elect_leaders(self, request: ElectLeadersRequest, now_ms: int) -> Result:
         return self.leadership.elect_leaders(request)
 
-    def balance_leaders(self) -> Result[None]:
-        return Result(self.leadership.balance(), None)
+    def balance_leaders(self) -> Result:
+        return Result(self.leadership.balance())
 
-    def alter_partition(self, request: AlterPartitionRequest) -> Result[AlterPartitionResponse]:
+    def alter_partition(self, request: AlterPartitionRequest, now_ms: int) -> Result:
         return self.in_sync_replicas.alter(request)
 
-    def assign_replicas_to_dirs(self, request: AssignReplicasToDirsRequest) -> Result[AssignReplicasToDirsResponse]:
+    def assign_replicas_to_dirs(self, request: AssignReplicasToDirsRequest, now_ms: int) -> Result:
         return self.in_sync_replicas.assign_directories(request)
 
-    def alter_partition_reassignments(
-        self, request: AlterPartitionReassignmentsRequest
-    ) -> Result[AlterPartitionReassignmentsResponse]:
+    def alter_partition_reassignments(self, request: AlterPartitionReassignmentsRequest, now_ms: int) -> Result:
         return self.reassignments.alter(request)
 
-    def list_partition_reassignments(
-        self, request: ListPartitionReassignmentsRequest
-    ) -> Result[ListPartitionReassignmentsResponse]:
+    def list_partition_reassignments(self, request: ListPartitionReassignmentsRequest, now_ms: int) -> Result:
         return Result([], self.reassignments.list(request))
 
     # Settings
 
-    def alter_configs(self, request: AlterConfigsRequest) -> Result[AlterConfigsResponse]:
+    def alter_configs(self, request: AlterConfigsRequest, now_ms: int) -> Result:
         return self.configs.alter(request)
 
-    def incremental_alter_configs(
-        self, request: IncrementalAlterConfigsRequest
-    ) -> Result[IncrementalAlterConfigsResponse]:
+    def incremental_alter_configs(self, request: IncrementalAlterConfigsRequest, now_ms: int) -> Result:
         return self.configs.incremental_alter(request)
 
-    def update_features(self, request: UpdateFeaturesRequest, version: int) -> Result[UpdateFeaturesResponse]:
+    def update_features(self, request: UpdateFeaturesRequest, version: int, now_ms: int) -> Result:
         return self.features.update(request, version)
 
-    def alter_client_quotas(self, request: AlterClientQuotasRequest) -> Result[AlterClientQuotasResponse]:
+    def alter_client_quotas(self, request: AlterClientQuotasRequest, now_ms: int) -> Result:
         return self.quotas.alter(request)
 
-    def alter_user_scram_credentials(
-        self, request: AlterUserScramCredentialsRequest
-    ) -> Result[AlterUserScramCredentialsResponse]:
+    def alter_user_scram_credentials(self, request: AlterUserScramCredentialsRequest, now_ms: int) -> Result:
         return self.security.alter_scram(request)
 
-    def create_acls(self, request: CreateAclsRequest) -> Result[CreateAclsResponse]:
+    def create_acls(self, request: CreateAclsRequest, now_ms: int) -> Result:
         return self.security.create_acls(request)
 
-    def delete_acls(self, request: DeleteAclsRequest) -> Result[DeleteAclsResponse]:
+    def delete_acls(self, request: DeleteAclsRequest, now_ms: int) -> Result:
         return self.security.delete_acls(request)
 
-    def allocate_producer_ids(self, request: AllocateProducerIdsRequest) -> Result[AllocateProducerIdsResponse]:
+    def allocate_producer_ids(self, request: AllocateProducerIdsRequest, now_ms: int) -> Result:
         return self.producer_ids.allocate(request)
 
-    def no_op(self) -> Result[None]:
+    def no_op(self) -> Result:
         """Keeps the log moving while nothing happens, so that a lagging follower can be told from an idle one."""
-        return Result([(NoOpRecord(), 0)], None)
+        return Result([(NoOpRecord(), 0)])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from moldau.controller.state import ControllerState, Result, VersionedRecord
+from moldau.controller.result import Result, VersionedRecord
+from moldau.controller.state import ControllerState
 from moldau.metadata.features import (
     ELR_VERSION,
     KRAFT_VERSION,
@@ -30,7 +31,7 @@ class FeatureLevels:
         self.kraft_version = 0
         """The level of kraft.version, which is kept by the quorum and not in a metadata record."""
 
-    def update(self, request: UpdateFeaturesRequest, version: int) -> Result[UpdateFeaturesResponse]:
+    def update(self, request: UpdateFeaturesRequest, version: int) -> Result:
         records: list[VersionedRecord] = []
         response = UpdateFeaturesResponse()
         failed: tuple[str, KafkaError] | None = None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from moldau.controller.brokers import Brokers
 from moldau.controller.leadership import Leadership
-from moldau.controller.state import ControllerState, Result, VersionedRecord
+from moldau.controller.result import Result, VersionedRecord
+from moldau.controller.state import ControllerState
 from moldau.metadata.model import (
     LOST_DIRECTORY,
     NO_LEADER_CHANGE,
@@ -30,7 +31,7 @@ class InSyncReplicas:
 
     # AlterPartition
 
-    def alter(self, request: asked.AlterPartitionRequest) -> Result[answered.AlterPartitionResponse]:
+    def alter(self, request: asked.AlterPartitionRequest) -> Result:
         self.brokers.check_epoch(request.broker_id, request.broker_epoch)
         records: list[VersionedRecord] = []
         response = answered.AlterPartitionResponse()
@@ -118,7 +119,7 @@ class InSyncReplicas:
 
     def assign_directories(
         self, request: dirs_asked.AssignReplicasToDirsRequest
-    ) -> Result[dirs_answered.AssignReplicasToDirsResponse]:
+    ) -> Result:
         broker = self.brokers.check_epoch(request.broker_id, request.broker_epoch)
         records: list[VersionedRecord] = []
         response = dirs_answered.AssignReplicasToDirsResponse()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from moldau.controller.partition_change import PREFERRED, UNCLEAN, PartitionChange
-from moldau.controller.state import ControllerState, Result, VersionedRecord
+from moldau.controller.result import Result, VersionedRecord
+from moldau.controller.state import ControllerState
 from moldau.metadata.model import LOST_DIRECTORY, NO_LEADER, PartitionRegistration, TopicImage
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError, default_text
@@ -123,7 +124,7 @@ class Leadership:
 
     # ElectLeaders
 
-    def elect_leaders(self, request: ElectLeadersRequest) -> Result[ElectLeadersResponse]:
+    def elect_leaders(self, request: ElectLeadersRequest) -> Result:
         records: list[VersionedRecord] = []
         response = ElectLeadersResponse()
         wanted = request.topic_partitions

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from moldau.controller.state import Randomness
+from moldau.controller.state import RandomSource
 from moldau.protocol import errors
 
 
@@ -20,13 +20,19 @@ class UsableBroker:
     fenced: bool
 
 
+def shuffle(items: list[int], rng: RandomSource) -> None:
+    for i in range(len(items) - 1, 0, -1):
+        j = rng.randrange(i + 1)
+        items[i], items[j] = items[j], items[i]
+
+
 class BrokerRing:
     """Brokers in an order that each use begins one later; a new random order begins when all were first once."""
 
-    def __init__(self, brokers: list[int], randomness: Randomness) -> None:
+    def __init__(self, brokers: list[int], rng: RandomSource) -> None:
         self.brokers = sorted(brokers)
-        self._randomness = randomness
-        self._offset = randomness.below(len(brokers)) if brokers else 0
+        self._rng = rng
+        self._offset = rng.randrange(len(brokers)) if brokers else 0
         self._epoch = 0
         self._index = 0
 
@@ -45,15 +51,15 @@ class BrokerRing:
         return broker
 
     def shuffle(self) -> None:
-        self._randomness.shuffle(self.brokers)
+        shuffle(self.brokers, self._rng)
 
 
 class Rack:
     """The brokers of one rack, unfenced before fenced."""
 
-    def __init__(self, randomness: Randomness, brokers: list[UsableBroker]) -> None:
-        self.unfenced = BrokerRing([b.broker_id for b in brokers if not b.fenced], randomness)
-        self.fenced = BrokerRing([b.broker_id for b in brokers if b.fenced], randomness)
+    def __init__(self, rng: RandomSource, brokers: list[UsableBroker]) -> None:
+        self.unfenced = BrokerRing([b.broker_id for b in brokers if not b.fenced], rng)
+        self.fenced = BrokerRing([b.broker_id for b in brokers if b.fenced], rng)
 
     def next(self, epoch: int) -> int:
         unfenced = self.unfenced.next(epoch)
@@ -67,22 +73,22 @@ class Rack:
 class RackRing:
     """All racks; the leaders of successive partitions begin at one rack after the other."""
 
-    def __init__(self, randomness: Randomness, brokers: list[UsableBroker]) -> None:
+    def __init__(self, rng: RandomSource, brokers: list[UsableBroker]) -> None:
         self._names = sorted({broker.rack or "" for broker in brokers})
         by_rack = {name: [b for b in brokers if (b.rack or "") == name] for name in self._names}
-        self._racks = [Rack(randomness, by_rack[name]) for name in self._names]
+        self._racks = [Rack(rng, by_rack[name]) for name in self._names]
         self._order = list(range(len(self._racks)))
-        self._randomness = randomness
+        self._rng = rng
         self.total = len(brokers)
         self.unfenced = sum(1 for broker in brokers if not broker.fenced)
         self._epoch = 0
-        self._start = randomness.below(len(self._racks)) if self._racks else 0
+        self._start = rng.randrange(len(self._racks)) if self._racks else 0
 
     def place(self, replication_factor: int) -> list[int]:
         if self._epoch == self.unfenced and self.unfenced > 1:
             # Every unfenced broker was a leader once: a new order avoids the same replica sets again.
             self._epoch = 0
-            self._randomness.shuffle(self._order)
+            shuffle(self._order, self._rng)
             for rack in self._racks:
                 rack.shuffle()
         ring = [self._racks[self._order[(self._start + i) % len(self._racks)]] for i in range(len(self._racks))]
@@ -108,10 +114,10 @@ class RackRing:
 
 
 def place_replicas(
-    brokers: list[UsableBroker], partitions: int, replication_factor: int, randomness: Randomness
+    brokers: list[UsableBroker], partitions: int, replication_factor: int, rng: RandomSource
 ) -> list[list[int]]:
     """The replicas of each new partition; the first of each is its preferred leader."""
-    ring = RackRing(randomness, brokers)
+    ring = RackRing(rng, brokers)
     if ring.unfenced == 0 and brokers:
         raise errors.KafkaError(
             errors.INVALID_REPLICATION_FACTOR,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from moldau.controller.brokers import Brokers
-from moldau.controller.state import ControllerState, Result
+from moldau.controller.result import Result
+from moldau.controller.state import ControllerState
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
@@ -19,7 +20,7 @@ class ProducerIds:
         self.state = state
         self.brokers = brokers
 
-    def allocate(self, request: AllocateProducerIdsRequest) -> Result[AllocateProducerIdsResponse]:
+    def allocate(self, request: AllocateProducerIdsRequest) -> Result:
         self.brokers.check_epoch(request.broker_id, request.broker_epoch)
         first = self.state.image.next_producer_id
         if first > PRODUCER_ID_MAX - BLOCK_SIZE:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from moldau.controller.state import ControllerState, Result, VersionedRecord
+from moldau.controller.result import Result, VersionedRecord
+from moldau.controller.state import ControllerState
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages import alter_client_quotas_request as asked
@@ -22,7 +23,7 @@ class Quotas:
     def __init__(self, state: ControllerState) -> None:
         self.state = state
 
-    def alter(self, request: asked.AlterClientQuotasRequest) -> Result[answered.AlterClientQuotasResponse]:
+    def alter(self, request: asked.AlterClientQuotasRequest) -> Result:
         records: list[VersionedRecord] = []
         response = answered.AlterClientQuotasResponse()
         seen: set[tuple[tuple[str, str | None], ...]] = set()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from moldau.controller.leadership import Leadership
-from moldau.controller.state import ControllerState, Result, VersionedRecord
+from moldau.controller.result import Result, VersionedRecord
+from moldau.controller.state import ControllerState
 from moldau.controller.topics import Topics
 from moldau.metadata.model import TopicImage
 from moldau.protocol import errors
@@ -22,7 +23,7 @@ class Reassignments:
 
     def alter(
         self, request: asked.AlterPartitionReassignmentsRequest
-    ) -> Result[answered.AlterPartitionReassignmentsResponse]:
+    ) -> Result:
         records: list[VersionedRecord] = []
         response = answered.AlterPartitionReassignmentsResponse(error_message=None)
         response.allow_replication_factor_change = request.allow_replication_factor_change

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 
-from moldau.controller.state import ControllerState, Result, VersionedRecord
+from moldau.controller.result import Result, VersionedRecord
+from moldau.controller.state import ControllerState
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages import delete_acls_response as deleted
@@ -48,7 +49,7 @@ class Security:
 
     # SCRAM
 
-    def alter_scram(self, request: AlterUserScramCredentialsRequest) -> Result[AlterUserScramCredentialsResponse]:
+    def alter_scram(self, request: AlterUserScramCredentialsRequest) -> Result:
         users: dict[str, KafkaError | None] = {}
         records: dict[str, VersionedRecord] = {}
         for name in [*(d.name for d in request.deletions), *(u.name for u in request.upsertions)]:
@@ -87,7 +88,7 @@ class Security:
 
     # Access control entries
 
-    def create_acls(self, request: CreateAclsRequest) -> Result[CreateAclsResponse]:
+    def create_acls(self, request: CreateAclsRequest) -> Result:
         records: list[VersionedRecord] = []
         response = CreateAclsResponse()
         existing = {_acl_key(acl) for acl in self.state.image.acls.values()}
@@ -98,7 +99,7 @@ class Security:
                 row.error_code, row.error_message = errors.INVALID_REQUEST, problem
             else:
                 record = r.AccessControlEntryRecord(
-                    random_uuid(self.state.randomness.bytes), creation.resource_type, creation.resource_name,
+                    random_uuid(self.state.rng.randbytes), creation.resource_type, creation.resource_name,
                     creation.resource_pattern_type, creation.principal, creation.host, creation.operation,
                     creation.permission_type,
                 )
@@ -108,7 +109,7 @@ class Security:
             response.results.append(row)
         return Result(records, response)
 
-    def delete_acls(self, request: DeleteAclsRequest) -> Result[deleted.DeleteAclsResponse]:
+    def delete_acls(self, request: DeleteAclsRequest) -> Result:
         gone: dict[bytes, VersionedRecord] = {}
         response = deleted.DeleteAclsResponse()
         for wanted in request.filters:

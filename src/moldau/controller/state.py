@@ -5,42 +5,21 @@ The image runs ahead of what is committed; a controller that loses its epoch is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Protocol
 
 from moldau.config.broker_config import BrokerConfig
+from moldau.config.dynamic import DynamicBrokerConfig
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import BROKER_RESOURCE, TOPIC_RESOURCE
-from moldau.protocol.primitives import Message
-
-R = TypeVar("R")
-
-VersionedRecord = tuple[Message, int]
 
 
-@dataclass(slots=True)
-class Result(Generic[R]):
-    """Records to append, all or nothing, and the answer once they are committed."""
-
-    records: list[VersionedRecord]
-    response: R
-
-
-class Randomness:
+class RandomSource(Protocol):
     """The dice: a seeded one in simulation, the system's in a real node."""
 
-    def below(self, limit: int) -> int:
-        """A number from 0 to limit - 1."""
-        raise NotImplementedError
+    def randrange(self, stop: int, /) -> int: ...
 
-    def bytes(self, count: int) -> bytes:
-        raise NotImplementedError
-
-    def shuffle(self, items: list[int]) -> None:
-        for i in range(len(items) - 1, 0, -1):
-            j = self.below(i + 1)
-            items[i], items[j] = items[j], items[i]
+    def randbytes(self, n: int, /) -> bytes: ...
 
 
 @dataclass(slots=True)
@@ -57,15 +36,18 @@ class BrokerContact:
 class ControllerState:
     cluster_id: str
     node_id: int
-    config: BrokerConfig
-    randomness: Randomness
+    dynamic_config: DynamicBrokerConfig
+    rng: RandomSource
     image: MetadataImage
     next_offset: int = 0
     """Where the next record will be: the epoch of a broker that registers now."""
     contacts: dict[int, BrokerContact] = field(default_factory=dict)
     registration_offsets: dict[int, int] = field(default_factory=dict)
-    validate_local_broker: Callable[[dict[str, str | None], bool], None] | None = None
-    """Checks dynamic broker settings against this node's own; set on a combined node."""
+
+    @property
+    def config(self) -> BrokerConfig:
+        """This node's settings, dynamic ones included."""
+        return self.dynamic_config.current
 
     def effective_topic_config(self, topic: str, name: str, broker_key: str) -> str:
         """A topic's setting: its own, else the cluster-wide default, else this node's."""

@@ -9,7 +9,8 @@ from moldau.config.resources import check_topic_name
 from moldau.controller.configs import SET, Configs
 from moldau.controller.leadership import Leadership
 from moldau.controller.placement import UsableBroker, place_replicas
-from moldau.controller.state import ControllerState, Result, VersionedRecord
+from moldau.controller.result import Result, VersionedRecord
+from moldau.controller.state import ControllerState
 from moldau.metadata.features import partition_version
 from moldau.metadata.model import TOPIC_RESOURCE, PartitionRegistration, TopicImage
 from moldau.protocol import errors
@@ -35,7 +36,7 @@ class Topics:
 
     # Creation
 
-    def create(self, request: CreateTopicsRequest) -> Result[CreateTopicsResponse]:
+    def create(self, request: CreateTopicsRequest) -> Result:
         counts = Counter(topic.name for topic in request.topics)
         records: list[VersionedRecord] = []
         response = CreateTopicsResponse()
@@ -72,7 +73,7 @@ class Topics:
             partitions = self._manual_partitions(topic)
         else:
             partitions = self._automatic_partitions(topic)
-        topic_id = random_uuid(self.state.randomness.bytes)
+        topic_id = random_uuid(self.state.rng.randbytes)
         version = partition_version(self.state.image.metadata_version)
         records: list[VersionedRecord] = [(TopicRecord(topic.name, topic_id), 0), *config_records]
         records += [(p.to_record(topic_id, index, version), version) for index, p in enumerate(partitions)]
@@ -128,7 +129,7 @@ class Topics:
             if image.brokers[broker_id].uncordoned_log_dirs() or not image.brokers[broker_id].log_dirs
         ]
         try:
-            return place_replicas(usable, count, factor, self.state.randomness)
+            return place_replicas(usable, count, factor, self.state.rng)
         except KafkaError as error:
             message = f"Unable to replicate the partition {factor} time(s): {error.message}"
             raise KafkaError(error.code, message) from None
@@ -189,7 +190,7 @@ class Topics:
 
     # Deletion
 
-    def delete(self, request: DeleteTopicsRequest) -> Result[DeleteTopicsResponse]:
+    def delete(self, request: DeleteTopicsRequest) -> Result:
         if not self.state.config.get_bool("delete.topic.enable"):
             raise KafkaError(errors.TOPIC_DELETION_DISABLED)
         records: list[VersionedRecord] = []
@@ -233,7 +234,7 @@ class Topics:
 
     # More partitions
 
-    def create_partitions(self, request: CreatePartitionsRequest) -> Result[CreatePartitionsResponse]:
+    def create_partitions(self, request: CreatePartitionsRequest) -> Result:
         counts = Counter(topic.name for topic in request.topics)
         records: list[VersionedRecord] = []
         response = CreatePartitionsResponse()

@@ -7,8 +7,8 @@ role whose stored part is new is handed to the caller as `Ready.quorum_state` be
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from moldau.protocol import errors
 from moldau.raft.log import OffsetAndEpoch, RaftLog
@@ -21,6 +21,14 @@ from moldau.raft.voters import VoterHistory, VoterSet
 logger = logging.getLogger("moldau.raft")
 
 NEVER_MS = (1 << 63) - 1
+
+
+class RandomSource(Protocol):
+    """The dice: a seeded one in simulation, the system's in a real node."""
+
+    def randrange(self, stop: int, /) -> int: ...
+
+    def randbytes(self, n: int, /) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +61,13 @@ class RaftCore:
         local: ReplicaKey,
         log: RaftLog,
         voters: VoterHistory,
-        random_below: Callable[[int], int],
+        rng: RandomSource,
     ) -> None:
         self.config = config
         self.local = local
         self.log = log
         self.voter_history = voters
-        self.random_below = random_below
+        self.rng = rng
         self.role: Role = Unattached(0)
         self.high_watermark = 0
         self.synced_offset = 0
@@ -163,7 +171,7 @@ class RaftCore:
         )
 
     def _random_election_deadline(self, now_ms: int) -> int:
-        return now_ms + self.config.election_timeout_ms + self.random_below(max(1, self.config.election_timeout_ms))
+        return now_ms + self.config.election_timeout_ms + self.rng.randrange(max(1, self.config.election_timeout_ms))
 
     def _note_epoch(self, leader_id: int, epoch: int, now_ms: int) -> None:
         """Learns from any message: a higher epoch, or the leader of the own one."""

@@ -66,7 +66,7 @@ class Elections(RaftCore):
             # A random pause keeps two candidates from splitting the votes again and again.
             if not role.backing_off:
                 role.backing_off = True
-                role.election_deadline_ms = now_ms + 1 + self.random_below(self.config.election_backoff_max_ms)
+                role.election_deadline_ms = now_ms + 1 + self.rng.randrange(self.config.election_backoff_max_ms)
         elif role.leader_id not in (NO_NODE, self.local.id):
             self._become_follower(role.epoch, role.leader_id, now_ms)
         else:

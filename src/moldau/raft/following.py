@@ -29,7 +29,7 @@ class Following(Leading):
         if others and not self._in_flight:
             ready = [voter_id for voter_id in others if self._can_send(voter_id, now_ms)]
             if ready:
-                self._send(ready[self.random_below(len(ready))], self._fetch_request(), now_ms)
+                self._send(ready[self.rng.randrange(len(ready))], self._fetch_request(), now_ms)
 
     def _fetch_request(self) -> FetchRequest:
         end = self._log_end()
