@@ -49,10 +49,11 @@ class DescribedConfig:
         read_only: bool = False,
         sensitive: bool = False,
         documentation: str | None = None,
+        source: int = DEFAULT_CONFIG,
     ) -> None:
         self.name = name
         self.value = None if sensitive else value
-        self.source = synonyms[0].source if synonyms else DEFAULT_CONFIG
+        self.source = synonyms[0].source if synonyms else source
         self.read_only = read_only
         self.sensitive = sensitive
         self.synonyms = synonyms
@@ -74,6 +75,20 @@ def describe_topic(overrides: dict[str, str], broker: DynamicBrokerConfig) -> li
         if name in overrides:
             synonyms.insert(0, Synonym(name, value, DYNAMIC_TOPIC_CONFIG))
         described.append(DescribedConfig(name, value, synonyms, key.type, documentation=key.documentation))
+    return described
+
+
+def describe_new_topic(overrides: dict[str, str], broker: DynamicBrokerConfig) -> list[DescribedConfig]:
+    """As CreateTopics answers them: overrides as written, and the source is where the value really is from."""
+    values = TopicValues(overrides, broker.current)
+    described = []
+    for name in _listed(TOPIC_KEYS.rows(), overrides):
+        key = TOPIC_KEYS[name]
+        if name in overrides:
+            value, source = overrides.get(name), DYNAMIC_TOPIC_CONFIG
+        else:
+            value, source = key.show(values.get(name)), _strongest_source(key.synonyms, broker)
+        described.append(DescribedConfig(name, value, [Synonym(name, value, source)], key.type))
     return described
 
 
@@ -131,17 +146,27 @@ def describe_client_metrics(overrides: dict[str, str]) -> list[DescribedConfig]:
     return described
 
 
-def broker_synonyms(name: str, broker: DynamicBrokerConfig) -> list[Synonym]:
-    """All places a broker key's value comes from or would come from."""
-    prefixed = split_listener_key(name)
-    names = (name, prefixed[1]) if prefixed else _FAMILIES.get(name, (name,))
-    layers = (
+def _strongest_source(names: tuple[str, ...], broker: DynamicBrokerConfig) -> int:
+    for layer, source in _layers(broker):
+        if any(name in layer for name in names):
+            return source
+    return DEFAULT_CONFIG
+
+
+def _layers(broker: DynamicBrokerConfig) -> tuple[tuple[dict[str, str], int], ...]:
+    return (
         (broker.broker_values, DYNAMIC_BROKER_CONFIG),
         (broker.default_values, DYNAMIC_DEFAULT_BROKER_CONFIG),
         (broker.static.values, STATIC_BROKER_CONFIG),
     )
+
+
+def broker_synonyms(name: str, broker: DynamicBrokerConfig) -> list[Synonym]:
+    """All places a broker key's value comes from or would come from."""
+    prefixed = split_listener_key(name)
+    names = (name, prefixed[1]) if prefixed else _FAMILIES.get(name, (name,))
     found = []
-    for layer, source in layers:
+    for layer, source in _layers(broker):
         for each in names:
             if each in layer:
                 key = find_broker_key(each)
