@@ -1,16 +1,21 @@
 """Which leader epoch wrote which offsets of one log, and its checkpoint file.
 
-Entries rise strictly in epoch and in start offset. The file is replaced without a sync on each change: after an unclean
-stop the entries of unflushed data are learned again from the batches (Kafka: LeaderEpochFileCache).
+Entries rise strictly in epoch and in start offset. The file is replaced without a sync on each change; it is synced
+before the recovery point passes data of a new epoch, and what lies behind that point is learned again from the batches
+after an unclean stop. A change that cannot be written stays `unsynced` and is tried again by the next flush, which
+reports the failure. Kafka: LeaderEpochFileCache.
 """
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from typing import Final
 
 from moldau.storage.checkpoints import LEADER_EPOCH_FILE, DamagedCheckpoint, format_lines, parse_lines
 from moldau.storage.disk import Disk
+
+logger = logging.getLogger("moldau.storage")
 
 UNDEFINED_EPOCH: Final = -1
 UNDEFINED_OFFSET: Final = -1
@@ -25,7 +30,7 @@ class LeaderEpochs:
         self.epochs: list[int] = []
         self.start_offsets: list[int] = []
         self.latest_epoch = UNDEFINED_EPOCH
-        self.on_disk = False
+        self.unsynced = False
 
     def load(self, data: bytes) -> None:
         """Takes over the content of the checkpoint file; raises DamagedCheckpoint."""
@@ -46,14 +51,22 @@ class LeaderEpochs:
         self.epochs = epochs
         self.start_offsets = start_offsets
         self.latest_epoch = epochs[-1] if epochs else UNDEFINED_EPOCH
-        self.on_disk = True
 
-    def write(self) -> None:
+    def write(self, sync: bool) -> None:
         lines = []
         for index in range(len(self.epochs)):
             lines.append(f"{self.epochs[index]} {self.start_offsets[index]}")
-        self.disk.write_file(f"{self.directory}/{LEADER_EPOCH_FILE}", format_lines(lines), sync=False)
-        self.on_disk = True
+        self.disk.write_file(f"{self.directory}/{LEADER_EPOCH_FILE}", format_lines(lines), sync=sync)
+        self.unsynced = not sync
+
+    def _on_changed(self, write: bool) -> None:
+        self.latest_epoch = self.epochs[-1] if self.epochs else UNDEFINED_EPOCH
+        self.unsynced = True
+        if write:
+            try:
+                self.write(False)
+            except OSError as error:
+                logger.warning("leader epochs of %s are not written yet: %s", self.directory, error)
 
     def assign(self, epoch: int, start_offset: int, write: bool = True) -> bool:
         """Notes that `epoch` starts at `start_offset`; entries that contradict it go. Says whether anything changed."""
@@ -66,9 +79,7 @@ class LeaderEpochs:
             self.start_offsets.pop()
         self.epochs.append(epoch)
         self.start_offsets.append(start_offset)
-        self.latest_epoch = epoch
-        if write:
-            self.write()
+        self._on_changed(write)
         return True
 
     def end_offset_for_epoch(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
@@ -100,9 +111,8 @@ class LeaderEpochs:
             self.epochs.pop()
             self.start_offsets.pop()
             changed = True
-        self.latest_epoch = self.epochs[-1] if self.epochs else UNDEFINED_EPOCH
-        if changed and write:
-            self.write()
+        if changed:
+            self._on_changed(write)
 
     def truncate_from_start(self, start_offset: int, write: bool = True) -> None:
         """The log begins at `start_offset` now: older entries go, the one that covers it starts there."""
@@ -112,15 +122,13 @@ class LeaderEpochs:
         self.epochs = self.epochs[index:]
         self.start_offsets = self.start_offsets[index:]
         self.start_offsets[0] = start_offset
-        if write:
-            self.write()
+        self._on_changed(write)
 
     def clear(self) -> None:
-        self.epochs = []
-        self.start_offsets = []
-        self.latest_epoch = UNDEFINED_EPOCH
-        if self.on_disk:
-            self.write()
+        if self.epochs:
+            self.epochs = []
+            self.start_offsets = []
+            self._on_changed(True)
 
     def entries(self) -> list[tuple[int, int]]:
         return list(zip(self.epochs, self.start_offsets, strict=True))

@@ -155,6 +155,13 @@ class Log:
         self.log_directory.fail(error)
         return self.log_directory.storage_error()
 
+    def damage(self, error: DamagedSegment) -> KafkaError:
+        """Bytes that are not what was written: this log is in trouble, its directory need not be."""
+        logger.error(
+            "%s-%d is damaged, a restart without the clean marker recovers it: %s", self.topic, self.partition, error
+        )
+        return KafkaError(CORRUPT_MESSAGE, str(error))
+
     # Appending
 
     def append_as_leader(
@@ -181,7 +188,7 @@ class Log:
             if duplicate is not None:
                 return self._duplicate_result(duplicate)
         if leader_epoch != self.leader_epochs.latest_epoch:
-            self._assign_epoch(leader_epoch, self.log_end_offset)
+            self.leader_epochs.assign(leader_epoch, self.log_end_offset)
         self._write(
             validated.parts, size, headers, markers, validated.first_offset, validated.last_offset,
             validated.max_timestamp, now_ms,
@@ -216,7 +223,7 @@ class Log:
         size = int(last.end) - records.start
         for header in headers:
             if header.partition_leader_epoch > self.leader_epochs.latest_epoch:
-                self._assign_epoch(header.partition_leader_epoch, header.base_offset)
+                self.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
         self._write([data], size, headers, markers, first_offset, last.last_offset, max_timestamp, now_ms)
         return AppendResult(first_offset, last.last_offset, -1, max_timestamp, self.log_start_offset)
 
@@ -292,12 +299,6 @@ class Log:
         result.duplicate = True
         return result
 
-    def _assign_epoch(self, epoch: int, start_offset: int) -> None:
-        try:
-            self.leader_epochs.assign(epoch, start_offset)
-        except OSError as error:
-            raise self.storage_failure(error) from error
-
     def _write(
         self,
         parts: Sequence[Buffer],
@@ -321,7 +322,7 @@ class Log:
                 raise KafkaError(KAFKA_STORAGE_ERROR, f"No space for {self.topic}-{self.partition}: {error}") from error
             raise self.storage_failure(error) from error
         except DamagedSegment as error:
-            raise self.storage_failure(OSError(errno.EIO, str(error))) from error
+            raise self.damage(error) from error
         self.log_end_offset = last_offset + 1
         self.size_bytes += size
         self._note_producers(segment, headers, markers)
@@ -386,7 +387,7 @@ class Log:
         except OSError as error:
             raise self.storage_failure(error) from error
         except DamagedSegment as error:
-            raise self.storage_failure(OSError(errno.EIO, str(error))) from error
+            raise self.damage(error) from error
         return ReadResult(None, -1, -1, offset)
 
     def _read_segment(
@@ -515,7 +516,10 @@ class Log:
         FlushJob(self, self.segments_to_flush(end_offset), end_offset, done).start()
 
     def on_flushed(self, end_offset: int) -> None:
+        """The data below `end_offset` is on the medium; so must be what cannot be learned from it again."""
         if end_offset > self.recovery_point:
+            if self.leader_epochs.unsynced:
+                self.leader_epochs.write(True)
             self.recovery_point = end_offset
 
     def flush(self) -> None:
@@ -533,7 +537,10 @@ class Log:
                 if segment.size > 0:
                     segment.write_indexes()
                 segment.sync()
-        if self.directory_changed:
+            if self.leader_epochs.unsynced:
+                self.leader_epochs.write(True)
+                self.directory_changed = False
+        if self.directory_changed and end_offset > 0:
             self.disk.sync_directory(self.directory)
             self.directory_changed = False
         self.recovery_point = end_offset
@@ -577,7 +584,7 @@ class Log:
         except OSError as error:
             raise self.storage_failure(error) from error
         except DamagedSegment as error:
-            raise self.storage_failure(OSError(errno.EIO, str(error))) from error
+            raise self.damage(error) from error
         return True
 
     def _truncate(self, offset: int, now_ms: int) -> None:
@@ -662,10 +669,7 @@ class Log:
             return False
         self.log_start_offset = offset
         self.producers.on_log_start(offset)
-        try:
-            self.leader_epochs.truncate_from_start(offset)
-        except OSError as error:
-            raise self.storage_failure(error) from error
+        self.leader_epochs.truncate_from_start(offset)
         return True
 
     def apply_retention(self, now_ms: int, high_watermark: int) -> int:
@@ -688,7 +692,7 @@ class Log:
         except OSError as error:
             raise self.storage_failure(error) from error
         except DamagedSegment as error:
-            raise self.storage_failure(OSError(errno.EIO, str(error))) from error
+            raise self.damage(error) from error
         return count
 
     def _delete_oldest(self, count: int, now_ms: int) -> None:

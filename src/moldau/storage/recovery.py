@@ -32,12 +32,13 @@ from moldau.storage.segment import (
     DamagedSegment,
     Segment,
 )
-from moldau.storage.txn_index import ENTRY, AbortedTransaction
+from moldau.storage.txn_index import AbortedTransaction, DamagedTransactionIndex
 
 CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"
 TEMPORARY_SUFFIX = ".tmp"
 OFFSET_DIGITS = 20
+NOTHING = 1 << 63
 DEFAULT_PRODUCER_EXPIRATION_MS = 86_400_000
 
 logger = logging.getLogger("moldau.storage")
@@ -118,6 +119,7 @@ class Loader:
         self.files = self.disk.list_with_sizes(self.directory)
         self.epochs_lost = False
         self.producers_known = False
+        self.walk_from = NOTHING  # the first segment that has to be walked although it was flushed
 
     def load(self) -> None:
         if any(name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, TEMPORARY_SUFFIX)) for name in self.files):
@@ -127,7 +129,7 @@ class Loader:
         self._load_epochs()
         self._find_segments()
         log = self.log
-        if log.segments and not (self.clean and self._trust_recovery_point()):
+        if log.segments and not (self.clean and self.walk_from == NOTHING and self._trust_recovery_point()):
             self._recover()
         if not log.segments:
             self._start_empty()
@@ -149,7 +151,7 @@ class Loader:
                 if offset_of(name) >= 0 or name.endswith(TEMPORARY_SUFFIX):
                     self.disk.remove(f"{self.directory}/{name}")
         # A .cleaned file beside .swap files: the renaming to .swap was not complete, nothing was replaced yet.
-        limit = min(cleaned_offsets, default=1 << 63)
+        limit = min(cleaned_offsets, default=NOTHING)
         swaps = sorted(name for name in self.files if name.endswith(SWAP_SUFFIX))
         complete = []
         for name in swaps:
@@ -222,8 +224,12 @@ class Loader:
             config.segment_index_bytes,
             self.now_ms,
         )
-        if segment.transaction_index_exists and self.files[transaction_index] % ENTRY.size != 0:
-            self.clean = False
+        if segment.transaction_index_exists:
+            try:
+                segment.transaction_index().load()
+            except DamagedTransactionIndex as error:
+                logger.warning("walking %s again: %s", segment.path(LOG_SUFFIX), error)
+                self.walk_from = min(self.walk_from, base_offset)
         return segment
 
     def _find_segments(self) -> None:
@@ -273,7 +279,8 @@ class Loader:
         first = 0
         if not self.epochs_lost:
             first = len(log.segments) - 1
-            while first > 0 and log.segments[first].base_offset > log.recovery_point:
+            walk_from = min(self.walk_from, log.recovery_point)
+            while first > 0 and log.segments[first].base_offset > walk_from:
                 first -= 1
         start_offset = log.segments[first].base_offset
         log.log_end_offset = start_offset
@@ -303,7 +310,7 @@ class Loader:
                 log.producers.end_offset = segments[number + 1].base_offset
                 log.snapshots.take(log.producers)
         log.recovery_point = min(log.recovery_point, log.log_end_offset)
-        log.leader_epochs.write()
+        log.leader_epochs.write(False)
         self.producers_known = True
 
     def _load_producers_up_to(self, offset: int) -> None:
@@ -340,6 +347,7 @@ class Loader:
             self._drop(log.segments)
             self._start_empty()
             self.producers_known = False
+        self.walk_from = NOTHING  # the first segment that has to be walked although it was flushed
 
     def _load_producers(self) -> None:
         log = self.log

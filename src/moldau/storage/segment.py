@@ -276,6 +276,9 @@ class Segment:
         """The last entry of a closed segment's time index is its largest timestamp."""
         if not self.timestamps_known:
             index = self.time_index()
+            if not self.timestamps_known and len(index.offsets) == 0:
+                # A closed segment with records has an entry; when it is lost, the batches know.
+                self.rebuild_indexes()
             if not self.timestamps_known:
                 self.max_timestamp = index.last_timestamp()
                 self.max_timestamp_offset = index.last_offset()
@@ -563,15 +566,17 @@ class Segment:
     # Durability
 
     def sync(self) -> None:
-        """The log and whatever index files there are, on the medium."""
+        """The log on the medium, and those index files whose loss would not be noticed.
+
+        An offset index that lost entries still finds everything, and one that is damaged is built anew. A time index
+        with one entry is whole, damaged or empty, which is noticed too; a longer one could lose its last entry.
+        """
         self.log_file().sync()
-        if not self.indexes_are_new:
-            for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
-                path = self.path(suffix)
-                if self.disk.exists(path):
-                    file = self.disk.open(path)
-                    file.sync()
-                    file.close()
+        time_index = self.time_entries
+        if time_index is not None and time_index.written > 1:
+            file = self.disk.open(self.path(TIME_INDEX_SUFFIX))
+            file.sync()
+            file.close()
         if self.transactions is not None:
             self.transactions.sync()
 
