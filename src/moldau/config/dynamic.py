@@ -76,7 +76,7 @@ def validate_group_configs(configs: dict[str, str | None], broker: BrokerConfig 
             heartbeat_ms = values.get(heartbeat, _broker_number(broker, f"group.{heartbeat}"))
             session_ms = values.get(session, _broker_number(broker, f"group.{session}"))
             if isinstance(heartbeat_ms, int) and isinstance(session_ms, int) and heartbeat_ms >= session_ms:
-                raise ConfigError(f"{heartbeat} must be less than {session}")
+                raise ConfigError(f"{session} must be greater than {heartbeat}")
     except ConfigError as error:
         raise KafkaError(INVALID_CONFIG, error.message) from None
 

@@ -184,9 +184,7 @@ class FakeController:
     def submit(self, verb: Any, done: Any) -> None:
         done(self.failure if self.failure is not None else verb(self))
 
-    def incremental_alter_configs(
-        self, request: Any, now_ms: int
-    ) -> incremental_response.IncrementalAlterConfigsResponse:
+    def incremental_alter_configs(self, request: Any) -> incremental_response.IncrementalAlterConfigsResponse:
         self.seen = [(each.resource_type, each.resource_name) for each in request.resources]
         rows = [incremental_response.AlterConfigsResourceResponse(0, None, *each) for each in self.seen]
         return incremental_response.IncrementalAlterConfigsResponse(responses=rows)
