@@ -651,7 +651,7 @@ def title(schema: Schema) -> str:
     return f"{name}, version {low}" if low == high else f"{name}, versions {low} to {high}"
 
 
-def module_text(source: Path, subject: str, schemas: list[Schema], tail: list[str], more_imports: list[str]) -> str:
+def module_text(source: str, subject: str, schemas: list[Schema], tail: list[str], more_imports: list[str]) -> str:
     names = [name for schema in schemas for name in schema.structs]
     doubles = {name for name in names if names.count(name) > 1}
     if doubles:
@@ -678,8 +678,7 @@ def module_text(source: Path, subject: str, schemas: list[Schema], tail: list[st
     if used(["Records"]):
         imports.append("from moldau.protocol.records_data import Records")
     imports += more_imports
-    where = source.relative_to(ROOT).as_posix()
-    head = [f'"""{subject} {GENERATED}', "", f"Written by tools/generate_messages.py from {where}.", '"""', ""]
+    head = [f'"""{subject} {GENERATED}', "", f"Written by tools/generate_messages.py from {source}.", '"""', ""]
     typing = f"from typing import {', '.join(used(['ClassVar', 'Final']))}"
     return "\n".join([*head, "from __future__ import annotations", "", typing, "", *imports, "", "", body])
 
@@ -792,22 +791,24 @@ def generate() -> dict[Path, str]:
     apis: list[Api] = []
     for source in sorted((SCHEMAS / "messages").glob("*.txt")):
         schemas = parse_file(source)
+        place = source.relative_to(ROOT).as_posix()
         if source.name[0].isdigit():
             apis.append(parse_api(source, schemas[0]))
             for schema in schemas:
                 path = PACKAGE / "messages" / f"{snake_case(schema.name)}.py"
-                files[path] = module_text(source, title(schema), [schema], [], [])
+                files[path] = module_text(place, title(schema), [schema], [], [])
         else:
             path = PACKAGE / "messages" / f"{source.stem.replace('-', '_')}.py"
             subject = "; ".join(title(schema) for schema in schemas)
-            files[path] = module_text(source, subject, schemas, [], [])
+            files[path] = module_text(place, subject, schemas, [], [])
     files[PACKAGE / "api_table.py"] = api_table_text(apis)
     for source in sorted((SCHEMAS / "stored").glob("*.txt")):
         schemas = parse_file(source)
+        place = source.relative_to(ROOT).as_posix()
         tail, imports = stored_tail(source.stem, schemas)
         framing = [f"from moldau.protocol.stored.framing import {', '.join(imports)}"] if imports else []
         subject = f"Stored records: {source.stem.replace('_', ' ')}"
-        files[PACKAGE / "stored" / f"{source.stem}.py"] = module_text(source, subject, schemas, tail, framing)
+        files[PACKAGE / "stored" / f"{source.stem}.py"] = module_text(place, subject, schemas, tail, framing)
     return files
 
 

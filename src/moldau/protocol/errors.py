@@ -140,21 +140,193 @@ STREAMS_INVALID_TOPOLOGY_EPOCH: Final = 131
 STREAMS_TOPOLOGY_FENCED: Final = 132
 SHARE_SESSION_LIMIT_REACHED: Final = 133
 
+# Code, name, what a client may do, and the text for a response that has none of its own. A client may "retry" at once,
+# "refresh" what it knows (a coordinator, say) and retry, or refresh its "metadata" and retry; "-": it must give up.
+TABLE: Final = """
+ -1  UNKNOWN_SERVER_ERROR                   -         The server met an unexpected failure.
+  0  NONE                                   -
+  1  OFFSET_OUT_OF_RANGE                    -         The log has no record at this offset.
+  2  CORRUPT_MESSAGE                        retry     The record batch is damaged: checksum, size or format is wrong.
+  3  UNKNOWN_TOPIC_OR_PARTITION             metadata  This server does not host this topic-partition.
+  4  INVALID_FETCH_SIZE                     -         The fetch size is not valid.
+  5  LEADER_NOT_AVAILABLE                   metadata  There is no leader for this topic-partition at the moment.
+  6  NOT_LEADER_OR_FOLLOWER                 metadata  This broker does not lead, or does not replicate, the partition.
+  7  REQUEST_TIMED_OUT                      retry     The request timed out.
+  8  BROKER_NOT_AVAILABLE                   -         The broker is not available.
+  9  REPLICA_NOT_AVAILABLE                  metadata  The replica is not available on this broker.
+ 10  MESSAGE_TOO_LARGE                      -         The record batch is larger than the server accepts.
+ 11  STALE_CONTROLLER_EPOCH                 -         The controller has moved to another broker.
+ 12  OFFSET_METADATA_TOO_LARGE              -         The metadata of the committed offset is too large.
+ 13  NETWORK_EXCEPTION                      metadata  The server closed the connection before it answered.
+ 14  COORDINATOR_LOAD_IN_PROGRESS           retry     The coordinator is still loading.
+ 15  COORDINATOR_NOT_AVAILABLE              refresh   The coordinator is not available.
+ 16  NOT_COORDINATOR                        refresh   This broker is not the right coordinator.
+ 17  INVALID_TOPIC_EXCEPTION                -         The topic name is not valid, or the topic cannot be used so.
+ 18  RECORD_LIST_TOO_LARGE                  -         The record batch is larger than a segment can be.
+ 19  NOT_ENOUGH_REPLICAS                    retry     Fewer replicas are in sync than required; nothing was written.
+ 20  NOT_ENOUGH_REPLICAS_AFTER_APPEND       retry     Written, but to fewer in-sync replicas than required.
+ 21  INVALID_REQUIRED_ACKS                  -         Required acks must be -1, 0 or 1.
+ 22  ILLEGAL_GENERATION                     -         The generation is not that of the group.
+ 23  INCONSISTENT_GROUP_PROTOCOL            -         The protocols of the member do not go with those of the group.
+ 24  INVALID_GROUP_ID                       -         The group id is not valid.
+ 25  UNKNOWN_MEMBER_ID                      -         The coordinator does not know this member.
+ 26  INVALID_SESSION_TIMEOUT                -         The session timeout is outside of the range that is allowed.
+ 27  REBALANCE_IN_PROGRESS                  -         The group is rebalancing; join again.
+ 28  INVALID_COMMIT_OFFSET_SIZE             -         The committed offset is too large to be stored.
+ 29  TOPIC_AUTHORIZATION_FAILED             -         Not authorized to access this topic.
+ 30  GROUP_AUTHORIZATION_FAILED             -         Not authorized to access this group.
+ 31  CLUSTER_AUTHORIZATION_FAILED           -         Not authorized for this operation on the cluster.
+ 32  INVALID_TIMESTAMP                      -         The timestamp of a record is out of the accepted range.
+ 33  UNSUPPORTED_SASL_MECHANISM             -         The broker does not support this SASL mechanism.
+ 34  ILLEGAL_SASL_STATE                     -         The request is not valid in this state of the SASL exchange.
+ 35  UNSUPPORTED_VERSION                    -         This version of the api is not supported.
+ 36  TOPIC_ALREADY_EXISTS                   -         A topic of this name already exists.
+ 37  INVALID_PARTITIONS                     -         The number of partitions is not valid.
+ 38  INVALID_REPLICATION_FACTOR             -         The replication factor is below 1 or above the available brokers.
+ 39  INVALID_REPLICA_ASSIGNMENT             -         The replica assignment is not valid.
+ 40  INVALID_CONFIG                         -         The configuration is not valid.
+ 41  NOT_CONTROLLER                         retry     This is not the active controller.
+ 42  INVALID_REQUEST                        -         The request is not valid.
+ 43  UNSUPPORTED_FOR_MESSAGE_FORMAT         -         The message format of the log does not support the request.
+ 44  POLICY_VIOLATION                       -         The request violates the configured policy.
+ 45  OUT_OF_ORDER_SEQUENCE_NUMBER           -         The sequence number is not the next one of this producer.
+ 46  DUPLICATE_SEQUENCE_NUMBER              -         The sequence number was received before.
+ 47  INVALID_PRODUCER_EPOCH                 -         The producer's epoch is old; a newer producer took over.
+ 48  INVALID_TXN_STATE                      -         The operation is not valid in this state of the transaction.
+ 49  INVALID_PRODUCER_ID_MAPPING            -         The producer id is not the one of this transactional id.
+ 50  INVALID_TRANSACTION_TIMEOUT            -         The transaction timeout is larger than the broker allows.
+ 51  CONCURRENT_TRANSACTIONS                retry     The previous operation on this transactional id is not finished.
+ 52  TRANSACTION_COORDINATOR_FENCED         -         The marker comes from a coordinator that was replaced.
+ 53  TRANSACTIONAL_ID_AUTHORIZATION_FAILED  -         Not authorized to use this transactional id.
+ 54  SECURITY_DISABLED                      -         Security features are disabled.
+ 55  OPERATION_NOT_ATTEMPTED                -         Not attempted, because another operation of the request failed.
+ 56  KAFKA_STORAGE_ERROR                    metadata  The log directory could not be read or written.
+ 57  LOG_DIR_NOT_FOUND                      -         The broker has no such log directory.
+ 58  SASL_AUTHENTICATION_FAILED             -         SASL authentication failed.
+ 59  UNKNOWN_PRODUCER_ID                    -         The broker has no state for this producer id.
+ 60  REASSIGNMENT_IN_PROGRESS               -         A partition reassignment is in progress.
+ 61  DELEGATION_TOKEN_AUTH_DISABLED         -         Delegation tokens are not enabled.
+ 62  DELEGATION_TOKEN_NOT_FOUND             -         The server does not know this delegation token.
+ 63  DELEGATION_TOKEN_OWNER_MISMATCH        -         The delegation token belongs to another principal.
+ 64  DELEGATION_TOKEN_REQUEST_NOT_ALLOWED   -         Delegation token requests are not allowed on this connection.
+ 65  DELEGATION_TOKEN_AUTHORIZATION_FAILED  -         Not authorized for this delegation token.
+ 66  DELEGATION_TOKEN_EXPIRED               -         The delegation token has expired.
+ 67  INVALID_PRINCIPAL_TYPE                 -         The type of the principal is not supported.
+ 68  NON_EMPTY_GROUP                        -         The group is not empty.
+ 69  GROUP_ID_NOT_FOUND                     -         There is no group of this id.
+ 70  FETCH_SESSION_ID_NOT_FOUND             retry     The fetch session is not known.
+ 71  INVALID_FETCH_SESSION_EPOCH            retry     The epoch of the fetch session is not the expected one.
+ 72  LISTENER_NOT_FOUND                     metadata  The leader has no listener of the kind that was asked on.
+ 73  TOPIC_DELETION_DISABLED                -         Deleting topics is disabled.
+ 74  FENCED_LEADER_EPOCH                    metadata  The leader epoch in the request is older than the broker's.
+ 75  UNKNOWN_LEADER_EPOCH                   retry     The leader epoch in the request is newer than the broker's.
+ 76  UNSUPPORTED_COMPRESSION_TYPE           -         The client's version does not support this compression type.
+ 77  STALE_BROKER_EPOCH                     -         The broker epoch has changed.
+ 78  OFFSET_NOT_AVAILABLE                   retry     The new leader's high watermark has not caught up yet.
+ 79  MEMBER_ID_REQUIRED                     -         Join again with the member id from this response.
+ 80  PREFERRED_LEADER_NOT_AVAILABLE         metadata  The preferred leader is not available.
+ 81  GROUP_MAX_SIZE_REACHED                 -         The group has as many members as it may have.
+ 82  FENCED_INSTANCE_ID                     -         Another member with the same group instance id took over.
+ 83  ELIGIBLE_LEADERS_NOT_AVAILABLE         metadata  No replica that may become leader is available.
+ 84  ELECTION_NOT_NEEDED                    metadata  The partition needs no leader election.
+ 85  NO_REASSIGNMENT_IN_PROGRESS            -         No partition reassignment is in progress.
+ 86  GROUP_SUBSCRIBED_TO_TOPIC              -         The group subscribes to the topic; its offsets cannot be deleted.
+ 87  INVALID_RECORD                         -         The broker refused a record of the batch.
+ 88  UNSTABLE_OFFSET_COMMIT                 retry     There are offsets of a transaction that is still open.
+ 89  THROTTLING_QUOTA_EXCEEDED              retry     The throttling quota was exceeded.
+ 90  PRODUCER_FENCED                        -         A newer producer with the same transactional id took over.
+ 91  RESOURCE_NOT_FOUND                     -         The request names a resource that does not exist.
+ 92  DUPLICATE_RESOURCE                     -         The request names the same resource twice.
+ 93  UNACCEPTABLE_CREDENTIAL                -         The credential does not meet the requirements.
+ 94  INCONSISTENT_VOTER_SET                 -         One of the two is not in the set of voters, or the sets differ.
+ 95  INVALID_UPDATE_VERSION                 -         The version of the update is not valid.
+ 96  FEATURE_UPDATE_FAILED                  -         The features could not be updated.
+ 97  PRINCIPAL_DESERIALIZATION_FAILURE      -         The principal of a forwarded request could not be read.
+ 98  SNAPSHOT_NOT_FOUND                     -         The snapshot was not found.
+ 99  POSITION_OUT_OF_RANGE                  -         The position lies outside of the snapshot.
+100  UNKNOWN_TOPIC_ID                       metadata  This server does not host a topic of this id.
+101  DUPLICATE_BROKER_REGISTRATION          -         The broker id is in use by another broker.
+102  BROKER_ID_NOT_REGISTERED               -         The broker id is not registered.
+103  INCONSISTENT_TOPIC_ID                  metadata  The topic id in the log is not the one in the request.
+104  INCONSISTENT_CLUSTER_ID                -         The cluster id in the request is not that of this server.
+105  TRANSACTIONAL_ID_NOT_FOUND             -         The transactional id was not found.
+106  FETCH_SESSION_TOPIC_ID_ERROR           retry     The fetch session mixes topic ids and topic names.
+107  INELIGIBLE_REPLICA                     -         The new in-sync replicas contain one that may not be in sync.
+108  NEW_LEADER_ELECTED                     -         The in-sync replicas were changed and a new leader was elected.
+109  OFFSET_MOVED_TO_TIERED_STORAGE         -         The offset is in tiered storage.
+110  FENCED_MEMBER_EPOCH                    -         The coordinator fenced the epoch of the member; it must rejoin.
+111  UNRELEASED_INSTANCE_ID                 -         Another member of the group still uses this instance id.
+112  UNSUPPORTED_ASSIGNOR                   -         The group does not support the assignor of the member.
+113  STALE_MEMBER_EPOCH                     -         The member's epoch is old; it must ask for the current one.
+114  MISMATCHED_ENDPOINT_TYPE               -         The request came to an endpoint of the wrong type.
+115  UNSUPPORTED_ENDPOINT_TYPE              -         This type of endpoint is not supported yet.
+116  UNKNOWN_CONTROLLER_ID                  -         There is no controller of this id.
+117  UNKNOWN_SUBSCRIPTION_ID                -         The telemetry subscription has changed; ask for it again.
+118  TELEMETRY_TOO_LARGE                    -         The telemetry is larger than the broker accepts.
+119  INVALID_REGISTRATION                   -         The controller refused the registration of the broker.
+120  TRANSACTION_ABORTABLE                  -         The transaction cannot go on; it can be aborted.
+121  INVALID_RECORD_STATE                   -         The record is not in a state in which it can be acknowledged.
+122  SHARE_SESSION_NOT_FOUND                retry     The share session is not known.
+123  INVALID_SHARE_SESSION_EPOCH            retry     The epoch of the share session is not the expected one.
+124  FENCED_STATE_EPOCH                     -         The share coordinator refused the request: the epoch is old.
+125  INVALID_VOTER_KEY                      -         The voter key is not that of the receiver.
+126  DUPLICATE_VOTER                        -         The voter is in the set of voters already.
+127  VOTER_NOT_FOUND                        -         The voter is not in the set of voters.
+128  INVALID_REGULAR_EXPRESSION             -         The regular expression is not valid.
+129  REBOOTSTRAP_REQUIRED                   -         The client's metadata is out of date; it must bootstrap again.
+130  STREAMS_INVALID_TOPOLOGY               -         The topology is not valid.
+131  STREAMS_INVALID_TOPOLOGY_EPOCH         -         The epoch of the topology is not valid.
+132  STREAMS_TOPOLOGY_FENCED                -         The epoch of the topology is old.
+133  SHARE_SESSION_LIMIT_REACHED            retry     The broker holds as many share sessions as it may.
+"""
+
+# The classes that Kafka's own clients throw, where the name does not follow from that of the error.
+EXCEPTIONS: Final[dict[str, str]] = {
+    "UNKNOWN_SERVER_ERROR": "UnknownServerException",
+    "CORRUPT_MESSAGE": "CorruptRecordException",
+    "REQUEST_TIMED_OUT": "TimeoutException",
+    "MESSAGE_TOO_LARGE": "RecordTooLargeException",
+    "STALE_CONTROLLER_EPOCH": "ControllerMovedException",
+    "OFFSET_METADATA_TOO_LARGE": "OffsetMetadataTooLarge",
+    "NETWORK_EXCEPTION": "NetworkException",
+    "INVALID_TOPIC_EXCEPTION": "InvalidTopicException",
+    "RECORD_LIST_TOO_LARGE": "RecordBatchTooLargeException",
+    "TOPIC_AUTHORIZATION_FAILED": "TopicAuthorizationException",
+    "GROUP_AUTHORIZATION_FAILED": "GroupAuthorizationException",
+    "CLUSTER_AUTHORIZATION_FAILED": "ClusterAuthorizationException",
+    "TOPIC_ALREADY_EXISTS": "TopicExistsException",
+    "INVALID_CONFIG": "InvalidConfigurationException",
+    "OUT_OF_ORDER_SEQUENCE_NUMBER": "OutOfOrderSequenceException",
+    "DUPLICATE_SEQUENCE_NUMBER": "DuplicateSequenceException",
+    "INVALID_PRODUCER_ID_MAPPING": "InvalidPidMappingException",
+    "INVALID_TRANSACTION_TIMEOUT": "InvalidTxnTimeoutException",
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "TransactionalIdAuthorizationException",
+    "KAFKA_STORAGE_ERROR": "KafkaStorageException",
+    "SASL_AUTHENTICATION_FAILED": "SaslAuthenticationException",
+    "DELEGATION_TOKEN_AUTH_DISABLED": "DelegationTokenDisabledException",
+    "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED": "UnsupportedByAuthenticationException",
+    "DELEGATION_TOKEN_AUTHORIZATION_FAILED": "DelegationTokenAuthorizationException",
+    "NON_EMPTY_GROUP": "GroupNotEmptyException",
+    "PRINCIPAL_DESERIALIZATION_FAILURE": "PrincipalDeserializationException",
+    "FETCH_SESSION_TOPIC_ID_ERROR": "FetchSessionTopicIdException",
+    "INVALID_REGULAR_EXPRESSION": "InvalidRegularExpression",
+}
+
 
 class ErrorRow(NamedTuple):
     """One error code."""
 
     code: int
     name: str
-    # A client may send the request again.
+    # A client may send the request again,
     retriable: bool
-    # ... after it has refreshed what it knows, be it metadata or a coordinator.
+    # after it has refreshed what it knows, be it metadata or a coordinator,
     refresh: bool
-    # ... because its metadata is stale.
+    # because its metadata is stale.
     metadata: bool
     # The class that Kafka's own clients throw; empty for none.
     exception: str
-    # What a client shows when the response brings no message of its own.
+    # What to say when there is nothing more precise.
     text: str
 
 
@@ -174,496 +346,21 @@ class KafkaError(Exception):
         return f"KafkaError({self.name}, {self.message!r})"
 
 
-ERRORS: Final[tuple[ErrorRow, ...]] = (
-    ErrorRow(UNKNOWN_SERVER_ERROR, "UNKNOWN_SERVER_ERROR", False, False, False, "UnknownServerException", ""),
-    ErrorRow(NONE, "NONE", False, False, False, "", ""),
-    ErrorRow(OFFSET_OUT_OF_RANGE, "OFFSET_OUT_OF_RANGE", False, False, False, "OffsetOutOfRangeException", ""),
-    ErrorRow(CORRUPT_MESSAGE, "CORRUPT_MESSAGE", True, False, False, "CorruptRecordException", ""),
-    ErrorRow(
-        UNKNOWN_TOPIC_OR_PARTITION,
-        "UNKNOWN_TOPIC_OR_PARTITION",
-        True,
-        True,
-        True,
-        "UnknownTopicOrPartitionException",
-        "",
-    ),
-    ErrorRow(INVALID_FETCH_SIZE, "INVALID_FETCH_SIZE", False, False, False, "InvalidFetchSizeException", ""),
-    ErrorRow(LEADER_NOT_AVAILABLE, "LEADER_NOT_AVAILABLE", True, True, True, "LeaderNotAvailableException", ""),
-    ErrorRow(NOT_LEADER_OR_FOLLOWER, "NOT_LEADER_OR_FOLLOWER", True, True, True, "NotLeaderOrFollowerException", ""),
-    ErrorRow(REQUEST_TIMED_OUT, "REQUEST_TIMED_OUT", True, False, False, "TimeoutException", ""),
-    ErrorRow(BROKER_NOT_AVAILABLE, "BROKER_NOT_AVAILABLE", False, False, False, "BrokerNotAvailableException", ""),
-    ErrorRow(REPLICA_NOT_AVAILABLE, "REPLICA_NOT_AVAILABLE", True, True, True, "ReplicaNotAvailableException", ""),
-    ErrorRow(MESSAGE_TOO_LARGE, "MESSAGE_TOO_LARGE", False, False, False, "RecordTooLargeException", ""),
-    ErrorRow(STALE_CONTROLLER_EPOCH, "STALE_CONTROLLER_EPOCH", False, False, False, "ControllerMovedException", ""),
-    ErrorRow(OFFSET_METADATA_TOO_LARGE, "OFFSET_METADATA_TOO_LARGE", False, False, False, "OffsetMetadataTooLarge", ""),
-    ErrorRow(NETWORK_EXCEPTION, "NETWORK_EXCEPTION", True, True, True, "NetworkException", ""),
-    ErrorRow(
-        COORDINATOR_LOAD_IN_PROGRESS,
-        "COORDINATOR_LOAD_IN_PROGRESS",
-        True,
-        False,
-        False,
-        "CoordinatorLoadInProgressException",
-        "",
-    ),
-    ErrorRow(
-        COORDINATOR_NOT_AVAILABLE,
-        "COORDINATOR_NOT_AVAILABLE",
-        True,
-        True,
-        False,
-        "CoordinatorNotAvailableException",
-        "",
-    ),
-    ErrorRow(NOT_COORDINATOR, "NOT_COORDINATOR", True, True, False, "NotCoordinatorException", ""),
-    ErrorRow(INVALID_TOPIC_EXCEPTION, "INVALID_TOPIC_EXCEPTION", False, False, False, "InvalidTopicException", ""),
-    ErrorRow(RECORD_LIST_TOO_LARGE, "RECORD_LIST_TOO_LARGE", False, False, False, "RecordBatchTooLargeException", ""),
-    ErrorRow(NOT_ENOUGH_REPLICAS, "NOT_ENOUGH_REPLICAS", True, False, False, "NotEnoughReplicasException", ""),
-    ErrorRow(
-        NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-        "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
-        True,
-        False,
-        False,
-        "NotEnoughReplicasAfterAppendException",
-        "",
-    ),
-    ErrorRow(INVALID_REQUIRED_ACKS, "INVALID_REQUIRED_ACKS", False, False, False, "InvalidRequiredAcksException", ""),
-    ErrorRow(ILLEGAL_GENERATION, "ILLEGAL_GENERATION", False, False, False, "IllegalGenerationException", ""),
-    ErrorRow(
-        INCONSISTENT_GROUP_PROTOCOL,
-        "INCONSISTENT_GROUP_PROTOCOL",
-        False,
-        False,
-        False,
-        "InconsistentGroupProtocolException",
-        "",
-    ),
-    ErrorRow(INVALID_GROUP_ID, "INVALID_GROUP_ID", False, False, False, "InvalidGroupIdException", ""),
-    ErrorRow(UNKNOWN_MEMBER_ID, "UNKNOWN_MEMBER_ID", False, False, False, "UnknownMemberIdException", ""),
-    ErrorRow(
-        INVALID_SESSION_TIMEOUT, "INVALID_SESSION_TIMEOUT", False, False, False, "InvalidSessionTimeoutException", ""
-    ),
-    ErrorRow(REBALANCE_IN_PROGRESS, "REBALANCE_IN_PROGRESS", False, False, False, "RebalanceInProgressException", ""),
-    ErrorRow(
-        INVALID_COMMIT_OFFSET_SIZE,
-        "INVALID_COMMIT_OFFSET_SIZE",
-        False,
-        False,
-        False,
-        "InvalidCommitOffsetSizeException",
-        "",
-    ),
-    ErrorRow(
-        TOPIC_AUTHORIZATION_FAILED, "TOPIC_AUTHORIZATION_FAILED", False, False, False, "TopicAuthorizationException", ""
-    ),
-    ErrorRow(
-        GROUP_AUTHORIZATION_FAILED, "GROUP_AUTHORIZATION_FAILED", False, False, False, "GroupAuthorizationException", ""
-    ),
-    ErrorRow(
-        CLUSTER_AUTHORIZATION_FAILED,
-        "CLUSTER_AUTHORIZATION_FAILED",
-        False,
-        False,
-        False,
-        "ClusterAuthorizationException",
-        "",
-    ),
-    ErrorRow(INVALID_TIMESTAMP, "INVALID_TIMESTAMP", False, False, False, "InvalidTimestampException", ""),
-    ErrorRow(
-        UNSUPPORTED_SASL_MECHANISM,
-        "UNSUPPORTED_SASL_MECHANISM",
-        False,
-        False,
-        False,
-        "UnsupportedSaslMechanismException",
-        "",
-    ),
-    ErrorRow(ILLEGAL_SASL_STATE, "ILLEGAL_SASL_STATE", False, False, False, "IllegalSaslStateException", ""),
-    ErrorRow(UNSUPPORTED_VERSION, "UNSUPPORTED_VERSION", False, False, False, "UnsupportedVersionException", ""),
-    ErrorRow(TOPIC_ALREADY_EXISTS, "TOPIC_ALREADY_EXISTS", False, False, False, "TopicExistsException", ""),
-    ErrorRow(INVALID_PARTITIONS, "INVALID_PARTITIONS", False, False, False, "InvalidPartitionsException", ""),
-    ErrorRow(
-        INVALID_REPLICATION_FACTOR,
-        "INVALID_REPLICATION_FACTOR",
-        False,
-        False,
-        False,
-        "InvalidReplicationFactorException",
-        "",
-    ),
-    ErrorRow(
-        INVALID_REPLICA_ASSIGNMENT,
-        "INVALID_REPLICA_ASSIGNMENT",
-        False,
-        False,
-        False,
-        "InvalidReplicaAssignmentException",
-        "",
-    ),
-    ErrorRow(INVALID_CONFIG, "INVALID_CONFIG", False, False, False, "InvalidConfigurationException", ""),
-    ErrorRow(NOT_CONTROLLER, "NOT_CONTROLLER", True, False, False, "NotControllerException", ""),
-    ErrorRow(INVALID_REQUEST, "INVALID_REQUEST", False, False, False, "InvalidRequestException", ""),
-    ErrorRow(
-        UNSUPPORTED_FOR_MESSAGE_FORMAT,
-        "UNSUPPORTED_FOR_MESSAGE_FORMAT",
-        False,
-        False,
-        False,
-        "UnsupportedForMessageFormatException",
-        "",
-    ),
-    ErrorRow(POLICY_VIOLATION, "POLICY_VIOLATION", False, False, False, "PolicyViolationException", ""),
-    ErrorRow(
-        OUT_OF_ORDER_SEQUENCE_NUMBER,
-        "OUT_OF_ORDER_SEQUENCE_NUMBER",
-        False,
-        False,
-        False,
-        "OutOfOrderSequenceException",
-        "",
-    ),
-    ErrorRow(
-        DUPLICATE_SEQUENCE_NUMBER, "DUPLICATE_SEQUENCE_NUMBER", False, False, False, "DuplicateSequenceException", ""
-    ),
-    ErrorRow(
-        INVALID_PRODUCER_EPOCH, "INVALID_PRODUCER_EPOCH", False, False, False, "InvalidProducerEpochException", ""
-    ),
-    ErrorRow(INVALID_TXN_STATE, "INVALID_TXN_STATE", False, False, False, "InvalidTxnStateException", ""),
-    ErrorRow(
-        INVALID_PRODUCER_ID_MAPPING,
-        "INVALID_PRODUCER_ID_MAPPING",
-        False,
-        False,
-        False,
-        "InvalidPidMappingException",
-        "",
-    ),
-    ErrorRow(
-        INVALID_TRANSACTION_TIMEOUT,
-        "INVALID_TRANSACTION_TIMEOUT",
-        False,
-        False,
-        False,
-        "InvalidTxnTimeoutException",
-        "",
-    ),
-    ErrorRow(
-        CONCURRENT_TRANSACTIONS, "CONCURRENT_TRANSACTIONS", True, False, False, "ConcurrentTransactionsException", ""
-    ),
-    ErrorRow(
-        TRANSACTION_COORDINATOR_FENCED,
-        "TRANSACTION_COORDINATOR_FENCED",
-        False,
-        False,
-        False,
-        "TransactionCoordinatorFencedException",
-        "",
-    ),
-    ErrorRow(
-        TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
-        False,
-        False,
-        False,
-        "TransactionalIdAuthorizationException",
-        "",
-    ),
-    ErrorRow(SECURITY_DISABLED, "SECURITY_DISABLED", False, False, False, "SecurityDisabledException", ""),
-    ErrorRow(
-        OPERATION_NOT_ATTEMPTED, "OPERATION_NOT_ATTEMPTED", False, False, False, "OperationNotAttemptedException", ""
-    ),
-    ErrorRow(KAFKA_STORAGE_ERROR, "KAFKA_STORAGE_ERROR", True, True, True, "KafkaStorageException", ""),
-    ErrorRow(LOG_DIR_NOT_FOUND, "LOG_DIR_NOT_FOUND", False, False, False, "LogDirNotFoundException", ""),
-    ErrorRow(
-        SASL_AUTHENTICATION_FAILED, "SASL_AUTHENTICATION_FAILED", False, False, False, "SaslAuthenticationException", ""
-    ),
-    ErrorRow(UNKNOWN_PRODUCER_ID, "UNKNOWN_PRODUCER_ID", False, False, False, "UnknownProducerIdException", ""),
-    ErrorRow(
-        REASSIGNMENT_IN_PROGRESS, "REASSIGNMENT_IN_PROGRESS", False, False, False, "ReassignmentInProgressException", ""
-    ),
-    ErrorRow(
-        DELEGATION_TOKEN_AUTH_DISABLED,
-        "DELEGATION_TOKEN_AUTH_DISABLED",
-        False,
-        False,
-        False,
-        "DelegationTokenDisabledException",
-        "",
-    ),
-    ErrorRow(
-        DELEGATION_TOKEN_NOT_FOUND,
-        "DELEGATION_TOKEN_NOT_FOUND",
-        False,
-        False,
-        False,
-        "DelegationTokenNotFoundException",
-        "",
-    ),
-    ErrorRow(
-        DELEGATION_TOKEN_OWNER_MISMATCH,
-        "DELEGATION_TOKEN_OWNER_MISMATCH",
-        False,
-        False,
-        False,
-        "DelegationTokenOwnerMismatchException",
-        "",
-    ),
-    ErrorRow(
-        DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
-        "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
-        False,
-        False,
-        False,
-        "UnsupportedByAuthenticationException",
-        "",
-    ),
-    ErrorRow(
-        DELEGATION_TOKEN_AUTHORIZATION_FAILED,
-        "DELEGATION_TOKEN_AUTHORIZATION_FAILED",
-        False,
-        False,
-        False,
-        "DelegationTokenAuthorizationException",
-        "",
-    ),
-    ErrorRow(
-        DELEGATION_TOKEN_EXPIRED, "DELEGATION_TOKEN_EXPIRED", False, False, False, "DelegationTokenExpiredException", ""
-    ),
-    ErrorRow(
-        INVALID_PRINCIPAL_TYPE, "INVALID_PRINCIPAL_TYPE", False, False, False, "InvalidPrincipalTypeException", ""
-    ),
-    ErrorRow(NON_EMPTY_GROUP, "NON_EMPTY_GROUP", False, False, False, "GroupNotEmptyException", ""),
-    ErrorRow(GROUP_ID_NOT_FOUND, "GROUP_ID_NOT_FOUND", False, False, False, "GroupIdNotFoundException", ""),
-    ErrorRow(
-        FETCH_SESSION_ID_NOT_FOUND,
-        "FETCH_SESSION_ID_NOT_FOUND",
-        True,
-        False,
-        False,
-        "FetchSessionIdNotFoundException",
-        "",
-    ),
-    ErrorRow(
-        INVALID_FETCH_SESSION_EPOCH,
-        "INVALID_FETCH_SESSION_EPOCH",
-        True,
-        False,
-        False,
-        "InvalidFetchSessionEpochException",
-        "",
-    ),
-    ErrorRow(LISTENER_NOT_FOUND, "LISTENER_NOT_FOUND", True, True, True, "ListenerNotFoundException", ""),
-    ErrorRow(
-        TOPIC_DELETION_DISABLED, "TOPIC_DELETION_DISABLED", False, False, False, "TopicDeletionDisabledException", ""
-    ),
-    ErrorRow(FENCED_LEADER_EPOCH, "FENCED_LEADER_EPOCH", True, True, True, "FencedLeaderEpochException", ""),
-    ErrorRow(UNKNOWN_LEADER_EPOCH, "UNKNOWN_LEADER_EPOCH", True, False, False, "UnknownLeaderEpochException", ""),
-    ErrorRow(
-        UNSUPPORTED_COMPRESSION_TYPE,
-        "UNSUPPORTED_COMPRESSION_TYPE",
-        False,
-        False,
-        False,
-        "UnsupportedCompressionTypeException",
-        "",
-    ),
-    ErrorRow(STALE_BROKER_EPOCH, "STALE_BROKER_EPOCH", False, False, False, "StaleBrokerEpochException", ""),
-    ErrorRow(OFFSET_NOT_AVAILABLE, "OFFSET_NOT_AVAILABLE", True, False, False, "OffsetNotAvailableException", ""),
-    ErrorRow(MEMBER_ID_REQUIRED, "MEMBER_ID_REQUIRED", False, False, False, "MemberIdRequiredException", ""),
-    ErrorRow(
-        PREFERRED_LEADER_NOT_AVAILABLE,
-        "PREFERRED_LEADER_NOT_AVAILABLE",
-        True,
-        True,
-        True,
-        "PreferredLeaderNotAvailableException",
-        "",
-    ),
-    ErrorRow(GROUP_MAX_SIZE_REACHED, "GROUP_MAX_SIZE_REACHED", False, False, False, "GroupMaxSizeReachedException", ""),
-    ErrorRow(FENCED_INSTANCE_ID, "FENCED_INSTANCE_ID", False, False, False, "FencedInstanceIdException", ""),
-    ErrorRow(
-        ELIGIBLE_LEADERS_NOT_AVAILABLE,
-        "ELIGIBLE_LEADERS_NOT_AVAILABLE",
-        True,
-        True,
-        True,
-        "EligibleLeadersNotAvailableException",
-        "",
-    ),
-    ErrorRow(ELECTION_NOT_NEEDED, "ELECTION_NOT_NEEDED", True, True, True, "ElectionNotNeededException", ""),
-    ErrorRow(
-        NO_REASSIGNMENT_IN_PROGRESS,
-        "NO_REASSIGNMENT_IN_PROGRESS",
-        False,
-        False,
-        False,
-        "NoReassignmentInProgressException",
-        "",
-    ),
-    ErrorRow(
-        GROUP_SUBSCRIBED_TO_TOPIC,
-        "GROUP_SUBSCRIBED_TO_TOPIC",
-        False,
-        False,
-        False,
-        "GroupSubscribedToTopicException",
-        "",
-    ),
-    ErrorRow(INVALID_RECORD, "INVALID_RECORD", False, False, False, "InvalidRecordException", ""),
-    ErrorRow(UNSTABLE_OFFSET_COMMIT, "UNSTABLE_OFFSET_COMMIT", True, False, False, "UnstableOffsetCommitException", ""),
-    ErrorRow(
-        THROTTLING_QUOTA_EXCEEDED,
-        "THROTTLING_QUOTA_EXCEEDED",
-        True,
-        False,
-        False,
-        "ThrottlingQuotaExceededException",
-        "",
-    ),
-    ErrorRow(PRODUCER_FENCED, "PRODUCER_FENCED", False, False, False, "ProducerFencedException", ""),
-    ErrorRow(RESOURCE_NOT_FOUND, "RESOURCE_NOT_FOUND", False, False, False, "ResourceNotFoundException", ""),
-    ErrorRow(DUPLICATE_RESOURCE, "DUPLICATE_RESOURCE", False, False, False, "DuplicateResourceException", ""),
-    ErrorRow(
-        UNACCEPTABLE_CREDENTIAL, "UNACCEPTABLE_CREDENTIAL", False, False, False, "UnacceptableCredentialException", ""
-    ),
-    ErrorRow(
-        INCONSISTENT_VOTER_SET, "INCONSISTENT_VOTER_SET", False, False, False, "InconsistentVoterSetException", ""
-    ),
-    ErrorRow(
-        INVALID_UPDATE_VERSION, "INVALID_UPDATE_VERSION", False, False, False, "InvalidUpdateVersionException", ""
-    ),
-    ErrorRow(FEATURE_UPDATE_FAILED, "FEATURE_UPDATE_FAILED", False, False, False, "FeatureUpdateFailedException", ""),
-    ErrorRow(
-        PRINCIPAL_DESERIALIZATION_FAILURE,
-        "PRINCIPAL_DESERIALIZATION_FAILURE",
-        False,
-        False,
-        False,
-        "PrincipalDeserializationException",
-        "",
-    ),
-    ErrorRow(SNAPSHOT_NOT_FOUND, "SNAPSHOT_NOT_FOUND", False, False, False, "SnapshotNotFoundException", ""),
-    ErrorRow(POSITION_OUT_OF_RANGE, "POSITION_OUT_OF_RANGE", False, False, False, "PositionOutOfRangeException", ""),
-    ErrorRow(UNKNOWN_TOPIC_ID, "UNKNOWN_TOPIC_ID", True, True, True, "UnknownTopicIdException", ""),
-    ErrorRow(
-        DUPLICATE_BROKER_REGISTRATION,
-        "DUPLICATE_BROKER_REGISTRATION",
-        False,
-        False,
-        False,
-        "DuplicateBrokerRegistrationException",
-        "",
-    ),
-    ErrorRow(
-        BROKER_ID_NOT_REGISTERED, "BROKER_ID_NOT_REGISTERED", False, False, False, "BrokerIdNotRegisteredException", ""
-    ),
-    ErrorRow(INCONSISTENT_TOPIC_ID, "INCONSISTENT_TOPIC_ID", True, True, True, "InconsistentTopicIdException", ""),
-    ErrorRow(
-        INCONSISTENT_CLUSTER_ID, "INCONSISTENT_CLUSTER_ID", False, False, False, "InconsistentClusterIdException", ""
-    ),
-    ErrorRow(
-        TRANSACTIONAL_ID_NOT_FOUND,
-        "TRANSACTIONAL_ID_NOT_FOUND",
-        False,
-        False,
-        False,
-        "TransactionalIdNotFoundException",
-        "",
-    ),
-    ErrorRow(
-        FETCH_SESSION_TOPIC_ID_ERROR,
-        "FETCH_SESSION_TOPIC_ID_ERROR",
-        True,
-        False,
-        False,
-        "FetchSessionTopicIdException",
-        "",
-    ),
-    ErrorRow(INELIGIBLE_REPLICA, "INELIGIBLE_REPLICA", False, False, False, "IneligibleReplicaException", ""),
-    ErrorRow(NEW_LEADER_ELECTED, "NEW_LEADER_ELECTED", False, False, False, "NewLeaderElectedException", ""),
-    ErrorRow(
-        OFFSET_MOVED_TO_TIERED_STORAGE,
-        "OFFSET_MOVED_TO_TIERED_STORAGE",
-        False,
-        False,
-        False,
-        "OffsetMovedToTieredStorageException",
-        "",
-    ),
-    ErrorRow(FENCED_MEMBER_EPOCH, "FENCED_MEMBER_EPOCH", False, False, False, "FencedMemberEpochException", ""),
-    ErrorRow(
-        UNRELEASED_INSTANCE_ID, "UNRELEASED_INSTANCE_ID", False, False, False, "UnreleasedInstanceIdException", ""
-    ),
-    ErrorRow(UNSUPPORTED_ASSIGNOR, "UNSUPPORTED_ASSIGNOR", False, False, False, "UnsupportedAssignorException", ""),
-    ErrorRow(STALE_MEMBER_EPOCH, "STALE_MEMBER_EPOCH", False, False, False, "StaleMemberEpochException", ""),
-    ErrorRow(
-        MISMATCHED_ENDPOINT_TYPE, "MISMATCHED_ENDPOINT_TYPE", False, False, False, "MismatchedEndpointTypeException", ""
-    ),
-    ErrorRow(
-        UNSUPPORTED_ENDPOINT_TYPE,
-        "UNSUPPORTED_ENDPOINT_TYPE",
-        False,
-        False,
-        False,
-        "UnsupportedEndpointTypeException",
-        "",
-    ),
-    ErrorRow(UNKNOWN_CONTROLLER_ID, "UNKNOWN_CONTROLLER_ID", False, False, False, "UnknownControllerIdException", ""),
-    ErrorRow(
-        UNKNOWN_SUBSCRIPTION_ID, "UNKNOWN_SUBSCRIPTION_ID", False, False, False, "UnknownSubscriptionIdException", ""
-    ),
-    ErrorRow(TELEMETRY_TOO_LARGE, "TELEMETRY_TOO_LARGE", False, False, False, "TelemetryTooLargeException", ""),
-    ErrorRow(INVALID_REGISTRATION, "INVALID_REGISTRATION", False, False, False, "InvalidRegistrationException", ""),
-    ErrorRow(TRANSACTION_ABORTABLE, "TRANSACTION_ABORTABLE", False, False, False, "TransactionAbortableException", ""),
-    ErrorRow(INVALID_RECORD_STATE, "INVALID_RECORD_STATE", False, False, False, "InvalidRecordStateException", ""),
-    ErrorRow(
-        SHARE_SESSION_NOT_FOUND, "SHARE_SESSION_NOT_FOUND", True, False, False, "ShareSessionNotFoundException", ""
-    ),
-    ErrorRow(
-        INVALID_SHARE_SESSION_EPOCH,
-        "INVALID_SHARE_SESSION_EPOCH",
-        True,
-        False,
-        False,
-        "InvalidShareSessionEpochException",
-        "",
-    ),
-    ErrorRow(FENCED_STATE_EPOCH, "FENCED_STATE_EPOCH", False, False, False, "FencedStateEpochException", ""),
-    ErrorRow(INVALID_VOTER_KEY, "INVALID_VOTER_KEY", False, False, False, "InvalidVoterKeyException", ""),
-    ErrorRow(DUPLICATE_VOTER, "DUPLICATE_VOTER", False, False, False, "DuplicateVoterException", ""),
-    ErrorRow(VOTER_NOT_FOUND, "VOTER_NOT_FOUND", False, False, False, "VoterNotFoundException", ""),
-    ErrorRow(
-        INVALID_REGULAR_EXPRESSION, "INVALID_REGULAR_EXPRESSION", False, False, False, "InvalidRegularExpression", ""
-    ),
-    ErrorRow(REBOOTSTRAP_REQUIRED, "REBOOTSTRAP_REQUIRED", False, False, False, "RebootstrapRequiredException", ""),
-    ErrorRow(
-        STREAMS_INVALID_TOPOLOGY, "STREAMS_INVALID_TOPOLOGY", False, False, False, "StreamsInvalidTopologyException", ""
-    ),
-    ErrorRow(
-        STREAMS_INVALID_TOPOLOGY_EPOCH,
-        "STREAMS_INVALID_TOPOLOGY_EPOCH",
-        False,
-        False,
-        False,
-        "StreamsInvalidTopologyEpochException",
-        "",
-    ),
-    ErrorRow(
-        STREAMS_TOPOLOGY_FENCED, "STREAMS_TOPOLOGY_FENCED", False, False, False, "StreamsTopologyFencedException", ""
-    ),
-    ErrorRow(
-        SHARE_SESSION_LIMIT_REACHED,
-        "SHARE_SESSION_LIMIT_REACHED",
-        True,
-        False,
-        False,
-        "ShareSessionLimitReachedException",
-        "",
-    ),
-)
+def parse_row(line: str) -> ErrorRow:
+    code, name, action, *words = line.split()
+    exception = EXCEPTIONS.get(name) or "".join(word.capitalize() for word in name.split("_")) + "Exception"
+    return ErrorRow(
+        code=int(code),
+        name=name,
+        retriable=action != "-",
+        refresh=action in ("refresh", "metadata"),
+        metadata=action == "metadata",
+        exception="" if name == "NONE" else exception,
+        text=" ".join(words),
+    )
 
+
+ERRORS: Final[tuple[ErrorRow, ...]] = tuple(parse_row(line) for line in TABLE.strip().splitlines())
 BY_CODE: Final[dict[int, ErrorRow]] = {row.code: row for row in ERRORS}
 BY_NAME: Final[dict[str, ErrorRow]] = {row.name: row for row in ERRORS}
 

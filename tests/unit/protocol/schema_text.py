@@ -1,7 +1,7 @@
-"""A second, slow reading of schemas/: parses the texts by itself and encodes plain dicts, for comparison with the classes.
+"""A second, slow reading of schemas/, for comparison: parses the texts by itself and encodes plain dicts.
 
-It shares no code with the generator or with moldau.protocol on purpose. A value is a dict of the fields that its version
-has; the key "?" holds unknown tagged fields as (tag, bytes).
+It shares no code with the generator or with moldau.protocol, on purpose. A value is a dict of the fields that its
+version has; the key "?" holds unknown tagged fields as (tag, bytes).
 """
 
 from __future__ import annotations

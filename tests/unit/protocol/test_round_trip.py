@@ -8,7 +8,7 @@ from tests.unit.protocol.messages import class_of, decode, encode, to_message
 from tests.unit.protocol.schema_text import Codec, Maker, Text, read_texts
 
 TEXTS = read_texts()
-SEEDS = range(4)
+SEEDS = range(3)
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=str)
@@ -42,9 +42,9 @@ def may_be_null(text: Text, name: str, version: int) -> bool:
 @pytest.mark.parametrize("text", TEXTS, ids=str)
 def test_constants_are_those_of_the_schema(text: Text) -> None:
     message_class = class_of(text)
-    assert (message_class.LOWEST_VERSION, message_class.HIGHEST_VERSION) == (text.lowest, text.highest)
-    assert message_class.FIRST_FLEXIBLE_VERSION == min(text.flexible_from, text.highest + 1)
-    assert message_class.FIELDS == tuple(line.name for line in text.fields)
+    assert (text.lowest, text.highest) == (message_class.LOWEST_VERSION, message_class.HIGHEST_VERSION)
+    assert min(text.flexible_from, text.highest + 1) == message_class.FIRST_FLEXIBLE_VERSION
+    assert tuple(line.name for line in text.fields) == message_class.FIELDS
 
 
 def test_every_message_and_stored_record_of_kafka_is_there() -> None:
