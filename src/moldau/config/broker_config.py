@@ -75,6 +75,7 @@ class BrokerConfig:
 
     def __init__(self, values: dict[str, str], warn: bool = True) -> None:
         self.values = _with_one_node_id(values)
+        self.log_defaults: object = None  # kept here by `log_config_for`: the LogConfig of topics without overrides
         self._parsed: dict[str, Value] = BROKER_KEYS.check(self.values)
         self._parsed.update(BROKER_QUOTA_KEYS.check(self.values))
         self.unknown = [name for name in self.values if find_broker_key(name) is None]

@@ -6,7 +6,7 @@ from moldau.config.topic_keys import BROKER_UNITS, RETENTION, TOPIC_KEYS
 
 
 class LogConfig:
-    """What a log needs to know; the defaults are Kafka's."""
+    """What a log needs to know; the defaults are Kafka's. It never changes, so logs share it."""
 
     def __init__(
         self,
@@ -121,6 +121,16 @@ class TopicValues:
 
 def log_config_for(topic_overrides: dict[str, str], broker: BrokerConfig | None = None) -> LogConfig:
     """The settings of a topic's logs on a broker whose effective configuration is `broker` (without one: defaults)."""
+    if topic_overrides or broker is None:
+        return _build(topic_overrides, broker)
+    if not isinstance(broker.log_defaults, LogConfig):
+        broker.log_defaults = _build(topic_overrides, broker)
+    shared = broker.log_defaults
+    assert isinstance(shared, LogConfig)
+    return shared
+
+
+def _build(topic_overrides: dict[str, str], broker: BrokerConfig | None) -> LogConfig:
     values = TopicValues(topic_overrides, broker)
     internal_segment_bytes = values.get("internal.segment.bytes")
     segment_bytes = (

@@ -25,6 +25,16 @@ def test_without_any_setting_a_log_has_the_defaults_of_the_class() -> None:
     assert settings(log_config_for({}, broker().current)) == settings(LogConfig())
 
 
+def test_topics_without_overrides_share_one_object_per_broker_config() -> None:
+    """Thousands of plain topics cost one LogConfig, and a dynamic change makes a new one."""
+    config = broker()
+    first = log_config_for({}, config.current)
+    assert log_config_for({}, config.current) is first
+    config.update_default({"log.retention.ms": "9"})
+    assert log_config_for({}, config.current).retention_ms == 9
+    assert first.retention_ms == 604800000
+
+
 def test_a_topics_own_value_goes_before_the_brokers() -> None:
     """Overrides win key by key."""
     config = log_config_for(
