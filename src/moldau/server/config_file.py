@@ -16,7 +16,6 @@ from moldau.config.properties import parse_properties
 # Variables that steer the JVM, the scripts and the image of Kafka, not the broker.
 _NOT_CONFIGS: Final = frozenset(
     {
-        "KAFKA_BROKERS",
         "KAFKA_CLUSTER_ID",
         "KAFKA_DEBUG",
         "KAFKA_GC_LOG_OPTS",
@@ -29,7 +28,7 @@ _NOT_CONFIGS: Final = frozenset(
         "KAFKA_VERSION",
     }
 )
-_NOT_CONFIG_PREFIXES: Final = ("KAFKA_JVM_", "KAFKA_LOG4J", "KAFKA_ORACLE_", "KAFKA_TOOLS_")
+_NOT_CONFIG_PREFIXES: Final = ("KAFKA_JVM_", "KAFKA_LOG4J", "KAFKA_TOOLS_")
 
 DEFAULT_DATA_DIRECTORY: Final = "./moldau-data"
 
