@@ -8,6 +8,11 @@ from typing import Any
 
 from moldau.protocol.messages.create_topics_request import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from moldau.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from moldau.protocol.messages.list_offsets_request import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from moldau.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from moldau.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from moldau.protocol.primitives import Message
@@ -58,10 +63,16 @@ class Peer:
         while time.monotonic() < deadline:
             described = self.metadata(topic)
             if described.error_code == 0 and len(described.partitions) == partitions:
-                if all(partition.leader_id >= 0 for partition in described.partitions):
+                if self.serves(topic, partitions):
                     return
             time.sleep(0.02)
         raise AssertionError(f"{self.node.name}: {topic} has no leaders after {SECONDS} s")
+
+    def serves(self, topic: str, partitions: int) -> bool:
+        """Whether the leaders answer: metadata may know them a moment before they know themselves."""
+        rows = [ListOffsetsPartition(partition_index=index, timestamp=-1) for index in range(partitions)]
+        answer = self.ask(ListOffsetsRequest(topics=[ListOffsetsTopic(topic, rows)]), 7)
+        return all(row.error_code == 0 for row in answer.topics[0].partitions)
 
     def create(self, topic: str, partitions: int = 1, **configs: str) -> None:
         """Creates a topic and waits until it can be used; `_` in the name of a config stands for a dot."""
