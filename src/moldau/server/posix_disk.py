@@ -128,6 +128,8 @@ class PosixFile(File):
 class PosixDisk(Disk):
     """The file system of this process. `post` runs a function in the node's own thread (loop.call_soon_threadsafe)."""
 
+    file_class = PosixFile
+
     def __init__(self, post: Post | None = None, open_files_max: int = DEFAULT_OPEN_FILES_MAX) -> None:
         self._post = post
         self._open_files_max = open_files_max
@@ -180,7 +182,7 @@ class PosixDisk(Disk):
     # Files
 
     def open(self, path: str, create: bool = False) -> File:
-        file = PosixFile(self, path)
+        file = self.file_class(self, path)
         if create:
             descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
             self._adopt(file, descriptor)

@@ -1,0 +1,170 @@
+"""Offset, time and transaction index: entries, lookups, cuts, files byte for byte, damage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moldau.server.posix_disk import PosixDisk
+from moldau.storage.index import DamagedIndex, OffsetIndex, TimeIndex
+from moldau.storage.txn_index import AbortedTransaction, DamagedTransactionIndex, TransactionIndex
+
+BASE = 1000
+# First entries of a real index pair: batches of three records, 15088 bytes each.
+OFFSET_BYTES = bytes.fromhex("0000000500003af000000008000075e00000000b0000b0d0")
+TIME_BYTES = bytes.fromhex("000001a1dd43756b00000005000001a1dd43756c00000008000001a1dd43756d0000000b")
+
+
+def offset_index(path: Path, entries: int = 3) -> OffsetIndex:
+    index = OffsetIndex(PosixDisk(), str(path / "0.index"), BASE, 1 << 20, True)
+    for number in range(1, entries + 1):
+        index.append(BASE + 3 * number + 2, number * 15088)
+    return index
+
+
+def time_index(path: Path, entries: int = 3) -> TimeIndex:
+    index = TimeIndex(PosixDisk(), str(path / "0.timeindex"), BASE, 1 << 20, True)
+    for number in range(1, entries + 1):
+        index.maybe_append(0x1A1DD43756A + number, BASE + 3 * number + 2)
+    return index
+
+
+def test_files_have_the_bytes_kafka_writes(tmp_path: Path) -> None:
+    offset_index(tmp_path).write()
+    time_index(tmp_path).write()
+    assert (tmp_path / "0.index").read_bytes() == OFFSET_BYTES
+    assert (tmp_path / "0.timeindex").read_bytes() == TIME_BYTES
+
+
+def test_only_new_entries_are_written_the_second_time(tmp_path: Path) -> None:
+    index, times = offset_index(tmp_path, 2), time_index(tmp_path, 2)
+    for _ in range(2):
+        index.write()
+        times.write()
+    index.append(BASE + 11, 3 * 15088)
+    times.maybe_append(0x1A1DD43756D, BASE + 11)
+    index.write()
+    times.write()
+    assert (tmp_path / "0.index").read_bytes() == OFFSET_BYTES
+    assert (tmp_path / "0.timeindex").read_bytes() == TIME_BYTES
+
+
+def test_an_index_is_loaded_looked_up_and_unloaded(tmp_path: Path) -> None:
+    offset_index(tmp_path).write()
+    index = OffsetIndex(PosixDisk(), str(tmp_path / "0.index"), BASE, 1 << 20, False)
+    index.load(1 << 20)
+    lookups = {BASE: 0, BASE + 4: 0, BASE + 5: 15088, BASE + 7: 15088, BASE + 11: 45264, BASE + 2**40: 45264}
+    assert {offset: index.lookup(offset) for offset in lookups} == lookups
+    assert [index.entry_at_or_before(position) for position in (0, 15088, 45263, 1 << 30)] == [-1, 0, 1, 2]
+    index.unload()
+    assert not index.loaded
+    index.load(1 << 20)
+    assert len(index.offsets) == 3
+
+
+def test_times_are_found(tmp_path: Path) -> None:
+    index = time_index(tmp_path)
+    assert index.lookup(5) == BASE
+    assert index.lookup(0x1A1DD43756B) == BASE + 5
+    assert index.lookup(0x1A1DD437570) == BASE + 11
+    assert (index.last_timestamp(), index.last_offset()) == (0x1A1DD43756D, BASE + 11)
+
+
+def test_a_timestamp_that_has_not_grown_adds_nothing(tmp_path: Path) -> None:
+    index = time_index(tmp_path)
+    assert not index.maybe_append(0x1A1DD43756D, BASE + 20)
+    assert not time_index(tmp_path, 0).maybe_append(-1, BASE)
+
+
+def test_cutting_drops_entries_of_batches_that_hold_the_offset(tmp_path: Path) -> None:
+    index, times = offset_index(tmp_path), time_index(tmp_path)
+    index.write()
+    times.write()
+    index.truncate(BASE + 8)  # the last offset of the second entry's batch
+    times.truncate(BASE + 8)
+    assert list(index.positions) == [15088]
+    assert (tmp_path / "0.index").read_bytes() == OFFSET_BYTES[:8]
+    assert (tmp_path / "0.timeindex").read_bytes() == TIME_BYTES[:12]
+
+
+def test_full_indexes_say_so(tmp_path: Path) -> None:
+    index = OffsetIndex(PosixDisk(), str(tmp_path / "i"), 0, 17, True)
+    index.append(1, 1)
+    assert not index.is_full
+    index.append(2, 2)
+    assert index.is_full
+    times = TimeIndex(PosixDisk(), str(tmp_path / "t"), 0, 36, True)
+    times.maybe_append(1, 1)
+    assert not times.is_full
+    times.maybe_append(2, 2)
+    assert times.is_full
+
+
+@pytest.mark.parametrize(
+    "data",
+    [OFFSET_BYTES[:-1], OFFSET_BYTES + bytes(8), OFFSET_BYTES[8:] + OFFSET_BYTES[:8], OFFSET_BYTES[:8] * 2, bytes(80)],
+)
+def test_a_damaged_offset_index_is_noticed(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "0.index").write_bytes(data)
+    with pytest.raises(DamagedIndex):
+        OffsetIndex(PosixDisk(), str(tmp_path / "0.index"), BASE, 1 << 20, False).load(1 << 20)
+
+
+def test_an_index_that_points_beyond_its_segment_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "0.index").write_bytes(OFFSET_BYTES)
+    with pytest.raises(DamagedIndex):
+        OffsetIndex(PosixDisk(), str(tmp_path / "0.index"), BASE, 1 << 20, False).load(45264)
+
+
+@pytest.mark.parametrize("data", [TIME_BYTES[:-5], TIME_BYTES + bytes(12), TIME_BYTES[12:] + TIME_BYTES[:12]])
+def test_a_damaged_time_index_is_noticed(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "0.timeindex").write_bytes(data)
+    with pytest.raises(DamagedIndex):
+        TimeIndex(PosixDisk(), str(tmp_path / "0.timeindex"), BASE, 1 << 20, False).load(1 << 20)
+
+
+def test_a_rebuilt_index_replaces_the_file(tmp_path: Path) -> None:
+    (tmp_path / "0.index").write_bytes(bytes(1000))
+    offset_index(tmp_path).write()
+    assert (tmp_path / "0.index").read_bytes() == OFFSET_BYTES
+
+
+def test_aborted_transactions_have_the_bytes_kafka_writes(tmp_path: Path) -> None:
+    index = TransactionIndex(PosixDisk(), str(tmp_path / "3.txnindex"), 3, False)
+    assert not (tmp_path / "3.txnindex").exists()
+    index.append(AbortedTransaction(8, 4, 6, 7))
+    expected = "00000000000000000008000000000000000400000000000000060000000000000007"
+    assert (tmp_path / "3.txnindex").read_bytes() == bytes.fromhex(expected)
+    again = TransactionIndex(PosixDisk(), str(tmp_path / "3.txnindex"), 3, True)
+    assert again.load() == [AbortedTransaction(8, 4, 6, 7)]
+
+
+def test_aborted_transactions_are_collected_by_overlap(tmp_path: Path) -> None:
+    index = TransactionIndex(PosixDisk(), str(tmp_path / "x"), 0, False)
+    for entry in (AbortedTransaction(1, 0, 10, 11), AbortedTransaction(2, 5, 15, 12), AbortedTransaction(3, 18, 35, 32)):
+        index.append(entry)
+    found: list[AbortedTransaction] = []
+    assert not index.collect(11, 50, found)
+    assert [entry.producer_id for entry in found] == [2, 3]
+    found = []
+    assert index.collect(0, 12, found), "all transactions that could matter were decided by then"
+    assert [entry.producer_id for entry in found] == [1, 2]
+
+
+def test_cutting_the_transaction_index(tmp_path: Path) -> None:
+    index = TransactionIndex(PosixDisk(), str(tmp_path / "x"), 0, False)
+    index.append(AbortedTransaction(1, 0, 10, 11))
+    index.append(AbortedTransaction(2, 5, 15, 16))
+    index.truncate(15)
+    assert index.load() == [AbortedTransaction(1, 0, 10, 11)]
+    assert (tmp_path / "x").stat().st_size == 34
+    index.reset()
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("data", [bytes(33), b"\x00\x05" + bytes(32), bytes(34)])
+def test_a_damaged_transaction_index_is_noticed(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "x").write_bytes(data)
+    with pytest.raises(DamagedTransactionIndex):
+        TransactionIndex(PosixDisk(), str(tmp_path / "x"), 3, True).load()

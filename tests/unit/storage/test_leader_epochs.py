@@ -1,0 +1,98 @@
+"""Leader epochs: what may follow what, where an epoch ended, cuts at both ends, the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moldau.server.posix_disk import PosixDisk
+from moldau.storage.checkpoints import DamagedCheckpoint
+from moldau.storage.leader_epochs import LeaderEpochs
+
+
+@pytest.fixture
+def epochs(tmp_path: Path) -> LeaderEpochs:
+    return LeaderEpochs(PosixDisk(), str(tmp_path))
+
+
+def filled(epochs: LeaderEpochs) -> LeaderEpochs:
+    for epoch, offset in ((2, 0), (4, 10), (7, 30)):
+        epochs.assign(epoch, offset)
+    return epochs
+
+
+def test_each_epoch_is_noted_once_and_written(epochs: LeaderEpochs, tmp_path: Path) -> None:
+    assert epochs.assign(1, 0)
+    assert not epochs.assign(1, 5)
+    assert epochs.assign(2, 2092)
+    assert (tmp_path / "leader-epoch-checkpoint").read_bytes() == b"0\n2\n1 0\n2 2092\n"
+    assert (epochs.latest_epoch, epochs.previous_epoch()) == (2, 1)
+    again = LeaderEpochs(PosixDisk(), str(tmp_path))
+    again.load((tmp_path / "leader-epoch-checkpoint").read_bytes())
+    assert again.entries() == [(1, 0), (2, 2092)]
+
+
+def test_a_new_epoch_of_an_empty_log_replaces_the_old_one(epochs: LeaderEpochs) -> None:
+    epochs.assign(0, 0)
+    epochs.assign(2, 0)
+    assert epochs.entries() == [(2, 0)]
+
+
+def test_entries_that_contradict_a_new_one_go(epochs: LeaderEpochs) -> None:
+    filled(epochs).assign(5, 8)
+    assert epochs.entries() == [(2, 0), (5, 8)]
+
+
+@pytest.mark.parametrize(
+    ("epoch", "expected"),
+    [(-1, (-1, -1)), (1, (1, 0)), (2, (2, 10)), (3, (2, 10)), (4, (4, 30)), (6, (4, 30)), (7, (7, 99)), (8, (-1, -1))],
+)
+def test_the_end_of_an_epoch_is_the_start_of_the_next(
+    epochs: LeaderEpochs, epoch: int, expected: tuple[int, int]
+) -> None:
+    assert filled(epochs).end_offset_for_epoch(epoch, 99) == expected
+
+
+def test_nothing_is_said_about_epochs_of_an_empty_cache(epochs: LeaderEpochs) -> None:
+    assert epochs.end_offset_for_epoch(3, 99) == (-1, -1)
+    assert epochs.epoch_for_offset(0) == -1
+
+
+def test_the_epoch_of_an_offset(epochs: LeaderEpochs) -> None:
+    filled(epochs)
+    assert [epochs.epoch_for_offset(offset) for offset in (0, 9, 10, 29, 30, 1000)] == [2, 2, 4, 4, 7, 7]
+
+
+def test_cutting_the_end_drops_epochs_that_start_there(epochs: LeaderEpochs, tmp_path: Path) -> None:
+    filled(epochs).truncate_from_end(30)
+    assert epochs.entries() == [(2, 0), (4, 10)]
+    assert (tmp_path / "leader-epoch-checkpoint").read_bytes() == b"0\n2\n2 0\n4 10\n"
+    epochs.truncate_from_end(0)
+    assert epochs.entries() == []
+    assert epochs.latest_epoch == -1
+
+
+def test_cutting_the_start_moves_the_epoch_that_covers_it(epochs: LeaderEpochs) -> None:
+    filled(epochs).truncate_from_start(12)
+    assert epochs.entries() == [(4, 12), (7, 30)]
+    epochs.truncate_from_start(30)
+    assert epochs.entries() == [(7, 30)]
+    epochs.truncate_from_start(50)
+    assert epochs.entries() == [(7, 50)]
+
+
+@pytest.mark.parametrize("data", [b"x", b"0\n1\n1\n", b"0\n2\n2 0\n1 5\n", b"0\n1\n-1 0\n", b"0\n1\n1 2 3\n"])
+def test_a_damaged_file_says_so(epochs: LeaderEpochs, data: bytes) -> None:
+    with pytest.raises(DamagedCheckpoint):
+        epochs.load(data)
+
+
+def test_a_change_that_cannot_be_written_is_tried_again(tmp_path: Path) -> None:
+    epochs = LeaderEpochs(PosixDisk(), str(tmp_path / "missing"))
+    epochs.assign(1, 0)
+    assert epochs.unsynced
+    (tmp_path / "missing").mkdir()
+    epochs.write(True)
+    assert not epochs.unsynced
+    assert (tmp_path / "missing" / "leader-epoch-checkpoint").read_bytes() == b"0\n1\n1 0\n"

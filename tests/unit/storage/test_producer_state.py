@@ -1,0 +1,198 @@
+"""Idempotence, epochs, transactions, and the snapshot files that keep them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
+from moldau.server.posix_disk import PosixDisk
+from moldau.storage.log import Log
+from moldau.storage.producer_snapshots import DamagedSnapshot, ProducerSnapshots, decode_snapshot, encode_snapshot
+from moldau.storage.producer_state import ProducerState, first_sequence_of
+from tests.unit.storage.helpers import NOW_MS, append, append_marker, new_log, read_all
+
+# Real snapshots: an open transaction, one after a marker, and one of three idle producers.
+OPEN_TRANSACTION = bytes.fromhex(
+    "00019476901d0000000100000000000000080002000000000000000000000007000000000000018bcfe56fd0000000000000000000000007"
+)
+AFTER_MARKER = bytes.fromhex(
+    "0001da04b5890000000100000000000003e90007ffffffffffffffffffffffff00000000000001a1dd4ba16a00000000ffffffffffffffff"
+)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    return new_log(tmp_path)
+
+
+def refused(code: int, log: Log, **arguments: object) -> None:
+    end = log.log_end_offset
+    with pytest.raises(KafkaError) as caught:
+        append(log, **arguments)  # type: ignore[arg-type]
+    assert caught.value.code == code
+    assert log.log_end_offset == end
+
+
+def test_sequences_follow_each_other(log: Log) -> None:
+    append(log, b"a", b"b", producer_id=1, epoch=0, sequence=0)
+    append(log, b"c", producer_id=1, epoch=0, sequence=2)
+    refused(errors.OUT_OF_ORDER_SEQUENCE_NUMBER, log, producer_id=1, epoch=0, sequence=4)
+    append(log, b"d", producer_id=1, epoch=0, sequence=3)
+    assert [value for _, value in read_all(log)] == [b"a", b"b", b"c", b"d"]
+
+
+def test_a_retried_batch_gets_its_first_offset_again(log: Log) -> None:
+    """Within the window of the last five batches; one that is older is out of order."""
+    for number in range(7):
+        append(log, b"x", b"y", producer_id=1, epoch=0, sequence=2 * number)
+    for number in (2, 6):
+        result = append(log, b"x", b"y", producer_id=1, epoch=0, sequence=2 * number)
+        assert result.duplicate
+        assert (result.first_offset, result.last_offset) == (2 * number, 2 * number + 1)
+    assert log.log_end_offset == 14
+    refused(errors.OUT_OF_ORDER_SEQUENCE_NUMBER, log, producer_id=1, epoch=0, sequence=0)
+
+
+def test_a_batch_that_overlaps_an_old_one_is_no_duplicate(log: Log) -> None:
+    append(log, b"x", b"y", producer_id=1, epoch=0, sequence=0)
+    refused(errors.OUT_OF_ORDER_SEQUENCE_NUMBER, log, producer_id=1, epoch=0, sequence=0)
+
+
+def test_an_unknown_producer_may_start_anywhere(log: Log) -> None:
+    """Its state may have gone with old segments (KIP-360)."""
+    append(log, producer_id=1, epoch=3, sequence=500)
+    append(log, producer_id=1, epoch=3, sequence=501)
+
+
+def test_a_new_epoch_starts_at_zero_and_an_old_one_is_fenced(log: Log) -> None:
+    append(log, producer_id=1, epoch=0, sequence=0)
+    refused(errors.OUT_OF_ORDER_SEQUENCE_NUMBER, log, producer_id=1, epoch=1, sequence=1)
+    append(log, producer_id=1, epoch=1, sequence=0)
+    refused(errors.INVALID_PRODUCER_EPOCH, log, producer_id=1, epoch=0, sequence=1)
+
+
+def test_sequences_wrap_around(log: Log) -> None:
+    append(log, b"a", b"b", producer_id=1, epoch=0, sequence=2**31 - 3)
+    append(log, b"c", b"d", producer_id=1, epoch=0, sequence=2**31 - 1)  # its second record has sequence 0
+    result = append(log, b"e", producer_id=1, epoch=0, sequence=1)
+    assert result.first_offset == 4
+    again = append(log, b"c", b"d", producer_id=1, epoch=0, sequence=2**31 - 1)
+    assert again.duplicate
+    assert again.first_offset == 2
+    assert first_sequence_of(0, 1) == 2**31 - 1
+
+
+def test_a_sequence_that_ends_at_the_largest_goes_on_at_zero(log: Log) -> None:
+    append(log, b"a", producer_id=1, epoch=0, sequence=2**31 - 1)
+    append(log, b"b", producer_id=1, epoch=0, sequence=0)
+
+
+def test_an_open_transaction_holds_back_the_last_stable_offset(log: Log) -> None:
+    append(log, b"plain")
+    append(log, b"a", producer_id=1, epoch=0, sequence=0, transactional=True)
+    append(log, b"b", producer_id=2, epoch=0, sequence=0, transactional=True)
+    assert log.last_stable_offset(3) == 1
+    append_marker(log, 1, 0, commit=True)
+    assert log.last_stable_offset(3) == 1, "the marker is not replicated yet"
+    assert log.last_stable_offset(4) == 2
+    append_marker(log, 2, 0, commit=False)
+    assert log.last_stable_offset(5) == 5
+    assert log.aborted_transactions(0, 5) == [(2, 2)]
+    assert log.aborted_transactions(0, 2) == []
+
+
+def test_the_last_stable_offset_never_passes_the_high_watermark(log: Log) -> None:
+    append(log, b"a")
+    append(log, b"a", producer_id=1, epoch=0, sequence=0, transactional=True)
+    assert log.last_stable_offset(1) == 1
+
+
+def test_a_write_outside_of_the_open_transaction_is_refused(log: Log) -> None:
+    append(log, producer_id=1, epoch=0, sequence=0, transactional=True)
+    refused(errors.INVALID_TXN_STATE, log, producer_id=1, epoch=0, sequence=1)
+
+
+def test_old_coordinators_and_old_epochs_cannot_end_a_transaction(log: Log) -> None:
+    append(log, producer_id=1, epoch=5, sequence=0, transactional=True)
+    append_marker(log, 1, 5, commit=True, coordinator_epoch=3)
+    with pytest.raises(KafkaError) as caught:
+        append_marker(log, 1, 5, commit=True, coordinator_epoch=2)
+    assert caught.value.code == errors.TRANSACTION_COORDINATOR_FENCED
+    with pytest.raises(KafkaError) as caught:
+        append_marker(log, 1, 4, commit=True, coordinator_epoch=3)
+    assert caught.value.code == errors.INVALID_PRODUCER_EPOCH
+
+
+def test_after_a_marker_of_a_new_epoch_sequences_start_again(log: Log) -> None:
+    """Transaction version 2: the marker carries an epoch that is one higher."""
+    append(log, producer_id=1, epoch=0, sequence=0, transactional=True)
+    append_marker(log, 1, 1, commit=True)
+    entry = log.producers.entries[1]
+    assert (entry.epoch, entry.last_sequence) == (1, -1)
+    refused(errors.INVALID_PRODUCER_EPOCH, log, producer_id=1, epoch=0, sequence=1, transactional=True)
+    append(log, producer_id=1, epoch=1, sequence=0, transactional=True)
+
+
+def test_after_a_marker_of_the_same_epoch_sequences_go_on(log: Log) -> None:
+    """Transaction version 1."""
+    append(log, producer_id=1, epoch=0, sequence=0, transactional=True)
+    append_marker(log, 1, 0, commit=False)
+    refused(errors.OUT_OF_ORDER_SEQUENCE_NUMBER, log, producer_id=1, epoch=0, sequence=5, transactional=True)
+    append(log, producer_id=1, epoch=0, sequence=1, transactional=True)
+
+
+def test_silent_producers_are_forgotten_unless_they_are_in_a_transaction(log: Log) -> None:
+    append(log, producer_id=1, epoch=0, sequence=0)
+    append(log, producer_id=2, epoch=0, sequence=0, transactional=True)
+    assert log.producers.expire(NOW_MS + 999, 1000) == 0
+    assert log.producers.expire(NOW_MS + 1000, 1000) == 1
+    assert list(log.producers.entries) == [2]
+
+
+def test_snapshots_have_the_bytes_kafka_writes() -> None:
+    for data in (OPEN_TRANSACTION, AFTER_MARKER):
+        state = ProducerState()
+        state.restore(decode_snapshot(data, "x"), 8)
+        assert encode_snapshot(state) == data
+    assert encode_snapshot(ProducerState()).hex() == "000148674bc700000000"
+
+
+def test_a_snapshot_knows_open_transactions_and_duplicates() -> None:
+    state = ProducerState()
+    state.restore(decode_snapshot(OPEN_TRANSACTION, "x"), 8)
+    assert state.first_unstable_offset() == 7
+    entry = state.entries[8]
+    assert (entry.epoch, entry.last_sequence, entry.last_offset, entry.coordinator_epoch) == (2, 0, 7, 0)
+
+
+@pytest.mark.parametrize("position", range(len(OPEN_TRANSACTION)))
+def test_any_flipped_byte_makes_a_snapshot_unusable(position: int) -> None:
+    data = bytearray(OPEN_TRANSACTION)
+    data[position] ^= 0x40
+    with pytest.raises(DamagedSnapshot):
+        decode_snapshot(bytes(data), "x")
+
+
+def test_a_damaged_snapshot_is_skipped_for_the_one_before(tmp_path: Path) -> None:
+    disk = PosixDisk()
+    (tmp_path / "00000000000000000003.snapshot").write_bytes(OPEN_TRANSACTION)
+    (tmp_path / "00000000000000000008.snapshot").write_bytes(AFTER_MARKER[:-1])
+    (tmp_path / "00000000000000000099.snapshot").write_bytes(AFTER_MARKER)
+    snapshots = ProducerSnapshots(disk, str(tmp_path), [3, 8, 99])
+    state = ProducerState()
+    snapshots.restore(state, 0, 10, NOW_MS, -1)
+    assert (state.end_offset, list(state.entries)) == (3, [8])
+    assert disk.list(str(tmp_path)) == ["00000000000000000003.snapshot"]
+
+
+def test_a_snapshot_is_written_once_per_offset(tmp_path: Path) -> None:
+    snapshots = ProducerSnapshots(PosixDisk(), str(tmp_path), [])
+    state = ProducerState()
+    assert not snapshots.take(state), "nothing at offset 0"
+    state.end_offset = 5
+    assert snapshots.take(state)
+    assert not snapshots.take(state)
+    assert snapshots.offsets == [5]
