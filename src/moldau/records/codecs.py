@@ -361,7 +361,9 @@ def _zstd_frame(data: bytes, index: i64, end: i64, limit: i64) -> tuple[i64, i64
     if not single_segment:
         window_code = i64(data[index])
         index += 1
-        window_base = i64(1) << (10 + (window_code >> 3))
+        # Not `1 << …`: compiled, a shift of a constant has only 32 bits.
+        window_base: i64 = 1
+        window_base <<= 10 + (window_code >> 3)
         window = window_base + (window_base >> 3) * (window_code & 7)
         if window > max(limit, i64(ZSTD_WINDOW_MAX)):
             raise DecompressedTooLarge(f"zstd window of {window} bytes is larger than {ZSTD_WINDOW_MAX}")

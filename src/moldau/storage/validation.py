@@ -286,9 +286,11 @@ def _decompressed(data: bytes, start: i64, end: i64, codec: i64, rules: Validati
         return records
     except CorruptBatch as error:
         raise InvalidRecords(UNKNOWN_SERVER_ERROR, f"{error} in topic partition {rules.topic_partition}") from error
-    except DecompressedTooLarge as error:
+    except DecompressedTooLarge as too_large:
         # The code that makes producers split their batch.
-        raise InvalidRecords(MESSAGE_TOO_LARGE, f"{error} in topic partition {rules.topic_partition}") from error
+        raise InvalidRecords(
+            MESSAGE_TOO_LARGE, f"{too_large} in topic partition {rules.topic_partition}"
+        ) from too_large
 
 
 def _check_body(

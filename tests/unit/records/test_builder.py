@@ -200,7 +200,7 @@ def test_other_clients_read_what_we_compress(codec: int) -> None:
                 (entry.timestamp, entry.key, entry.value, entry.headers) for entry in module.DefaultRecordBatch(data)
             ]
         except Exception as error:
-            if "codec" in str(error) or "librar" in str(error) or isinstance(error, (RuntimeError, ImportError)):
+            if "UnsupportedCodec" in type(error).__name__ or "not found" in str(error):
                 continue
             raise
         assert [(time, key, value, list(headers)) for time, key, value, headers in read] == entries
