@@ -29,7 +29,12 @@ def field(data: bytes | None) -> bytes:
 
 
 def record(
-    value: bytes | None, *, key: bytes | None = None, offset_delta: int = 0, timestamp_delta: int = 0, headers: bytes = b"\0"
+    value: bytes | None,
+    *,
+    key: bytes | None = None,
+    offset_delta: int = 0,
+    timestamp_delta: int = 0,
+    headers: bytes = b"\0",
 ) -> bytes:
     body = b"\0" + varint(timestamp_delta) + varint(offset_delta) + field(key) + field(value) + headers
     return varint(len(body)) + body

@@ -119,7 +119,9 @@ class Node:
             code = self.process.wait(STOP_SECONDS_MAX)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"{self.name} did not stop in {STOP_SECONDS_MAX} s:\n{self.output()[-3000:]}") from None
+            raise AssertionError(
+                f"{self.name} did not stop in {STOP_SECONDS_MAX} s:\n{self.output()[-3000:]}"
+            ) from None
         self.process = None
         return code
 

@@ -98,13 +98,13 @@ class Peer:
             of_topic = TopicProduceData(topic_id=self.topic_id(topic), partition_data=[data])
         else:
             of_topic = TopicProduceData(name=topic, partition_data=[data])
-        request = ProduceRequest(
-            transactional_id=transactional_id, acks=acks, timeout_ms=10_000, topic_data=[of_topic]
-        )
+        request = ProduceRequest(transactional_id=transactional_id, acks=acks, timeout_ms=10_000, topic_data=[of_topic])
         answer = self.ask(request, version)
         return answer if answer == CLOSED else answer.responses[0].partition_responses[0]
 
-    def fetch_request(self, topic: str, offsets: Iterable[tuple[int, int]], version: int, **fields: Any) -> FetchRequest:
+    def fetch_request(
+        self, topic: str, offsets: Iterable[tuple[int, int]], version: int, **fields: Any
+    ) -> FetchRequest:
         """A fetch of (partition, offset) pairs of one topic; further fields of the partition go by `partition_…`."""
         of_partition = {
             name.removeprefix("partition_"): value for name, value in fields.items() if name.startswith("partition_")

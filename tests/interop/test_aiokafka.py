@@ -63,7 +63,9 @@ def test_records_come_back_as_they_were_sent(moldau_server: Node, topic: str, co
             {"key": b"no value", "value": None, "headers": [], "timestamp_ms": 1_700_000_000_002},
         ]
         for i in range(200):
-            records.append({"key": b"%d" % i, "value": b"y" * i * 9, "headers": [], "timestamp_ms": 1_700_000_001_000 + i})
+            records.append(
+                {"key": b"%d" % i, "value": b"y" * i * 9, "headers": [], "timestamp_ms": 1_700_000_001_000 + i}
+            )
         sent = await send_all(moldau_server, topic, records, compression_type=codec)
         assert [report.offset for report in sent] == list(range(len(records)))
         consumer = await open_consumer(moldau_server, topic)
@@ -99,7 +101,11 @@ def test_an_idempotent_producer_delivers_in_order(moldau_server: Node, topic: st
     async def scenario() -> None:
         await create(moldau_server, topic)
         sent = await send_all(
-            moldau_server, topic, [{"value": b"%d" % i} for i in range(300)], enable_idempotence=True, max_batch_size=256
+            moldau_server,
+            topic,
+            [{"value": b"%d" % i} for i in range(300)],
+            enable_idempotence=True,
+            max_batch_size=256,
         )
         assert [report.offset for report in sent] == list(range(300))
 

@@ -192,12 +192,8 @@ def test_configs_are_altered_and_described(admin: Any, new_topic: str) -> None:
     assert before["retention.ms"].value == "604800000"
     assert before["retention.ms"].is_default
 
-    entry = admin_module.ConfigEntry(
-        "retention.ms", "98765", incremental_operation=admin_module.AlterConfigOpType.SET
-    )
-    change = admin_module.ConfigResource(
-        admin_module.ResourceType.TOPIC, new_topic, incremental_configs=[entry]
-    )
+    entry = admin_module.ConfigEntry("retention.ms", "98765", incremental_operation=admin_module.AlterConfigOpType.SET)
+    change = admin_module.ConfigResource(admin_module.ResourceType.TOPIC, new_topic, incremental_configs=[entry])
     finish(admin.incremental_alter_configs([change]))
     after = finish(admin.describe_configs([resource]))[resource]
     assert after["retention.ms"].value == "98765"

@@ -16,7 +16,16 @@ confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka
 admin_module = pytest.importorskip("confluent_kafka.admin", reason="confluent-kafka is not installed")
 pytestmark = pytest.mark.usefixtures("kafka_tools")
 
-COMPLAINTS = ("mismatch", "isvalid: false", "non-consecutive", "out of order", "exception", "corrupt", "error", "invalid")
+COMPLAINTS = (
+    "mismatch",
+    "isvalid: false",
+    "non-consecutive",
+    "out of order",
+    "exception",
+    "corrupt",
+    "error",
+    "invalid",
+)
 READABLE = {".log", ".index", ".timeindex", ".snapshot", ".txnindex", ".checkpoint"}
 
 
@@ -50,7 +59,9 @@ def dump(files: list[Path], *options: str) -> str:
     done = run_tool("dump-log", *options, "--files", ",".join(map(str, files)))
     assert done.returncode == 0, done.stderr
     # The tool says of every log that does not begin at 0 that its first offset follows -1.
-    said = re.sub(r"Non-consecutive offsets in \S*/0*(\d+)\.log\n  -1 is followed by \1\n", "", done.stdout + done.stderr)
+    said = re.sub(
+        r"Non-consecutive offsets in \S*/0*(\d+)\.log\n  -1 is followed by \1\n", "", done.stdout + done.stderr
+    )
     complaints = [line for line in said.splitlines() if any(word in line.lower() for word in COMPLAINTS)]
     assert not complaints, "\n".join(complaints[:20])
     for file in files:

@@ -69,7 +69,8 @@ def test_records_come_back_as_they_were_sent(moldau_server: Node, new_topic: str
     assert send_all(moldau_server, new_topic, records, compression_type=codec) == list(range(len(records)))
     got = read_from(moldau_server, new_topic, 0, len(records))
     assert [
-        {"key": m.key, "value": m.value, "headers": [tuple(h) for h in m.headers], "timestamp_ms": m.timestamp} for m in got
+        {"key": m.key, "value": m.value, "headers": [tuple(h) for h in m.headers], "timestamp_ms": m.timestamp}
+        for m in got
     ] == records
 
 

@@ -61,7 +61,9 @@ def test_kafka_topics_shows_what_is_wrong(moldau_server: Node, arguments: list[s
 def test_kafka_configs_alters_and_describes_topics(moldau_server: Node, topic: str) -> None:
     tool(moldau_server, "topics", "--create", "--topic", topic)
     entity = ["--entity-type", "topics", "--entity-name", topic]
-    change = tool(moldau_server, "configs", *entity, "--alter", "--add-config", "retention.ms=1234,segment.bytes=1048576")
+    change = tool(
+        moldau_server, "configs", *entity, "--alter", "--add-config", "retention.ms=1234,segment.bytes=1048576"
+    )
     assert f"Completed updating config for topic {topic}." in change.stdout
     described = tool(moldau_server, "configs", *entity, "--describe").stdout
     assert "retention.ms=1234 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:retention.ms=1234}" in described
@@ -85,7 +87,9 @@ def test_kafka_configs_alters_and_describes_brokers(moldau_server: Node) -> None
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_what_the_console_producer_writes_the_console_consumer_reads(moldau_server: Node, topic: str, codec: str) -> None:
+def test_what_the_console_producer_writes_the_console_consumer_reads(
+    moldau_server: Node, topic: str, codec: str
+) -> None:
     lines = [f"{i}:line {i}" for i in range(20)]
     keyed = ["--reader-property", "parse.key=true", "--reader-property", "key.separator=:"]
     text = "\n".join(lines) + "\n"

@@ -25,7 +25,9 @@ def kcat(node: Node, *arguments: str, text: str = "") -> str:
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_what_is_piped_in_comes_out(moldau_server: Node, topic: str, codec: str) -> None:
     lines = [f"key{i}:value {i}" for i in range(50)]
-    kcat(moldau_server, "-P", "-t", topic, "-p", "0", "-K:", "-z", codec, "-H", "from=kcat", text="\n".join(lines) + "\n")
+    kcat(
+        moldau_server, "-P", "-t", topic, "-p", "0", "-K:", "-z", codec, "-H", "from=kcat", text="\n".join(lines) + "\n"
+    )
     output = kcat(moldau_server, "-C", "-t", topic, "-p", "0", "-o", "beginning", "-e", "-q", "-f", "%o %k:%s %h\n")
     assert output.splitlines() == [f"{i} {line} from=kcat" for i, line in enumerate(lines)]
 
@@ -33,7 +35,10 @@ def test_what_is_piped_in_comes_out(moldau_server: Node, topic: str, codec: str)
 def test_null_values_and_json_output(moldau_server: Node, topic: str) -> None:
     kcat(moldau_server, "-P", "-t", topic, "-p", "0", "-K:", "-Z", text="gone:\nkept:1\n")
     output = kcat(moldau_server, "-C", "-t", topic, "-p", "0", "-o", "0", "-e", "-q", "-J")
-    assert [(row["key"], row["payload"]) for row in map(json.loads, output.splitlines())] == [("gone", None), ("kept", "1")]
+    assert [(row["key"], row["payload"]) for row in map(json.loads, output.splitlines())] == [
+        ("gone", None),
+        ("kept", "1"),
+    ]
 
 
 def test_offsets_from_the_end_and_by_time(moldau_server: Node, topic: str) -> None:

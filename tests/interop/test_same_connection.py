@@ -100,7 +100,8 @@ def test_api_versions_of_the_future_is_answered_in_version_0(same: Same, version
 
 
 @pytest.mark.parametrize(
-    ("name", "version"), [("", "1.0"), ("wire", ""), ("-wire", "1"), ("wi re", "1"), ("wire", "1.0-"), ("w", "a"), ("w.-1", "2-b")]
+    ("name", "version"),
+    [("", "1.0"), ("wire", ""), ("-wire", "1"), ("wi re", "1"), ("wire", "1.0-"), ("w", "a"), ("w.-1", "2-b")],
 )
 def test_client_software_names_are_checked(same: Same, name: str, version: str) -> None:
     """KIP-511: a name or version that does not look like one is INVALID_REQUEST."""

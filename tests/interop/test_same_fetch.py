@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from moldau.protocol import errors
-from moldau.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic, ReplicaState
+from moldau.protocol.messages.fetch_request import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ForgottenTopic,
+    ReplicaState,
+)
 from moldau.protocol.messages.list_offsets_request import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -57,7 +63,9 @@ def test_the_bytes_are_the_same(same: Same, topic: str) -> None:
     def scenario(peer: Peer) -> Any:
         peer.create(topic)
         for attributes in (0, 0, 0):
-            peer.produce(topic, batch([b"a", None, b""], key=b"k", attributes=attributes, timestamp=now, timestamp_step=7))
+            peer.produce(
+                topic, batch([b"a", None, b""], key=b"k", attributes=attributes, timestamp=now, timestamp_step=7)
+            )
         return records_of(peer.fetch(topic, 4).records)
 
     assert len(same(scenario)) > 100
@@ -111,7 +119,14 @@ def test_sizes_are_limited_but_one_batch_always_comes(same: Same, topic: str) ->
         fill(peer, topic, batches=4, records=1, size=1000)
         one = len(records_of(peer.fetch(topic, 3).records))
         answers = []
-        for partition_limit, limit in ((1, 10**6), (one * 2, 10**6), (one * 2 + 5, 10**6), (10**6, 1), (10**6, one * 3), (0, 0)):
+        for partition_limit, limit in (
+            (1, 10**6),
+            (one * 2, 10**6),
+            (one * 2 + 5, 10**6),
+            (10**6, 1),
+            (10**6, one * 3),
+            (0, 0),
+        ):
             answer = peer.fetch(topic, 0, max_bytes=limit, partition_max_bytes=partition_limit)
             answers.append(len(records_of(answer.records)))
         return one, answers
@@ -184,9 +199,7 @@ def test_leader_epochs_are_checked(same: Same, topic: str, epoch: int) -> None:
     def scenario(peer: Peer) -> Any:
         peer.create(topic)
         fill(peer, topic, 1)
-        return [
-            fetch(peer, topic, 0, version=version, partition_current_leader_epoch=epoch) for version in (9, 12)
-        ]
+        return [fetch(peer, topic, 0, version=version, partition_current_leader_epoch=epoch) for version in (9, 12)]
 
     same(scenario)
 
@@ -246,7 +259,12 @@ class Session:
 
     def ask(self, epoch: int, offsets: list[tuple[int, int]], forgotten: list[int] | None = None, **fields: Any) -> Any:
         request = self.peer.fetch_request(
-            self.topic, offsets, self.version, session_id=fields.pop("session_id", self.id), session_epoch=epoch, **fields
+            self.topic,
+            offsets,
+            self.version,
+            session_id=fields.pop("session_id", self.id),
+            session_epoch=epoch,
+            **fields,
         )
         if not offsets:
             request.topics = []
@@ -298,7 +316,13 @@ def test_epochs_of_a_session_are_checked(same: Same, topic: str) -> None:
     def scenario(peer: Peer) -> Any:
         peer.create(topic)
         session = Session(peer, topic)
-        answers = [session.ask(0, [(0, 0)]), session.ask(2, []), session.ask(1, []), session.ask(1, []), session.ask(2, [])]
+        answers = [
+            session.ask(0, [(0, 0)]),
+            session.ask(2, []),
+            session.ask(1, []),
+            session.ask(1, []),
+            session.ask(2, []),
+        ]
         answers += [session.ask(-1, [(0, 0)]), session.ask(3, []), session.ask(0, [])]
         return answers
 
@@ -343,7 +367,20 @@ def test_offsets_are_found_for_every_special_time(same: Same, topic: str, versio
         peer.create(topic)
         for step in (0, 300, 100, 200):
             peer.produce(topic, batch([b"a", b"b"], timestamp=1_700_000_000_000 + step, timestamp_step=5))
-        times = [-2, -1, 0, 1_700_000_000_005, 1_700_000_000_101, 1_700_000_000_300, 1_700_000_000_306, -3, -4, -5, -6, -7]
+        times = [
+            -2,
+            -1,
+            0,
+            1_700_000_000_005,
+            1_700_000_000_101,
+            1_700_000_000_300,
+            1_700_000_000_306,
+            -3,
+            -4,
+            -5,
+            -6,
+            -7,
+        ]
         return [list_offsets(peer, topic, timestamp, version) for timestamp in times]
 
     answers = same(scenario)

@@ -151,7 +151,9 @@ def test_a_deleted_topic_is_gone(same: Same, topic: str) -> None:
         while peer.metadata(topic).error_code == 0 and time.monotonic() < deadline:
             time.sleep(0.02)
         by_id = [MetadataRequestTopic(topic_id=identifier, name=None)]
-        return metadata(peer, 12, topics=by_name(topic), allow_auto_topic_creation=False), metadata(peer, 12, topics=by_id)
+        return metadata(peer, 12, topics=by_name(topic), allow_auto_topic_creation=False), metadata(
+            peer, 12, topics=by_id
+        )
 
     same(scenario)
 
@@ -204,7 +206,7 @@ def test_the_cluster_is_described(same: Same, version: int) -> None:
     def scenario(peer: Peer) -> Any:
         answers = []
         for operations in (False, True):
-            for endpoint_type in ((1, 2, 3) if version >= 1 else (1,)):
+            for endpoint_type in (1, 2, 3) if version >= 1 else (1,):
                 request = DescribeClusterRequest(
                     include_cluster_authorized_operations=operations, endpoint_type=endpoint_type
                 )

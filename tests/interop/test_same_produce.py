@@ -226,7 +226,8 @@ def test_a_batch_larger_than_a_segment(same: Same, topic: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "offset_ms"), [("long ago", -10 * DAY_MS), ("soon", 30 * 60_000), ("too soon", 2 * 3_600_000), ("never", 10 * DAY_MS)]
+    ("name", "offset_ms"),
+    [("long ago", -10 * DAY_MS), ("soon", 30 * 60_000), ("too soon", 2 * 3_600_000), ("never", 10 * DAY_MS)],
 )
 def test_timestamps_far_from_now(same: Same, topic: str, name: str, offset_ms: int) -> None:
     def scenario(peer: Peer) -> Any:
@@ -267,7 +268,10 @@ def test_log_append_time(same: Same, topic: str) -> None:
 
     def scenario(peer: Peer) -> Any:
         peer.create(topic, message_timestamp_type="LogAppendTime")
-        answers = [produce(peer, topic, batch([b"a", b"b"], timestamp=5)), produce(peer, topic, batch([b"c"], attributes=1))]
+        answers = [
+            produce(peer, topic, batch([b"a", b"b"], timestamp=5)),
+            produce(peer, topic, batch([b"c"], attributes=1)),
+        ]
         data = stored(peer, topic)
         return answers, data[21:23], data[57:77], len(data)
 
@@ -344,7 +348,19 @@ def test_sequences_are_checked(same: Same, topic: str) -> None:
             data = batch([b"v"] * count, producer_id=producer_id, producer_epoch=at_epoch, base_sequence=sequence)
             return produce(peer, topic, data)
 
-        answers = [send(0), send(2), send(4), send(2), send(0), send(7), send(4, 3), send(5), send(6), send(8), send(10)]
+        answers = [
+            send(0),
+            send(2),
+            send(4),
+            send(2),
+            send(0),
+            send(7),
+            send(4, 3),
+            send(5),
+            send(6),
+            send(8),
+            send(10),
+        ]
         answers += [send(12), send(0), send(2), send(4), send(6)]
         answers += [send(3, at_epoch=epoch + 1), send(0, at_epoch=epoch + 1), send(14), send(0, at_epoch=epoch + 1)]
         return answers
@@ -420,7 +436,9 @@ def test_the_same_partition_twice_in_one_request(same: Same, topic: str) -> None
     def scenario(peer: Peer) -> Any:
         peer.create(topic)
         parts = [PartitionProduceData(0, MemoryRecords(batch([value]))) for value in (b"a", b"b")]
-        request = ProduceRequest(acks=1, timeout_ms=1000, topic_data=[TopicProduceData(name=topic, partition_data=parts)])
+        request = ProduceRequest(
+            acks=1, timeout_ms=1000, topic_data=[TopicProduceData(name=topic, partition_data=parts)]
+        )
         answer = peer.ask(request, 9)
         return answer if answer == CLOSED else [row.error_code for row in answer.responses[0].partition_responses]
 
@@ -434,7 +452,9 @@ def test_many_partitions_in_one_request(same: Same, topic: str) -> None:
         peer.create(topic, 3)
         rows = [(0, batch([b"a"])), (1, batch([b"b"], crc_error=1)), (2, batch([b"c"])), (3, batch([b"d"]))]
         parts = [PartitionProduceData(index, MemoryRecords(data)) for index, data in rows]
-        request = ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[TopicProduceData(name=topic, partition_data=parts)])
+        request = ProduceRequest(
+            acks=-1, timeout_ms=1000, topic_data=[TopicProduceData(name=topic, partition_data=parts)]
+        )
         answer = plain(peer.ask(request, 11))
         found = answer["responses"][0]["partition_responses"]
         answer["responses"][0]["partition_responses"] = sorted(found, key=lambda row: int(row["index"]))
@@ -466,12 +486,18 @@ def test_producer_ids(same: Same, version: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("producer_id", "epoch", "transactional_id"), [(5, -1, None), (-1, 5, None), (5, 5, None), (-2, -1, None), (-1, -1, "")]
+    ("producer_id", "epoch", "transactional_id"),
+    [(5, -1, None), (-1, 5, None), (5, 5, None), (-2, -1, None), (-1, -1, "")],
 )
-def test_producer_ids_asked_for_in_odd_ways(same: Same, producer_id: int, epoch: int, transactional_id: str | None) -> None:
+def test_producer_ids_asked_for_in_odd_ways(
+    same: Same, producer_id: int, epoch: int, transactional_id: str | None
+) -> None:
     def scenario(peer: Peer) -> Any:
         request = InitProducerIdRequest(
-            transactional_id=transactional_id, transaction_timeout_ms=60_000, producer_id=producer_id, producer_epoch=epoch
+            transactional_id=transactional_id,
+            transaction_timeout_ms=60_000,
+            producer_id=producer_id,
+            producer_epoch=epoch,
         )
         answer = peer.ask(request, 4)
         return answer if answer == CLOSED else (answer.error_code, answer.producer_epoch, answer.producer_id >= 0)

@@ -313,7 +313,9 @@ def test_partitions_are_added(same: Same, topic: str, version: int) -> None:
         (3, [[1, 2]]),
     ],
 )
-def test_adding_partitions_that_cannot_be(same: Same, topic: str, count: int, assignments: list[list[int]] | None) -> None:
+def test_adding_partitions_that_cannot_be(
+    same: Same, topic: str, count: int, assignments: list[list[int]] | None
+) -> None:
     def scenario(peer: Peer) -> Any:
         peer.create(topic, 2)
         return grow(peer, topic, count, assignments)
