@@ -143,9 +143,11 @@ def append(
     return log.append_as_leader(MemoryRecords(data), leader_epoch, now_ms)
 
 
-def append_marker(log: Log, producer_id: int, epoch: int, commit: bool, coordinator_epoch: int = 0) -> AppendResult:
+def append_marker(
+    log: Log, producer_id: int, epoch: int, commit: bool, coordinator_epoch: int = 0, leader_epoch: int = 0
+) -> AppendResult:
     data = marker(producer_id, epoch, commit, coordinator_epoch)
-    return log.append_as_leader(MemoryRecords(data), 0, NOW_MS, COORDINATOR)
+    return log.append_as_leader(MemoryRecords(data), leader_epoch, NOW_MS, COORDINATOR)
 
 
 def content(records: FileRecords | None) -> bytes:
