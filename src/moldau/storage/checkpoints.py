@@ -33,8 +33,9 @@ def parse_lines(data: bytes, path: str) -> list[list[str]]:
         return []
     try:
         lines = data.decode("utf-8").split("\n")
-        if lines[-1] == "":
-            lines.pop()
+        # The newline at the end proves that the last number is whole: a torn write may cut it in the middle.
+        if lines.pop() != "":
+            raise DamagedCheckpoint(f"{path} ends in the middle of a line")
         version = int(lines[0])
         count = int(lines[1])
     except (ValueError, IndexError) as error:

@@ -164,7 +164,7 @@ class TimeIndex:
         if LITTLE_ENDIAN:
             timestamps.byteswap()
             offsets.byteswap()
-        previous_timestamp = NO_TIMESTAMP
+        previous_timestamp = 0  # no batch is of 1970: a file that lost its content to zeros has such entries
         previous_offset = -1
         for index in range(len(offsets)):
             if timestamps[index] <= previous_timestamp or offsets[index] < previous_offset:

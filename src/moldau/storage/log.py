@@ -29,6 +29,7 @@ from moldau.storage.disk import Buffer, Disk
 from moldau.storage.flush_job import FlushJob
 from moldau.storage.leader_epochs import LeaderEpochs
 from moldau.storage.log_directory import LogDirectory
+from moldau.storage.partition_metadata import PARTITION_METADATA_FILE
 from moldau.storage.producer_snapshots import ProducerSnapshots
 from moldau.storage.producer_state import CompletedTransaction, ProducedBatch, ProducerState, TransactionMarker
 from moldau.storage.retention import count_deletable
@@ -131,6 +132,7 @@ class Log:
         self.deletions: list[PendingDeletion] = []
         self.unflushed_since_ms = -1
         self.directory_changed = False  # files were created or renamed since the folder was last synced
+        self.folder_unsynced = True  # the folder itself, and whose it is, may be lost with the power
         self.truncations = 0
         self.closed = False
 
@@ -495,9 +497,12 @@ class Log:
             old.created_ms = now_ms
             old.first_timestamp = UNKNOWN
             return old
+        old.finish_indexes()
+        if self.recovery_point >= base_offset:
+            # Nobody walks this segment again, so its last index entry must be there before the next segment is.
+            old.sync()
         segment = self.new_segment(base_offset, now_ms)
         segment.create()
-        old.finish_indexes()
         self.producers.end_offset = base_offset
         self.snapshots.take(self.producers)
         self.segments.append(segment)
@@ -515,9 +520,23 @@ class Log:
         """Syncs everything below `end_offset` without blocking, then moves the recovery point and calls `done`."""
         FlushJob(self, self.segments_to_flush(end_offset), end_offset, done).start()
 
+    def sync_folder(self) -> None:
+        """A folder is durable, and the id of its topic in it, before the recovery point passes anything it holds."""
+        path = f"{self.directory}/{PARTITION_METADATA_FILE}"
+        if self.disk.exists(path):
+            file = self.disk.open(path)
+            file.sync()
+            file.close()
+        self.disk.sync_directory(self.directory)
+        self.disk.sync_directory(self.log_directory.path)
+        self.directory_changed = False
+        self.folder_unsynced = False
+
     def on_flushed(self, end_offset: int) -> None:
         """The data below `end_offset` is on the medium; so must be what cannot be learned from it again."""
         if end_offset > self.recovery_point:
+            if self.folder_unsynced:
+                self.sync_folder()
             if self.leader_epochs.unsynced:
                 self.leader_epochs.write(True)
             self.recovery_point = end_offset
@@ -540,6 +559,8 @@ class Log:
             if self.leader_epochs.unsynced:
                 self.leader_epochs.write(True)
                 self.directory_changed = False
+            if self.folder_unsynced:
+                self.sync_folder()
         if self.directory_changed and end_offset > 0:
             self.disk.sync_directory(self.directory)
             self.directory_changed = False

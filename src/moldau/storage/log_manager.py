@@ -268,6 +268,7 @@ class LogManager:
         except OSError as error:
             raise log.storage_failure(error) from error
         log.topic_id = topic_id
+        log.folder_unsynced = True
 
     def set_config(self, topic: str, config: LogConfig) -> None:
         for log in self.logs.values():

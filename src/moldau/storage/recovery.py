@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from moldau.config.log_config import LogConfig
 from moldau.protocol.uuids import ZERO_UUID
-from moldau.records.batch import BatchHeader, CorruptBatch, check_crc
+from moldau.records.batch import NO_LEADER_EPOCH, BatchHeader, CorruptBatch, check_crc
 from moldau.storage import partition_metadata
 from moldau.storage.checkpoints import LEADER_EPOCH_FILE, DamagedCheckpoint
 from moldau.storage.disk import Disk
@@ -288,10 +288,16 @@ class Loader:
         log.segments, log.base_offsets = segments[:first], log.base_offsets[:first]
         self._load_producers_up_to(start_offset)
         log.leader_epochs.truncate_from_end(max(log.recovery_point, start_offset), write=False)
+        last_epoch = NO_LEADER_EPOCH
         for number in range(first, len(segments)):
             segment = segments[number]
-            recovery = SegmentRecovery(log, segment)
+            if number > first and segment.base_offset != log.log_end_offset and not log.config.compact:
+                logger.warning("the log ends at offset %d: what comes next is lost", log.log_end_offset)
+                self._drop(segments[number:])
+                break
+            recovery = SegmentRecovery(log, segment, last_epoch)
             problem = recovery.run()
+            last_epoch = recovery.last_epoch
             log.segments.append(segment)
             log.base_offsets.append(segment.base_offset)
             log.log_end_offset = max(recovery.next_offset, segment.base_offset)
@@ -362,10 +368,11 @@ class Loader:
 class SegmentRecovery:
     """Walks one segment, cuts it where it stops making sense, builds its indexes and what the log learns from it."""
 
-    def __init__(self, log: Log, segment: Segment) -> None:
+    def __init__(self, log: Log, segment: Segment, last_epoch: int) -> None:
         self.log = log
         self.segment = segment
         self.next_offset = segment.base_offset
+        self.last_epoch = last_epoch
 
     def run(self) -> str:
         """What was wrong, empty when nothing was."""
@@ -388,6 +395,8 @@ class SegmentRecovery:
         problem = problem or scanner.problem
         if end < segment.size:
             segment.log_file().truncate(end)
+            # Else what is cut off may come back at a power loss, behind data that is written from now on.
+            segment.log_file().sync()
             segment.size = end
         segment.close_files()
         return problem
@@ -397,6 +406,9 @@ class SegmentRecovery:
             return f"wrong checksum at position {scanner.position}"
         if header.base_offset < self.next_offset or header.last_offset_delta < 0:
             return f"offset {header.base_offset} at position {scanner.position} after {self.next_offset - 1}"
+        if header.partition_leader_epoch < self.last_epoch:
+            # A truncation that was not synced came undone: what was cut off follows what replaced it.
+            return f"leader epoch {header.partition_leader_epoch} at position {scanner.position} after a later one"
         if header.last_offset - self.segment.base_offset > RELATIVE_OFFSET_MAX:
             return f"offset {header.last_offset} at position {scanner.position} is too far from the segment's start"
         if header.is_control:
@@ -409,6 +421,7 @@ class SegmentRecovery:
     def _learn(self, scanner: BatchScanner, header: BatchHeader) -> None:
         log = self.log
         self.next_offset = header.last_offset + 1
+        self.last_epoch = header.partition_leader_epoch
         if header.partition_leader_epoch > log.leader_epochs.latest_epoch:
             log.leader_epochs.assign(header.partition_leader_epoch, header.base_offset, write=False)
         if header.producer_id < 0:

@@ -331,6 +331,8 @@ class Segment:
     def _cut_torn_end(self, file: File) -> None:
         try:
             file.truncate(self.size)
+            # Else a power loss may bring the torn end back, in a segment that is flushed and not looked at again.
+            file.sync()
         except OSError:
             self.torn = True
 
