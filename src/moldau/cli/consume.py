@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import BinaryIO
 
@@ -167,7 +168,7 @@ def _print_records(
     render: Callable[[ConsumerRecord], bytes],
 ) -> None:
     """Prints until the ends (None: for ever) or the count are reached."""
-    out = click.get_binary_stream("stdout")
+    out = sys.stdout.buffer
     remaining = count
     while remaining is None or remaining > 0:
         if ends is not None and _pause_finished(consumer, ends):

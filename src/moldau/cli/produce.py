@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 
@@ -133,7 +134,7 @@ def _send_lines(
     common: list[tuple[str, bytes | None]],
     tally: Tally,
 ) -> None:
-    for number, line in enumerate(click.get_binary_stream("stdin"), 1):
+    for number, line in enumerate(sys.stdin.buffer, 1):
         if tally.first_error is not None:
             return
         try:

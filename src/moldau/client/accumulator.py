@@ -1,9 +1,11 @@
 """Gathers produced records into batches and decides what is sent when; knows no socket, clock or thread.
 
-Order and exactly-once rest on four rules, all of them here:
+Order and exactly-once rest on five rules, all of them here:
 - the batches of a partition leave in the order in which they were opened, also after a retry;
 - after a failure nothing new of that partition leaves before the failed batch was answered;
 - a batch keeps its sequence numbers over all its retries;
+- the first batch of an epoch travels alone: a broker that has not seen the producer yet takes any sequence number,
+  so it would not notice that an earlier batch is missing;
 - numbers are given anew, under a raised epoch, only once nothing of the partition is in flight and what waits has
   been refused by the broker, so that nothing can be written twice.
 
@@ -66,6 +68,8 @@ class PartitionQueue:
         self.in_flight: list[Batch] = []
         self.producer_epoch = -1
         self.next_sequence = 0
+        # Something of this epoch was written.
+        self.acknowledged = False
         # A batch was given up without knowing whether it was written: the next one tells.
         self.unresolved = False
         # Numbers are to be given anew as soon as nothing is in flight.
@@ -205,11 +209,17 @@ class Accumulator:
         batch = queue.waiting[0]
         if batch.not_before_ms > now_ms:
             return False
-        if queue.in_flight and (queue.renumber or batch.attempts or queue.in_flight[-1].attempts > 1):
+        if queue.in_flight and self._must_wait(queue, batch):
             return False
         if not batch.open or batch.attempts or batch.number <= self._flush_up_to or batch.size >= self._batch_bytes:
             return True
         return now_ms - batch.created_ms >= self._linger_ms
+
+    def _must_wait(self, queue: PartitionQueue, batch: Batch) -> bool:
+        """Whether what is in flight must be answered before the batch may leave."""
+        if queue.renumber or batch.attempts or queue.in_flight[-1].attempts > 1:
+            return True
+        return self._idempotent and not queue.acknowledged
 
     def _take(self, queue: PartitionQueue, batch: Batch) -> None:
         """Closes the batch, numbers it if that was not done yet, and puts it in flight."""
@@ -239,6 +249,7 @@ class Accumulator:
         if queue.producer_epoch > PRODUCER_EPOCH_MAX:
             queue.producer_epoch = self.first_epoch
         queue.next_sequence = 0
+        queue.acknowledged = False
         for batch in queue.waiting:
             batch.base_sequence = NO_SEQUENCE
 
@@ -248,6 +259,7 @@ class Accumulator:
         queue = self._queues[batch.partition]
         queue.in_flight.remove(batch)
         queue.unresolved = False
+        queue.acknowledged = True
         self._settle(batch, base_offset, append_time_ms, None)
 
     def on_error(self, batch: Batch, error: ClientError, now_ms: int) -> None:

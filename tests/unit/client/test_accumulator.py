@@ -1,0 +1,223 @@
+"""Batching, order and exactly-once of the producer's core, on a simulated clock and a simulated broker."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from moldau.client.accumulator import Accumulator, Batch
+from moldau.client.backoff import Backoff
+from moldau.client.delivery import DeliveryFuture
+from moldau.client.errors import ClientError, NetworkError, RequestTimeoutError, error_for
+from moldau.client.results import TopicPartition
+from moldau.records.batch import read_header
+from moldau.records.builder import BatchBuilder
+from moldau.records.walk import read_records
+
+P0 = TopicPartition("t", 0)
+
+
+def new_accumulator(**changes: int) -> Accumulator:
+    values = {"batch_bytes": 1000, "linger_ms": 5, "delivery_timeout_ms": 10_000, "retries": 1_000_000}
+    values.update(changes)
+    accumulator = Accumulator(
+        values["batch_bytes"],
+        values["linger_ms"],
+        values["delivery_timeout_ms"],
+        values["retries"],
+        1_000_000,
+        BatchBuilder,
+        True,
+        Backoff(100, 1000, lambda: 0.5),
+    )
+    accumulator.producer_id, accumulator.first_epoch = 77, 0
+    return accumulator
+
+
+def send(accumulator: Accumulator, value: bytes, now_ms: int, partition: TopicPartition = P0) -> DeliveryFuture:
+    return accumulator.append(partition, 1, None, value, None, now_ms)[0]
+
+
+def drain(accumulator: Accumulator, now_ms: int) -> list[Batch]:
+    return accumulator.drain(now_ms, lambda partition: 1, lambda leader: True).get(1, [])
+
+
+def test_a_batch_waits_for_linger_and_leaves_then() -> None:
+    accumulator = new_accumulator()
+    future = send(accumulator, b"a", 100)
+    assert drain(accumulator, 104) == [] and accumulator.next_deadline_ms(104) == 105
+    (batch,) = drain(accumulator, 105)
+    assert not future.done()
+    accumulator.on_success(batch, 40, -1)
+    assert future.result().offset == 40 and future.result().timestamp == 1
+
+
+def test_a_full_batch_leaves_at_once_and_the_next_record_starts_another() -> None:
+    accumulator = new_accumulator()
+    futures = [send(accumulator, b"x" * 280, 100) for _ in range(4)]
+    (batch,) = drain(accumulator, 100)
+    assert batch.count == 3
+    accumulator.on_success(batch, 10, -1)
+    assert [future.result().offset for future in futures[:3]] == [10, 11, 12] and not futures[3].done()
+
+
+def test_flush_does_not_wait_for_linger() -> None:
+    accumulator = new_accumulator(linger_ms=60_000)
+    send(accumulator, b"a", 0)
+    number = accumulator.flush()
+    (batch,) = drain(accumulator, 0)
+    assert not accumulator.flushed(number)
+    accumulator.on_success(batch, 0, -1)
+    assert accumulator.flushed(number) and accumulator.bytes_held == 0
+
+
+def test_a_record_above_the_request_size_is_refused_before_it_is_queued() -> None:
+    accumulator = new_accumulator()
+    with pytest.raises(ClientError) as caught:
+        send(accumulator, b"x" * 1_000_000, 0)
+    assert caught.value.name == "MESSAGE_TOO_LARGE" and accumulator.batches_held == 0
+
+
+def test_sequences_go_on_from_batch_to_batch_and_stay_over_a_retry() -> None:
+    accumulator = new_accumulator(linger_ms=0)
+    send(accumulator, b"-", 0)
+    accumulator.on_success(drain(accumulator, 0)[0], 0, -1)
+    send(accumulator, b"a", 0)
+    (first,) = drain(accumulator, 0)
+    send(accumulator, b"b", 0)
+    (second,) = drain(accumulator, 0)
+    assert (first.base_sequence, second.base_sequence) == (1, 2)
+    accumulator.on_error(first, NetworkError("lost"), 10)
+    accumulator.on_error(second, error_for(45), 11)
+    assert drain(accumulator, 50) == []  # backing off
+    (again,) = drain(accumulator, 200)
+    assert again is first and again.base_sequence == 1
+    assert drain(accumulator, 300) == []  # the second waits for the first
+    accumulator.on_success(first, 1, -1)
+    (again,) = drain(accumulator, 300)
+    assert again is second and again.base_sequence == 2
+
+
+def test_the_first_batch_of_a_producer_travels_alone() -> None:
+    accumulator = new_accumulator(linger_ms=0)
+    send(accumulator, b"a", 0)
+    (first,) = drain(accumulator, 0)
+    send(accumulator, b"b", 0)
+    assert drain(accumulator, 0) == []
+    accumulator.on_success(first, 0, -1)
+    assert len(drain(accumulator, 0)) == 1
+
+
+def test_a_refused_batch_is_given_up_and_the_next_gets_numbers_of_a_raised_epoch() -> None:
+    accumulator = new_accumulator(linger_ms=0)
+    lost = send(accumulator, b"a", 0)
+    (first,) = drain(accumulator, 0)
+    accumulator.on_error(first, error_for(87), 1)
+    assert lost.exception(0) is not None
+    send(accumulator, b"b", 2)
+    (second,) = drain(accumulator, 2)
+    assert (second.producer_epoch, second.base_sequence) == (1, 0)
+
+
+def test_waiting_batches_expire_after_the_delivery_timeout() -> None:
+    accumulator = new_accumulator()
+    future = send(accumulator, b"a", 0)
+    accumulator.expire(9_999)
+    assert not future.done()
+    accumulator.expire(10_000)
+    assert isinstance(future.exception(0), RequestTimeoutError)
+
+
+def test_a_duplicate_counts_as_delivered_without_an_offset() -> None:
+    accumulator = new_accumulator(linger_ms=0)
+    future = send(accumulator, b"a", 0)
+    (batch,) = drain(accumulator, 0)
+    accumulator.on_error(batch, error_for(46), 1)
+    assert future.result(0).offset == -1
+
+
+class ModelBroker:
+    """Keeps sequences as a broker does: refuses gaps, recognises the last five batches."""
+
+    def __init__(self) -> None:
+        self.values: list[bytes] = []
+        self.epoch = -1
+        self.next_sequence = 0
+        self.recent: list[tuple[int, int, int]] = []
+
+    def produce(self, data: bytes) -> ClientError | int:
+        header = read_header(data, 0, len(data))
+        for epoch, sequence, offset in self.recent:
+            if (epoch, sequence) == (header.producer_epoch, header.base_sequence):
+                return offset
+        if header.producer_epoch < self.epoch:
+            return error_for(47)
+        if header.producer_epoch > self.epoch:
+            if header.base_sequence != 0 and self.epoch >= 0:
+                return error_for(45)
+            self.epoch, self.next_sequence = header.producer_epoch, header.base_sequence
+        if header.base_sequence != self.next_sequence:
+            return error_for(45)
+        offset = len(self.values)
+        self.values += [record.value or b"" for record in read_records(data, header)]
+        self.next_sequence += header.records_count
+        self.recent = [*self.recent[-4:], (self.epoch, header.base_sequence, offset)]
+        return offset
+
+
+def run_seed(seed: int, delivery_timeout_ms: int) -> tuple[ModelBroker, list[DeliveryFuture], int]:
+    """Five in flight over a network that loses requests and answers; what arrives arrives in order."""
+    chance = random.Random(seed)
+    accumulator = new_accumulator(
+        batch_bytes=200, linger_ms=chance.choice([0, 5]), delivery_timeout_ms=delivery_timeout_ms
+    )
+    broker = ModelBroker()
+    futures: list[DeliveryFuture] = []
+    flying: list[tuple[int, Batch, ClientError | int]] = []
+    now_ms = 0
+    total = 120
+    while len(futures) < total or accumulator.batches_held:
+        now_ms += chance.randrange(1, 30)
+        if len(futures) < total:
+            for _ in range(chance.randrange(4)):
+                futures.append(send(accumulator, b"%06d" % len(futures), now_ms))
+        accumulator.expire(now_ms)
+        for batch in accumulator.drain(now_ms, lambda partition: 1, lambda leader: len(flying) < 5).get(1, []):
+            assert batch.data is not None
+            fault = chance.random()
+            if fault < 0.1:
+                outcome: ClientError | int = NetworkError("request lost")
+            elif fault < 0.15:
+                outcome = error_for(6)
+            else:
+                outcome = broker.produce(batch.data)
+                if fault > 0.9:
+                    outcome = NetworkError("answer lost")
+            flying.append((now_ms + chance.randrange(1, 200), batch, outcome))
+        while flying and flying[0][0] <= now_ms:
+            _, batch, result = flying.pop(0)
+            if isinstance(result, int):
+                accumulator.on_success(batch, result, -1)
+            else:
+                accumulator.on_error(batch, result, now_ms)
+        assert now_ms < 10_000_000
+    return broker, futures, total
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_record_is_written_once_and_in_order_whatever_the_network_does(seed: int) -> None:
+    broker, futures, _ = run_seed(seed, 10_000_000)
+    assert broker.values == [b"%06d" % number for number in range(len(futures))]
+    for number, future in enumerate(futures):
+        assert future.result(0).offset == number
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_was_acknowledged_is_written_once_also_when_other_batches_time_out(seed: int) -> None:
+    broker, futures, _ = run_seed(seed, 400)
+    assert len(set(broker.values)) == len(broker.values)
+    assert broker.values == sorted(broker.values)
+    for number, future in enumerate(futures):
+        if future.exception(0) is None:
+            assert broker.values[future.result(0).offset] == b"%06d" % number

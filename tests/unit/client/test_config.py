@@ -1,0 +1,52 @@
+"""The client's settings and addresses."""
+
+from __future__ import annotations
+
+import pytest
+
+from moldau.client import config as settings
+from moldau.client import errors
+from moldau.client.config import ClientConfig, parse_addresses
+from moldau.client.errors import ConfigError
+
+
+def test_names_may_be_written_with_dots_or_underscores() -> None:
+    read = ClientConfig(settings.PRODUCER, {"linger_ms": "20", "batch.size": 100, "enable_idempotence": "false"})
+    assert (read.get_int("linger.ms"), read.get_int("batch.size")) == (20, 100)
+    assert not read.get_bool("enable.idempotence")
+    assert read.get_int("retries") == 2147483647
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("linger.msec", 1, "Did you mean linger.ms?"),
+        ("linger.ms", "soon", "whole number"),
+        ("linger.ms", -1, "from 0"),
+        ("acks", "2", "one of all, -1, 0, 1"),
+        ("enable.idempotence", "maybe", "true or false"),
+    ],
+)
+def test_a_setting_that_is_wrong_is_refused_with_what_would_be_right(name: str, value: object, text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        ClientConfig(settings.PRODUCER, {name: value})
+    assert text in caught.value.message
+
+
+def test_addresses_may_be_several_and_of_both_kinds() -> None:
+    assert parse_addresses("a:1, [::1]:9092,") == [("a", 1), ("::1", 9092)]
+
+
+@pytest.mark.parametrize("text", ["", "host", "host:", "host:x", "host:70000", ":9092"])
+def test_an_address_without_host_or_port_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError):
+        parse_addresses(text)
+
+
+def test_error_classes_have_the_names_of_kafka() -> None:
+    error = errors.error_for(36)
+    assert isinstance(error, errors.TopicExistsError) and type(error).__name__ == "TopicExistsError"
+    assert not error.retriable and errors.error_for(6).retriable and errors.error_for(90).fatal
+    assert isinstance(errors.error_for(7), errors.RequestTimeoutError)
+    with pytest.raises(AttributeError):
+        errors.NoSuchThing  # noqa: B018

@@ -1,0 +1,199 @@
+"""The producer's face and thread, against a scripted broker."""
+
+from __future__ import annotations
+
+import pytest
+
+from moldau.client.errors import ClientError, ClosedError, ConfigError, RequestTimeoutError
+from moldau.client.partitioner import StickyPartitions, partition_for_key
+from moldau.client.producer import Producer
+from moldau.client.results import RecordMetadata, TopicPartition
+from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
+from moldau.protocol.messages.init_producer_id_response import InitProducerIdResponse
+from moldau.protocol.messages.metadata_request import MetadataRequest
+from moldau.protocol.messages.produce_request import ProduceRequest
+from moldau.protocol.messages.produce_response import (
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from moldau.protocol.primitives import Message
+from moldau.protocol.records_data import MemoryRecords
+from moldau.records.batch import read_header
+from moldau.records.walk import Record, read_records
+from tests.unit.client.fake_network import DISCONNECT, HOME, FakeNetwork, ScriptedBroker, metadata
+
+
+class Log:
+    """Answers Produce; keeps what it was sent, partition by partition."""
+
+    def __init__(self) -> None:
+        self.records: dict[int, list[Record]] = {}
+        self.producers: set[int] = set()
+        self.codecs: set[int] = set()
+        self.faults: list[object] = []
+        self.acks: set[int] = set()
+
+    def handle(self, request: Message, version: int) -> object:
+        assert isinstance(request, ProduceRequest)
+        fault = self.faults.pop(0) if self.faults else 0
+        if not isinstance(fault, int):
+            return fault
+        self.acks.add(request.acks)
+        answers = []
+        for topic in request.topic_data:
+            rows = []
+            for row in topic.partition_data:
+                base = len(self.records.get(row.index, []))
+                if fault == 0:
+                    assert isinstance(row.records, MemoryRecords)
+                    data = row.records.to_bytes()
+                    header = read_header(data, 0, len(data))
+                    self.producers.add(header.producer_id)
+                    self.codecs.add(header.codec)
+                    self.records.setdefault(row.index, []).extend(read_records(data, header))
+                rows.append(PartitionProduceResponse(index=row.index, error_code=fault, base_offset=base))
+            answers.append(TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=rows))
+        return None if request.acks == 0 else ProduceResponse(responses=answers)
+
+
+def set_up(topics: dict[str, int | list[int]], highest: dict[int, int] | None = None) -> tuple[FakeNetwork, Log]:
+    broker = ScriptedBroker(highest)
+    log = Log()
+    broker.on(MetadataRequest, metadata(topics))
+    broker.on(InitProducerIdRequest, lambda request, version: InitProducerIdResponse(producer_id=5, producer_epoch=0))
+    broker.on(ProduceRequest, log.handle)
+    return FakeNetwork({HOME: broker}, real_time=True), log
+
+
+def new_producer(network: FakeNetwork, **more: object) -> Producer:
+    return Producer("broker:9092", network=network, retry_backoff_ms=1, retry_backoff_max_ms=2, **more)
+
+
+def test_a_record_is_delivered_and_its_future_says_where() -> None:
+    network, log = set_up({"t": [1]})
+    with new_producer(network) as producer:
+        future = producer.send("t", "value", "key", headers={"h": b"1"}, timestamp_ms=99)
+        assert future.result(5) == RecordMetadata("t", 0, 0, 99)
+    (record,) = log.records[0]
+    assert (record.key, record.value, record.headers, record.timestamp) == (b"key", b"value", [("h", b"1")], 99)
+    assert log.producers == {5} and log.acks == {-1}
+
+
+@pytest.mark.parametrize("highest", [3, 9, 12, 13])
+def test_old_and_new_versions_of_produce_are_spoken(highest: int) -> None:
+    network, log = set_up({"t": [1]}, {0: highest})
+    with new_producer(network) as producer:
+        assert producer.send("t", b"v").result(5).offset == 0
+
+
+def test_brokers_without_topic_ids_are_asked_by_name() -> None:
+    network, log = set_up({"t": [1]}, {3: 9})
+    with new_producer(network) as producer:
+        assert producer.send("t", b"v").result(5).offset == 0
+
+
+@pytest.mark.parametrize(("codec", "number"), [("none", 0), ("gzip", 1), ("snappy", 2), ("lz4", 3), ("zstd", 4)])
+def test_every_codec_is_written(codec: str, number: int) -> None:
+    network, log = set_up({"t": [1]})
+    with new_producer(network, compression_type=codec) as producer:
+        for index in range(50):
+            producer.send("t", b"value %d" % index)
+    assert log.codecs == {number} and [record.value for record in log.records[0]][49] == b"value 49"
+
+
+def test_close_delivers_what_is_queued() -> None:
+    network, log = set_up({"t": [1, 1, 1]})
+    with new_producer(network, linger_ms=60_000) as producer:
+        for index in range(1000):
+            producer.send("t", b"%d" % index, b"%d" % index)
+    assert sum(len(records) for records in log.records.values()) == 1000
+    with pytest.raises(ClosedError):
+        producer.send("t", b"late")
+
+
+def test_keys_go_where_the_java_client_puts_them() -> None:
+    network, log = set_up({"t": [1] * 7})
+    with new_producer(network) as producer:
+        for index in range(100):
+            producer.send("t", b"v", b"key-%d" % index)
+    for partition, records in log.records.items():
+        assert all(partition_for_key(record.key or b"", 7) == partition for record in records)
+
+
+@pytest.mark.parametrize("faults", [[6], [DISCONNECT], [19, DISCONNECT, 6, 3]])
+def test_retriable_errors_are_tried_again_until_it_works(faults: list[object]) -> None:
+    network, log = set_up({"t": [1]})
+    log.faults = list(faults)
+    with new_producer(network) as producer:
+        assert producer.send("t", b"v").result(10).offset == 0
+    assert len(log.records[0]) == 1
+
+
+def test_a_final_error_reaches_future_callback_and_batch_listener() -> None:
+    network, log = set_up({"t": [1]})
+    log.faults = [10]
+    told: list[ClientError | None] = []
+    batches: list[tuple[TopicPartition, int]] = []
+    with new_producer(network, on_batch=lambda item, count, error: batches.append((item, count))) as producer:
+        future = producer.send("t", b"v", on_delivery=lambda metadata, error: told.append(error))
+        producer.flush(5)
+        error = future.exception(0)
+        assert error is not None and error.name == "MESSAGE_TOO_LARGE" and told == [error]
+        assert batches == [(TopicPartition("t", 0), 1)]
+        assert producer.send("t", b"next").result(5).offset == 0
+
+
+def test_an_unknown_topic_fails_after_max_block() -> None:
+    network, _ = set_up({})
+    with new_producer(network, max_block_ms=100) as producer, pytest.raises(ClientError, match="nope does not exist"):
+        producer.send("nope", b"v")
+
+
+def test_a_partition_that_does_not_exist_is_refused() -> None:
+    network, _ = set_up({"t": [1]})
+    with new_producer(network) as producer, pytest.raises(ClientError, match="no partition 4"):
+        producer.send("t", b"v", partition=4)
+
+
+def test_a_full_buffer_blocks_up_to_max_block() -> None:
+    network, log = set_up({"t": [1]})
+    log.faults = [6] * 10_000
+    producer = new_producer(network, buffer_memory=1000, max_block_ms=100)
+    with pytest.raises(RequestTimeoutError, match=r"buffer\.memory"):
+        for _ in range(100):
+            producer.send("t", b"x" * 100)
+    producer.close(0)
+
+
+def test_closing_without_patience_fails_what_is_left() -> None:
+    network, log = set_up({"t": [1]})
+    log.faults = [6] * 10_000
+    producer = new_producer(network)
+    future = producer.send("t", b"v")
+    producer.close(0)
+    assert isinstance(future.exception(1), ClosedError)
+
+
+def test_acks_0_needs_no_answer_and_no_producer_id() -> None:
+    network, log = set_up({"t": [1]})
+    with new_producer(network, acks="0") as producer:
+        assert producer.send("t", b"v").result(5).offset == -1
+    assert log.acks == {0} and log.producers == {-1}
+
+
+def test_idempotence_asked_for_together_with_acks_1_is_a_contradiction() -> None:
+    with pytest.raises(ConfigError, match="acks must be all"):
+        Producer("broker:9092", network=FakeNetwork({}), acks="1", enable_idempotence=True)
+
+
+def test_a_value_of_a_wrong_type_is_refused() -> None:
+    network, _ = set_up({"t": [1]})
+    with new_producer(network) as producer, pytest.raises(TypeError, match="value_serializer"):
+        producer.send("t", 5)
+
+
+def test_records_without_a_key_stay_on_a_partition_until_a_batch_is_full() -> None:
+    sticky = StickyPartitions(1000, lambda count: 0)
+    chosen = [sticky.partition("t", [0, 1, 2], 300) for _ in range(12)]
+    assert chosen == [0] * 4 + [1] * 4 + [0] * 4
