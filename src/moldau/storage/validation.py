@@ -5,7 +5,8 @@ then UnifiedLog.analyzeAndValidateRecords, then LogValidator). Two differences, 
 offset deltas that do not run 0, 1, 2, … are refused also when the batch is not compressed, and a record whose length is
 wrong is refused also when the batch is.
 
-The body of a batch is not copied: what goes to the file is a new start of its header and a view of the rest.
+The body of a batch is not copied, unless it is so small that a copy costs less than a view: what goes to the file is
+a new start of its header and a view of the rest.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 from typing import Final
 
 from crc32c import crc32c
-from librt.strings import BytesWriter, read_i32_be, write_i32_be, write_i64_be
+from librt.strings import BytesWriter, read_i32_be, read_i64_be, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64
 
 from moldau.protocol.errors import (
@@ -76,10 +77,15 @@ RAFT_LEADER: Final = 2
 # compression_type of a topic that keeps what the producer chose.
 PRODUCER_COMPRESSION: Final = -1
 
+# As a constant the function is reached without a lookup in the module.
+CRC32C: Final = crc32c
+
 # Base offset, length and leader epoch: the bytes of a header that are new for every batch.
 REWRITTEN_SIZE: Final = 16
 KNOWN_ATTRIBUTES: Final = CODEC_MASK | LOG_APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG | DELETE_HORIZON_FLAG
 ERRORS_SHOWN_MAX: Final = 3
+# Up to this size bytes are copied faster than two views of them are made.
+COPIED_SIZE_MAX: Final = 4096
 
 
 class InvalidRecords(KafkaError):
@@ -115,8 +121,8 @@ class ValidationRules:
         self.compression_type: i64 = compression_type
         self.level: int = level
         self.log_append_time: bool = log_append_time
-        self.before_max_ms: int = before_max_ms
-        self.after_max_ms: int = after_max_ms
+        self.before_max_ms: i64 = before_max_ms
+        self.after_max_ms: i64 = after_max_ms
         self.max_message_bytes: i64 = max_message_bytes
         self.compacted: bool = compacted
         self.topic_partition: str = topic_partition
@@ -174,8 +180,7 @@ def validate(
     if origin == RAFT_LEADER:
         return _validate_numbered(data, start, end, leader_epoch, rules)
     size = _size_of_only_batch(data, start, end)
-    view = memoryview(data)
-    header = _check_batch(data, view, start, size, rules, origin)
+    header = _check_batch(data, start, size, rules, origin)
     codec = header.attributes & CODEC_MASK
     if codec == NONE:
         body, body_start, body_end = data, start + HEADER_SIZE, start + size
@@ -187,7 +192,7 @@ def validate(
         target = codec
     max_timestamp, findings = _check_body(body, body_start, body_end, header, now_ms, rules, target == codec)
     if target == codec:
-        return _keep(view, header, max_timestamp, next_offset, leader_epoch, now_ms, rules)
+        return _keep(data, header, max_timestamp, next_offset, leader_epoch, now_ms, rules)
     if body_start > 0:
         body = body[body_start:body_end]
     return _recompress(body, header, max_timestamp, findings, target, next_offset, leader_epoch, now_ms, rules)
@@ -233,11 +238,9 @@ def _next_is_batch(data: bytes, start: i64, end: i64) -> bool:
         raise InvalidRecords(error.code, error.message) from error
 
 
-def _check_batch(
-    data: bytes, view: memoryview, start: i64, size: i64, rules: ValidationRules, origin: i64
-) -> BatchHeader:
+def _check_batch(data: bytes, start: i64, size: i64, rules: ValidationRules, origin: i64) -> BatchHeader:
     """The header of the batch, if everything that can be told without its records is right."""
-    if origin == CLIENT and (data[start + 7] != 0 or data[start : start + 8] != b"\x00\x00\x00\x00\x00\x00\x00\x00"):
+    if origin == CLIENT and read_i64_be(data, start) != 0:
         raise InvalidRecords(INVALID_RECORD, f"The base offset of a batch for {rules.topic_partition} should be 0")
     if size > rules.max_message_bytes:
         raise InvalidRecords(
@@ -248,7 +251,7 @@ def _check_batch(
     if size < HEADER_SIZE:
         raise InvalidRecords(CORRUPT_MESSAGE, f"Record batch of {size} bytes for {rules.topic_partition} is too small")
     header = header_at(data, start, size)
-    if crc32c(view[start + ATTRIBUTES : start + size]) != header.crc:
+    if crc_of(data, start + ATTRIBUTES, start + size) != header.crc:
         raise InvalidRecords(
             CORRUPT_MESSAGE,
             f"Record is corrupt (stored crc = {header.crc}) in topic partition {rules.topic_partition}.",
@@ -258,6 +261,13 @@ def _check_batch(
     if origin == CLIENT:
         _check_client_batch(header, rules)
     return header
+
+
+def crc_of(data: bytes, start: i64, end: i64) -> int:
+    """The crc of data[start:end]; the library releases the GIL for large ones."""
+    if end - start <= COPIED_SIZE_MAX:
+        return CRC32C(data[start:end])
+    return CRC32C(memoryview(data)[start:end])
 
 
 def _check_client_batch(header: BatchHeader, rules: ValidationRules) -> None:
@@ -302,8 +312,9 @@ def _check_body(
     lowest: i64 = LOWEST_LONG
     highest: i64 = HIGHEST_LONG
     if not rules.log_append_time:
-        lowest = i64(max(int(now_ms) - rules.before_max_ms, LOWEST_LONG))
-        highest = i64(min(int(now_ms) + rules.after_max_ms, HIGHEST_LONG))
+        lowest = now_ms - rules.before_max_ms
+        if rules.after_max_ms <= HIGHEST_LONG - now_ms:
+            highest = now_ms + rules.after_max_ms
     try:
         if not marked:
             max_timestamp, findings = check_records(body, start, end, count, header.base_timestamp, lowest, highest)
@@ -328,7 +339,7 @@ def _check_body(
 
 
 def _keep(
-    view: memoryview,
+    data: bytes,
     header: BatchHeader,
     max_timestamp: i64,
     next_offset: i64,
@@ -352,11 +363,15 @@ def _keep(
         write_i64_be(writer, next_offset)
         write_i32_be(writer, i32(header.size - LENGTH_OVERHEAD))
         write_i32_be(writer, i32(leader_epoch))
-        parts = [writer.getvalue(), view[start + REWRITTEN_SIZE : end]]
+        if header.size <= COPIED_SIZE_MAX:
+            writer.write(data[start + REWRITTEN_SIZE : end])
+            parts = [writer.getvalue()]
+        else:
+            parts = [writer.getvalue(), memoryview(data)[start + REWRITTEN_SIZE : end]]
     else:
         header.attributes = attributes & KNOWN_ATTRIBUTES
         header.max_timestamp = max_timestamp
-        parts = _with_new_header(view[start + HEADER_SIZE : end], header, next_offset, leader_epoch)
+        parts = _with_new_header(memoryview(data)[start + HEADER_SIZE : end], header, next_offset, leader_epoch)
     header.position = 0
     header.base_offset = next_offset
     header.partition_leader_epoch = leader_epoch
@@ -387,7 +402,7 @@ def _with_new_header(
         header.base_sequence,
         header.records_count,
     )
-    header.crc = crc32c(body, crc32c(tail))
+    header.crc = CRC32C(body, CRC32C(tail))
     return [header_start(next_offset, header.size, leader_epoch, header.crc) + tail, body]
 
 
@@ -479,8 +494,8 @@ def _record_errors(body: bytes, header: BatchHeader, now_ms: i64, rules: Validat
 
 def _time_error(record: Record, header: BatchHeader, now_ms: int, rules: ValidationRules, kept: bool) -> str | None:
     if not rules.log_append_time and record.timestamp != NO_TIMESTAMP:
-        lowest = now_ms - rules.before_max_ms
-        highest = now_ms + rules.after_max_ms
+        lowest = now_ms - int(rules.before_max_ms)
+        highest = now_ms + int(rules.after_max_ms)
         if lowest <= record.timestamp <= highest:
             return None
         return (
@@ -532,7 +547,6 @@ def check_replicated(
     """
     if start < 0 or end > len(data):
         raise IndexError(f"records from {start} to {end} in {len(data)} bytes")
-    view = memoryview(data)
     batches: list[BatchHeader] = []
     position = start
     last_offset: i64 = -1
@@ -548,7 +562,7 @@ def check_replicated(
         header = header_at(data, position, size)
         if header.partition_leader_epoch > leader_epoch:
             break
-        if crc32c(view[position + ATTRIBUTES : position + size]) != header.crc:
+        if crc_of(data, position + ATTRIBUTES, position + size) != header.crc:
             raise InvalidRecords(
                 CORRUPT_MESSAGE,
                 f"Record is corrupt (stored crc = {header.crc}) in topic partition {topic_partition}.",
@@ -567,7 +581,7 @@ def check_replicated(
         batches.append(header)
         position += size
     return ValidatedBatches(
-        [view[start:position]],
+        [memoryview(data)[start:position]],
         position - start,
         batches,
         batches[0].base_offset if batches else i64(-1),

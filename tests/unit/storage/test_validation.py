@@ -74,20 +74,29 @@ def refusal(data: bytes, the_rules: ValidationRules | None = None, origin: int =
 
 
 def test_a_good_batch_gets_offset_and_epoch_and_nothing_else() -> None:
-    """The crc stays, since it does not cover them; the body is a view of what came in."""
+    """The crc stays, since it does not cover them."""
     result = run(GOOD)
     written = result.to_bytes()
     assert written[:8] == (40).to_bytes(8, "big")
     assert written[12:16] == (7).to_bytes(4, "big")
     assert written[8:12] + written[16:] == GOOD[8:12] + GOOD[16:]
-    assert isinstance(result.parts[1], memoryview)
-    assert result.parts[1].obj is GOOD
     assert sum(len(part) for part in result.parts) == result.size == len(GOOD)
     assert (result.first_offset, result.last_offset, result.records_count) == (40, 42, 3)
     assert (result.max_timestamp, result.offset_of_max_timestamp, result.append_time_ms) == (NOW, 42, -1)
     (header,) = result.batches
     assert (header.base_offset, header.last_offset, header.partition_leader_epoch, header.position) == (40, 42, 7, 0)
     assert vars_of(header) == vars_of(read_header(written, 0, len(written)))
+
+
+def test_the_body_of_a_large_batch_is_not_copied() -> None:
+    """What is written is a new start of the header and a view of the bytes that came in."""
+    data = batch([record(0, 0, b"k", bytes(10_000))])
+    result = run(data)
+    assert [len(part) for part in result.parts] == [16, len(data) - 16]
+    assert isinstance(result.parts[1], memoryview)
+    assert result.parts[1].obj is data
+    assert result.to_bytes()[16:] == data[16:]
+    assert refusal(data[:-1] + b"\x01").code == CORRUPT_MESSAGE
 
 
 HEADER_FIELDS = (
