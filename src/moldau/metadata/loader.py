@@ -57,6 +57,7 @@ class MetadataLoader:
 
     def take_over(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Publishes an image that the active controller made already when it wrote the records."""
+        self._open = None
         self.image = image
         self._publish(delta, image)
 

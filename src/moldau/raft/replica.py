@@ -33,7 +33,10 @@ class Raft(Following):
         self._load_voters()
         snapshot = self.log.latest_snapshot()
         self.high_watermark = snapshot.offset if snapshot is not None else 0
-        self.synced_offset = self.log.end_offset()
+        # What is in the log may be in the page cache only, from a process that died: it counts after a sync.
+        self.synced_offset = self.log.start_offset()
+        if self.log.end_offset() > self.synced_offset:
+            self._note_appended()
         state = stored if stored is not None else QuorumState(0)
         self._persisted = stored
         if state.epoch < self.log.last_epoch():

@@ -1,0 +1,297 @@
+"""The metadata log on disk: `__cluster_metadata-0` with its snapshots and the file quorum-state.
+
+Implements `raft.log.RaftLog` on a `storage.log.Log`. An append is in the file when it returns and on the medium when a
+sync that began after it reports back; appends that arrive meanwhile share the next sync. Snapshots are written
+beside the log as `.checkpoint.part`, synced, renamed; they never change (mode 0400). Kafka: KafkaMetadataLog.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+
+from moldau.config.broker_config import BrokerConfig
+from moldau.config.log_config import LogConfig
+from moldau.protocol.records_data import MemoryRecords
+from moldau.protocol.uuids import METADATA_TOPIC_UUID
+from moldau.raft.batches import control_records
+from moldau.raft.core import RandomSource
+from moldau.raft.log import OffsetAndEpoch, RaftLog
+from moldau.raft.state import QuorumState
+from moldau.records.builder import SNAPSHOT_HEADER
+from moldau.storage.disk import Disk, File
+from moldau.storage.log import Log
+from moldau.storage.log_directory import LogDirectory
+from moldau.storage.recovery import create_log, load_log
+
+logger = logging.getLogger("moldau.metadata")
+
+METADATA_TOPIC = "__cluster_metadata"
+QUORUM_STATE_FILE = "quorum-state"
+CHECKPOINT_SUFFIX = ".checkpoint"
+PART_SUFFIX = ".checkpoint.part"
+DELETED_SUFFIX = ".deleted"
+DELETE_DELAY_MS = 60_000
+NO_LIMIT = 1 << 62
+
+_SNAPSHOT_NAME = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
+
+
+def snapshot_name(snapshot: OffsetAndEpoch) -> str:
+    return f"{snapshot.offset:020d}-{snapshot.epoch:010d}{CHECKPOINT_SUFFIX}"
+
+
+class MetadataLog(RaftLog):
+    """Made by `open_metadata_log`."""
+
+    def __init__(self, disk: Disk, log: Log, config: BrokerConfig, rng: RandomSource) -> None:
+        self.disk = disk
+        self.log = log
+        self.config = config
+        self._rng = rng
+        self._directory = log.directory
+        self._snapshots: dict[OffsetAndEpoch, int] = {}
+        """Sizes by id."""
+        self._parts: dict[OffsetAndEpoch, str] = {}
+        self._doomed: list[tuple[int, str]] = []
+        self._synced_to = log.log_start_offset
+        """What a process that died had written may not be on the medium: the first sync covers all of it."""
+
+    # quorum-state
+
+    def read_quorum_state(self) -> QuorumState | None:
+        path = f"{self._directory}/{QUORUM_STATE_FILE}"
+        return QuorumState.from_json(self.disk.read_file(path)) if self.disk.exists(path) else None
+
+    def write_quorum_state(self, state: QuorumState, data_version: int, voter_ids: list[int]) -> None:
+        """On the medium when it returns: a vote must not be forgotten."""
+        self.disk.write_file(f"{self._directory}/{QUORUM_STATE_FILE}", state.to_json(data_version, voter_ids))
+
+    # Positions
+
+    def start_offset(self) -> int:
+        return self.log.log_start_offset
+
+    def end_offset(self) -> int:
+        return self.log.log_end_offset
+
+    def last_epoch(self) -> int:
+        latest = self.log.leader_epochs.latest_epoch
+        if latest >= 0:
+            return latest
+        snapshot = self.latest_snapshot()
+        return snapshot.epoch if snapshot is not None else 0
+
+    def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch:
+        epochs = self.log.leader_epochs
+        earliest = self.earliest_snapshot()
+        if not epochs.epochs or epoch < epochs.epochs[0]:
+            if earliest is not None and epoch >= earliest.epoch:
+                return earliest
+            return OffsetAndEpoch(self.start_offset(), epoch if not epochs.epochs else min(epoch, epochs.epochs[0]))
+        if epoch >= epochs.latest_epoch:
+            return OffsetAndEpoch(self.end_offset(), epochs.latest_epoch)
+        found, end = epochs.end_offset_for_epoch(epoch, self.end_offset())
+        return OffsetAndEpoch(end, found)
+
+    # Records
+
+    def append(self, batch: bytes) -> None:
+        self.log.append_as_follower(MemoryRecords(batch, 0, len(batch)))
+
+    def append_fetched(self, batches: bytes) -> None:
+        self.log.append_as_follower(MemoryRecords(batches, 0, len(batches)))
+
+    def read(self, offset: int, max_bytes: int) -> bytes:
+        records = self.log.read(offset, max_bytes, NO_LIMIT, True).records
+        if records is None:
+            return b""
+        file = records.file
+        assert isinstance(file, File)
+        return file.read(records.position, records.size)
+
+    def truncate_to(self, offset: int) -> None:
+        self.log.truncate_to(offset)
+        self._synced_to = min(self._synced_to, offset)
+
+    def sync_later(self, done: Callable[[OSError | None], None]) -> None:
+        """Syncs what is appended by now; `done` is called in a later turn."""
+        end = self.end_offset()
+        segments = [s for i, s in enumerate(self.log.segments) if self._next_base(i) > self._synced_to]
+        files = [segment.log_file() for segment in segments]
+        if self.log.directory_changed:
+            self.disk.sync_directory(self._directory)
+            self.log.directory_changed = False
+        self._sync_files(files, end, self.log.truncations, done)
+
+    def _next_base(self, number: int) -> int:
+        segments = self.log.segments
+        return segments[number + 1].base_offset if number + 1 < len(segments) else NO_LIMIT
+
+    def _sync_files(
+        self, files: list[File], end: int, truncations: int, done: Callable[[OSError | None], None]
+    ) -> None:
+        """One after the other: the oldest first, so that the synced part of the log has no hole."""
+
+        def on_synced(error: OSError | None) -> None:
+            if error is not None:
+                self.log.log_directory.fail(error)
+                done(error)
+            elif len(files) > 1:
+                self._sync_files(files[1:], end, truncations, done)
+            else:
+                if truncations == self.log.truncations:
+                    self._synced_to = max(self._synced_to, end)
+                done(None)
+
+        self.disk.sync_later(files[0], on_synced)
+
+    # Snapshots
+
+    def latest_snapshot(self) -> OffsetAndEpoch | None:
+        return max(self._snapshots, default=None)
+
+    def earliest_snapshot(self) -> OffsetAndEpoch | None:
+        return min(self._snapshots, default=None)
+
+    def snapshot_size(self, snapshot: OffsetAndEpoch) -> int:
+        return self._snapshots.get(snapshot, -1)
+
+    def read_snapshot(self, snapshot: OffsetAndEpoch, position: int, max_bytes: int) -> bytes:
+        file = self.disk.open(f"{self._directory}/{snapshot_name(snapshot)}")
+        try:
+            return file.read(position, max_bytes)
+        finally:
+            file.close()
+
+    def write_snapshot(self, snapshot: OffsetAndEpoch, data: bytes, done: Callable[[OSError | None], None]) -> None:
+        """Writes a snapshot of committed records; it counts when `done(None)` is called."""
+        part = self._part_path(snapshot)
+        try:
+            self.disk.write_file(part, data, sync=False, mode=0o400)
+            file = self.disk.open(part)
+        except OSError as error:
+            done(error)
+            return
+
+        def on_synced(error: OSError | None) -> None:
+            file.close()
+            if error is None:
+                try:
+                    self._freeze(part, snapshot, len(data))
+                except OSError as failure:
+                    error = failure
+            done(error)
+
+        self.disk.sync_later(file, on_synced)
+
+    def _freeze(self, part: str, snapshot: OffsetAndEpoch, size: int) -> None:
+        self.disk.rename(part, f"{self._directory}/{snapshot_name(snapshot)}")
+        self.disk.sync_directory(self._directory)
+        self._snapshots[snapshot] = size
+
+    def _part_path(self, snapshot: OffsetAndEpoch) -> str:
+        number = self._rng.randrange(1 << 62)
+        return f"{self._directory}/{snapshot.offset:020d}-{snapshot.epoch:010d}-{number}{PART_SUFFIX}"
+
+    def append_fetched_snapshot(self, snapshot: OffsetAndEpoch, position: int, data: bytes) -> None:
+        if position == 0:
+            self._parts[snapshot] = self._part_path(snapshot)
+        file = self.disk.open(self._parts[snapshot], create=True)
+        file.append([data])
+        file.close()
+
+    def finish_fetched_snapshot(self, snapshot: OffsetAndEpoch) -> None:
+        part = self._parts.pop(snapshot)
+        data = self.disk.read_file(part)
+        self.disk.write_file(part, data, mode=0o400)
+        self._freeze(part, snapshot, len(data))
+        self.start_after(snapshot)
+
+    def start_after(self, snapshot: OffsetAndEpoch) -> None:
+        """Empties the log: the snapshot is newer than everything in it."""
+        self.log.truncate_fully_and_start_at(snapshot.offset)
+        self._synced_to = snapshot.offset
+
+    # Retention
+
+    def clean(self, now_ms: int) -> None:
+        """Deletes old snapshots by size and age, never the latest, and the log before the oldest one that is kept."""
+        bytes_max = self.config.get_int("metadata.max.retention.bytes")
+        age_max_ms = self.config.get_int("metadata.max.retention.ms")
+        while len(self._snapshots) > 1:
+            oldest, following = sorted(self._snapshots)[:2]
+            total = self.log.size_bytes + sum(self._snapshots.values())
+            too_big = 0 <= bytes_max < total
+            too_old = age_max_ms >= 0 and now_ms - self._timestamp_of(oldest) > age_max_ms
+            if not too_big and not too_old:
+                break
+            self._delete_snapshot(oldest, now_ms)
+            if self.log.advance_log_start(min(following.offset, self.log.log_end_offset)):
+                self.log.apply_retention(now_ms, following.offset)
+
+    def _timestamp_of(self, snapshot: OffsetAndEpoch) -> int:
+        for _, control_type, value in control_records(self.read_snapshot(snapshot, 0, 1 << 16)):
+            if control_type == SNAPSHOT_HEADER and len(value) >= 10:
+                return int.from_bytes(value[2:10], "big", signed=True)
+        return 0
+
+    def _delete_snapshot(self, snapshot: OffsetAndEpoch, now_ms: int) -> None:
+        path = f"{self._directory}/{snapshot_name(snapshot)}"
+        del self._snapshots[snapshot]
+        self.disk.rename(path, path + DELETED_SUFFIX)
+        self._doomed.append((now_ms + DELETE_DELAY_MS, path + DELETED_SUFFIX))
+
+    def housekeeping(self, now_ms: int) -> None:
+        """Removes files whose delay is over."""
+        self.log.housekeeping(now_ms)
+        for due_ms, path in self._doomed:
+            if now_ms >= due_ms:
+                self.disk.remove(path)
+        self._doomed = [doomed for doomed in self._doomed if now_ms < doomed[0]]
+
+    def close(self, now_ms: int) -> None:
+        self.log.close(now_ms)
+
+    def load_snapshots(self) -> None:
+        """Finds the snapshots; what a crash left half written or half deleted goes."""
+        for name, size in self.disk.list_with_sizes(self._directory).items():
+            match = _SNAPSHOT_NAME.fullmatch(name)
+            if match is not None:
+                self._snapshots[OffsetAndEpoch(int(match[1]), int(match[2]))] = size
+            elif PART_SUFFIX in name or name.endswith(CHECKPOINT_SUFFIX + DELETED_SUFFIX):
+                self.disk.remove(f"{self._directory}/{name}")
+        latest = self.latest_snapshot()
+        if latest is not None and latest.offset > self.end_offset():
+            logger.info("the metadata log ends before its snapshot at %d and starts anew there", latest.offset)
+            self.start_after(latest)
+
+
+def metadata_log_config(config: BrokerConfig) -> LogConfig:
+    """Segments as configured; nothing is deleted but by `MetadataLog.clean`."""
+    return LogConfig(
+        segment_bytes=config.get_int_or_none("internal.metadata.log.segment.bytes")
+        or config.get_int("metadata.log.segment.bytes"),
+        segment_ms=config.get_int("metadata.log.segment.ms"),
+        retention_ms=-1,
+        retention_bytes=-1,
+        max_message_bytes=config.get_int("internal.metadata.max.batch.size.in.bytes"),
+        file_delete_delay_ms=DELETE_DELAY_MS,
+    )
+
+
+def open_metadata_log(disk: Disk, config: BrokerConfig, rng: RandomSource, now_ms: int) -> MetadataLog:
+    """Opens the log, creating it when it is not there; every batch is checked, for nothing says what was synced."""
+    directory = f"{config.metadata_log_dir.rstrip('/')}/{METADATA_TOPIC}-0"
+    log_directory = LogDirectory(config.metadata_log_dir)
+    log_config = metadata_log_config(config)
+    names = disk.list(directory) if disk.is_directory(directory) else []
+    if any(name.endswith(".log") for name in names):
+        log = load_log(disk, log_directory, directory, METADATA_TOPIC, 0, log_config, now_ms)
+        log.topic_id = METADATA_TOPIC_UUID
+    else:
+        log = create_log(disk, log_directory, directory, METADATA_TOPIC, 0, METADATA_TOPIC_UUID, log_config, now_ms)
+    metadata_log = MetadataLog(disk, log, config, rng)
+    metadata_log.load_snapshots()
+    return metadata_log

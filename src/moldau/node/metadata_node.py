@@ -1,0 +1,589 @@
+"""The metadata of one node: quorum, active controller and image, joined and driven.
+
+Appends are replayed by the controller at once and published when they are committed, in order: first every listener
+gets (delta, image), then the caller of `submit` its answer. With one voter a commit is one sync, which everything
+that was appended meanwhile shares.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from moldau.config.broker_config import BrokerConfig
+from moldau.config.dynamic import DynamicBrokerConfig
+from moldau.controller.bootstrap import bootstrap_records
+from moldau.controller.controller import Controller
+from moldau.controller.result import Result, VersionedRecord
+from moldau.controller.state import ControllerState
+from moldau.metadata.delta import MetadataDelta
+from moldau.metadata.features import (
+    LATEST_METADATA_VERSION,
+    METADATA_VERSION,
+    SUPPORTED_FEATURES,
+    default_feature_levels,
+    supports_controller_registration,
+)
+from moldau.metadata.image import MetadataImage
+from moldau.metadata.loader import MetadataLoader
+from moldau.metadata.model import BROKER_RESOURCE
+from moldau.metadata.snapshot import image_to_records
+from moldau.node.local_broker import LocalBroker
+from moldau.node.metadata_log import MetadataLog, open_metadata_log
+from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages import controller_registration_request as registration
+from moldau.protocol.messages import describe_quorum_response as quorum
+from moldau.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
+from moldau.protocol.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
+from moldau.protocol.messages.describe_quorum_request import DescribeQuorumRequest
+from moldau.protocol.primitives import Message
+from moldau.protocol.stored.metadata_records import (
+    AbortTransactionRecord,
+    FeatureLevelRecord,
+    decode_metadata_record,
+    encode_metadata_record,
+)
+from moldau.raft.batches import metadata_values
+from moldau.raft.core import NEVER_MS, RaftConfig, RandomSource
+from moldau.raft.log import OffsetAndEpoch
+from moldau.raft.messages import Reply
+from moldau.raft.ready import Outbound
+from moldau.raft.replica import Raft
+from moldau.raft.roles import Leader
+from moldau.raft.snapshots import snapshot_bytes, snapshot_values
+from moldau.raft.state import ReplicaKey
+from moldau.raft.voters import Voter, VoterHistory, VoterSet
+from moldau.raft.wire import METADATA_TOPIC, error_to_wire, reply_to_wire, request_from_wire
+from moldau.records.batch import split_batches
+from moldau.storage.disk import Disk
+from moldau.storage.meta_properties import read_meta_properties
+
+logger = logging.getLogger("moldau.metadata")
+
+Listener = Callable[[MetadataDelta, MetadataImage], None]
+Verb = Callable[[Controller], Result]
+Done = Callable[[Any], None]
+"""Called with the response, or with a KafkaError."""
+
+HOUSEKEEPING_INTERVAL_MS = 10_000
+READ_BYTES = 1 << 20
+SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+
+
+class CannotStart(Exception):
+    """The node's storage is not in a state it can start from; the text is for the operator."""
+
+
+class Pending:
+    """An append of the active controller that waits for its commit."""
+
+    __slots__ = ("delta", "done", "image", "last_offset")
+
+    def __init__(self, last_offset: int, delta: MetadataDelta, image: MetadataImage) -> None:
+        self.last_offset = last_offset
+        self.delta = delta
+        self.image = image
+        self.done: list[tuple[Done, Any]] = []
+
+
+class MetadataNode:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        disk: Disk,
+        rng: RandomSource,
+        incarnation_id: bytes,
+        dynamic_config: DynamicBrokerConfig | None = None,
+    ) -> None:
+        """`dynamic_config` is kept up to date by its owner; without one the node keeps its own."""
+        self.config = config
+        self.node_id = config.node_id
+        self.incarnation_id = incarnation_id
+        self.cluster_id = ""
+        self.directory_id = bytes(16)
+        self.on_fatal: Callable[[str], None] | None = None
+        self.send: Callable[[Outbound], None] | None = None
+        """Takes requests to other replicas; answers come back through `on_raft_reply` and `on_raft_failure`."""
+        self.controller_ports: dict[str, int] = {}
+        """Ports that listeners were really bound to, where the configuration says 0."""
+        self._disk = disk
+        self._rng = rng
+        self._dynamic = dynamic_config if dynamic_config is not None else DynamicBrokerConfig(config)
+        self._owns_dynamic = dynamic_config is None
+        self._listeners: list[Listener] = []
+        self._loader = MetadataLoader(self._publish)
+        self._controller: Controller | None = None
+        self._pending: deque[Pending] = deque()
+        self._now_ms = 0
+        self._syncing = False
+        self._in_ready = False
+        self._next_no_op_ms = NEVER_MS
+        self._next_balance_ms = NEVER_MS
+        self._next_housekeeping_ms = 0
+        self._snapshot_at_ms = 0
+        self._bytes_at_snapshot = 0
+        self._writing_snapshot = False
+        self._bootstrap: list[Message] = []
+        self.broker = LocalBroker(self)
+
+    # Start and stop
+
+    def start(self, now_ms: int) -> None:
+        """Opens the log and takes up its role; the only voter is the active controller when this returns."""
+        self._now_ms = now_ms
+        properties = read_meta_properties(self._disk, self.config.metadata_log_dir)
+        if properties is None:
+            raise CannotStart(
+                f"No `meta.properties` found in {self.config.metadata_log_dir} (have you run `moldau storage format`?)"
+            )
+        if properties.node_id != self.node_id:
+            raise CannotStart(
+                f"Stored node id {properties.node_id} in {self.config.metadata_log_dir} doesn't match the node.id "
+                f"{self.node_id} of the configuration"
+            )
+        self.cluster_id = properties.cluster_id
+        self.directory_id = properties.directory_id or bytes(16)
+        self._bootstrap = self._read_bootstrap()
+        self.log: MetadataLog = open_metadata_log(self._disk, self.config, self._rng, now_ms)
+        self._load_snapshot()
+        local = ReplicaKey(self.node_id, self.directory_id)
+        self.raft = Raft(self._raft_config(), local, self.log, self._configured_voters(), self._rng)
+        self.raft.start(self.log.read_quorum_state(), now_ms)
+        self._snapshot_at_ms = now_ms
+        self._bytes_at_snapshot = self.log.log.size_bytes
+        self._next_housekeeping_ms = now_ms + HOUSEKEEPING_INTERVAL_MS
+        self._work()
+
+    def stop(self, now_ms: int) -> None:
+        """Closes the log; a leader of several voters should have called `resign` before."""
+        self._now_ms = now_ms
+        self._fail_pending()
+        self.log.close(now_ms)
+
+    def resign(self, now_ms: int) -> None:
+        self._now_ms = now_ms
+        self.raft.resign(now_ms)
+        self._work()
+
+    def _raft_config(self) -> RaftConfig:
+        get = self.config.get_int
+        return RaftConfig(
+            get("controller.quorum.election.timeout.ms"),
+            get("controller.quorum.election.backoff.max.ms"),
+            get("controller.quorum.fetch.timeout.ms"),
+            get("controller.quorum.request.timeout.ms"),
+            get("controller.quorum.retry.backoff.ms"),
+            fetch_max_bytes=get("controller.quorum.fetch.max.bytes"),
+            snapshot_max_bytes=get("controller.quorum.fetch.snapshot.max.bytes"),
+        )
+
+    def _configured_voters(self) -> VoterHistory:
+        """Static voters from the configuration; those of a dynamic quorum are in the first snapshot and in the log."""
+        name = self.config.controller_listener_names[0] if self.config.controller_listener_names else "CONTROLLER"
+        voters = [
+            Voter(ReplicaKey(voter.id, bytes(16)), ((name, voter.host, voter.port),)) for voter in self.config.voters
+        ]
+        return VoterHistory(VoterSet(voters), 0)
+
+    def _read_bootstrap(self) -> list[Message]:
+        path = f"{self.config.metadata_log_dir.rstrip('/')}/bootstrap.checkpoint"
+        if self._disk.exists(path):
+            values = snapshot_values(self._disk.read_file(path), path)
+            return [decode_metadata_record(value) for value in values]
+        levels = {METADATA_VERSION: LATEST_METADATA_VERSION, **default_feature_levels(LATEST_METADATA_VERSION)}
+        return [FeatureLevelRecord(name, level) for name, level in levels.items()]
+
+    # Driving
+
+    def poll(self, now_ms: int) -> int:
+        """Does what is due; returns when to call it again at the latest."""
+        self._now_ms = now_ms
+        self.raft.tick(now_ms)
+        self._work()
+        if self._controller is not None:
+            self._control(self._controller)
+        self.broker.poll(now_ms)
+        if now_ms >= self._next_housekeeping_ms:
+            self._next_housekeeping_ms = now_ms + HOUSEKEEPING_INTERVAL_MS
+            self.log.housekeeping(now_ms)
+            self.log.clean(now_ms)
+        self._maybe_snapshot()
+        return self._next_deadline_ms()
+
+    def _next_deadline_ms(self) -> int:
+        deadline = min(self.raft.next_deadline_ms(self._now_ms), self._next_housekeeping_ms, self.broker.next_ms)
+        if self._controller is not None:
+            expiry = self._controller.brokers.next_expiry_ms()
+            deadline = min(deadline, self._next_no_op_ms, self._next_balance_ms, NEVER_MS if expiry is None else expiry)
+        return deadline
+
+    def _control(self, controller: Controller) -> None:
+        """The active controller's own duties: silence, idleness, preferred leaders."""
+        now_ms = self._now_ms
+        expiry = controller.brokers.next_expiry_ms()
+        if expiry is not None and now_ms >= expiry:
+            self._append(controller.fence_stale_brokers(now_ms).records)
+        if now_ms >= self._next_no_op_ms:
+            self._next_no_op_ms = now_ms + self.config.get_int("metadata.max.idle.interval.ms")
+            self._append(controller.no_op().records)
+        if now_ms >= self._next_balance_ms:
+            self._next_balance_ms = now_ms + 1000 * self.config.get_int("leader.imbalance.check.interval.seconds")
+            self._append(controller.balance_leaders().records)
+        self._work()
+
+    def _work(self) -> None:
+        """Works off what the quorum wants done, in the order `Ready` asks for."""
+        if self._in_ready:
+            return
+        self._in_ready = True
+        try:
+            ready = self.raft.take_ready()
+            while not ready.is_empty():
+                if ready.quorum_state is not None:
+                    version = 1 if self.raft.voter_history.kraft_version() >= 1 else 0
+                    self.log.write_quorum_state(ready.quorum_state, version, self.raft.voters.ids())
+                if ready.sync_to >= 0:
+                    self._sync()
+                for outbound in ready.requests:
+                    self._send(outbound)
+                for token, reply in ready.replies:
+                    self._answer(token, reply)
+                if ready.leader_changed:
+                    self._on_leader_changed()
+                if ready.loaded_snapshot is not None:
+                    self._load_snapshot()
+                if ready.high_watermark >= 0:
+                    self._apply_committed(ready.high_watermark)
+                ready = self.raft.take_ready()
+        finally:
+            self._in_ready = False
+
+    def _sync(self) -> None:
+        """One sync at a time; what is appended while it runs waits for the next one, together."""
+        if self._syncing or self.raft.synced_offset >= self.log.end_offset():
+            return
+        self._syncing = True
+        end, generation = self.log.end_offset(), self.raft.sync_generation
+
+        def on_synced(error: OSError | None) -> None:
+            self._syncing = False
+            if error is not None:
+                self._fatal(f"the metadata log cannot be synced: {error}")
+                return
+            self.raft.on_synced(end, generation, self._now_ms)
+            self._sync()
+            self._work()
+
+        self.log.sync_later(on_synced)
+
+    def _fatal(self, reason: str) -> None:
+        logger.error("%s; the node has to stop", reason)
+        if self.on_fatal is not None:
+            self.on_fatal(reason)
+
+    # Committed records
+
+    def _publish(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        if self._owns_dynamic:
+            if (BROKER_RESOURCE, "") in delta.changed_configs:
+                self._dynamic.update_default(image.broker_defaults())
+            if (BROKER_RESOURCE, str(self.node_id)) in delta.changed_configs:
+                self._dynamic.update_broker(image.config(BROKER_RESOURCE, str(self.node_id)))
+        for listener in self._listeners:
+            listener(delta, image)
+
+    def _apply_committed(self, high_watermark: int) -> None:
+        if self._controller is None:
+            self._read_up_to(high_watermark)
+            self._maybe_activate()
+            return
+        while self._pending and self._pending[0].last_offset < high_watermark:
+            pending = self._pending.popleft()
+            self._loader.take_over(pending.delta, pending.image)
+            for done, response in pending.done:
+                done(response)
+
+    def _read_up_to(self, end_offset: int) -> None:
+        """Loads records from the log, as a follower does, and as every node does when it starts."""
+        position = self._loader.image.offset + 1 if not self._loader.in_transaction else self._read_position
+        while position < end_offset:
+            data = self.log.read(position, READ_BYTES)
+            for header in split_batches(data, 0, len(data)):
+                if header.last_offset >= end_offset:
+                    return
+                if header.last_offset >= position:
+                    records = [decode_metadata_record(value) for value in metadata_values(data, header)]
+                    last = int(header.last_offset)
+                    epoch, timestamp = int(header.partition_leader_epoch), int(header.max_timestamp)
+                    self._loader.load_batch(records, last, epoch, timestamp)
+                    position = self._read_position = last + 1
+
+    _read_position = 0
+
+    def _load_snapshot(self) -> None:
+        snapshot = self.log.latest_snapshot()
+        if snapshot is None or snapshot.offset == 0:
+            return
+        data = self.log.read_snapshot(snapshot, 0, self.log.snapshot_size(snapshot))
+        records = [decode_metadata_record(value) for value in snapshot_values(data, f"snapshot {snapshot.offset}")]
+        self._loader.load_snapshot(records, snapshot.offset - 1, snapshot.epoch, self._now_ms)
+        self._read_position = snapshot.offset
+
+    # The active controller
+
+    @property
+    def is_active_controller(self) -> bool:
+        return self._controller is not None
+
+    def _on_leader_changed(self) -> None:
+        if not self.raft.is_leader and self._controller is not None:
+            logger.info("node %d is no longer the active controller", self.node_id)
+            self._controller = None
+            self._fail_pending()
+        self._maybe_activate()
+
+    def _maybe_activate(self) -> None:
+        """A leader is the active controller once it has applied everything before its epoch."""
+        role = self.raft.role
+        if not isinstance(role, Leader) or self._controller is not None:
+            return
+        if self.raft.voters.is_only_voter(self.raft.local):
+            # Nobody can overrule what is in the only voter's log: it goes on at once and all of it is synced together.
+            self._read_up_to(self.log.end_offset())
+        elif self._loader.image.offset < role.epoch_start_offset:
+            return
+        self._activate()
+
+    def _activate(self) -> None:
+        now_ms = self._now_ms
+        logger.info("node %d is the active controller of epoch %d", self.node_id, self.raft.epoch)
+        state = ControllerState(
+            self.cluster_id, self.node_id, self._dynamic, self._rng, self._loader.image, self.log.end_offset()
+        )
+        self._controller = Controller(state)
+        self._controller.features.kraft_version = self.raft.voter_history.kraft_version()
+        idle_ms = self.config.get_int("metadata.max.idle.interval.ms")
+        self._next_no_op_ms = now_ms + idle_ms if idle_ms > 0 else NEVER_MS
+        if self.config.get_bool("auto.leader.rebalance.enable"):
+            self._next_balance_ms = now_ms + 1000 * self.config.get_int("leader.imbalance.check.interval.seconds")
+        if self._loader.in_transaction:
+            self._append([(AbortTransactionRecord("A new controller found it open."), 0)])
+        if not self._controller.image.features:
+            minimum = self.config.get_int("min.insync.replicas")
+            self._append(bootstrap_records(self._bootstrap, minimum))
+        self._controller.brokers.activate(now_ms)
+        self._register_controller(self._controller)
+        self.broker.on_controller_active(now_ms)
+
+    def _register_controller(self, controller: Controller) -> None:
+        known = controller.image.controllers.get(self.node_id)
+        if known is not None and known.incarnation_id == self.incarnation_id:
+            return
+        if not supports_controller_registration(controller.image.metadata_version):
+            return
+        request = registration.ControllerRegistrationRequest(self.node_id, self.incarnation_id)
+        request.listeners = [
+            registration.Listener(name, host, port, SECURITY_PROTOCOLS.get(protocol, 0))
+            for name, protocol, host, port in self._controller_endpoints()
+        ]
+        request.features = [registration.Feature(name, low, high) for name, (low, high) in SUPPORTED_FEATURES.items()]
+        self._append(controller.register_controller(request, self._now_ms).records)
+
+    def _controller_endpoints(self) -> list[tuple[str, str, str, int]]:
+        return [
+            (e.name, e.protocol, e.host or "localhost", self.controller_ports.get(e.name, e.port))
+            for e in self.config.controller_listeners()
+        ]
+
+    def _append(self, records: list[VersionedRecord]) -> Pending | None:
+        """Appends one batch as the active controller and replays it there."""
+        controller = self._controller
+        if not records or controller is None:
+            return None
+        values = [encode_metadata_record(record, version) for record, version in records]
+        last = self.raft.propose(values, self._now_ms)
+        delta, image = controller.replay(records, last - len(records) + 1, self.raft.epoch, self._now_ms)
+        pending = Pending(last, delta, image)
+        self._pending.append(pending)
+        return pending
+
+    def submit(self, verb: Verb, done: Done, now_ms: int | None = None) -> None:
+        """Runs `verb` on the active controller; `done` gets its response when everything it saw is committed."""
+        if now_ms is not None:
+            self._now_ms = max(self._now_ms, now_ms)
+        if self._controller is None:
+            done(KafkaError(errors.NOT_CONTROLLER, "This node is not the active controller."))
+            return
+        try:
+            result = verb(self._controller)
+            pending = self._append(result.records)
+        except KafkaError as error:
+            done(error)
+            return
+        if pending is None and self._pending:
+            # An answer without records may rest on records that are not committed yet.
+            pending = self._pending[-1]
+        if pending is None:
+            done(result.response)
+            return
+        pending.done.append((done, result.response))
+        self._work()
+
+    def _fail_pending(self) -> None:
+        pending, self._pending = self._pending, deque()
+        error = KafkaError(errors.NOT_CONTROLLER, "This node stopped being the active controller.")
+        for entry in pending:
+            for done, _ in entry.done:
+                done(error)
+
+    # What others read
+
+    @property
+    def image(self) -> MetadataImage:
+        return self._loader.image
+
+    @property
+    def leader_id(self) -> int:
+        return self.raft.leader_id
+
+    @property
+    def leader_epoch(self) -> int:
+        return self.raft.epoch
+
+    @property
+    def high_watermark(self) -> int:
+        return self.raft.high_watermark
+
+    @property
+    def kraft_version(self) -> int:
+        """The finalized level of kraft.version, which is not in the image."""
+        return self.raft.voter_history.kraft_version()
+
+    def finalized_features(self) -> dict[str, int]:
+        """The levels that ApiVersions answers, kraft.version among them."""
+        levels = dict(self.image.features)
+        if self.kraft_version > 0:
+            levels["kraft.version"] = self.kraft_version
+        return levels
+
+    def add_listener(self, listener: Listener) -> None:
+        """Called with (delta, image) for every committed batch; one that comes late gets what is there first."""
+        self._listeners.append(listener)
+
+    def allocate_producer_ids(self, now_ms: int, done: Callable[[int, int, int], None]) -> None:
+        """A block of producer ids for the local broker: `done(error, first, count)`."""
+        registered = self.image.brokers.get(self.node_id)
+        request = AllocateProducerIdsRequest(self.node_id, registered.broker_epoch if registered is not None else -1)
+
+        def on_answer(answer: AllocateProducerIdsResponse | KafkaError) -> None:
+            if isinstance(answer, KafkaError):
+                done(answer.code, -1, 0)
+            else:
+                done(answer.error_code, answer.producer_id_start, answer.producer_id_len)
+
+        self.submit(lambda controller: controller.allocate_producer_ids(request, now_ms), on_answer, now_ms)
+
+    # Snapshots
+
+    def _maybe_snapshot(self) -> None:
+        """After enough bytes or enough time, when something is committed that the last snapshot does not have."""
+        written = self.log.log.size_bytes - self._bytes_at_snapshot
+        due = written >= self.config.get_int("metadata.log.max.record.bytes.between.snapshots")
+        interval_ms = self.config.get_int("metadata.log.max.snapshot.interval.ms")
+        due = due or 0 < interval_ms <= self._now_ms - self._snapshot_at_ms
+        if due and not self._writing_snapshot:
+            self.write_snapshot(self._now_ms)
+
+    def write_snapshot(self, now_ms: int) -> None:
+        """Writes the image as it is now; nothing happens when the latest snapshot is this one."""
+        image = self.image
+        latest = self.log.latest_snapshot()
+        self._snapshot_at_ms, self._bytes_at_snapshot = now_ms, self.log.log.size_bytes
+        if image.is_empty or self._loader.in_transaction or image.offset >= self.raft.high_watermark:
+            return
+        snapshot = OffsetAndEpoch(image.offset + 1, image.epoch)
+        if latest is not None and latest.offset >= snapshot.offset:
+            return
+        values = [encode_metadata_record(record, version) for record, version in image_to_records(image)]
+        version, voters = self.raft.voter_history.voters_before(snapshot.offset)
+        data = snapshot_bytes(values, snapshot.epoch, image.timestamp_ms, version, voters, now_ms)
+        self._writing_snapshot = True
+        self.log.write_snapshot(snapshot, data, self._on_snapshot_written)
+
+    def _on_snapshot_written(self, error: OSError | None) -> None:
+        self._writing_snapshot = False
+        if error is not None:
+            logger.error("a snapshot of the metadata could not be written, the next one is tried later: %s", error)
+        else:
+            self.log.clean(self._now_ms)
+
+    # Other replicas
+
+    def _send(self, outbound: Outbound) -> None:
+        if self.send is not None:
+            self.send(outbound)
+        else:
+            self.raft.on_failure(outbound.destination, outbound.request, self._now_ms)
+
+    def _answer(self, token: object, reply: Reply) -> None:
+        assert callable(token)
+        token(reply_to_wire(reply))
+
+    def on_raft_reply(self, outbound: Outbound, reply: Reply, now_ms: int) -> None:
+        self._now_ms = now_ms
+        self.raft.on_reply(outbound.destination, outbound.request, reply, now_ms)
+        self._work()
+
+    def on_raft_failure(self, outbound: Outbound, now_ms: int) -> None:
+        self._now_ms = now_ms
+        self.raft.on_failure(outbound.destination, outbound.request, now_ms)
+        self._work()
+
+    def handle_raft_request(
+        self, api_key: int, request: Message, now_ms: int, respond: Callable[[Message], None]
+    ) -> None:
+        """Vote, Fetch, BeginQuorumEpoch, EndQuorumEpoch and FetchSnapshot of the controller listener."""
+        self._now_ms = now_ms
+        try:
+            asked = request_from_wire(request, self.cluster_id)
+        except KafkaError as error:
+            respond(error_to_wire(api_key, error.code))
+            return
+        self.raft.on_request(asked, respond, now_ms)
+        self._work()
+
+    def describe_quorum(self, request: DescribeQuorumRequest, now_ms: int) -> quorum.DescribeQuorumResponse:
+        """Voters and observers as the leader knows them."""
+        if [t.topic_name for t in request.topics] != [METADATA_TOPIC]:
+            return quorum.DescribeQuorumResponse(errors.UNKNOWN_TOPIC_OR_PARTITION, None)
+        data = quorum.PartitionData(0, errors.NONE, None, self.raft.leader_id, self.raft.epoch)
+        role = self.raft.role
+        if isinstance(role, Leader):
+            data.high_watermark = self.raft.high_watermark
+            for voter_id, progress in sorted(role.voters.items()):
+                key = self.raft.voters.key(voter_id)
+                is_self = voter_id == self.node_id
+                data.current_voters.append(
+                    quorum.ReplicaState(
+                        voter_id,
+                        key.directory_id,
+                        self.log.end_offset() if is_self else progress.end_offset,
+                        now_ms if is_self else progress.last_fetch_ms,
+                        now_ms if is_self else progress.last_caught_up_ms,
+                    )
+                )
+            for key, progress in role.observers.items():
+                row = quorum.ReplicaState(key.id, key.directory_id, progress.end_offset)
+                row.last_fetch_timestamp = progress.last_fetch_ms
+                row.last_caught_up_timestamp = progress.last_caught_up_ms
+                data.observers.append(row)
+        else:
+            data.error_code = errors.NOT_LEADER_OR_FOLLOWER
+        response = quorum.DescribeQuorumResponse(errors.NONE, None, [quorum.TopicData(METADATA_TOPIC, [data])])
+        for voter in self.raft.voters.voters():
+            listeners = [quorum.Listener(name, host, port) for name, host, port in voter.endpoints]
+            response.nodes.append(quorum.Node(voter.key.id, listeners))
+        return response

@@ -1,0 +1,111 @@
+"""The other direction of `raft/wire.py`: requests this replica sends, and the answers it gets."""
+
+from __future__ import annotations
+
+from moldau.protocol.messages import begin_quorum_epoch_request as begin_request
+from moldau.protocol.messages import begin_quorum_epoch_response as begin_response
+from moldau.protocol.messages import end_quorum_epoch_request as end_request
+from moldau.protocol.messages import end_quorum_epoch_response as end_response
+from moldau.protocol.messages import fetch_request, fetch_response, vote_request, vote_response
+from moldau.protocol.messages import fetch_snapshot_request as snapshot_request
+from moldau.protocol.messages import fetch_snapshot_response as snapshot_response
+from moldau.protocol.primitives import Message
+from moldau.protocol.records_data import MemoryRecords, Records
+from moldau.protocol.uuids import METADATA_TOPIC_UUID
+from moldau.raft import messages as m
+from moldau.raft.log import OffsetAndEpoch
+from moldau.raft.wire import METADATA_TOPIC
+
+
+def request_to_wire(request: m.Request, cluster_id: str) -> Message:
+    if isinstance(request, m.VoteRequest):
+        vote = vote_request.PartitionData(
+            0, request.epoch, request.candidate.id, request.candidate.directory_id, request.voter.directory_id,
+            request.last.epoch, request.last.offset, request.pre_vote,
+        )
+        return vote_request.VoteRequest(cluster_id, request.voter.id, [vote_request.TopicData(METADATA_TOPIC, [vote])])
+    if isinstance(request, m.BeginEpochRequest):
+        begin = begin_request.PartitionData(0, request.voter.directory_id, request.leader_id, request.epoch)
+        endpoints = [begin_request.LeaderEndpoint(name, host, port) for name, host, port in request.endpoints]
+        topics = [begin_request.TopicData(METADATA_TOPIC, [begin])]
+        return begin_request.BeginQuorumEpochRequest(cluster_id, request.voter.id, topics, endpoints)
+    if isinstance(request, m.EndEpochRequest):
+        end = end_request.PartitionData(0, request.leader_id, request.epoch)
+        end.preferred_successors = [key.id for key in request.successors]
+        end.preferred_candidates = [end_request.ReplicaInfo(key.id, key.directory_id) for key in request.successors]
+        return end_request.EndQuorumEpochRequest(cluster_id, [end_request.TopicData(METADATA_TOPIC, [end])])
+    if isinstance(request, m.FetchRequest):
+        return _fetch(request, cluster_id)
+    assert isinstance(request, m.FetchSnapshotRequest)
+    snapshot = snapshot_request.PartitionSnapshot(
+        0,
+        request.epoch,
+        snapshot_request.SnapshotId(request.snapshot.offset, request.snapshot.epoch),
+        request.position,
+        request.replica.directory_id,
+    )
+    topics_snapshot = [snapshot_request.TopicSnapshot(METADATA_TOPIC, [snapshot])]
+    return snapshot_request.FetchSnapshotRequest(cluster_id, request.replica.id, request.max_bytes, topics_snapshot)
+
+
+def _fetch(request: m.FetchRequest, cluster_id: str) -> fetch_request.FetchRequest:
+    partition = fetch_request.FetchPartition(
+        partition=0,
+        current_leader_epoch=request.epoch,
+        fetch_offset=request.offset,
+        last_fetched_epoch=request.last_fetched_epoch,
+        log_start_offset=-1,
+        replica_directory_id=request.replica.directory_id,
+        high_watermark=request.high_watermark,
+    )
+    return fetch_request.FetchRequest(
+        cluster_id=cluster_id,
+        replica_state=fetch_request.ReplicaState(request.replica.id, -1),
+        max_wait_ms=request.max_wait_ms,
+        min_bytes=0,
+        max_bytes=request.max_bytes,
+        topics=[fetch_request.FetchTopic(METADATA_TOPIC, METADATA_TOPIC_UUID, [partition])],
+    )
+
+
+def reply_from_wire(response: Message) -> m.Reply | None:
+    """The answer for the metadata partition; None when there is none in it, which counts as a failed request."""
+    if isinstance(response, vote_response.VoteResponse):
+        for vote in (p for t in response.topics for p in t.partitions):
+            return m.VoteReply(vote.error_code, vote.leader_id, vote.leader_epoch, vote.vote_granted)
+    elif isinstance(response, begin_response.BeginQuorumEpochResponse):
+        for begin in (p for t in response.topics for p in t.partitions):
+            return m.BeginEpochReply(begin.error_code, begin.leader_id, begin.leader_epoch)
+    elif isinstance(response, end_response.EndQuorumEpochResponse):
+        for end in (p for t in response.topics for p in t.partitions):
+            return m.EndEpochReply(end.error_code, end.leader_id, end.leader_epoch)
+    elif isinstance(response, fetch_response.FetchResponse):
+        for data in (p for t in response.responses for p in t.partitions):
+            return _fetch_reply(data)
+    elif isinstance(response, snapshot_response.FetchSnapshotResponse):
+        for part in (p for t in response.topics for p in t.partitions):
+            return m.FetchSnapshotReply(
+                part.error_code,
+                part.current_leader.leader_id,
+                part.current_leader.leader_epoch,
+                OffsetAndEpoch(part.snapshot_id.end_offset, part.snapshot_id.epoch),
+                part.size,
+                part.position,
+                _bytes_of(part.unaligned_records),
+            )
+    return None
+
+
+def _fetch_reply(data: fetch_response.PartitionData) -> m.FetchReply:
+    reply = m.FetchReply(data.error_code, data.current_leader.leader_id, data.current_leader.leader_epoch)
+    reply.high_watermark, reply.log_start_offset = data.high_watermark, data.log_start_offset
+    if data.diverging_epoch.epoch >= 0 and data.diverging_epoch.end_offset >= 0:
+        reply.diverging = OffsetAndEpoch(data.diverging_epoch.end_offset, data.diverging_epoch.epoch)
+    if data.snapshot_id.epoch >= 0 and data.snapshot_id.end_offset >= 0:
+        reply.snapshot = OffsetAndEpoch(data.snapshot_id.end_offset, data.snapshot_id.epoch)
+    reply.records = _bytes_of(data.records)
+    return reply
+
+
+def _bytes_of(records: Records | None) -> bytes:
+    return records.to_bytes() if isinstance(records, MemoryRecords) else b""
