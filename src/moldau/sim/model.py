@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 from moldau.sim.world import Violation
 
+NEVER_CUT = 1 << 62
+
 
 class ReadRecord(NamedTuple):
     """One record as a consumer sees it."""
@@ -39,11 +41,10 @@ class LogView:
 
 
 class Sent(NamedTuple):
-    """One record that a client sent: by whom, its number in that client's order, and whether it may be there twice."""
+    """One record as it was sent: the order it belongs to, its number in it, and whether it is there at most once."""
 
-    client: str
+    order: str | None
     number: int
-    timestamp: int
     once: bool
 
 
@@ -55,6 +56,7 @@ class PartitionModel:
         self.values: dict[int, bytes] = {}
         self.acknowledged_end = 0
         self.durable_end = 0
+        self.cut_at = NEVER_CUT
         self.start_low = 0
         self.start_high = 0
         self.retention = False
@@ -91,15 +93,26 @@ class PartitionModel:
         """Somebody asks for the records before this offset to be deleted."""
         self.start_high = max(self.start_high, offset)
 
+    def truncate(self, offset: int) -> None:
+        """Somebody who may cut the log does so; it may take effect now or, after a crash, not at all."""
+        self._forget_from(offset)
+        self.durable_end = min(self.durable_end, offset)
+        self.cut_at = min(self.cut_at, offset)
+
+    def _forget_from(self, offset: int) -> None:
+        for known in [known for known in self.values if known >= offset]:
+            del self.values[known]
+        self.acknowledged_end = min(self.acknowledged_end, offset)
+
     def on_power_loss(self, end: int) -> None:
         """The log came back with this end: what was beyond it is gone, and its offsets are free again."""
         if end < self.durable_end:
             raise Violation(
                 f"what was synced is never lost: {self.name} ends at {end}, synced up to {self.durable_end}"
             )
-        for offset in [offset for offset in self.values if offset >= end]:
-            del self.values[offset]
-        self.acknowledged_end = min(self.acknowledged_end, end)
+        # A cut that was not synced may be undone: then what was cut off is there again.
+        self._forget_from(min(end, max(self.cut_at, self.durable_end)))
+        self.cut_at = NEVER_CUT
 
     def check(self, view: LogView) -> None:
         """Holds the whole log against everything that is known of it, and learns the values it did not know."""
@@ -110,7 +123,7 @@ class PartitionModel:
             self.on_value(record.offset, record.value, "found")
         check_what_was_refused_is_not_there(self, view)
         check_nothing_is_there_twice(self, view)
-        check_a_clients_records_are_in_its_order(self, view)
+        check_a_producers_records_are_in_its_order(self, view)
         check_sequences_of_a_producer_are_contiguous(self, view)
 
 
@@ -157,17 +170,17 @@ def check_nothing_is_there_twice(model: PartitionModel, view: LogView) -> None:
             )
 
 
-def check_a_clients_records_are_in_its_order(model: PartitionModel, view: LogView) -> None:
+def check_a_producers_records_are_in_its_order(model: PartitionModel, view: LogView) -> None:
     last: dict[str, int] = {}
     for record in view.records:
         sent = model.sent[record.value]
-        if not sent.once:
+        if sent.order is None:
             continue
-        if sent.number <= last.get(sent.client, -1):
+        if sent.number <= last.get(sent.order, -1):
             raise Violation(
-                f"a client's records are in its order: {model.name} offset {record.offset} of {sent.client}"
+                f"a producer's records are in its order: {model.name} offset {record.offset} of {sent.order}"
             )
-        last[sent.client] = sent.number
+        last[sent.order] = sent.number
 
 
 def check_sequences_of_a_producer_are_contiguous(model: PartitionModel, view: LogView) -> None:

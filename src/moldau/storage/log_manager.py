@@ -275,6 +275,16 @@ class LogManager:
             if log.topic == topic:
                 log.set_config(config)
 
+    def truncate(self, log: Log, offset: int, now_ms: int) -> None:
+        """Cuts a log. The recovery point on disk goes down first: what is about to change must be walked after a crash."""
+        if offset < log.recovery_point:
+            log.recovery_point = offset
+            try:
+                self._write_directory_checkpoints(log.log_directory)
+            except OSError as error:
+                raise log.storage_failure(error) from error
+        log.truncate_to(offset, now_ms)
+
     def delete(self, topic: str, partition: int, now_ms: int) -> None:
         """Takes the log out of use at once; its folder goes after the delay."""
         log = self._remove(topic, partition)

@@ -571,11 +571,11 @@ class Segment:
         """The log on the medium, and those index files whose loss would not be noticed.
 
         An offset index that lost entries still finds everything, and one that is damaged is built anew. A time index
-        with one entry is whole, damaged or empty, which is noticed too; a longer one could lose its last entry.
+        could lose its last entry, or be what it was before it was written anew, and look whole all the same.
         """
         self.log_file().sync()
         time_index = self.time_entries
-        if time_index is not None and time_index.written > 1:
+        if time_index is not None and time_index.written > 0:
             file = self.disk.open(self.path(TIME_INDEX_SUFFIX))
             file.sync()
             file.close()

@@ -1,0 +1,88 @@
+"""Puts a node on a simulated host: frames in, replies out, its deadlines and its end passed on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from moldau.api.dispatch import Dispatcher
+from moldau.config.broker_config import BrokerConfig
+from moldau.node.context import ClientContext
+from moldau.node.node import Node
+from moldau.node.reply import Reply
+from moldau.protocol.primitives import DecodeError
+from moldau.protocol.records_data import FileRecords
+from moldau.sim.host import BadFrame, Halted, Host, Program, Slot
+from moldau.storage.disk import File
+
+LISTENER = "PLAINTEXT"
+
+
+class NodeProgram(Program):
+    def __init__(self, host: Host, config: BrokerConfig) -> None:
+        self.host = host
+        self.node = Node(config, host.disk, host.rng, host.rng.randbytes(16))
+        self.dispatcher = Dispatcher(self.node)
+        self._fatal: str | None = None
+        self.node.on_fatal = self._on_fatal
+        self.node.waiting.on_new_deadline = host.wake_at
+        for endpoint in config.listeners:
+            self.node.bound_port(endpoint.name, endpoint.port)
+
+    def start(self, now_ms: int) -> None:
+        self._run(lambda: self.node.start(now_ms))
+
+    def poll(self, now_ms: int) -> int:
+        deadline_ms = self.node.poll(now_ms)
+        self._check_alive()
+        return deadline_ms
+
+    def stop(self, now_ms: int) -> None:
+        self._run(lambda: self.node.stop(now_ms))
+
+    def open_connection(self, name: str) -> object:
+        return ClientContext(LISTENER, name)
+
+    def handle(self, connection: object, frame: bytes, now_ms: int, slot: Slot) -> None:
+        assert isinstance(connection, ClientContext)
+        try:
+            reply = self.dispatcher.handle(connection, frame, 0, len(frame), now_ms)
+        except DecodeError as error:
+            raise BadFrame(str(error)) from error
+        if reply.done:
+            send(reply, slot)
+        else:
+            reply.on_done = lambda finished: send(finished, slot)
+        self._check_alive()
+
+    def _run(self, action: Callable[[], None]) -> None:
+        action()
+        self._check_alive()
+
+    def _on_fatal(self, reason: str) -> None:
+        self._fatal = reason
+
+    def _check_alive(self) -> None:
+        if self._fatal is not None:
+            raise Halted(self._fatal)
+
+
+def send(reply: Reply, slot: Slot) -> None:
+    slot.answer(None if reply.parts is None else joined(reply.parts), close=reply.close_connection)
+
+
+def joined(parts: list[bytes | FileRecords]) -> bytes:
+    """The bytes of a reply without its size field, which must tell the truth."""
+    chunks: list[bytes] = []
+    for part in parts:
+        if isinstance(part, FileRecords):
+            file = part.file
+            assert isinstance(file, File)
+            data = file.read(part.position, part.size)
+            assert len(data) == part.size, f"{file.path} ends before {part.position} + {part.size}"
+            chunks.append(data)
+        else:
+            chunks.append(part)
+    frame = b"".join(chunks)
+    size = int.from_bytes(frame[:4], "big")
+    assert size == len(frame) - 4, f"a reply of {len(frame) - 4} bytes says that it has {size}"
+    return frame[4:]

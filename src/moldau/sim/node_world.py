@@ -1,0 +1,241 @@
+"""One node in the simulated world: clients work, faults strike, and after every restart everything is checked.
+
+The fault plan comes from the seed: processes killed and power lost, between two events or inside any disk operation,
+disks that run full or fail, bits that flip in what was not synced, connections that break.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+
+from moldau.config.broker_config import BrokerConfig, single_node_values
+from moldau.protocol.errors import KafkaError
+from moldau.sim.admin import SimAdmin
+from moldau.sim.audit import Auditor, HostDied, NotReady
+from moldau.sim.cluster_model import ClusterModel
+from moldau.sim.consumer import SimConsumer
+from moldau.sim.host import Host, Program
+from moldau.sim.node_program import NodeProgram
+from moldau.sim.producer import SimProducer
+from moldau.sim.world import Violation, World
+
+DATA = "data"
+READY_MS_MAX = 60_000
+
+
+class TraceHandler(logging.Handler):
+    """Writes warnings of the node into the trace, and stops the world where the node met an error it did not expect."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(logging.WARNING)
+        self.world = world
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.world.note(f"log: {record.getMessage()}")
+        if record.exc_info is not None and not isinstance(record.exc_info[1], (OSError, KafkaError)):
+            raise Violation(f"no request meets an error that nobody expected: {record.exc_info[1]!r}") from (
+                record.exc_info[1]
+            )
+
+
+class NodeWorld:
+    def __init__(self, seed: int) -> None:
+        self.world = World(seed)
+        self.rng = self.world.derived_rng("faults")
+        self.model = ClusterModel()
+        self.paused = True
+        self.deaths = 0
+        self.data_losses = 0
+        self.audits = 0
+        self.acknowledged_records = 0
+        self.fetched_records = 0
+        self.stable_topics = self.rng.randint(1, 2)
+        self._producer_ids: set[tuple[int, int]] = set()
+        self._power_lost = False
+        self._failing = False
+        self._boot_ms = 0
+        self._audit_due = False
+        self.config = BrokerConfig(self._settings(), warn=False)
+        self.host = Host(self.world, 1, self._build)
+        self.host.on_death = self._on_death
+        self.host.disk.observer = lambda line: self.world.note(f"disk {line}")
+        self.format()
+
+    def _settings(self) -> dict[str, str]:
+        return {
+            **single_node_values(),
+            "log.dirs": DATA,
+            "auto.create.topics.enable": "false",
+            "log.flush.offset.checkpoint.interval.ms": str(self.rng.choice((500, 60000))),
+            "log.flush.start.offset.checkpoint.interval.ms": str(self.rng.choice((500, 60000))),
+            "log.flush.scheduler.interval.ms": "200",
+            "log.retention.check.interval.ms": str(self.rng.choice((1000, 300000))),
+            "log.initial.task.delay.ms": "200",
+            "replica.high.watermark.checkpoint.interval.ms": "1000",
+            "metadata.log.max.record.bytes.between.snapshots": str(self.rng.choice((3000, 20971520))),
+        }
+
+    def format(self) -> None:
+        raise NotImplementedError
+
+    def _build(self, host: Host) -> Program:
+        return NodeProgram(host, self.config)
+
+    # Running
+
+    def run(self, duration_ms: int) -> None:
+        """Runs the world for so long, lets the node rest, and checks everything once more."""
+        handler = TraceHandler(self.world)
+        logger = logging.getLogger("moldau")
+        propagate = logger.propagate
+        logger.addHandler(handler)
+        logger.propagate = False
+        try:
+            self._run(duration_ms)
+        finally:
+            logger.removeHandler(handler)
+            logger.propagate = propagate
+
+    def _run(self, duration_ms: int) -> None:
+        self._boot()
+        SimAdmin(self)
+        for number in range(self.rng.randint(2, 5)):
+            SimProducer(self, f"producer{number}")
+        for number in range(self.rng.randint(1, 3)):
+            SimConsumer(self, f"consumer{number}")
+        self.world.schedule(self.rng.randint(500, 4000), self._fault)
+        self.world.run_for(duration_ms)
+        self._calm_down()
+        if not self.world.run_until(lambda: not self.paused and self.host.running, READY_MS_MAX * 2):
+            raise Violation("a node that is left alone comes back")
+        self.paused = True
+        self.world.run_for(1000)
+        self._audit()
+
+    # Death and return
+
+    def _on_death(self, how: str) -> None:
+        self.deaths += 1
+        self.paused = True
+        if how.startswith("power"):
+            self._power_lost = True
+            self.data_losses += 1
+            self._maybe_flip_bits()
+        self.host.disk.clear_faults()
+        self._failing = False
+        self.world.schedule(self.rng.randint(1, 500), self._boot)
+
+    def _boot(self) -> None:
+        if self.host.running:
+            return
+        self._boot_ms = self.world.now_ms
+        if self.rng.random() < 0.15 and self.deaths:
+            self.host.plan_crash(self.rng.randint(1, 40), power=self.rng.random() < 0.5)
+        if self.host.boot():
+            self.world.schedule(50, self._audit_when_ready)
+
+    def _audit_when_ready(self) -> None:
+        if not self.host.running:
+            return
+        try:
+            self._audit()
+        except HostDied:
+            return
+        except NotReady as reason:
+            if self.world.now_ms - self._boot_ms > READY_MS_MAX:
+                raise Violation(f"a node that was started becomes ready: {reason}") from reason
+            self.world.schedule(50, self._audit_when_ready)
+
+    def audit_soon(self) -> None:
+        """Somebody is uncertain about a topic: look, once what is on its way has arrived."""
+        if not self._audit_due:
+            self._audit_due = True
+            self.world.schedule(1500, self._settle)
+
+    def _settle(self) -> None:
+        self._audit_due = False
+        if self.paused or not self.host.running:
+            return
+        try:
+            Auditor(self.host, self.model, self.rng).check_topics()
+        except (HostDied, NotReady):
+            self.audit_soon()
+
+    def _audit(self) -> None:
+        auditor = Auditor(self.host, self.model, self.rng)
+        auditor.check_topics()
+        power_lost = self._power_lost
+        for topic in self.model.present():
+            auditor.check_configs(topic)
+            for index in range(len(topic.partitions)):
+                auditor.check_partition(topic, index, power_lost=power_lost)
+        self._power_lost = False
+        self.audits += 1
+        ends = [
+            f"{model.name}:{model.acknowledged_end}" for topic in self.model.present() for model in topic.partitions
+        ]
+        self.world.note(f"audit {self.audits}: all is well ({', '.join(ends)})")
+        self.paused = False
+
+    def check_producer_id_is_new(self, producer_id: int, epoch: int) -> None:
+        if (producer_id, epoch) in self._producer_ids:
+            raise Violation(f"a producer id is handed out once: {producer_id} epoch {epoch}")
+        self._producer_ids.add((producer_id, epoch))
+
+    # Faults
+
+    def _fault(self) -> None:
+        self.world.schedule(self.rng.randint(300, 6000), self._fault)
+        if self.paused or not self.host.running or self._failing:
+            return
+        choice = self.rng.random()
+        if choice < 0.15:
+            self.host.kill()
+        elif choice < 0.30:
+            self.host.lose_power()
+        elif choice < 0.40:
+            self.host.stop()
+        elif choice < 0.65:
+            changes = self.rng.choice((1, 3, 10, 50))
+            self.host.plan_crash(self.rng.randint(1, changes), power=self.rng.random() < 0.5)
+        elif choice < 0.80:
+            self._fill_disk()
+        else:
+            self._fail_disk()
+
+    def _fill_disk(self) -> None:
+        disk = self.host.disk
+        disk.capacity_bytes = disk.used_bytes() + self.rng.randint(0, 3000)
+        self.world.note("the disk is full")
+        self._end_failure_later()
+
+    def _fail_disk(self) -> None:
+        operation = self.rng.choice(("append", "sync", "read", "open", "rename", "sync_directory", "truncate"))
+        fragment = self.rng.choice((".log", ".index", "steady", "__cluster_metadata", "checkpoint", ""))
+        self.host.disk.fail(operation, fragment, errno.EIO, self.rng.randint(1, 3), self.rng.randint(0, 5))
+        self.world.note(f"the next {operation} of *{fragment}* fails")
+        self._end_failure_later()
+
+    def _end_failure_later(self) -> None:
+        """A failed disk is repaired by restarting the node, as an operator would."""
+        self._failing = True
+        life = self.host.lives
+
+        def end() -> None:
+            if self.host.lives != life or not self.host.running:
+                return
+            self.host.disk.clear_faults()
+            self._failing = False
+            if self.rng.random() < 0.5:
+                self.host.kill()
+            else:
+                self.host.stop()
+
+        self.world.schedule(self.rng.randint(100, 2500), end)
+
+    def _maybe_flip_bits(self) -> None:
+        """Not yet: which bytes nobody promised to keep is known to the node alone."""
+
+    def _calm_down(self) -> None:
+        self.rng.random = lambda: 1.0  # type: ignore[method-assign]
