@@ -114,7 +114,6 @@ def _check_records(
         if data[position] != 0:
             findings |= REWRITE_NEEDED
         position += 1
-
         delta = i64(data[position])
         if delta < 0x80:
             position += 1
@@ -135,7 +134,6 @@ def _check_records(
             findings |= TIMESTAMP_OUT_OF_RANGE
         if number == 0 and delta != 0:
             findings |= REWRITE_NEEDED
-
         offset_delta = i64(data[position])
         if offset_delta < 0x80:
             position += 1
@@ -148,7 +146,6 @@ def _check_records(
             offset_delta, position = read_varint(data, position)
         if offset_delta != number:
             findings |= OFFSETS_WITH_GAPS
-
         size = i64(data[position])
         if size < 0x80:
             position += 1
@@ -159,7 +156,6 @@ def _check_records(
             findings |= KEY_MISSING
         else:
             position += size
-
         size = i64(data[position])
         if size < 0x80:
             position += 1
@@ -172,7 +168,6 @@ def _check_records(
             size, position = read_varint(data, position)
         if size > 0:
             position += size
-
         if data[position] == 0:
             position += 1
         else:
