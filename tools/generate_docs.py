@@ -92,12 +92,15 @@ def api_table() -> list[str]:
 
 def config_lists() -> list[str]:
     from moldau.config.broker_keys import BROKER_KEYS
-    from moldau.config.honoured import HONOURED
+    from moldau.config.honoured import HONOURED_TOPIC_KEYS, honoured_broker_keys
     from moldau.config.topic_keys import TOPIC_KEYS
 
     lines: list[str] = []
-    for title, keys in (("Topic settings", TOPIC_KEYS), ("Broker settings", BROKER_KEYS)):
-        waiting = [name for name in keys if name not in HONOURED]
+    for title, keys, honoured in (
+        ("Topic settings", TOPIC_KEYS.names(), HONOURED_TOPIC_KEYS),
+        ("Broker settings", BROKER_KEYS.names(), honoured_broker_keys()),
+    ):
+        waiting = [name for name in keys if name not in honoured]
         lines += [
             f"### {title}",
             "",

@@ -18,4 +18,4 @@ def submit(call: Call, verb: Callable[[Controller], Result], on_error: Callable[
         if not call.reply.done:
             call.respond(on_error(result) if isinstance(result, KafkaError) else result)
 
-    call.node.metadata.submit(verb, done)
+    call.node.metadata.submit(verb, done, call.now_ms)

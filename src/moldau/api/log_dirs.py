@@ -22,6 +22,7 @@ def handle_describe_log_dirs(call: Call, request: DescribeLogDirsRequest) -> Non
         wanted = {topic.topic: set(topic.partitions) for topic in request.topics}
     replicas = call.node.replicas
     logs = call.node.logs
+    disk = call.node.disk
     response = DescribeLogDirsResponse()
     for directory in logs.directories:
         result = DescribeLogDirsResult(log_dir=directory.path)
@@ -29,7 +30,7 @@ def handle_describe_log_dirs(call: Call, request: DescribeLogDirsRequest) -> Non
         if directory.failed:
             result.error_code = errors.KAFKA_STORAGE_ERROR
             continue
-        result.total_bytes, result.usable_bytes = logs.space(directory)
+        result.total_bytes, result.usable_bytes = disk.total_bytes(directory.path), disk.free_bytes(directory.path)
         topics: dict[str, DescribeLogDirsTopic] = {}
         for partition in replicas.all():
             log = partition.log

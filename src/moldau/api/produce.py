@@ -82,7 +82,7 @@ def handle_produce(call: Call, request: ProduceRequest) -> None:
     awaited: list[Awaited] = []
     failed = False
     for topic in request.topic_data:
-        name = topic.name
+        name: str | None = topic.name
         if call.version >= FIRST_TOPIC_ID_VERSION:
             name = node.replicas.topic_name(topic.topic_id)
         topic_response = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
@@ -131,11 +131,7 @@ def append(
         raise KafkaError(errors.INVALID_TOPIC_EXCEPTION)
     records = data.records
     if not isinstance(records, MemoryRecords) or records.size == 0:
-        raise InvalidRecords(
-            errors.INVALID_RECORD,
-            f"Produce requests with version {call.version} must have at least one record batch per partition",
-            [],
-        )
+        raise InvalidRecords(errors.INVALID_RECORD, "a partition of a produce request needs a record batch")
     if call.version < FIRST_ZSTD_VERSION and records.size >= HEADER_BYTES:
         if records.data[records.start + ATTRIBUTES_LOW_BYTE] & 7 == ZSTD:
             raise KafkaError(errors.UNSUPPORTED_COMPRESSION_TYPE)
@@ -153,7 +149,7 @@ def fail(answer: PartitionProduceResponse, error: KafkaError) -> None:
     answer.log_append_time_ms = -1
     answer.log_start_offset = -1
     if isinstance(error, InvalidRecords):
-        answer.error_message = error.message
+        answer.error_message = error.client_message
         for batch_index, message in error.record_errors:
             answer.record_errors.append(
                 BatchIndexAndErrorMessage(batch_index=batch_index, batch_index_error_message=message)

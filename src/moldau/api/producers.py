@@ -44,7 +44,7 @@ def handle_describe_producers(call: Call, request: DescribeProducersRequest) -> 
             topic_response.partitions.append(answer)
             try:
                 log = find_partition(call.node, topic.name, index).check_leader(-1)
-                for state in log.producers.active(call.now_ms):
+                for state in log.producers.entries.values():
                     answer.active_producers.append(
                         ProducerState(
                             producer_id=state.producer_id,
@@ -52,7 +52,7 @@ def handle_describe_producers(call: Call, request: DescribeProducersRequest) -> 
                             last_sequence=state.last_sequence,
                             last_timestamp=state.last_timestamp,
                             coordinator_epoch=state.coordinator_epoch,
-                            current_txn_start_offset=state.current_txn_first_offset,
+                            current_txn_start_offset=state.transaction_first_offset,
                         )
                     )
             except KafkaError as error:

@@ -21,6 +21,7 @@ from moldau.node.context import ClientContext
 from moldau.node.reply import Reply
 from moldau.protocol.primitives import DecodeError
 from moldau.protocol.records_data import FileRecords
+from moldau.storage.disk import File
 
 REPLIES_WAITING_MAX = 256
 UNSENT_BYTES_MAX = 1 << 20
@@ -228,12 +229,14 @@ class Connection:
             unsent.appendleft(memoryview(part)[sent:])
 
     def _send_file(self, part: FileRecords) -> None:
+        file = part.file
+        assert isinstance(file, File)
         position = part.position + self._file_sent
         left = part.size - self._file_sent
         if _HAS_SENDFILE:
-            sent = os.sendfile(self._fd, part.file.fileno(), position, min(left, SENDFILE_BYTES_MAX))
+            sent = os.sendfile(self._fd, file.fileno(), position, min(left, SENDFILE_BYTES_MAX))
         else:
-            sent = self._sock.send(part.file.read(position, min(left, COALESCE_BYTES_MAX)))
+            sent = self._sock.send(file.read(position, min(left, COALESCE_BYTES_MAX)))
         if sent == 0:
             # The file is shorter than the reply promised (it was truncated): the stream cannot be mended.
             raise ConnectionAbortedError("segment file ended early")

@@ -27,4 +27,4 @@ def create_missing_topics(node: Node, names: list[str], now_ms: int) -> None:
         if isinstance(result, KafkaError):
             log.warning("cannot create %s automatically: %s", ", ".join(wanted), result)
 
-    node.metadata.submit(lambda controller: controller.create_topics(request, now_ms), done)
+    node.metadata.submit(lambda controller: controller.create_topics(request, now_ms), done, now_ms)

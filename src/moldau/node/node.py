@@ -15,25 +15,28 @@ from moldau.config.log_config import LogConfig, log_config_for
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.features import SUPPORTED_FEATURES
 from moldau.metadata.image import MetadataImage
-from moldau.metadata.model import BROKER_RESOURCE, TOPIC_RESOURCE
+from moldau.metadata.model import BROKER_RESOURCE, TOPIC_RESOURCE, EndPoint
 from moldau.node.fetch_session import FetchSessionCache
-from moldau.node.metadata_node import MetadataNode
+from moldau.node.metadata_node import SECURITY_PROTOCOLS, MetadataNode
 from moldau.node.producer_ids import ProducerIds
 from moldau.node.replicas import Replicas
 from moldau.node.schedule import Schedule
 from moldau.node.waiting import WaitingRoom
 from moldau.raft.core import RandomSource
 from moldau.storage.disk import Disk
+from moldau.storage.log_directory import LogDirectory
 from moldau.storage.log_manager import LogManager
 
 log = logging.getLogger("moldau.node")
+
+HOUSEKEEPING_MS = 1000
+SESSION_ID_MAX = 0x7FFFFFFF
 
 
 class Node:
     """See the module."""
 
     def __init__(self, config: BrokerConfig, disk: Disk, rng: RandomSource, incarnation_id: bytes) -> None:
-        self.static_config = config
         self.node_id = config.node_id
         self.dynamic = DynamicBrokerConfig(config)
         self.disk = disk
@@ -41,21 +44,191 @@ class Node:
         self._rng = rng
         self.on_ready: Callable[[], None] | None = None
         self.on_fatal: Callable[[str], None] | None = None
+        self.on_config_changed: Callable[[], None] | None = None
         self.is_ready = False
         self.image = MetadataImage()
         self.waiting = WaitingRoom()
         self.fetch_sessions = FetchSessionCache(config.get_int("max.incremental.fetch.session.cache.slots"))
         self.fetch_bytes_max = config.get_int("fetch.max.bytes")
         self.topics_in_creation: set[str] = set()
-        self.logs = LogManager(disk, config.log_dirs, self.log_config_of)
+        self._log_configs: dict[str, LogConfig] = {}
+        self.logs = LogManager(
+            disk,
+            config.log_dirs,
+            self.log_config_of,
+            rng.randrange,
+            self._on_directory_failed,
+            config.get_int("producer.id.expiration.ms"),
+        )
+        self.logs.retention_interval_ms = config.get_int("log.retention.check.interval.ms")
+        self.logs.checkpoint_interval_ms = config.get_int("log.flush.offset.checkpoint.interval.ms")
         self.replicas = Replicas(self.node_id, self.logs, self.log_config_of)
-        self.metadata = MetadataNode(config, disk, rng, incarnation_id)
-        self.cluster_id = ""
+        self.metadata = MetadataNode(config, disk, rng, incarnation_id, self.dynamic)
+        self.metadata.on_fatal = self._fatal
+        self.metadata.add_listener(self._on_metadata)
         self.producer_ids = ProducerIds(self.metadata.allocate_producer_ids)
         self._schedule = Schedule()
         self._bound_ports: dict[str, int] = {}
+        self._checkpointed: dict[tuple[str, int], int] = {}
+        self._logs_loaded = False
+        self._now_ms = 0
 
     @property
     def config(self) -> BrokerConfig:
         """The configuration in force, dynamic changes included."""
         return self.dynamic.current
+
+    @property
+    def cluster_id(self) -> str:
+        return self.metadata.cluster_id
+
+    # Start, turn by turn, and the end
+
+    def start(self, now_ms: int) -> None:
+        """Opens everything and joins the cluster; `on_ready` is called when clients may come."""
+        self._now_ms = now_ms
+        self.logs.lock()
+        self.metadata.start(now_ms)
+        self.image = self.metadata.image
+        self._update_dynamic_config()
+        self.logs.load(now_ms)
+        self._logs_loaded = True
+        self.replicas.apply_image(self.image, now_ms)
+        self.replicas.set_strays_aside()
+        config = self.config
+        self._schedule.add("housekeeping", lambda: HOUSEKEEPING_MS, self._keep_house, now_ms)
+        checkpoint_ms = config.get_int("replica.high.watermark.checkpoint.interval.ms")
+        self._schedule.add("high watermarks", lambda: checkpoint_ms, self._checkpoint_high_watermarks, now_ms)
+        log_dirs = [directory.directory_id for directory in self.logs.online_directories()]
+        previous_epoch = self.logs.previous_broker_epoch()
+        self.metadata.broker.join(self._advertised(), log_dirs, previous_epoch, now_ms, self._on_unfenced)
+
+    def _advertised(self) -> list[EndPoint]:
+        endpoints = []
+        for endpoint in self.config.advertised():
+            port = endpoint.port or self._bound_ports.get(endpoint.name, 0)
+            security = SECURITY_PROTOCOLS.get(endpoint.protocol, 0)
+            endpoints.append(EndPoint(endpoint.name, endpoint.host or "localhost", port, security))
+        return endpoints
+
+    def _on_unfenced(self) -> None:
+        self.is_ready = True
+        if self.on_ready is not None:
+            self.on_ready()
+
+    def poll(self, now_ms: int) -> int:
+        """Does what is due; returns when to call again at the latest."""
+        self._now_ms = now_ms
+        deadline_ms = self.metadata.poll(now_ms)
+        self.waiting.expire(now_ms)
+        return min(deadline_ms, self._schedule.run(now_ms), self.waiting.next_deadline_ms())
+
+    def begin_shutdown(self, now_ms: int, finished: Callable[[], None]) -> None:
+        """Hands leadership over; `finished` is called when the controller lets this node go."""
+        self._now_ms = now_ms
+        self.metadata.broker.leave(now_ms, finished)
+
+    def stop(self, now_ms: int) -> None:
+        """Writes everything down. The node cannot be used afterwards."""
+        broker_epoch = self.metadata.broker.broker_epoch
+        high_watermarks = self.replicas.high_watermarks()
+        self.metadata.stop(now_ms)
+        if self._logs_loaded:
+            self.logs.shutdown(now_ms, broker_epoch, high_watermarks)
+
+    def _fatal(self, reason: str) -> None:
+        if self.on_fatal is not None:
+            self.on_fatal(reason)
+
+    # Following the metadata
+
+    def _on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        self.image = image
+        if not self._logs_loaded:
+            return
+        for resource_type, name in delta.changed_configs:
+            if resource_type == TOPIC_RESOURCE:
+                self._log_configs.pop(name, None)
+            elif resource_type == BROKER_RESOURCE:
+                self._update_dynamic_config()
+        self.replicas.apply(delta, image, self._now_ms)
+
+    def _update_dynamic_config(self) -> None:
+        self.dynamic.update_default(self.image.broker_defaults())
+        self.dynamic.update_broker(self.image.config(BROKER_RESOURCE, str(self.node_id)))
+        self._log_configs.clear()
+        self.fetch_bytes_max = self.config.get_int("fetch.max.bytes")
+        if self.on_config_changed is not None:
+            self.on_config_changed()
+
+    def _on_directory_failed(self, directory: LogDirectory) -> None:
+        if directory.path == self.config.metadata_log_dir.rstrip("/"):
+            self._fatal(f"the metadata log directory {directory.path} failed: {directory.failure}")
+        elif not self.logs.online_directories():
+            self._fatal("all log directories have failed")
+        else:
+            self.metadata.broker.offline_log_dirs.append(directory.directory_id)
+
+    def _keep_house(self, now_ms: int) -> None:
+        self.logs.housekeeping(now_ms, self.replicas.high_watermark_of)
+
+    def _checkpoint_high_watermarks(self, now_ms: int) -> None:
+        offsets = self.replicas.high_watermarks()
+        if offsets != self._checkpointed:
+            self._checkpointed = offsets
+            self.logs.checkpoint_high_watermarks(offsets)
+
+    def log_config_of(self, topic: str) -> LogConfig:
+        """The settings of a topic's logs, shared by its partitions until one of them changes."""
+        found = self._log_configs.get(topic)
+        if found is None:
+            found = log_config_for(self.image.config(TOPIC_RESOURCE, topic), self.config)
+            self._log_configs[topic] = found
+        return found
+
+    # What the APIs ask
+
+    def new_session_id(self) -> int:
+        return 1 + self._rng.randrange(SESSION_ID_MAX - 1)
+
+    def any_live_broker(self) -> int:
+        """Where clients send what only the controller can do: any broker forwards it."""
+        live = self.image.active_brokers()
+        if not live:
+            return -1
+        return self.node_id if self.node_id in live else live[0]
+
+    def leader_of(self, topic: str, index: int) -> tuple[int, int]:
+        found = self.image.topics_by_name.get(topic)
+        partition = None if found is None else found.partitions.get(index)
+        return (-1, -1) if partition is None else (partition.leader, partition.leader_epoch)
+
+    def endpoint_of(self, broker_id: int, listener: str) -> tuple[int, str, int, str | None] | None:
+        broker = self.image.brokers.get(broker_id)
+        endpoint = None if broker is None else broker.end_points.get(listener)
+        if broker is None or endpoint is None:
+            return None
+        return broker_id, endpoint.host, endpoint.port, broker.rack
+
+    def supported_features(self) -> dict[str, tuple[int, int]]:
+        return {name: (levels.low, levels.high) for name, levels in SUPPORTED_FEATURES.items()}
+
+    def finalized_features(self) -> dict[str, int]:
+        return self.metadata.finalized_features()
+
+    def features_epoch(self) -> int:
+        """The offset of the metadata these features were read at."""
+        return max(0, self.image.offset)
+
+    def controller_endpoints(self, listener: str) -> list[tuple[int, str, int]]:
+        found = []
+        for controller in self.image.controllers.values():
+            endpoint = controller.end_points.get(listener)
+            if endpoint is not None:
+                found.append((controller.controller_id, endpoint.host, endpoint.port))
+        return found
+
+    def bound_port(self, listener: str, port: int) -> None:
+        """Tells which port a listener really has, when it was given as 0."""
+        self._bound_ports[listener] = port
+        self.metadata.controller_ports[listener] = port

@@ -15,7 +15,9 @@ from moldau.metadata.model import BROKER_RESOURCE, TOPIC_RESOURCE, PartitionRegi
 from moldau.node.topic_names import INTERNAL_TOPICS
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
+from moldau.protocol.uuids import ZERO_UUID
 from moldau.replication.partition import Partition
+from moldau.storage.log import Log
 from moldau.storage.log_manager import LogManager
 
 log = logging.getLogger("moldau.node")
@@ -30,8 +32,6 @@ class Replicas:
         self._log_config_of = log_config_of
         self._image = MetadataImage()
         self._by_topic: dict[str, dict[int, Partition]] = {}
-        # High watermarks of the last run, until their partitions appear.
-        self._checkpointed: dict[tuple[str, int], int] = {}
 
     # Looking up
 
@@ -58,9 +58,6 @@ class Replicas:
 
     # Following the metadata
 
-    def restore_high_watermarks(self, checkpoints: dict[tuple[str, int], int]) -> None:
-        self._checkpointed = checkpoints
-
     def apply(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> None:
         self._image = image
         for topic in delta.deleted_topics.values():
@@ -72,6 +69,14 @@ class Replicas:
                 else:
                     self._remove(changed.name, index, now_ms)
         self._apply_configs(delta)
+
+    def apply_image(self, image: MetadataImage, now_ms: int) -> None:
+        """At start: takes up every replica that the metadata places here."""
+        self._image = image
+        for topic in image.topics_by_id.values():
+            for index, registration in topic.partitions.items():
+                if self.broker_id in registration.replicas:
+                    self._update(topic.name, topic.topic_id, index, registration, now_ms)
 
     def _update(
         self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, now_ms: int
@@ -91,19 +96,38 @@ class Replicas:
     def _create(
         self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, now_ms: int
     ) -> Partition:
-        directory = registration.directory_of(self.broker_id)
+        partition_log: Log | None = None
         try:
-            partition_log = self.logs.get_or_create(topic, index, topic_id, self._log_config_of(topic), directory, now_ms)
-        except (OSError, KafkaError) as error:
-            log.error("cannot open the log of %s-%d: %s; the partition is offline here", topic, index, error)
-            partition_log = None
+            partition_log = self._open_log(topic, topic_id, index, registration, now_ms)
+        except KafkaError as error:
+            log.error("cannot open the log of %s-%d: %s; the partition is offline here", topic, index, error.message)
         partition = Partition(topic, topic_id, index, self.broker_id, partition_log)
         if partition_log is not None:
-            known = self._checkpointed.pop((topic, index), partition_log.log_start_offset)
+            known = self.logs.high_watermarks.pop((topic, index), partition_log.log_start_offset)
             bounded = min(max(known, partition_log.log_start_offset), partition_log.log_end_offset)
             partition.high_watermark.restart_at(bounded)
         self._by_topic.setdefault(topic, {})[index] = partition
         return partition
+
+    def _open_log(
+        self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, now_ms: int
+    ) -> Log:
+        existing = self.logs.get(topic, index)
+        if existing is not None:
+            if existing.topic_id == ZERO_UUID:
+                self.logs.set_topic_id(existing, topic_id)
+            if existing.topic_id == topic_id:
+                return existing
+            # Left over from a topic of the same name that was deleted while this node was down.
+            self.logs.set_aside(topic, index)
+        directory = self.logs.directory_by_id(registration.directory_of(self.broker_id))
+        return self.logs.create(topic, index, topic_id, now_ms, directory)
+
+    def set_strays_aside(self) -> None:
+        """After the first image: logs that the metadata does not place here make room."""
+        for topic, index in list(self.logs.logs):
+            if self.find(topic, index) is None:
+                self.logs.set_aside(topic, index)
 
     def _remove_topic(self, topic: str, topic_id: bytes, now_ms: int) -> None:
         for index, partition in list(self._by_topic.get(topic, {}).items()):
@@ -119,7 +143,7 @@ class Replicas:
             return
         partition.leader = -1
         if partition.log is not None:
-            self.logs.delete(partition.log, now_ms)
+            self.logs.delete(topic, index, now_ms)
             partition.log = None
         partition.notify_waiters(now_ms)
 
@@ -138,23 +162,17 @@ class Replicas:
         config = self._log_config_of(topic)
         for partition in partitions.values():
             if partition.log is not None:
-                partition.log.update_config(config)
+                partition.log.set_config(config)
 
     # Housekeeping
 
-    def apply_retention(self, now_ms: int) -> None:
-        for partition in self.all():
-            if partition.log is None:
-                continue
-            try:
-                partition.log.apply_retention(now_ms, partition.high_watermark.offset)
-            except (OSError, KafkaError) as error:
-                log.error("retention of %s-%d failed: %s", partition.topic, partition.index, error)
+    def high_watermark_of(self, partition_log: Log) -> int:
+        partition = self.find(partition_log.topic, partition_log.partition)
+        return partition_log.log_start_offset if partition is None else partition.high_watermark.offset
 
-    def checkpoint_high_watermarks(self) -> None:
-        offsets = {
+    def high_watermarks(self) -> dict[tuple[str, int], int]:
+        return {
             (partition.topic, partition.index): partition.high_watermark.offset
             for partition in self.all()
             if partition.log is not None
         }
-        self.logs.write_high_watermarks(offsets)

@@ -8,8 +8,13 @@ import os
 import sys
 import time
 
+from moldau.config.broker_config import BrokerConfig
 from moldau.config.definitions import ConfigError
+from moldau.node.metadata_node import CannotStart as MetadataCannotStart
+from moldau.server.config_file import load_config
+from moldau.server.posix_disk import PosixDisk
 from moldau.server.process import ServerProcess, StartFailed
+from moldau.storage.log_manager import CannotStart as LogsCannotStart
 
 
 def run(file: str | None, overrides: list[str]) -> int:
@@ -17,10 +22,11 @@ def run(file: str | None, overrides: list[str]) -> int:
     started = time.perf_counter()
     set_up_logging(os.environ.get("MOLDAU_LOG_LEVEL", "WARNING"))
     try:
-        config = load(file, overrides)
+        config = load_config(file, overrides)
+        if file is None:
+            format_if_new(config)
     except (ConfigError, OSError) as error:
-        print(f"moldau server: {error}", file=sys.stderr)
-        return 1
+        return fail(str(error))
 
     def report_ready(process: ServerProcess) -> None:
         names = process.config.controller_listener_names
@@ -30,15 +36,28 @@ def run(file: str | None, overrides: list[str]) -> int:
         took_ms = (time.perf_counter() - started) * 1000
         print(f"moldau ready: node {process.node.node_id} on {addresses} ({took_ms:.0f} ms)", flush=True)
 
-    process = ServerProcess(config, report_ready)
     try:
-        asyncio.run(process.run())
-    except StartFailed as error:
-        print(f"moldau server: {error}", file=sys.stderr)
-        return 1
+        asyncio.run(ServerProcess(config, report_ready).run())
+    except (StartFailed, MetadataCannotStart, LogsCannotStart) as error:
+        return fail(str(error))
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def fail(message: str) -> int:
+    print(f"moldau server: {message}", file=sys.stderr)
+    return 1
+
+
+def format_if_new(config: BrokerConfig) -> None:
+    """The embedded default formats its own folder the first time."""
+    if any(os.path.exists(os.path.join(path, "meta.properties")) for path in config.log_dirs):
+        return
+    from moldau.server.storage_format import FormatOptions, format_storage, random_uuid
+
+    options = FormatOptions(standalone=not config.voters)
+    format_storage(config.values, random_uuid(), PosixDisk(), options)
 
 
 def set_up_logging(level: str) -> None:

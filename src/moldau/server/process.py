@@ -80,7 +80,7 @@ class ServerProcess:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
         raise_descriptor_limit()
-        disk = PosixDisk(loop.call_soon_threadsafe)
+        disk = PosixDisk(lambda function: post(loop, function))
         self.node = Node(self.config, disk, random.Random(), uuid.uuid4().bytes)
         self.node.on_fatal = lambda reason: self._on_fatal(reason, stop)
         self._fatal: str | None = None
@@ -183,6 +183,11 @@ def listener_limits(config: BrokerConfig) -> ListenerLimits:
         send_buffer_bytes=config.get_int("socket.send.buffer.bytes"),
         receive_buffer_bytes=config.get_int("socket.receive.buffer.bytes"),
     )
+
+
+def post(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
+    """Runs a function in the node's own turn; called from the threads that sync files."""
+    loop.call_soon_threadsafe(function)
 
 
 def raise_descriptor_limit() -> None:

@@ -520,9 +520,6 @@ class SimDisk(Disk):
         return self.capacity_bytes - self.used_bytes()
 
     def total_bytes(self, path: str) -> int:
-        return 1 << 40 if self.capacity_bytes is None else self.capacity_bytes
-
-    def total_bytes(self, path: str) -> int:
         return 1 << 41 if self.capacity_bytes is None else self.capacity_bytes
 
     def used_bytes(self) -> int:

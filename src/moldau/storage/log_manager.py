@@ -93,6 +93,7 @@ class LogManager:
         self.clean_broker_epochs: dict[str, int] = {}
         self.high_watermarks: dict[Partition, int] = {}
         self.loaded_unclean = False
+        self._locked = False
         self._doomed: list[DoomedFolder] = []
         # What the checkpoint files of each directory hold, to know when they must not outlive a deleted log.
         self._checkpointed: dict[str, set[Partition]] = {}
@@ -103,17 +104,26 @@ class LogManager:
 
     # Loading
 
-    def load(self, now_ms: int) -> None:
-        """Locks every directory and opens all logs in it. A directory that cannot be read is offline from the start."""
+    def lock(self) -> None:
+        """Takes every directory for this process; nothing happens when they are taken already."""
+        if self._locked:
+            return
+        self._locked = True
         for directory in self.directories:
             try:
                 self.disk.make_directory(directory.path)
                 self.disk.lock_directory(directory.path)
             except BlockingIOError as error:
-                raise CannotStart(f"{directory.path} is in use by another process: {error}") from error
+                raise CannotStart(
+                    f"{directory.path} is in use by another process: stop that one, or set log.dirs to another folder"
+                ) from error
             except OSError as error:
                 directory.fail(error)
-                continue
+
+    def load(self, now_ms: int) -> None:
+        """Opens all logs of all directories. A directory that cannot be read is offline from the start."""
+        self.lock()
+        for directory in self.online_directories():
             try:
                 self._load_directory(directory, now_ms)
             except OSError as error:
