@@ -444,7 +444,8 @@ class LogWorld:
                 continue
             offset = max(header.base_offset, log.log_start_offset)
             known = log.leader_epochs.epoch_for_offset(offset)
-            if known == -1 and offset < self.models[log.topic].start_high:
+            model = self.models[log.topic]
+            if known == -1 and (offset < model.start_high or model.retention):
                 continue  # the log start went back at a crash, what was forgotten about the records below it did not
             if known != header.partition_leader_epoch:
                 raise Violation(

@@ -33,7 +33,7 @@ from moldau.storage.partition_metadata import PARTITION_METADATA_FILE
 from moldau.storage.producer_snapshots import ProducerSnapshots
 from moldau.storage.producer_state import CompletedTransaction, ProducedBatch, ProducerState, TransactionMarker
 from moldau.storage.retention import count_deletable
-from moldau.storage.segment import DELETED_SUFFIX, UNKNOWN, BatchScanner, DamagedSegment, Segment
+from moldau.storage.segment import DELETED_SUFFIX, UNKNOWN, BatchScanner, DamagedSegment, Segment, sync_file
 from moldau.storage.txn_index import AbortedTransaction
 from moldau.storage.validation import CLIENT, validate
 from moldau.storage.validation_rules import rules_for
@@ -524,9 +524,7 @@ class Log:
         """A folder is durable, and the id of its topic in it, before the recovery point passes anything it holds."""
         path = f"{self.directory}/{PARTITION_METADATA_FILE}"
         if self.disk.exists(path):
-            file = self.disk.open(path)
-            file.sync()
-            file.close()
+            sync_file(self.disk, path)
         self.disk.sync_directory(self.directory)
         self.disk.sync_directory(self.log_directory.path)
         self.directory_changed = False

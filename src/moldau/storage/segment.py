@@ -103,6 +103,12 @@ class BatchScanner:
         self.data_position = position
 
 
+def sync_file(disk: Disk, path: str) -> None:
+    file = disk.open(path)
+    file.sync()
+    file.close()
+
+
 class Segment:
     """`size` and the `has_*` flags come from the listing of the folder; no file is opened before it is needed."""
 
@@ -568,17 +574,16 @@ class Segment:
     # Durability
 
     def sync(self) -> None:
-        """The log on the medium, and those index files whose loss would not be noticed.
+        """The log on the medium, and the index files that were written.
 
-        An offset index that lost entries still finds everything, and one that is damaged is built anew. A time index
-        could lose its last entry, or be what it was before it was written anew, and look whole all the same.
+        An index that is missing or makes no sense is built anew; one that lost its last entries, or is again what it
+        was before it was written anew, looks whole and is not.
         """
         self.log_file().sync()
-        time_index = self.time_entries
-        if time_index is not None and time_index.written > 0:
-            file = self.disk.open(self.path(TIME_INDEX_SUFFIX))
-            file.sync()
-            file.close()
+        if self.offset_entries is not None and self.offset_entries.written > 0:
+            sync_file(self.disk, self.path(INDEX_SUFFIX))
+        if self.time_entries is not None and self.time_entries.written > 0:
+            sync_file(self.disk, self.path(TIME_INDEX_SUFFIX))
         if self.transactions is not None:
             self.transactions.sync()
 
