@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from moldau.protocol.messages import describe_topic_partitions_response as topic_partitions
+from moldau.protocol.messages import fetch_response as fetch
+from moldau.protocol.messages import list_offsets_response as list_offsets
+from moldau.protocol.messages import metadata_response
 from moldau.protocol.primitives import Message, Reader
+from moldau.protocol.records_data import MemoryRecords
 from moldau.protocol.stored import control_records as control
 from moldau.protocol.stored import group_records as group
 from moldau.protocol.stored import metadata_records as metadata
@@ -145,3 +150,103 @@ def test_a_record_of_an_unknown_type_is_told_apart_from_a_damaged_one() -> None:
     assert caught.value.record_type == 99
     with pytest.raises(UnknownRecordType):
         metadata.decode_metadata_record(b"\x01\x63\x00")
+
+
+TOPIC_ID = bytes.fromhex("876a143d47454d9aa6cd620e74754a3c")
+
+
+@pytest.mark.parametrize(
+    ("version", "data", "response"),
+    [
+        (
+            18,
+            (
+                "0000000000000000000002876a143d47454d9aa6cd620e74754a3c0300000000000000000000000000000000000000000000"
+                "000000000000000000ffffffff0100000000010001ffffffffffffffffffffffffffffffffffffffffffffffff00ffffffff"
+                "01000000"
+            ),
+            fetch.FetchResponse(
+                responses=[
+                    fetch.FetchableTopicResponse(
+                        topic_id=TOPIC_ID,
+                        partitions=[
+                            fetch.PartitionData(0, 0, 0, 0, 0, aborted_transactions=None, records=MemoryRecords(b"")),
+                            fetch.PartitionData(1, 1, -1, aborted_transactions=None, records=MemoryRecords(b"")),
+                        ],
+                    )
+                ]
+            ),
+        ),
+        (
+            11,
+            (
+                "00000000020670726f626503000000090003ffffffffffffffffffffffffffffffffffffffff00000000000000ffffffffffffffff"
+                "000000000000000000000000000000"
+            ),
+            list_offsets.ListOffsetsResponse(
+                topics=[
+                    list_offsets.ListOffsetsTopicResponse(
+                        "probe",
+                        [
+                            list_offsets.ListOffsetsPartitionResponse(9, 3, timestamp=-1, offset=-1, leader_epoch=-1),
+                            list_offsets.ListOffsetsPartitionResponse(0, 0, timestamp=-1, offset=0, leader_epoch=0),
+                        ],
+                    )
+                ]
+            ),
+        ),
+        (
+            13,
+            (
+                "0000000002000000010a3132372e302e302e31000072d0000017436f4f414954517a5276754b31536631765646626b770000000102"
+                "00000670726f6265876a143d47454d9aa6cd620e74754a3c00030000000000000000000100000000020000000102000000010100"
+                "000000000001000000010000000002000000010200000001010000000df800000000"
+            ),
+            metadata_response.MetadataResponse(
+                brokers=[metadata_response.MetadataResponseBroker(1, "127.0.0.1", 29392, None)],
+                cluster_id="CoOAITQzRvuK1Sf1vVFbkw",
+                controller_id=1,
+                topics=[
+                    metadata_response.MetadataResponseTopic(
+                        name="probe",
+                        topic_id=TOPIC_ID,
+                        partitions=[
+                            metadata_response.MetadataResponsePartition(0, index, 1, 0, [1], [1], [])
+                            for index in (0, 1)
+                        ],
+                        topic_authorized_operations=0xDF8,
+                    )
+                ],
+            ),
+        ),
+        (
+            0,
+            (
+                "00000000030003056e6f706500000000000000000000000000000000000100000df80000000670726f6265876a143d47454d"
+                "9aa6cd620e74754a3c00020000000000000000000100000000020000000102000000010101010000000df800010670726f62"
+                "65000000010000"
+            ),
+            topic_partitions.DescribeTopicPartitionsResponse(
+                topics=[
+                    topic_partitions.DescribeTopicPartitionsResponseTopic(3, "nope", topic_authorized_operations=0xDF8),
+                    topic_partitions.DescribeTopicPartitionsResponseTopic(
+                        0,
+                        "probe",
+                        TOPIC_ID,
+                        partitions=[
+                            topic_partitions.DescribeTopicPartitionsResponsePartition(0, 0, 1, 0, [1], [1], [], [], [])
+                        ],
+                        topic_authorized_operations=0xDF8,
+                    ),
+                ],
+                next_cursor=topic_partitions.Cursor("probe", 1),
+            ),
+        ),
+    ],
+    ids=["Fetch", "ListOffsets", "Metadata", "DescribeTopicPartitions"],
+)
+def test_responses(version: int, data: str, response: Message) -> None:
+    """The bodies of answers, without their headers."""
+    raw = bytes.fromhex(data)
+    assert type(response).decode(Reader(raw), version) == response
+    assert encode(response, version) == raw
