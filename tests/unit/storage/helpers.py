@@ -97,7 +97,12 @@ def batch(
 
 
 def marker(
-    producer_id: int, epoch: int, commit: bool, coordinator_epoch: int = 0, base_offset: int = 0, timestamp: int = NOW_MS
+    producer_id: int,
+    epoch: int,
+    commit: bool,
+    coordinator_epoch: int = 0,
+    base_offset: int = 0,
+    timestamp: int = NOW_MS,
 ) -> bytes:
     return end_transaction_batch(base_offset, -1, timestamp, producer_id, epoch, commit, coordinator_epoch)
 

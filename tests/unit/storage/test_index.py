@@ -142,7 +142,11 @@ def test_aborted_transactions_have_the_bytes_kafka_writes(tmp_path: Path) -> Non
 
 def test_aborted_transactions_are_collected_by_overlap(tmp_path: Path) -> None:
     index = TransactionIndex(PosixDisk(), str(tmp_path / "x"), 0, False)
-    for entry in (AbortedTransaction(1, 0, 10, 11), AbortedTransaction(2, 5, 15, 12), AbortedTransaction(3, 18, 35, 32)):
+    for entry in (
+        AbortedTransaction(1, 0, 10, 11),
+        AbortedTransaction(2, 5, 15, 12),
+        AbortedTransaction(3, 18, 35, 32),
+    ):
         index.append(entry)
     found: list[AbortedTransaction] = []
     assert not index.collect(11, 50, found)
