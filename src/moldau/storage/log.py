@@ -501,10 +501,11 @@ class Log:
         if self.recovery_point >= base_offset:
             # Nobody walks this segment again, so its last index entry must be there before the next segment is.
             old.sync()
-        segment = self.new_segment(base_offset, now_ms)
-        segment.create()
         self.producers.end_offset = base_offset
         self.snapshots.take(self.producers)
+        # The last step that may fail: an empty segment that is left behind would end the log at the next start.
+        segment = self.new_segment(base_offset, now_ms)
+        segment.create()
         self.segments.append(segment)
         self.base_offsets.append(base_offset)
         self.directory_changed = True

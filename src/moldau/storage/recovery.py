@@ -313,6 +313,8 @@ class Loader:
                 break
             if number + 1 < len(segments):
                 segment.finish_indexes()
+                if segments[number + 1].base_offset <= log.recovery_point:
+                    segment.sync()  # the next start does not walk it again
                 log.producers.end_offset = segments[number + 1].base_offset
                 log.snapshots.take(log.producers)
         log.recovery_point = min(log.recovery_point, log.log_end_offset)
