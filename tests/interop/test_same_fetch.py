@@ -435,8 +435,7 @@ def test_the_same_partition_twice(same: Same, topic: str) -> None:
     def scenario(peer: Peer) -> Any:
         peer.create(topic)
         rows = [ListOffsetsPartition(partition_index=0, timestamp=time) for time in (-1, -2)]
-        answer = plain(peer.ask(ListOffsetsRequest(topics=[ListOffsetsTopic(topic, rows)]), 7))
-        return answer
+        return plain(peer.ask(ListOffsetsRequest(topics=[ListOffsetsTopic(topic, rows)]), 7))
 
     same(scenario)
 
@@ -457,8 +456,7 @@ def test_ends_of_epochs(same: Same, topic: str, version: int) -> None:
             ("missing", 0, -1, 0),
         ):
             row = OffsetForLeaderPartition(partition=partition, current_leader_epoch=current, leader_epoch=epoch)
-            fields = {"replica_id": -2} if version >= 3 else {}
-            request = OffsetForLeaderEpochRequest(topics=[OffsetForLeaderTopic(name, [row])], **fields)
+            request = OffsetForLeaderEpochRequest(replica_id=-2, topics=[OffsetForLeaderTopic(name, [row])])
             answers.append(plain(peer.ask(request, version)))
         return answers
 

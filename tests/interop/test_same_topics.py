@@ -75,7 +75,7 @@ def test_validating_creates_nothing(same: Same, topic: str) -> None:
     def scenario(peer: Peer) -> Any:
         return create(peer, new(topic, 2), validate_only=True), peer.metadata(topic).error_code
 
-    answer, later = same(scenario)
+    _, later = same(scenario)
     assert later == errors.UNKNOWN_TOPIC_OR_PARTITION
 
 

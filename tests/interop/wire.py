@@ -58,7 +58,7 @@ class Wire:
 
     def send(self, request: Message, version: int, client_id: str | None = "wire") -> None:
         """Encodes one request with its header."""
-        key = type(request).API_KEY  # type: ignore[attr-defined]
+        key = type(request).API_KEY
         self.correlation_id += 1
         writer = Writer()
         header = RequestHeader(key, version, self.correlation_id, client_id)
@@ -80,7 +80,7 @@ class Wire:
 
     def ask(self, request: Message, version: int, client_id: str | None = "wire") -> Any:
         self.send(request, version, client_id)
-        return self.receive(type(request).API_KEY, version)  # type: ignore[attr-defined]
+        return self.receive(type(request).API_KEY, version)
 
 
 _TEXT_FIELDS = {"error_message", "message", "batch_index_error_message", "documentation"}
@@ -94,8 +94,8 @@ def plain(value: Any, hide: frozenset[str] | set[str] = frozenset()) -> Any:
     """
     if isinstance(value, Message):
         fields = {name: _field(name, getattr(value, name), hide) for name in type(value).FIELDS}
-        if value.unknown_tags:  # type: ignore[attr-defined]
-            fields["unknown_tags"] = value.unknown_tags  # type: ignore[attr-defined]
+        if value.unknown_tags:
+            fields["unknown_tags"] = value.unknown_tags
         return fields
     if isinstance(value, Records):
         return f"<{value.size} bytes of records>"
