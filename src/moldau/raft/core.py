@@ -181,7 +181,7 @@ class RaftCore:
                 self._become_follower(epoch, leader_id, now_ms)
             else:
                 self._become_unattached(epoch, now_ms)
-        elif epoch == self.epoch and known and not isinstance(self.role, Follower | Leader | Resigned):
+        elif epoch == self.epoch and known and self.role.leader_id == NO_NODE:
             self._become_follower(epoch, leader_id, now_ms)
 
     # The high watermark

@@ -15,7 +15,7 @@ from moldau.raft.messages import (
     FetchSnapshotReply,
     FetchSnapshotRequest,
 )
-from moldau.raft.roles import Candidate, Leader, ReplicaProgress
+from moldau.raft.roles import Candidate, Leader, Prospective, ReplicaProgress
 from moldau.raft.state import ReplicaKey
 
 OBSERVER_SESSION_MS = 300_000
@@ -201,6 +201,9 @@ class Leading(Elections):
             error = errors.FENCED_LEADER_EPOCH
         else:
             self._note_epoch(request.leader_id, request.epoch, now_ms)
+            if isinstance(self.role, Prospective) and self.role.leader_id == request.leader_id:
+                # The leader it gave up is there after all.
+                self._become_follower(request.epoch, request.leader_id, now_ms)
         self._reply(token, BeginEpochReply(error, self.leader_id, self.epoch))
 
     def _on_begin_epoch_reply(self, source: int, reply: BeginEpochReply, now_ms: int) -> None:

@@ -102,11 +102,18 @@ class Raft(Following):
 
     def on_reply(self, source: int, request: Request, reply: Reply, now_ms: int) -> None:
         """The answer to a request of `Ready.requests`."""
-        if self._in_flight.get(source, (None, 0))[0] is request:
+        is_awaited = self._in_flight.get(source, (None, 0))[0] is request
+        if is_awaited:
             del self._in_flight[source]
-        if reply.epoch < self.epoch:
-            return
-        self._note_epoch(reply.leader_id, reply.epoch, now_ms)
+        if reply.epoch >= self.epoch:
+            role = self.role
+            self._note_epoch(reply.leader_id, reply.epoch, now_ms)
+            # An answer to what another role asked, or that comes too late, tells about the epoch and nothing else.
+            if is_awaited and self.role is role:
+                self._take_reply(source, request, reply, now_ms)
+        self._drive(now_ms)
+
+    def _take_reply(self, source: int, request: Request, reply: Reply, now_ms: int) -> None:
         if isinstance(request, VoteRequest) and isinstance(reply, VoteReply):
             self._on_vote_reply(source, request, reply, now_ms)
         elif isinstance(request, BeginEpochRequest) and isinstance(reply, BeginEpochReply):
@@ -117,7 +124,6 @@ class Raft(Following):
             self._on_fetch_reply(source, request, reply, now_ms)
         elif isinstance(request, FetchSnapshotRequest) and isinstance(reply, FetchSnapshotReply):
             self._on_fetch_snapshot_reply(source, request, reply, now_ms)
-        self._drive(now_ms)
 
     def on_failure(self, destination: int, request: Request, now_ms: int) -> None:
         """A request of `Ready.requests` got no answer: connection refused, closed, or timed out."""

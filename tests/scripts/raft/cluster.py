@@ -1,0 +1,254 @@
+"""Drives replicas of a quorum from a script and writes down what they do.
+
+Commands (one per line): `voters 1 2 3` and `observers 4` come first; `start N`, `tick N MS` (lets MS pass, then ticks that one),
+`deliver [rounds]` (hands over all messages until none is left, or so many rounds), `propose N TEXT`, `sync N`, `sync-manually N` (from now on
+only `sync` syncs), `vote CANDIDATE VOTER EPOCH`, `cut N` / `heal N` (its messages are lost), `crash N` (loses unsynced records), `resign N`, `snapshot N`, `state`.
+"""
+
+from __future__ import annotations
+
+from moldau.protocol.uuids import ZERO_UUID
+from moldau.raft import messages as m
+from moldau.raft.batches import control_records, metadata_values
+from moldau.raft.core import RaftConfig
+from moldau.raft.log import OffsetAndEpoch
+from moldau.raft.ready import Outbound
+from moldau.raft.replica import Raft
+from moldau.raft.snapshots import snapshot_bytes
+from moldau.raft.state import QuorumState, ReplicaKey
+from moldau.raft.voters import Voter, VoterHistory, VoterSet
+from moldau.records.batch import read_header
+from tests.unit.raft.memory_log import MemoryLog
+
+
+class NoDice:
+    """Election timeouts without chance: each replica adds ten times its number."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def randrange(self, stop: int, /) -> int:
+        return min(stop - 1, self.number * 10)
+
+    def randbytes(self, n: int, /) -> bytes:
+        return bytes(n)
+
+
+class Replica:
+    def __init__(self, number: int, voters: VoterSet) -> None:
+        self.key = ReplicaKey(number, ZERO_UUID)
+        self.voters = voters
+        self.log = MemoryLog()
+        self.stored: QuorumState | None = None
+        self.manual_sync = False
+        self.raft: Raft | None = None
+
+    def start(self, now_ms: int) -> Raft:
+        dice = NoDice(self.key.id)
+        self.raft = Raft(RaftConfig(), self.key, self.log, VoterHistory(self.voters, 0), dice)
+        self.raft.start(self.stored, now_ms)
+        return self.raft
+
+
+class Cluster:
+    def __init__(self) -> None:
+        self.now_ms = 0
+        self.replicas: dict[int, Replica] = {}
+        self.inbox: list[tuple[int, Outbound]] = []
+        self.answers: list[tuple[int, Outbound, m.Reply]] = []
+        self.waiting: dict[int, tuple[int, Outbound]] = {}
+        self.tokens = 0
+        self.cut: set[int] = set()
+        self.trace: list[str] = []
+
+    def run(self, line: str) -> list[str]:
+        self.trace = []
+        command, *arguments = line.split()
+        getattr(self, "do_" + command.replace("-", "_"))(*arguments)
+        return self.trace
+
+    # Commands
+
+    def do_voters(self, *numbers: str) -> None:
+        voters = VoterSet([Voter(ReplicaKey(int(n), ZERO_UUID)) for n in numbers])
+        self.replicas = {int(n): Replica(int(n), voters) for n in numbers}
+        self.voter_set = voters
+
+    def do_observers(self, *numbers: str) -> None:
+        for n in numbers:
+            self.replicas[int(n)] = Replica(int(n), self.voter_set)
+
+    def do_start(self, *numbers: str) -> None:
+        for n in numbers:
+            self.replicas[int(n)].start(self.now_ms)
+            self.work(int(n))
+
+    def do_tick(self, number: str, milliseconds: str) -> None:
+        self.now_ms += int(milliseconds)
+        self.raft(int(number)).tick(self.now_ms)
+        self.work(int(number))
+
+    def do_deliver(self, rounds: str = "100") -> None:
+        for _ in range(int(rounds)):
+            inbox, self.inbox = self.inbox, []
+            answers, self.answers = self.answers, []
+            if not inbox and not answers:
+                break
+            for source, outbound in inbox:
+                self.hand_over(source, outbound)
+            for source, outbound, reply in answers:
+                self.hand_back(source, outbound, reply)
+
+    def do_propose(self, number: str, text: str) -> None:
+        self.raft(int(number)).propose([text.encode()], self.now_ms)
+        self.work(int(number))
+
+    def do_sync_manually(self, number: str) -> None:
+        self.replicas[int(number)].manual_sync = True
+
+    def do_sync(self, number: str) -> None:
+        self.sync(int(number))
+        self.work(int(number))
+
+    def do_cut(self, *numbers: str) -> None:
+        self.cut |= {int(n) for n in numbers}
+
+    def do_heal(self, *numbers: str) -> None:
+        self.cut -= {int(n) for n in numbers}
+
+    def do_crash(self, number: str) -> None:
+        replica = self.replicas[int(number)]
+        replica.log.crash()
+        replica.raft = None
+        self.inbox = [entry for entry in self.inbox if entry[0] != int(number)]
+        self.waiting = {t: w for t, w in self.waiting.items() if w[1].destination != int(number)}
+        self.say(int(number), f"crashed, its log ends at {replica.log.end_offset()}")
+
+    def do_resign(self, number: str) -> None:
+        self.raft(int(number)).resign(self.now_ms)
+        self.work(int(number))
+
+    def do_vote(self, candidate: str, voter: str, epoch: str) -> None:
+        """A vote request out of nowhere."""
+        key = ReplicaKey(int(candidate), ZERO_UUID)
+        request = m.VoteRequest(int(epoch), key, ReplicaKey(int(voter), ZERO_UUID), OffsetAndEpoch(9, 9), False)
+        self.hand_over(int(candidate), Outbound(int(voter), request))
+        self.answers.clear()
+
+    def do_snapshot(self, number: str) -> None:
+        log = self.replicas[int(number)].log
+        offset = self.raft(int(number)).high_watermark
+        epoch = log.last_epoch()
+        snapshot = log.take_snapshot(offset, snapshot_bytes([b"state"], epoch, 0, 0, None, self.now_ms))
+        self.say(int(number), f"snapshot {snapshot.offset}-{snapshot.epoch}, log from {log.start_offset()}")
+
+    def do_state(self) -> None:
+        for number, replica in self.replicas.items():
+            raft = replica.raft
+            if raft is None:
+                self.say(number, "down")
+                continue
+            shown = " ".join(self.show_batch(batch) for batch in replica.log.batches)
+            position = f"high watermark {raft.high_watermark}, log {replica.log.start}..{replica.log.end_offset()}"
+            self.say(number, f"{raft.role.name} epoch {raft.epoch} leader {raft.leader_id}, {position}: {shown}")
+
+    # Inside
+
+    def raft(self, number: int) -> Raft:
+        raft = self.replicas[number].raft
+        assert raft is not None, f"{number} is down"
+        return raft
+
+    def say(self, number: int, text: str) -> None:
+        self.trace.append(f"{number}: {text}")
+
+    def sync(self, number: int) -> None:
+        replica = self.replicas[number]
+        replica.log.sync()
+        raft = self.raft(number)
+        raft.on_synced(replica.log.end_offset(), raft.sync_generation, self.now_ms)
+
+    def work(self, number: int) -> None:
+        """Works off what one replica wants done, as the node does."""
+        replica, raft = self.replicas[number], self.raft(number)
+        ready = raft.take_ready()
+        while not ready.is_empty():
+            if ready.quorum_state is not None:
+                replica.stored = ready.quorum_state
+                state = ready.quorum_state
+                self.say(number, f"stores epoch {state.epoch} leader {state.leader_id} voted {state.voted.id}")
+            if ready.sync_to >= 0 and not replica.manual_sync:
+                self.sync(number)
+            for outbound in ready.requests:
+                self.say(number, f"-> {outbound.destination} {show_request(outbound.request)}")
+                self.inbox.append((number, outbound))
+            for token, reply in ready.replies:
+                assert isinstance(token, int)
+                source, outbound = self.waiting.pop(token)
+                self.say(number, f"=> {source} {show_reply(reply)}")
+                self.answers.append((source, outbound, reply))
+            if ready.leader_changed:
+                self.say(number, f"is {raft.role.name} of epoch {raft.epoch}, leader {raft.leader_id}")
+            if ready.loaded_snapshot is not None:
+                self.say(number, f"loads snapshot {ready.loaded_snapshot.offset}-{ready.loaded_snapshot.epoch}")
+            if ready.high_watermark >= 0:
+                self.say(number, f"high watermark {ready.high_watermark}")
+            ready = raft.take_ready()
+
+    def hand_over(self, source: int, outbound: Outbound) -> None:
+        destination = outbound.destination
+        if self.is_lost(source, destination):
+            if self.replicas[source].raft is not None:
+                self.raft(source).on_failure(destination, outbound.request, self.now_ms)
+            return
+        self.tokens += 1
+        self.waiting[self.tokens] = (source, outbound)
+        self.raft(destination).on_request(outbound.request, self.tokens, self.now_ms)
+        self.work(destination)
+
+    def hand_back(self, source: int, outbound: Outbound, reply: m.Reply) -> None:
+        if self.is_lost(source, outbound.destination):
+            return
+        self.raft(source).on_reply(outbound.destination, outbound.request, reply, self.now_ms)
+        self.work(source)
+
+    def is_lost(self, source: int, destination: int) -> bool:
+        down = any(self.replicas[n].raft is None for n in (source, destination))
+        return down or bool({source, destination} & self.cut)
+
+    @staticmethod
+    def show_batch(batch: bytes) -> str:
+        header = read_header(batch, 0, len(batch))
+        controls = control_records(batch)
+        what = "leader-change" if controls else ",".join(v.decode() for v in metadata_values(batch, header))
+        return f"[{int(header.base_offset)} e{int(header.partition_leader_epoch)} {what}]"
+
+
+def show_request(request: m.Request) -> str:
+    if isinstance(request, m.VoteRequest):
+        kind = "pre-vote" if request.pre_vote else "vote"
+        return f"{kind} epoch {request.epoch}, log ends at {request.last.offset} epoch {request.last.epoch}"
+    if isinstance(request, m.FetchRequest):
+        return f"fetch epoch {request.epoch} from {request.offset} after epoch {request.last_fetched_epoch}"
+    if isinstance(request, m.BeginEpochRequest):
+        return f"begin-epoch {request.epoch}"
+    if isinstance(request, m.EndEpochRequest):
+        return f"end-epoch {request.epoch}, successors {[key.id for key in request.successors]}"
+    assert isinstance(request, m.FetchSnapshotRequest)
+    return f"fetch-snapshot {request.snapshot.offset}-{request.snapshot.epoch} from byte {request.position}"
+
+
+def show_reply(reply: m.Reply) -> str:
+    error = f"error {reply.error}, " if reply.error else ""
+    known = f"leader {reply.leader_id} epoch {reply.epoch}"
+    if isinstance(reply, m.VoteReply):
+        return f"{error}{'granted' if reply.granted else 'refused'}, {known}"
+    if isinstance(reply, m.FetchReply) and not reply.error:
+        if reply.diverging is not None:
+            return f"diverges: epoch {reply.diverging.epoch} ends at {reply.diverging.offset}"
+        if reply.snapshot is not None:
+            return f"start from snapshot {reply.snapshot.offset}-{reply.snapshot.epoch}"
+        return f"{len(reply.records)} bytes, high watermark {reply.high_watermark}"
+    if isinstance(reply, m.FetchSnapshotReply) and not reply.error:
+        return f"{len(reply.data)} of {reply.size} bytes"
+    return f"{error}{known}"
