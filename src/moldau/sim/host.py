@@ -99,6 +99,7 @@ class Host:
         self.rng = world.derived_rng(f"host {host_id}")
         self.disk = SimDisk(self.rng.getrandbits(32), self._schedule_sync)
         self.program: Program | None = None
+        self.last_program: Program | None = None
         self.lives = 0
         self.on_death: Callable[[str], None] | None = None
         self._build = build
@@ -161,6 +162,7 @@ class Host:
 
     def _end(self, how: str) -> None:
         self.world.note(f"host {self.host_id} ends: {how}")
+        self.last_program = self.program
         self.program = None
         self._cancel_poll()
         links = list(self._sides)

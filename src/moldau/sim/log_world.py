@@ -115,6 +115,10 @@ class LogWorld:
             logger.removeHandler(handler)
             logger.propagate = propagate
 
+    def summary(self) -> str:
+        ends = ", ".join(f"{log.topic} {log.log_start_offset}..{log.log_end_offset}" for log in self.logs)
+        return f"{self.restarts} starts, {self.number} records sent, {ends}"
+
     def _survive(self, action: Callable[[], None]) -> None:
         """Runs one action; when the machine stops in it, it is started again until it stays up."""
         while True:

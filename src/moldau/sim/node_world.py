@@ -11,6 +11,8 @@ import logging
 
 from moldau.config.broker_config import BrokerConfig, single_node_values
 from moldau.protocol.errors import KafkaError
+from moldau.protocol.uuids import uuid_to_text
+from moldau.records.batch import split_batches
 from moldau.sim.admin import SimAdmin
 from moldau.sim.audit import Auditor, HostDied, NotReady
 from moldau.sim.cluster_model import ClusterModel
@@ -19,6 +21,7 @@ from moldau.sim.host import Host, Program
 from moldau.sim.node_program import NodeProgram
 from moldau.sim.producer import SimProducer
 from moldau.sim.world import Violation, World
+from moldau.storage.meta_properties import MetaProperties, write_meta_properties
 
 DATA = "data"
 READY_MS_MAX = 60_000
@@ -45,6 +48,7 @@ class NodeWorld:
         self.rng = self.world.derived_rng("faults")
         self.model = ClusterModel()
         self.paused = True
+        self.calm = False
         self.deaths = 0
         self.data_losses = 0
         self.audits = 0
@@ -63,8 +67,11 @@ class NodeWorld:
         self.format()
 
     def _settings(self) -> dict[str, str]:
+        values = single_node_values()
+        del values["controller.quorum.bootstrap.servers"]
         return {
-            **single_node_values(),
+            **values,
+            "controller.quorum.voters": "1@127.0.0.1:9093",
             "log.dirs": DATA,
             "auto.create.topics.enable": "false",
             "log.flush.offset.checkpoint.interval.ms": str(self.rng.choice((500, 60000))),
@@ -77,7 +84,12 @@ class NodeWorld:
         }
 
     def format(self) -> None:
-        raise NotImplementedError
+        """What `storage format` leaves of a node with a static quorum, as far as a start needs it."""
+        disk = self.host.disk
+        disk.make_directory(DATA)
+        disk.sync_directory("")
+        properties = MetaProperties(uuid_to_text(self.rng.randbytes(16)), 1, self.rng.randbytes(16))
+        write_meta_properties(disk, DATA, properties, "")
 
     def _build(self, host: Host) -> Program:
         return NodeProgram(host, self.config)
@@ -113,6 +125,12 @@ class NodeWorld:
         self.world.run_for(1000)
         self._audit()
 
+    def summary(self) -> str:
+        return (
+            f"{self.world.events_run} events, {self.deaths} deaths, {self.data_losses} with the power,"
+            f" {self.acknowledged_records} records acknowledged, {self.fetched_records} fetched"
+        )
+
     # Death and return
 
     def _on_death(self, how: str) -> None:
@@ -130,7 +148,7 @@ class NodeWorld:
         if self.host.running:
             return
         self._boot_ms = self.world.now_ms
-        if self.rng.random() < 0.15 and self.deaths:
+        if self.rng.random() < 0.15 and self.deaths and not self.calm:
             self.host.plan_crash(self.rng.randint(1, 40), power=self.rng.random() < 0.5)
         if self.host.boot():
             self.world.schedule(50, self._audit_when_ready)
@@ -187,7 +205,7 @@ class NodeWorld:
 
     def _fault(self) -> None:
         self.world.schedule(self.rng.randint(300, 6000), self._fault)
-        if self.paused or not self.host.running or self._failing:
+        if self.paused or not self.host.running or self._failing or self.calm:
             return
         choice = self.rng.random()
         if choice < 0.15:
@@ -235,7 +253,28 @@ class NodeWorld:
         self.world.schedule(self.rng.randint(100, 2500), end)
 
     def _maybe_flip_bits(self) -> None:
-        """Not yet: which bytes nobody promised to keep is known to the node alone."""
+        """Flips a bit in what lies behind a recovery point: the next start looks there, and must find it."""
+        program = self.host.last_program
+        if not isinstance(program, NodeProgram) or self.rng.random() < 0.7:
+            return
+        logs = [log for _, log in sorted(program.node.logs.logs.items()) if log.recovery_point < log.log_end_offset]
+        if not logs:
+            return
+        log = self.rng.choice(logs)
+        path = log.active.path(".log")
+        if not self.host.disk.exists(path):
+            return
+        data = self.host.disk.read_file(path)
+        places = [
+            int(header.position) + self.rng.randrange(int(header.size))
+            for header in split_batches(data, 0, len(data))
+            if header.base_offset >= log.recovery_point
+        ]
+        if places:
+            self.host.disk.flip_bit(path, self.rng.choice(places), self.rng.randrange(8))
 
     def _calm_down(self) -> None:
-        self.rng.random = lambda: 1.0  # type: ignore[method-assign]
+        """No more faults: the node must come back by itself."""
+        self.calm = True
+        self.host.disk.clear_faults()
+        self.host.disk.crash_after(0)

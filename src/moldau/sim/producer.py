@@ -97,7 +97,7 @@ class SimProducer:
 
     def _ask_for_id(self) -> None:
         self.waiting_for_id = True
-        self.client.call(InitProducerIdRequest(transaction_timeout_ms=60000), 4, self._on_id)
+        self.client.call(InitProducerIdRequest(None, 60000), 4, self._on_id)
 
     def _on_id(self, answer: Message | None) -> None:
         self.waiting_for_id = False
