@@ -20,43 +20,38 @@ from moldau.controller.result import Result, VersionedRecord
 from moldau.controller.state import ControllerState
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.features import (
-    LATEST_METADATA_VERSION,
-    METADATA_VERSION,
     SUPPORTED_FEATURES,
-    default_feature_levels,
     supports_controller_registration,
 )
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.loader import MetadataLoader
 from moldau.metadata.model import BROKER_RESOURCE
-from moldau.metadata.snapshot import image_to_records
 from moldau.node.local_broker import LocalBroker
 from moldau.node.metadata_log import MetadataLog, open_metadata_log
+from moldau.node.metadata_snapshots import SnapshotWriter, read_bootstrap_records, read_snapshot_records
+from moldau.node.quorum_view import describe_quorum
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages import controller_registration_request as registration
-from moldau.protocol.messages import describe_quorum_response as quorum
 from moldau.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from moldau.protocol.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
 from moldau.protocol.messages.describe_quorum_request import DescribeQuorumRequest
+from moldau.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from moldau.protocol.primitives import Message
 from moldau.protocol.stored.metadata_records import (
     AbortTransactionRecord,
-    FeatureLevelRecord,
     decode_metadata_record,
     encode_metadata_record,
 )
 from moldau.raft.batches import metadata_values
 from moldau.raft.core import NEVER_MS, RaftConfig, RandomSource
-from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.messages import Reply
 from moldau.raft.ready import Outbound
 from moldau.raft.replica import Raft
 from moldau.raft.roles import Leader
-from moldau.raft.snapshots import snapshot_bytes, snapshot_values
 from moldau.raft.state import ReplicaKey
 from moldau.raft.voters import Voter, VoterHistory, VoterSet
-from moldau.raft.wire import METADATA_TOPIC, error_to_wire, reply_to_wire, request_from_wire
+from moldau.raft.wire import error_to_wire, reply_to_wire, request_from_wire
 from moldau.records.batch import split_batches
 from moldau.storage.disk import Disk
 from moldau.storage.meta_properties import read_meta_properties
@@ -120,12 +115,10 @@ class MetadataNode:
         self._now_ms = 0
         self._syncing = False
         self._in_ready = False
+        self._read_position = 0
         self._next_no_op_ms = NEVER_MS
         self._next_balance_ms = NEVER_MS
         self._next_housekeeping_ms = 0
-        self._snapshot_at_ms = 0
-        self._bytes_at_snapshot = 0
-        self._writing_snapshot = False
         self._bootstrap: list[Message] = []
         self.broker = LocalBroker(self)
 
@@ -134,28 +127,27 @@ class MetadataNode:
     def start(self, now_ms: int) -> None:
         """Opens the log and takes up its role; the only voter is the active controller when this returns."""
         self._now_ms = now_ms
-        properties = read_meta_properties(self._disk, self.config.metadata_log_dir)
-        if properties is None:
-            raise CannotStart(
-                f"No `meta.properties` found in {self.config.metadata_log_dir} (have you run `moldau storage format`?)"
-            )
-        if properties.node_id != self.node_id:
-            raise CannotStart(
-                f"Stored node id {properties.node_id} in {self.config.metadata_log_dir} doesn't match the node.id "
-                f"{self.node_id} of the configuration"
-            )
-        self.cluster_id = properties.cluster_id
-        self.directory_id = properties.directory_id or bytes(16)
-        self._bootstrap = self._read_bootstrap()
+        self._read_identity()
+        self._bootstrap = read_bootstrap_records(self._disk, self.config.metadata_log_dir)
         self.log: MetadataLog = open_metadata_log(self._disk, self.config, self._rng, now_ms)
         self._load_snapshot()
         local = ReplicaKey(self.node_id, self.directory_id)
         self.raft = Raft(self._raft_config(), local, self.log, self._configured_voters(), self._rng)
         self.raft.start(self.log.read_quorum_state(), now_ms)
-        self._snapshot_at_ms = now_ms
-        self._bytes_at_snapshot = self.log.log.size_bytes
+        self._snapshots = SnapshotWriter(self.config, self.log, self.raft, now_ms)
         self._next_housekeeping_ms = now_ms + HOUSEKEEPING_INTERVAL_MS
         self._work()
+
+    def _read_identity(self) -> None:
+        directory = self.config.metadata_log_dir
+        properties = read_meta_properties(self._disk, directory)
+        if properties is None:
+            raise CannotStart(f"No `meta.properties` found in {directory} (have you run `moldau storage format`?)")
+        if properties.node_id != self.node_id:
+            stored = f"Stored node id {properties.node_id} in {directory}"
+            raise CannotStart(f"{stored} doesn't match the node.id {self.node_id} of the configuration")
+        self.cluster_id = properties.cluster_id
+        self.directory_id = properties.directory_id or bytes(16)
 
     def stop(self, now_ms: int) -> None:
         """Closes the log; a leader of several voters should have called `resign` before."""
@@ -188,14 +180,6 @@ class MetadataNode:
         ]
         return VoterHistory(VoterSet(voters), 0)
 
-    def _read_bootstrap(self) -> list[Message]:
-        path = f"{self.config.metadata_log_dir.rstrip('/')}/bootstrap.checkpoint"
-        if self._disk.exists(path):
-            values = snapshot_values(self._disk.read_file(path), path)
-            return [decode_metadata_record(value) for value in values]
-        levels = {METADATA_VERSION: LATEST_METADATA_VERSION, **default_feature_levels(LATEST_METADATA_VERSION)}
-        return [FeatureLevelRecord(name, level) for name, level in levels.items()]
-
     # Driving
 
     def poll(self, now_ms: int) -> int:
@@ -210,7 +194,8 @@ class MetadataNode:
             self._next_housekeeping_ms = now_ms + HOUSEKEEPING_INTERVAL_MS
             self.log.housekeeping(now_ms)
             self.log.clean(now_ms)
-        self._maybe_snapshot()
+        if self._snapshots.is_due(now_ms):
+            self.write_snapshot(now_ms)
         return self._next_deadline_ms()
 
     def _next_deadline_ms(self) -> int:
@@ -321,14 +306,11 @@ class MetadataNode:
                     self._loader.load_batch(records, last, epoch, timestamp)
                     position = self._read_position = last + 1
 
-    _read_position = 0
-
     def _load_snapshot(self) -> None:
         snapshot = self.log.latest_snapshot()
         if snapshot is None or snapshot.offset == 0:
             return
-        data = self.log.read_snapshot(snapshot, 0, self.log.snapshot_size(snapshot))
-        records = [decode_metadata_record(value) for value in snapshot_values(data, f"snapshot {snapshot.offset}")]
+        records = read_snapshot_records(self.log, snapshot)
         self._loader.load_snapshot(records, snapshot.offset - 1, snapshot.epoch, self._now_ms)
         self._read_position = snapshot.offset
 
@@ -486,39 +468,9 @@ class MetadataNode:
 
         self.submit(lambda controller: controller.allocate_producer_ids(request, now_ms), on_answer, now_ms)
 
-    # Snapshots
-
-    def _maybe_snapshot(self) -> None:
-        """After enough bytes or enough time, when something is committed that the last snapshot does not have."""
-        written = self.log.log.size_bytes - self._bytes_at_snapshot
-        due = written >= self.config.get_int("metadata.log.max.record.bytes.between.snapshots")
-        interval_ms = self.config.get_int("metadata.log.max.snapshot.interval.ms")
-        due = due or 0 < interval_ms <= self._now_ms - self._snapshot_at_ms
-        if due and not self._writing_snapshot:
-            self.write_snapshot(self._now_ms)
-
     def write_snapshot(self, now_ms: int) -> None:
-        """Writes the image as it is now; nothing happens when the latest snapshot is this one."""
-        image = self.image
-        latest = self.log.latest_snapshot()
-        self._snapshot_at_ms, self._bytes_at_snapshot = now_ms, self.log.log.size_bytes
-        if image.is_empty or self._loader.in_transaction or image.offset >= self.raft.high_watermark:
-            return
-        snapshot = OffsetAndEpoch(image.offset + 1, image.epoch)
-        if latest is not None and latest.offset >= snapshot.offset:
-            return
-        values = [encode_metadata_record(record, version) for record, version in image_to_records(image)]
-        version, voters = self.raft.voter_history.voters_before(snapshot.offset)
-        data = snapshot_bytes(values, snapshot.epoch, image.timestamp_ms, version, voters, now_ms)
-        self._writing_snapshot = True
-        self.log.write_snapshot(snapshot, data, self._on_snapshot_written)
-
-    def _on_snapshot_written(self, error: OSError | None) -> None:
-        self._writing_snapshot = False
-        if error is not None:
-            logger.error("a snapshot of the metadata could not be written, the next one is tried later: %s", error)
-        else:
-            self.log.clean(self._now_ms)
+        """Writes a snapshot of the image as it is now."""
+        self._snapshots.write(self.image, self._loader.in_transaction, now_ms)
 
     # Other replicas
 
@@ -555,35 +507,5 @@ class MetadataNode:
         self.raft.on_request(asked, respond, now_ms)
         self._work()
 
-    def describe_quorum(self, request: DescribeQuorumRequest, now_ms: int) -> quorum.DescribeQuorumResponse:
-        """Voters and observers as the leader knows them."""
-        if [t.topic_name for t in request.topics] != [METADATA_TOPIC]:
-            return quorum.DescribeQuorumResponse(errors.UNKNOWN_TOPIC_OR_PARTITION, None)
-        data = quorum.PartitionData(0, errors.NONE, None, self.raft.leader_id, self.raft.epoch)
-        role = self.raft.role
-        if isinstance(role, Leader):
-            data.high_watermark = self.raft.high_watermark
-            for voter_id, progress in sorted(role.voters.items()):
-                key = self.raft.voters.key(voter_id)
-                is_self = voter_id == self.node_id
-                data.current_voters.append(
-                    quorum.ReplicaState(
-                        voter_id,
-                        key.directory_id,
-                        self.log.end_offset() if is_self else progress.end_offset,
-                        now_ms if is_self else progress.last_fetch_ms,
-                        now_ms if is_self else progress.last_caught_up_ms,
-                    )
-                )
-            for key, progress in role.observers.items():
-                row = quorum.ReplicaState(key.id, key.directory_id, progress.end_offset)
-                row.last_fetch_timestamp = progress.last_fetch_ms
-                row.last_caught_up_timestamp = progress.last_caught_up_ms
-                data.observers.append(row)
-        else:
-            data.error_code = errors.NOT_LEADER_OR_FOLLOWER
-        response = quorum.DescribeQuorumResponse(errors.NONE, None, [quorum.TopicData(METADATA_TOPIC, [data])])
-        for voter in self.raft.voters.voters():
-            listeners = [quorum.Listener(name, host, port) for name, host, port in voter.endpoints]
-            response.nodes.append(quorum.Node(voter.key.id, listeners))
-        return response
+    def describe_quorum(self, request: DescribeQuorumRequest, now_ms: int) -> DescribeQuorumResponse:
+        return describe_quorum(self.raft, request, now_ms)

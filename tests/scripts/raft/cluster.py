@@ -1,8 +1,9 @@
 """Drives replicas of a quorum from a script and writes down what they do.
 
-Commands (one per line): `voters 1 2 3` and `observers 4` come first; `start N`, `tick N MS` (lets MS pass, then ticks that one),
-`deliver [rounds]` (hands over all messages until none is left, or so many rounds), `propose N TEXT`, `sync N`, `sync-manually N` (from now on
-only `sync` syncs), `vote CANDIDATE VOTER EPOCH`, `cut N` / `heal N` (its messages are lost), `crash N` (loses unsynced records), `resign N`, `snapshot N`, `state`.
+Commands, one per line. `voters 1 2 3` and `observers 4` come first. `start N`; `tick N MS` lets MS pass and ticks N;
+`deliver [rounds]` hands over messages until there are none or for so many rounds; `propose N TEXT`; `sync-manually N`:
+from now on only `sync N` syncs; `cut N` and `heal N`: its messages are lost, and not any more; `crash N` loses what was not
+synced; `resign N`; `snapshot N`; `vote CANDIDATE VOTER EPOCH`; `state` shows all.
 """
 
 from __future__ import annotations
