@@ -209,14 +209,17 @@ class MetadataNode:
         """The active controller's own duties: silence, idleness, preferred leaders."""
         now_ms = self._now_ms
         expiry = controller.brokers.next_expiry_ms()
-        if expiry is not None and now_ms >= expiry:
-            self._append(controller.fence_stale_brokers(now_ms).records)
-        if now_ms >= self._next_no_op_ms:
-            self._next_no_op_ms = now_ms + self.config.get_int("metadata.max.idle.interval.ms")
-            self._append(controller.no_op().records)
-        if now_ms >= self._next_balance_ms:
-            self._next_balance_ms = now_ms + 1000 * self.config.get_int("leader.imbalance.check.interval.seconds")
-            self._append(controller.balance_leaders().records)
+        try:
+            if expiry is not None and now_ms >= expiry:
+                self._append(controller.fence_stale_brokers(now_ms).records)
+            if now_ms >= self._next_no_op_ms:
+                self._next_no_op_ms = now_ms + self.config.get_int("metadata.max.idle.interval.ms")
+                self._append(controller.no_op().records)
+            if now_ms >= self._next_balance_ms:
+                self._next_balance_ms = now_ms + 1000 * self.config.get_int("leader.imbalance.check.interval.seconds")
+                self._append(controller.balance_leaders().records)
+        except KafkaError:
+            return  # the log cannot be written, and the node has been told that it must stop
         self._work()
 
     def _work(self) -> None:
@@ -243,6 +246,8 @@ class MetadataNode:
                 if ready.high_watermark >= 0:
                     self._apply_committed(ready.high_watermark)
                 ready = self.raft.take_ready()
+        except (OSError, KafkaError) as error:
+            self._fatal(f"the metadata log failed: {error}")
         finally:
             self._in_ready = False
 
@@ -386,7 +391,11 @@ class MetadataNode:
         if not records or controller is None:
             return None
         values = [encode_metadata_record(record, version) for record, version in records]
-        last = self.raft.propose(values, self._now_ms)
+        try:
+            last = self.raft.propose(values, self._now_ms)
+        except KafkaError as error:
+            self._fatal(f"the metadata log cannot be written: {error}")
+            raise
         delta, image = controller.replay(records, last - len(records) + 1, self.raft.epoch, self._now_ms)
         pending = Pending(last, delta, image)
         self._pending.append(pending)
