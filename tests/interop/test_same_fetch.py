@@ -128,7 +128,8 @@ def test_sizes_are_limited_but_one_batch_always_comes(same: Same, topic: str) ->
             (0, 0),
         ):
             answer = peer.fetch(topic, 0, max_bytes=limit, partition_max_bytes=partition_limit)
-            answers.append(len(records_of(answer.records)))
+            # Kafka cuts the last batch wherever the limit falls, and readers throw that piece away; we do not send it.
+            answers.append(len(records_of(answer.records)) // one)
         return one, answers
 
     same(scenario)
