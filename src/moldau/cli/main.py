@@ -23,3 +23,7 @@ def main() -> None:
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

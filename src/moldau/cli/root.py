@@ -50,6 +50,8 @@ storage = LazyGroup(
         "random-uuid": ("moldau.cli.storage:random_uuid", "Print a random id for a cluster."),
         "format": ("moldau.cli.storage:format_storage", "Format the log directories of a node."),
         "info": ("moldau.cli.storage:info", "Show what the log directories of a node hold."),
+        "version-mapping": ("moldau.cli.storage:version_mapping", "Show the feature levels of a release."),
+        "feature-dependencies": ("moldau.cli.storage:feature_dependencies", "Show what a feature level needs."),
     },
 )
 

@@ -206,7 +206,7 @@ class Admin:
         )
         answer = self._call(request, DeleteTopicsResponse, lambda reply: [row.error_code for row in reply.responses])
         return {
-            row.name: _outcome(row.error_code, row.error_message or _unknown_topic(row.error_code, row.name), None)
+            row.name: _outcome(row.error_code, _unknown_topic(row.error_code, row.name) or row.error_message, None)
             for row in answer.responses
             if row.name is not None
         }

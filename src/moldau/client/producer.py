@@ -23,6 +23,7 @@ from moldau.client.errors import (
     ClosedError,
     ConfigError,
     NetworkError,
+    NoBrokerError,
     RequestTimeoutError,
     error_for,
 )
@@ -87,6 +88,8 @@ class Producer:
         batch_bytes = self._config.get_int("batch.size")
         self._sticky = StickyPartitions(batch_bytes, random.randrange)
         self._cluster = Cluster(self._config, network, auto_create_topics=True, first_contact_ms=first_contact_ms)
+        self._first_contact_ms = first_contact_ms
+        self._started_ms = self._cluster.network.now_ms()
         self._accumulator = self._new_accumulator(batch_bytes)
         self._accumulator.on_settled = self._on_settled
         self._lock = threading.Lock()
@@ -221,8 +224,9 @@ class Producer:
             if found is not None:
                 return found
             error = self._topic_errors.get(topic)
-            if error is not None and not error.retriable:
+            if error is not None and self._is_final(error):
                 del self._topic_errors[topic]
+                self._wanted_topics.discard(topic)
                 raise error
             self._wanted_topics.add(topic)
             self._cluster.network.wake()
@@ -237,6 +241,12 @@ class Producer:
                     f"Topic {topic} not present in metadata after {self._max_block_ms} ms.{reason}"
                 )
             self._changed.wait(remaining)
+
+    def _is_final(self, error: ClientError) -> bool:
+        """No use in waiting: the error stays, or there is no broker and the user did not want to wait for one."""
+        if isinstance(error, NoBrokerError) and self._first_contact_ms is not None and not self._cluster.brokers:
+            return self._cluster.network.now_ms() - self._started_ms >= self._first_contact_ms
+        return not error.retriable
 
     def _wait_for_memory(self, size: int, deadline: float) -> None:
         while self._accumulator.bytes_held + size > self._buffer_memory and self._accumulator.batches_held:
@@ -289,7 +299,7 @@ class Producer:
 
     def _step(self) -> None:
         self._learn_topics()
-        if self._idempotent and self._accumulator.producer_id < 0 and self._accumulator.batches_held:
+        if self._lacks_producer_id():
             self._ask_producer_id()
         network = self._cluster.network
         now_ms = network.now_ms()
@@ -303,10 +313,13 @@ class Producer:
         self._tell_settled()
         with self._lock:
             wait_ms = 0 if requests else max(0, self._accumulator.next_deadline_ms(now_ms) - now_ms)
-            if self._topics_to_ask():
+            if self._topics_to_ask() or self._lacks_producer_id():
                 wait_ms = min(wait_ms, max(0, self._metadata_not_before_ms - now_ms))
         network.poll(wait_ms)
         self._tell_settled()
+
+    def _lacks_producer_id(self) -> bool:
+        return self._idempotent and self._accumulator.producer_id < 0 and self._accumulator.batches_held > 0
 
     def _topics_to_ask(self) -> set[str]:
         wanted = self._wanted_topics | self._stale_topics

@@ -82,13 +82,13 @@ def test_a_record_is_delivered_and_its_future_says_where() -> None:
 
 @pytest.mark.parametrize("highest", [3, 9, 12, 13])
 def test_old_and_new_versions_of_produce_are_spoken(highest: int) -> None:
-    network, log = set_up({"t": [1]}, {0: highest})
+    network, _ = set_up({"t": [1]}, {0: highest})
     with new_producer(network) as producer:
         assert producer.send("t", b"v").result(5).offset == 0
 
 
 def test_brokers_without_topic_ids_are_asked_by_name() -> None:
-    network, log = set_up({"t": [1]}, {3: 9})
+    network, _ = set_up({"t": [1]}, {3: 9})
     with new_producer(network) as producer:
         assert producer.send("t", b"v").result(5).offset == 0
 
@@ -128,6 +128,28 @@ def test_retriable_errors_are_tried_again_until_it_works(faults: list[object]) -
     with new_producer(network) as producer:
         assert producer.send("t", b"v").result(10).offset == 0
     assert len(log.records[0]) == 1
+
+
+def test_a_producer_id_that_is_refused_at_first_is_asked_for_again() -> None:
+    network, _ = set_up({"t": [1]})
+    codes = [14, 15, 0]
+
+    def answer(request: Message, version: int) -> object:
+        return InitProducerIdResponse(error_code=codes.pop(0), producer_id=5, producer_epoch=0)
+
+    network.brokers[HOME].on(InitProducerIdRequest, answer)
+    with new_producer(network) as producer:
+        assert producer.send("t", b"v").result(5).offset == 0
+
+
+def test_a_producer_id_that_is_refused_for_good_ends_the_producer() -> None:
+    network, _ = set_up({"t": [1]})
+    network.brokers[HOME].on(InitProducerIdRequest, lambda request, version: InitProducerIdResponse(error_code=31))
+    with new_producer(network) as producer:
+        error = producer.send("t", b"v").exception(5)
+        assert error is not None and error.name == "CLUSTER_AUTHORIZATION_FAILED" and error.fatal
+        with pytest.raises(ClientError):
+            producer.send("t", b"v")
 
 
 def test_a_final_error_reaches_future_callback_and_batch_listener() -> None:

@@ -1,0 +1,113 @@
+"""Real sockets on loopback: what a client meets when things are not as they should be."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from moldau.client.errors import ClientError, NetworkError, ProtocolError, RequestTimeoutError
+from moldau.client.transport import SocketNetwork
+from moldau.client.wire import Call
+from moldau.protocol.messages.metadata_request import MetadataRequest
+from moldau.protocol.messages.metadata_response import MetadataResponse
+from tests.unit.client.fake_network import ScriptedBroker, metadata
+
+
+def read_frame(peer: socket.socket) -> bytes:
+    data = b""
+    while len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], "big"):
+        more = peer.recv(65536)
+        if not more:
+            return b""
+        data += more
+    return data
+
+
+@contextmanager
+def listening(behave: Callable[[socket.socket], None]) -> Iterator[int]:
+    """A server that lets behave() have the first connection."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        try:
+            peer, _ = listener.accept()
+        except OSError:
+            return
+        with peer:
+            behave(peer)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        listener.close()
+        thread.join(5)
+
+
+def ask(port: int, timeout_ms: int = 3000) -> MetadataResponse:
+    network = SocketNetwork("test", connect_timeout_ms=1000, request_timeout_ms=timeout_ms)
+    call = Call(MetadataRequest(topics=None), MetadataResponse, timeout_ms)
+    try:
+        network.submit(("127.0.0.1", port), call)
+        while not call.done:
+            network.poll(100)
+        return call.answer()
+    finally:
+        network.close()
+
+
+def test_an_answer_in_small_pieces_is_put_together() -> None:
+    broker = ScriptedBroker()
+    broker.on(MetadataRequest, metadata({"t": [1]}))
+
+    def behave(peer: socket.socket) -> None:
+        for _ in range(2):
+            answer = broker.answer(read_frame(peer))
+            assert isinstance(answer, bytes)
+            for start in range(0, len(answer), 100):
+                peer.sendall(answer[start : start + 100])
+
+    with listening(behave) as port:
+        assert ask(port).topics[0].name == "t"
+
+
+def test_nobody_listening_is_a_network_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(NetworkError, match="Connection refused"):
+        ask(port)
+
+
+def test_a_host_that_does_not_exist_is_a_network_error() -> None:
+    network = SocketNetwork("test")
+    call = Call(MetadataRequest(topics=None), MetadataResponse, 1000)
+    network.submit(("no-such-host.invalid", 9092), call)
+    network.close()
+    assert isinstance(call.error, NetworkError) and "cannot be resolved" in call.error.message
+
+
+@pytest.mark.parametrize(
+    ("behave", "kind"),
+    [
+        (lambda peer: None, NetworkError),
+        (lambda peer: peer.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n"), ProtocolError),
+        (lambda peer: peer.recv(100), NetworkError),
+    ],
+)
+def test_a_peer_that_is_no_broker_is_noticed(behave: Callable[[socket.socket], None], kind: type[ClientError]) -> None:
+    with listening(behave) as port, pytest.raises(kind):
+        ask(port)
+
+
+def test_a_peer_that_never_answers_costs_the_timeout() -> None:
+    done = threading.Event()
+
+    with listening(lambda peer: done.wait(5) and None) as port:
+        with pytest.raises(RequestTimeoutError):
+            ask(port, 150)
+        done.set()
