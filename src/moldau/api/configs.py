@@ -238,7 +238,9 @@ def handle_incremental_alter_configs(call: Call, request: incremental_request.In
             call.respond(incremental_response.IncrementalAlterConfigsResponse(responses=rows))
 
     if forwarded.resources:
-        call.node.metadata.submit(lambda controller: controller.incremental_alter_configs(forwarded, call.now_ms), done, call.now_ms)
+        call.node.metadata.submit(
+            lambda controller: controller.incremental_alter_configs(forwarded, call.now_ms), done, call.now_ms
+        )
     else:
         done(incremental_response.IncrementalAlterConfigsResponse())
 
@@ -263,7 +265,9 @@ def handle_alter_configs(call: Call, request: plain_request.AlterConfigsRequest)
             call.respond(plain_response.AlterConfigsResponse(responses=rows))
 
     if forwarded.resources:
-        call.node.metadata.submit(lambda controller: controller.alter_configs(forwarded, call.now_ms), done, call.now_ms)
+        call.node.metadata.submit(
+            lambda controller: controller.alter_configs(forwarded, call.now_ms), done, call.now_ms
+        )
     else:
         done(plain_response.AlterConfigsResponse())
 

@@ -91,12 +91,7 @@ def handle_fetch(call: Call, request: FetchRequest) -> None:
         return
     limits = FetchLimits(request, node.fetch_bytes_max)
     found = read_partitions(node, context, limits)
-    if (
-        found.size >= limits.min_bytes
-        or found.answer_now
-        or request.max_wait_ms <= 0
-        or not context.targets
-    ):
+    if found.size >= limits.min_bytes or found.answer_now or request.max_wait_ms <= 0 or not context.targets:
         answer(call, context, found)
         return
     partitions = [p for t in context.targets if (p := node.replicas.find(t.topic, t.index)) is not None]
@@ -193,7 +188,9 @@ def add_leader_hint(call: Call, target: FetchedPartition, data: PartitionData, r
         return
     hint = leader_hint(call.node, target.topic, target.index)
     data.current_leader = LeaderIdAndEpoch(leader_id=hint[0], leader_epoch=hint[1])
-    endpoint = node_endpoint(call.node, call.context.listener, hint[0], [known.node_id for known in response.node_endpoints])
+    endpoint = node_endpoint(
+        call.node, call.context.listener, hint[0], [known.node_id for known in response.node_endpoints]
+    )
     if endpoint is not None:
         response.node_endpoints.append(
             NodeEndpoint(node_id=endpoint[0], host=endpoint[1], port=endpoint[2], rack=endpoint[3])

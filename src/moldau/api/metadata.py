@@ -160,12 +160,7 @@ def offline_replicas(image: MetadataImage, listener: str, partition: PartitionRe
     offline: list[int] = []
     for replica, directory in zip(partition.replicas, partition.directories, strict=True):
         broker = image.brokers.get(replica)
-        if (
-            broker is None
-            or broker.fenced
-            or listener not in broker.end_points
-            or not broker.has_online_dir(directory)
-        ):
+        if broker is None or broker.fenced or listener not in broker.end_points or not broker.has_online_dir(directory):
             offline.append(replica)
     return offline
 
@@ -185,9 +180,7 @@ def handle_describe_topic_partitions(call: Call, request: DescribeTopicPartition
         names = [name for name in names if name >= cursor.topic_name]
         if not request.topics and cursor.topic_name not in names:
             names.insert(0, cursor.topic_name)
-    left = max(
-        min(request.response_partition_limit, call.node.config.get_int("max.request.partition.size.limit")), 1
-    )
+    left = max(min(request.response_partition_limit, call.node.config.get_int("max.request.partition.size.limit")), 1)
     for name in names:
         first = cursor.partition_index if cursor is not None and name == cursor.topic_name else 0
         if left == 0:

@@ -50,7 +50,9 @@ class Awaited:
 class ParkedProduce(ParkedRequest):
     """acks=all: waits until every partition has its records on all in-sync replicas."""
 
-    def __init__(self, reply: Reply, call: Call, response: ProduceResponse, awaited: list[Awaited], deadline: int) -> None:
+    def __init__(
+        self, reply: Reply, call: Call, response: ProduceResponse, awaited: list[Awaited], deadline: int
+    ) -> None:
         super().__init__(reply, [one.partition for one in awaited], deadline)
         self.call = call
         self.response = response
@@ -164,7 +166,9 @@ def add_leader_hint(
         return
     hint = leader_hint(call.node, name, index)
     answer.current_leader = LeaderIdAndEpoch(leader_id=hint[0], leader_epoch=hint[1])
-    endpoint = node_endpoint(call.node, call.context.listener, hint[0], [known.node_id for known in response.node_endpoints])
+    endpoint = node_endpoint(
+        call.node, call.context.listener, hint[0], [known.node_id for known in response.node_endpoints]
+    )
     if endpoint is not None:
         response.node_endpoints.append(
             NodeEndpoint(node_id=endpoint[0], host=endpoint[1], port=endpoint[2], rack=endpoint[3])

@@ -103,7 +103,8 @@ class Connection:
         except OSError:
             self.close()
         except FrameError as error:
-            self._refuse(str(error))
+            log.warning("closing connection from %s: %s", self.context.peer, error)
+            self.close()
 
     def _handle_frames(self, frames: list[Frame], now_ms: int) -> None:
         if self._ready_frames:
@@ -125,15 +126,13 @@ class Connection:
                 if self.closed or self._close_when_sent:
                     break
         except DecodeError as error:
-            self._refuse(str(error))
-            return
+            log.warning("closing connection from %s: %s", self.context.peer, error)
+            self._ready_frames.clear()
+            self._pause_reading()
+            self._close_when_sent = True
         finally:
             self._handling = False
         self._advance()
-
-    def _refuse(self, reason: str) -> None:
-        log.warning("closing connection from %s: %s", self.context.peer, reason)
-        self.close()
 
     # Replying
 
@@ -162,6 +161,8 @@ class Connection:
             return
         if self._close_when_sent and not self._unsent:
             self.close()
+            return
+        if self._close_when_sent:
             return
         blocked = len(replies) >= REPLIES_WAITING_MAX or self._unsent_bytes > UNSENT_BYTES_MAX
         if blocked:

@@ -66,6 +66,7 @@ class Listener:
         self._scratch = scratch
         self._clock = clock
         self._socket: socket.socket | None = None
+        self._started = False
         self._accepting = False
         self._connections: set[Connection] = set()
         self._per_address: Counter[str] = Counter()
@@ -101,10 +102,11 @@ class Listener:
     def start(self) -> None:
         assert self._socket is not None, "bind first"
         self._socket.listen(self.limits.backlog)
+        self._started = True
         self._resume_accepting()
 
     def _resume_accepting(self) -> None:
-        if not self._accepting and self._socket is not None:
+        if self._started and not self._accepting and self._socket is not None:
             self._accepting = True
             asyncio.get_running_loop().add_reader(self._socket.fileno(), self._on_acceptable)
 
@@ -159,6 +161,11 @@ class Listener:
             self._on_connection_closed,
         )
         self._connections.add(connection)
+
+    def change_limits(self, limits: ListenerLimits) -> None:
+        self.limits = limits
+        if len(self._connections) < limits.connections_max:
+            self._resume_accepting()
 
     def _on_connection_closed(self, connection: Connection) -> None:
         self._connections.discard(connection)

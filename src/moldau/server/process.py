@@ -82,6 +82,7 @@ class ServerProcess:
         raise_descriptor_limit()
         disk = PosixDisk(lambda function: post(loop, function))
         self.node = Node(self.config, disk, random.Random(), uuid.uuid4().bytes)
+        self.node.on_config_changed = self._apply_limits
         self.node.on_fatal = lambda reason: self._on_fatal(reason, stop)
         self._fatal: str | None = None
         self._bind_listeners()
@@ -127,7 +128,12 @@ class ServerProcess:
                     "Is another broker running there? Set `listeners` to a free port."
                 ) from error
             self.node.bound_port(endpoint.name, listener.port)
-        self.limits = limits
+
+    def _apply_limits(self) -> None:
+        """Dynamic settings changed: new limits hold for what comes from now on."""
+        limits = listener_limits(self.node.config)
+        for listener in self.listeners:
+            listener.change_limits(limits)
 
     def _start_listeners(self, is_controller: bool) -> None:
         names = self.config.controller_listener_names

@@ -1,0 +1,210 @@
+"""A connection sends replies in the order of the requests, in bounded memory, and closes on what it cannot read."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from moldau.net.connection import REPLIES_WAITING_MAX, UNSENT_BYTES_MAX, Connection
+from moldau.net.framing import Scratch
+from moldau.node.context import ClientContext
+from moldau.node.reply import Reply
+from moldau.protocol.primitives import DecodeError
+from moldau.protocol.records_data import FileRecords
+from moldau.server.clock import Clock
+from moldau.server.posix_disk import PosixDisk
+
+
+class Script:
+    """Stands in for the dispatcher: a frame's first byte says what happens to it."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Reply, bytes]] = []
+        self.handled = 0
+        self.abandoned = 0
+        self.parts: dict[int, list[Any]] = {}
+
+    def handle(self, context: ClientContext, data: bytes, start: int, end: int, now_ms: int) -> Reply:
+        self.handled += 1
+        body = data[start:end]
+        reply = Reply()
+        if body[:1] == b"n":
+            reply.complete([body])
+        elif body[:1] == b"w":
+            self.waiting.append((reply, body))
+            reply.on_abandon = self._on_abandon
+        elif body[:1] == b"f":
+            reply.complete(list(self.parts[body[1]]))
+        elif body[:1] == b"c":
+            reply.close_connection = True
+            reply.complete([body])
+        elif body[:1] == b"0":
+            reply.complete(None)
+        else:
+            raise DecodeError("not a request")
+        return reply
+
+    def _on_abandon(self) -> None:
+        self.abandoned += 1
+
+
+Scenario = Callable[[Script, socket.socket, Connection], Awaitable[None]]
+
+
+def run(scenario: Scenario, script: Script | None = None) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        theirs.setblocking(False)
+        dispatcher: Any = script if script is not None else Script()
+        connection = Connection(
+            ours, loop, dispatcher, ClientContext("L", "test:1"), Scratch(), 10_000_000, Clock(), lambda c: None
+        )
+        try:
+            await asyncio.wait_for(scenario(dispatcher, theirs, connection), 10)
+        finally:
+            connection.close()
+            theirs.close()
+
+    asyncio.run(main())
+
+
+def framed(*bodies: bytes) -> bytes:
+    return b"".join(len(body).to_bytes(4, "big") + body for body in bodies)
+
+
+async def receive(sock: socket.socket, size: int) -> bytes:
+    loop = asyncio.get_running_loop()
+    data = b""
+    while len(data) < size:
+        chunk = await loop.sock_recv(sock, size - len(data))
+        if not chunk:
+            break
+        data += chunk
+    return data
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+    await asyncio.sleep(0.01)
+
+
+def test_replies_leave_in_the_order_of_the_requests() -> None:
+    async def scenario(script: Script, client: socket.socket, connection: Connection) -> None:
+        client.send(framed(b"w1", b"n2", b"w3", b"n4"))
+        await settle()
+        assert script.handled == 4, "later requests start while an earlier one waits"
+        script.waiting[1][0].complete([b"w3"])
+        await settle()
+        script.waiting[0][0].complete([b"w1"])
+        assert await receive(client, 8) == b"w1n2w3n4"
+
+    run(scenario)
+
+
+def test_a_request_without_an_answer_does_not_hold_up_the_next() -> None:
+    async def scenario(script: Script, client: socket.socket, connection: Connection) -> None:
+        client.send(framed(b"0", b"n1"))
+        assert await receive(client, 2) == b"n1"
+
+    run(scenario)
+
+
+def test_a_malformed_frame_closes_only_its_connection() -> None:
+    async def scenario(script: Script, client: socket.socket, connection: Connection) -> None:
+        client.send(framed(b"n1", b"?"))
+        assert await receive(client, 100) == b"n1", "what came before it is answered"
+        assert connection.closed
+
+    run(scenario)
+
+
+def test_what_was_answered_is_sent_before_a_close() -> None:
+    async def scenario(script: Script, client: socket.socket, connection: Connection) -> None:
+        client.send(framed(b"n1", b"c2", b"n3"))
+        assert await receive(client, 100) == b"n1c2"
+        assert connection.closed
+
+    run(scenario)
+
+
+def test_parked_requests_hear_that_the_client_left() -> None:
+    async def scenario(script: Script, client: socket.socket, connection: Connection) -> None:
+        client.send(framed(b"w1", b"w2"))
+        await settle()
+        client.close()
+        await settle()
+        assert connection.closed and script.abandoned == 2
+        script.waiting[0][0].complete([b"late"])
+
+    run(scenario)
+
+
+def test_a_client_that_does_not_read_is_not_read_from() -> None:
+    async def scenario(script: Script, client: socket.socket, connection: Connection) -> None:
+        loop = asyncio.get_running_loop()
+        body = b"n" + bytes(60_000)
+        sender = asyncio.ensure_future(loop.sock_sendall(client, framed(*[body] * 400)))
+        await asyncio.sleep(0.3)
+        assert not sender.done()
+        assert connection._unsent_bytes < UNSENT_BYTES_MAX + 3 * len(body)
+        received = await receive(client, 400 * len(body))
+        assert received == body * 400
+        await sender
+
+    run(scenario)
+
+
+def test_the_number_of_waiting_requests_is_bounded() -> None:
+    async def scenario(script: Script, client: socket.socket, connection: Connection) -> None:
+        total = 3 * REPLIES_WAITING_MAX
+        client.send(framed(*[b"w"] * total))
+        await settle()
+        assert script.handled == REPLIES_WAITING_MAX
+        answered = 0
+        while answered < total:
+            batch, script.waiting = script.waiting, []
+            for reply, _ in batch:
+                reply.complete([b"!"])
+                answered += 1
+            await settle()
+        assert await receive(client, total) == b"!" * total
+
+    run(scenario)
+
+
+def test_file_regions_are_sent_between_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    content = os.urandom(3_000_000)
+    path.write_bytes(content)
+    script = Script()
+    file = PosixDisk(lambda function: function()).open(str(path))
+    script.parts[1] = [b"head", FileRecords(file, 10, 2_500_000), b"middle", FileRecords(file, 0, 7), b"tail"]
+
+    async def scenario(script: Script, client: socket.socket, connection: Connection) -> None:
+        client.send(framed(b"f\x01", b"n-end"))
+        expected = b"head" + content[10:2_500_010] + b"middle" + content[:7] + b"tail" + b"n-end"
+        assert await receive(client, len(expected)) == expected
+
+    run(scenario, script)
+
+
+def test_a_file_that_became_shorter_ends_the_connection(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(bytes(100))
+    script = Script()
+    file = PosixDisk(lambda function: function()).open(str(path))
+    script.parts[1] = [b"head", FileRecords(file, 0, 1000)]
+
+    async def scenario(script: Script, client: socket.socket, connection: Connection) -> None:
+        client.send(framed(b"f\x01"))
+        assert len(await receive(client, 10_000)) <= 104
+        assert connection.closed
+
+    run(scenario, script)
