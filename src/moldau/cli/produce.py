@@ -18,6 +18,9 @@ from moldau.client.results import TopicPartition
 # How long the broker may take to create a topic that does not exist yet, where it creates topics by itself.
 AUTO_CREATE_MS = 5_000
 
+# A pipe brings many lines at once: larger batches than a program's default cost nothing then.
+BATCH_BYTES = 131_072
+
 
 class Tally:
     """Counts what was delivered; told by the producer's thread."""
@@ -107,6 +110,7 @@ def produce(
     config = connection.config(
         compression_type=compression,
         acks=acks,
+        batch_size=BATCH_BYTES,
         max_block_ms=max(AUTO_CREATE_MS, connection.timeout_ms),
         delivery_timeout_ms=connection.timeout_ms * 2,
     )
@@ -139,16 +143,18 @@ def _send_lines(
             return
         try:
             record = parse(line[:-1] if line.endswith(b"\n") else line)
+            producer.send(
+                topic,
+                record.value,
+                record.key,
+                partition=record.partition if partition is None else partition,
+                timestamp_ms=record.timestamp,
+                headers=[*common, *record.headers] if common or record.headers else None,
+            )
         except BadFormat as error:
             raise BadFormat(f"Line {number} {error}") from None
-        producer.send(
-            topic,
-            record.value,
-            record.key,
-            partition=record.partition if partition is None else partition,
-            timestamp_ms=record.timestamp,
-            headers=[*common, *record.headers] if common or record.headers else None,
-        )
+        except ClientError as error:
+            raise BadFormat(f"Line {number} cannot be sent: {explain(error)}") from None
 
 
 def _parser(
@@ -195,6 +201,7 @@ def _report(topic: str, tally: Tally, problem: str | None, quiet: bool) -> None:
         )
     if tally.first_error is not None:
         reason = explain(tally.first_error) or str(tally.first_error)
-        raise click.ClickException(f"{tally.failed} records were not delivered to {topic}: {reason}")
+        records = "1 record was" if tally.failed == 1 else f"{tally.failed} records were"
+        raise click.ClickException(f"{records} not delivered to {topic}: {reason}")
     if problem is not None:
         raise click.ClickException(f"{problem} The lines before it were sent.")

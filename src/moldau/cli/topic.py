@@ -86,7 +86,8 @@ def create(
                 }
             )
             verb = "Topic {} can be created" if validate_only else "Created topic {}"
-            size = f": {made.partitions} partitions, replication factor {made.replication_factor}."
+            unit = "partition" if made.partitions == 1 else "partitions"
+            size = f": {made.partitions} {unit}, replication factor {made.replication_factor}."
             _say(output_format, verb.format(name) + (size if made.partitions > 0 else "."))
     _finish(output_format, rows, failed)
 

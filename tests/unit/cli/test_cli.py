@@ -222,7 +222,14 @@ def test_json_lines_go_in_as_they_come_out(world: World) -> None:
 def test_a_refused_record_is_an_error(world: World) -> None:
     world.written.faults = [10]
     result = world.run("produce", "t", stdin="x\n")
-    assert result.exit_code == 1 and "1 records were not delivered" in result.stderr
+    assert result.exit_code == 1 and "1 record was not delivered" in result.stderr
+
+
+def test_a_line_that_is_too_large_is_named_and_the_lines_before_it_are_sent(world: World) -> None:
+    result = world.run("produce", "t", stdin=b"small\n" + b"x" * 2_000_000 + b"\n")
+    assert result.exit_code == 1
+    assert "Line 2 cannot be sent" in result.stderr and "max.request.size" in result.stderr
+    assert result.stderr.startswith("Delivered 1 record:")
 
 
 def test_records_are_printed_to_the_end_and_no_further(world: World) -> None:
