@@ -221,19 +221,21 @@ class Brokers:
             if not broker.fenced:
                 self._unheard_since_ms[broker_id] = now_ms
 
-    def next_expiry_ms(self) -> int | None:
+    def next_expiry_ms(self, now_ms: int) -> int | None:
         """When the first unfenced broker will have been silent for too long."""
         times = [
-            self._last_contact_ms(broker_id, 0) + self._session_timeout_ms()
+            self._last_contact_ms(broker_id, now_ms) + self._session_timeout_ms()
             for broker_id, broker in self.state.image.brokers.items()
             if not broker.fenced
         ]
         return min(times, default=None)
 
-    def _last_contact_ms(self, broker_id: int, otherwise_ms: int) -> int:
+    def _last_contact_ms(self, broker_id: int, now_ms: int) -> int:
+        """Its last heartbeat, or when this controller began to wait for one."""
         contact = self.state.contacts.get(broker_id)
-        since = self._unheard_since_ms.get(broker_id, otherwise_ms)
-        return max(since, contact.last_heartbeat_ms) if contact is not None else since
+        if contact is not None:
+            return max(contact.last_heartbeat_ms, self._unheard_since_ms.get(broker_id, 0))
+        return self._unheard_since_ms.setdefault(broker_id, now_ms)
 
     def fence_stale(self, now_ms: int) -> Result:
         """Fences the broker that is silent longest, if it is so for longer than its session; one at a time."""

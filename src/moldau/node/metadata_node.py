@@ -201,14 +201,14 @@ class MetadataNode:
     def _next_deadline_ms(self) -> int:
         deadline = min(self.raft.next_deadline_ms(self._now_ms), self._next_housekeeping_ms, self.broker.next_ms)
         if self._controller is not None:
-            expiry = self._controller.brokers.next_expiry_ms()
+            expiry = self._controller.brokers.next_expiry_ms(self._now_ms)
             deadline = min(deadline, self._next_no_op_ms, self._next_balance_ms, NEVER_MS if expiry is None else expiry)
         return deadline
 
     def _control(self, controller: Controller) -> None:
         """The active controller's own duties: silence, idleness, preferred leaders."""
         now_ms = self._now_ms
-        expiry = controller.brokers.next_expiry_ms()
+        expiry = controller.brokers.next_expiry_ms(now_ms)
         try:
             if expiry is not None and now_ms >= expiry:
                 self._append(controller.fence_stale_brokers(now_ms).records)

@@ -2,8 +2,8 @@
 
 Commands, one per line. `voters 1 2 3` and `observers 4` come first. `start N`; `tick N MS` lets MS pass and ticks N;
 `deliver [rounds]` hands over messages until there are none or for so many rounds; `propose N TEXT`; `sync-manually N`:
-from now on only `sync N` syncs; `cut N` and `heal N`: its messages are lost, and not any more; `crash N` loses what was not
-synced; `resign N`; `snapshot N`; `vote CANDIDATE VOTER EPOCH`; `state` shows all.
+from now on only `sync N` syncs; `cut N` and `heal N`: its messages are lost, and not any more; `crash N` loses what
+was not synced; `resign N`; `snapshot N`; `vote CANDIDATE VOTER EPOCH`; `state` shows all.
 """
 
 from __future__ import annotations

@@ -1,0 +1,139 @@
+"""A broker's life: registration, unfencing, silence, controlled shutdown; the records are those of a real log."""
+
+from __future__ import annotations
+
+import pytest
+
+from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from moldau.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
+from moldau.protocol.stored.metadata_records import BrokerRegistrationChangeRecord, PartitionChangeRecord
+from tests.unit.controller.world import World
+
+
+def test_the_epoch_of_a_broker_is_the_offset_of_its_registration() -> None:
+    w = World()
+    offset = w.controller.state.next_offset
+    assert w.register(1) == offset
+    assert w.image.brokers[1].broker_epoch == offset
+    assert w.image.brokers[1].fenced
+
+
+def test_a_broker_is_unfenced_when_it_has_caught_up_with_its_registration() -> None:
+    w = World()
+    epoch = w.register(1)
+    behind = w.heartbeat(1, offset=epoch - 1)
+    assert (behind.is_caught_up, behind.is_fenced) == (False, True)
+    answer = w.heartbeat(1, offset=epoch)
+    assert (answer.is_caught_up, answer.is_fenced, answer.should_shut_down) == (True, False, False)
+    assert w.records == [(BrokerRegistrationChangeRecord(1, epoch, -1), 0)]
+
+
+def test_the_first_heartbeat_notes_that_no_directory_is_cordoned() -> None:
+    w = World()
+    epoch = w.register(1)
+    w.heartbeat(1)
+    assert w.records[1] == (BrokerRegistrationChangeRecord(1, epoch, cordoned_log_dirs=[]), 3)
+    w.heartbeat(1)
+    assert w.records == []
+
+
+def test_stop_and_start_of_the_only_replica_raise_the_leader_epoch_by_two() -> None:
+    """Leader lost, leader back, with the records Apache Kafka writes."""
+    w = World()
+    w.add_brokers(1)
+    epoch = w.image.brokers[1].broker_epoch
+    topic_id = w.create("t", 1, 1).topic_id
+    assert not w.heartbeat(1, want_shut_down=True).should_shut_down
+    lost = PartitionChangeRecord(0, topic_id, [], -1, eligible_leader_replicas=[1], last_known_elr=[1])
+    assert w.records == [(BrokerRegistrationChangeRecord(1, epoch, 0, 1), 1), (lost, 2)]
+    assert w.heartbeat(1, want_shut_down=True).should_shut_down
+    assert w.records == [(BrokerRegistrationChangeRecord(1, epoch, 1), 0)]
+
+    again = w.register(1, previous_epoch=epoch, incarnation=2)
+    assert w.record_names() == ["RegisterBrokerRecord"]
+    w.heartbeat(1)
+    back = PartitionChangeRecord(0, topic_id, [1], 1, eligible_leader_replicas=[], last_known_elr=[])
+    assert w.records[:2] == [(BrokerRegistrationChangeRecord(1, again, -1), 0), (back, 2)]
+    assert w.partition("t").leader_epoch == 2
+
+
+def test_an_unclean_stop_makes_the_last_known_leader_recover() -> None:
+    """The records that Apache Kafka wrote after a kill: no longer eligible, then back as the last known leader."""
+    w = World()
+    w.add_brokers(1)
+    topic_id = w.create("t", 1, 1).topic_id
+    w.now_ms += 9_000
+    w.run(w.controller.fence_stale_brokers(w.now_ms))
+    assert w.partition("t").elr == (1,)
+    epoch = w.register(1, incarnation=2)
+    assert w.records[0] == (PartitionChangeRecord(0, topic_id, eligible_leader_replicas=[]), 2)
+    w.heartbeat(1)
+    back = PartitionChangeRecord(0, topic_id, [1], 1, leader_recovery_state=1, last_known_elr=[])
+    assert w.records[:2] == [(BrokerRegistrationChangeRecord(1, epoch, -1), 0), (back, 2)]
+
+
+def test_a_silent_broker_is_fenced_and_its_partitions_move() -> None:
+    w = World()
+    w.add_brokers(1, 2)
+    w.create("t", assignments=[[1, 2]])
+    assert w.controller.brokers.next_expiry_ms(w.now_ms) == w.now_ms + 9000
+    w.now_ms += 8_999
+    w.heartbeat(2)
+    assert w.run(w.controller.fence_stale_brokers(w.now_ms)) == []
+    w.now_ms += 1
+    assert w.run(w.controller.fence_stale_brokers(w.now_ms)) == [1]
+    partition = w.partition("t")
+    assert (partition.leader, partition.isr, partition.leader_epoch) == (2, (2,), 1)
+
+
+def test_a_second_process_with_the_id_of_a_living_broker_is_refused() -> None:
+    w = World()
+    w.add_brokers(1)
+    with pytest.raises(KafkaError) as failure:
+        w.register(1, incarnation=2)
+    assert failure.value.code == errors.DUPLICATE_BROKER_REGISTRATION
+
+
+def test_a_broker_of_another_cluster_is_refused() -> None:
+    from moldau.protocol.messages.broker_registration_request import BrokerRegistrationRequest
+
+    w = World()
+    with pytest.raises(KafkaError) as failure:
+        w.controller.register_broker(BrokerRegistrationRequest(1, "other"), 0)
+    assert failure.value.code == errors.INCONSISTENT_CLUSTER_ID
+
+
+def test_a_heartbeat_of_an_earlier_life_is_stale() -> None:
+    w = World()
+    w.add_brokers(1)
+    with pytest.raises(KafkaError) as failure:
+        w.controller.broker_heartbeat(BrokerHeartbeatRequest(1, 3, 100), 0)
+    assert failure.value.code == errors.STALE_BROKER_EPOCH
+
+
+def test_a_broker_that_shuts_down_waits_until_the_others_know() -> None:
+    w = World()
+    w.add_brokers(1, 2)
+    w.create("t", assignments=[[1, 2]])
+    before = w.image.offset
+    w.heartbeat(1, want_shut_down=True)
+    assert w.partition("t").leader == 2
+    w.heartbeat(2, offset=before)
+    assert not w.heartbeat(1, want_shut_down=True).should_shut_down
+    w.heartbeat(2)
+    assert w.heartbeat(1, want_shut_down=True).should_shut_down
+    assert w.image.brokers[1].fenced
+
+
+def test_unregistering_removes_a_broker_from_image_and_isr() -> None:
+    w = World()
+    w.add_brokers(1, 2)
+    w.create("t", assignments=[[1, 2]])
+    w.run(w.controller.unregister_broker(UnregisterBrokerRequest(2), 0))
+    assert 2 not in w.image.brokers
+    assert w.partition("t").isr == (1,)
+    with pytest.raises(KafkaError) as failure:
+        w.controller.unregister_broker(UnregisterBrokerRequest(2), 0)
+    assert failure.value.code == errors.BROKER_ID_NOT_REGISTERED
