@@ -6,6 +6,7 @@ answer is on its way while the user works on the records.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 
@@ -22,6 +23,11 @@ from moldau.protocol.messages.fetch_response import FetchResponse
 from moldau.protocol.uuids import ZERO_UUID
 
 __all__ = ["Consumer", "ConsumerRecord"]
+
+logger = logging.getLogger("moldau.client")
+
+# A poll may take this much longer than asked when metadata is missing: giving up sooner would never get an answer.
+QUESTION_MS_MIN = 2_000
 
 _RESET = {"earliest": EARLIEST, "latest": LATEST}
 
@@ -197,15 +203,24 @@ class Consumer:
     # Fetching
 
     def _prepare(self, timeout_ms: int) -> None:
+        """Finds out what is missing before records can be fetched; what may pass by itself is left to the next poll."""
+        try:
+            self._learn(max(timeout_ms, QUESTION_MS_MIN))
+        except ClientError as error:
+            if not error.retriable:
+                raise
+            logger.warning("%s The consumer goes on trying.", error)
+
+    def _learn(self, timeout_ms: int) -> None:
         """Refreshes metadata that is missing or old, and finds out positions that are not known."""
         unknown = {item.topic for item in self._fetcher.partitions if self._cluster.is_old(item.topic)}
         asked = unknown | self._stale_topics
         if asked:
-            self._cluster.refresh(sorted(asked), max(timeout_ms, self._request_timeout_ms))
+            self._cluster.refresh(sorted(asked), timeout_ms)
             self._stale_topics.clear()
         missing = [state for state in self._fetcher.partitions.values() if state.position is None and not state.paused]
         if missing:
-            self._find_positions(missing, max(timeout_ms, self._request_timeout_ms))
+            self._find_positions(missing, timeout_ms)
 
     def _find_positions(self, states: list[PartitionState], timeout_ms: int) -> None:
         wanted: dict[TopicPartition, int] = {}

@@ -186,6 +186,20 @@ def test_retriable_errors_are_tried_again(faults: list[object]) -> None:
     assert values(consumer, 30_000) == [b"a"]
 
 
+def test_a_broker_that_goes_away_and_comes_back_is_read_on() -> None:
+    consumer, log = set_up()
+    broker = consumer._cluster.network.brokers[HOME]  # type: ignore[attr-defined]
+    log.add(0, [b"a"])
+    consumer.seek_to_beginning()
+    assert values(consumer) == [b"a"]
+    broker.up = False
+    log.faults = [DISCONNECT]
+    assert values(consumer, 20_000) == []
+    broker.up = True
+    log.add(0, [b"b"])
+    assert values(consumer, 20_000) == [b"b"]
+
+
 def test_an_error_that_cannot_be_tried_again_is_raised() -> None:
     consumer, log = set_up()
     log.faults = [29]
