@@ -14,10 +14,9 @@ from moldau.protocol.messages.create_partitions_request import CreatePartitionsR
 from moldau.protocol.messages.create_partitions_response import CreatePartitionsResponse, CreatePartitionsTopicResult
 from moldau.protocol.messages.create_topics_request import CreateTopicsRequest
 from moldau.protocol.messages.create_topics_response import CreatableTopicResult, CreateTopicsResponse
-from moldau.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
+from moldau.protocol.messages.delete_topics_request import DeleteTopicsRequest
 from moldau.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
-
-FIRST_TOPIC_STATE_VERSION = 6
+from moldau.protocol.uuids import ZERO_UUID
 
 
 def handle_create_topics(call: Call, request: CreateTopicsRequest) -> None:
@@ -33,16 +32,14 @@ def handle_create_topics(call: Call, request: CreateTopicsRequest) -> None:
 
 def handle_delete_topics(call: Call, request: DeleteTopicsRequest) -> None:
     def failed(error: KafkaError) -> DeleteTopicsResponse:
+        named = [(topic.name, topic.topic_id) for topic in request.topics]
+        named += [(name, ZERO_UUID) for name in request.topic_names]
         results = [
-            DeletableTopicResult(
-                name=topic.name, topic_id=topic.topic_id, error_code=error.code, error_message=error.message
-            )
-            for topic in request.topics
+            DeletableTopicResult(name=name, topic_id=topic_id, error_code=error.code, error_message=error.message)
+            for name, topic_id in named
         ]
         return DeleteTopicsResponse(responses=results)
 
-    if call.version < FIRST_TOPIC_STATE_VERSION:
-        request.topics = [DeleteTopicState(name=name) for name in request.topic_names]
     if not call.node.config.get_bool("delete.topic.enable"):
         # Older clients do not know the error for it.
         code = errors.INVALID_REQUEST if call.version < 3 else errors.TOPIC_DELETION_DISABLED

@@ -36,7 +36,7 @@ def test_frames_come_out_whole_however_the_bytes_arrive(chunk: int) -> None:
 
 def test_an_oversized_frame_is_refused() -> None:
     reader = FrameReader(Scratch(1024), 1000)
-    with pytest.raises(FrameError, match="socket.request.max.bytes"):
+    with pytest.raises(FrameError, match=r"socket\.request\.max\.bytes"):
         feed(reader, (1001).to_bytes(4, "big"), 10)
 
 
