@@ -67,7 +67,11 @@ class NodeProgram(Program):
 
 
 def send(reply: Reply, slot: Slot) -> None:
-    slot.answer(None if reply.parts is None else joined(reply.parts), close=reply.close_connection)
+    try:
+        slot.answer(None if reply.parts is None else joined(reply.parts), close=reply.close_connection)
+    except OSError:
+        # The disk fails while records are sent from it: the stream cannot be mended.
+        slot.answer(None, close=True)
 
 
 def joined(parts: list[bytes | FileRecords]) -> bytes:

@@ -12,7 +12,7 @@ import logging
 from moldau.config.broker_config import BrokerConfig, single_node_values
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.uuids import uuid_to_text
-from moldau.records.batch import split_batches
+from moldau.records.batch import CorruptBatch, split_batches
 from moldau.sim.admin import SimAdmin
 from moldau.sim.audit import Auditor, HostDied, NotReady
 from moldau.sim.cluster_model import ClusterModel
@@ -24,6 +24,8 @@ from moldau.sim.world import Violation, World
 from moldau.storage.meta_properties import MetaProperties, write_meta_properties
 
 DATA = "data"
+# The four bytes of a batch that neither its checksum nor its neighbours tell anything about.
+LEADER_EPOCH_FIELD, MAGIC_FIELD = 12, 16
 READY_MS_MAX = 60_000
 
 
@@ -265,9 +267,16 @@ class NodeWorld:
         if not self.host.disk.exists(path):
             return
         data = self.host.disk.read_file(path)
+        try:
+            headers = split_batches(data, 0, len(data))
+        except CorruptBatch:
+            return  # the power loss has damaged it already
         places = [
-            int(header.position) + self.rng.randrange(int(header.size))
-            for header in split_batches(data, 0, len(data))
+            int(header.position)
+            + self.rng.choice(
+                (self.rng.randrange(LEADER_EPOCH_FIELD), self.rng.randrange(MAGIC_FIELD, int(header.size)))
+            )
+            for header in headers
             if header.base_offset >= log.recovery_point
         ]
         if places:

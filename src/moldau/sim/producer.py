@@ -13,6 +13,7 @@ from moldau.protocol.messages.produce_response import PartitionProduceResponse, 
 from moldau.protocol.primitives import Message
 from moldau.protocol.records_data import MemoryRecords
 from moldau.records.builder import BatchBuilder
+from moldau.records.codecs import ZSTD
 from moldau.sim.client import SimClient
 from moldau.sim.cluster_model import PRESENT, TopicModel
 from moldau.sim.model import PartitionModel, Sent
@@ -32,6 +33,7 @@ TRANSIENT_ERRORS = (
 )
 SEQUENCE_ERRORS = (errors.OUT_OF_ORDER_SEQUENCE_NUMBER, errors.UNKNOWN_PRODUCER_ID, errors.INVALID_PRODUCER_EPOCH)
 FIRST_VERSION_WITH_TOPIC_IDS = 13
+FIRST_VERSION_WITH_ZSTD = 7
 
 
 class SentBatch:
@@ -134,7 +136,7 @@ class SimProducer:
         for _ in range(self.rng.choice((1, 1, 2, 5, 12))):
             timestamp = self.world.now_ms + self.rng.randint(-2000, 2000)
             value = b"%s/%s/%d/" % (model.name.encode(), self.name.encode(), self.number)
-            value += self.rng.randbytes(self.rng.choice((0, 5, 40, 300)))
+            value += self.rng.randbytes(self.rng.choice((0, 5, 40, 150)))
             key = None if self.rng.random() < 0.5 else b"key%d" % self.rng.randint(0, 9)
             headers: list[tuple[str, bytes | None]] | None = (
                 [("h", b"1"), ("", None)] if self.rng.random() < 0.1 else None
@@ -155,6 +157,8 @@ class SimProducer:
     def _send(self, batch: SentBatch) -> None:
         assert self.topic is not None
         version = FIRST_VERSION_WITH_TOPIC_IDS if self.topic.transient else self.rng.choice((3, 7, 8, 9, 12, 13))
+        if self.codec == ZSTD:
+            version = max(version, FIRST_VERSION_WITH_ZSTD)
         topic = TopicProduceData(
             name=self.topic.name if version < FIRST_VERSION_WITH_TOPIC_IDS else "",
             topic_id=self.topic.topic_id if version >= FIRST_VERSION_WITH_TOPIC_IDS else bytes(16),
