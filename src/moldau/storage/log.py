@@ -167,9 +167,17 @@ class Log:
     # Appending
 
     def append_as_leader(
-        self, records: MemoryRecords, leader_epoch: int, now_ms: int, origin: int = CLIENT
+        self,
+        records: MemoryRecords,
+        leader_epoch: int,
+        now_ms: int,
+        origin: int = CLIENT,
+        transaction_version: int = 0,
     ) -> AppendResult:
-        """Gives the batches offsets and this epoch and writes them; raises KafkaError when they are not acceptable."""
+        """Gives the batches offsets and this epoch and writes them; raises KafkaError when they are not acceptable.
+
+        `transaction_version` matters for a marker only: it is what WriteTxnMarkers says.
+        """
         if self.closed or self.log_directory.failed:
             self.check_usable()
         validated = validate(
@@ -186,7 +194,7 @@ class Log:
         markers: list[TransactionMarker | None] | None = None
         if len(headers) != 1 or headers[0].producer_id >= 0:
             markers = self._read_markers(records, headers)
-            duplicate = self._check_producers(headers, markers, origin)
+            duplicate = self._check_producers(headers, markers, origin, transaction_version)
             if duplicate is not None:
                 return self._duplicate_result(duplicate)
         if leader_epoch != self.leader_epochs.latest_epoch:
@@ -272,7 +280,11 @@ class Log:
         return markers
 
     def _check_producers(
-        self, headers: list[BatchHeader], markers: list[TransactionMarker | None] | None, origin: int
+        self,
+        headers: list[BatchHeader],
+        markers: list[TransactionMarker | None] | None,
+        origin: int,
+        transaction_version: int,
     ) -> ProducedBatch | None:
         """A batch that was appended before, or None; raises when a producer may not write this now."""
         from_client = origin == CLIENT
@@ -283,7 +295,8 @@ class Log:
                 duplicate = producers.find_duplicate(header)
                 if duplicate is not None:
                     return duplicate
-            producers.check(header, markers[0] if markers is not None else None, from_client)
+            marker = markers[0] if markers is not None else None
+            producers.check(header, marker, from_client, transaction_version)
             return None
         if from_client:
             for header in headers:

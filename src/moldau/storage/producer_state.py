@@ -141,11 +141,18 @@ class ProducerEntry:
                 f"{last} (current end sequence)",
             )
 
-    def check_marker(self, header: BatchHeader, marker: TransactionMarker) -> None:
-        if header.producer_epoch < self.epoch:
+    def check_marker(self, header: BatchHeader, marker: TransactionMarker, transaction_version: int) -> None:
+        """From transaction version 2 on a marker that ends something has a higher epoch than what it ends;
+        one that ends nothing may come again with the same."""
+        ends_its_own_epoch = (
+            transaction_version >= 2
+            and header.producer_epoch == self.epoch
+            and self.transaction_first_offset != NO_OFFSET
+        )
+        if header.producer_epoch < self.epoch or ends_its_own_epoch:
             raise KafkaError(
                 INVALID_PRODUCER_EPOCH,
-                f"Epoch of producer {self.producer_id} in a marker is {header.producer_epoch}, which is smaller than "
+                f"Epoch of producer {self.producer_id} in a marker is {header.producer_epoch}, which may not follow "
                 f"the last seen epoch {self.epoch}",
             )
         if marker.coordinator_epoch < self.coordinator_epoch:
@@ -224,13 +231,15 @@ class ProducerState:
         entry = self.entries.get(header.producer_id)
         return entry.find_duplicate(header) if entry is not None else None
 
-    def check(self, header: BatchHeader, marker: TransactionMarker | None, check_sequence: bool) -> None:
+    def check(
+        self, header: BatchHeader, marker: TransactionMarker | None, check_sequence: bool, transaction_version: int
+    ) -> None:
         """Raises KafkaError when a leader must refuse this batch."""
         entry = self.entries.get(header.producer_id)
         if entry is None:
             return
         if marker is not None:
-            entry.check_marker(header, marker)
+            entry.check_marker(header, marker, transaction_version)
         elif not header.is_control:
             entry.check_data(header, check_sequence)
 
@@ -250,7 +259,7 @@ class ProducerState:
                 copies[header.producer_id] = copy
             marker = markers[index]
             if marker is not None:
-                copy.check_marker(header, marker)
+                copy.check_marker(header, marker, 0)
                 copy.note_marker(header, marker)
             elif not header.is_control:
                 copy.check_data(header, check_sequence)

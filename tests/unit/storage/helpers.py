@@ -149,10 +149,16 @@ def append(
 
 
 def append_marker(
-    log: Log, producer_id: int, epoch: int, commit: bool, coordinator_epoch: int = 0, leader_epoch: int = 0
+    log: Log,
+    producer_id: int,
+    epoch: int,
+    commit: bool,
+    coordinator_epoch: int = 0,
+    leader_epoch: int = 0,
+    transaction_version: int = 0,
 ) -> AppendResult:
     data = marker(producer_id, epoch, commit, coordinator_epoch)
-    return log.append_as_leader(MemoryRecords(data), leader_epoch, NOW_MS, COORDINATOR)
+    return log.append_as_leader(MemoryRecords(data), leader_epoch, NOW_MS, COORDINATOR, transaction_version)
 
 
 def content(records: FileRecords | None) -> bytes:

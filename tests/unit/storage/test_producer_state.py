@@ -136,6 +136,16 @@ def test_after_a_marker_of_a_new_epoch_sequences_start_again(log: Log) -> None:
     append(log, producer_id=1, epoch=1, sequence=0, transactional=True)
 
 
+def test_with_transaction_version_2_a_marker_must_raise_the_epoch_of_what_it_ends(log: Log) -> None:
+    append(log, producer_id=1, epoch=5, sequence=0, transactional=True)
+    with pytest.raises(KafkaError) as caught:
+        append_marker(log, 1, 5, commit=True, transaction_version=2)
+    assert caught.value.code == errors.INVALID_PRODUCER_EPOCH
+    append_marker(log, 1, 6, commit=True, transaction_version=2)
+    append_marker(log, 1, 6, commit=True, transaction_version=2)  # a retry ends nothing
+    assert log.last_stable_offset(3) == 3
+
+
 def test_after_a_marker_of_the_same_epoch_sequences_go_on(log: Log) -> None:
     """Transaction version 1."""
     append(log, producer_id=1, epoch=0, sequence=0, transactional=True)
