@@ -289,13 +289,15 @@ class Loader:
         self._load_producers_up_to(start_offset)
         log.leader_epochs.truncate_from_end(max(log.recovery_point, start_offset), write=False)
         last_epoch = NO_LEADER_EPOCH
+        # Nothing is compacted before it is flushed: behind the recovery point a gap between segments is a loss.
+        strict_from = NOTHING if log.config.compact else log.recovery_point
         for number in range(first, len(segments)):
             segment = segments[number]
-            if number > first and segment.base_offset != log.log_end_offset and not log.config.compact:
-                logger.warning("the log ends at offset %d: what comes next is lost", log.log_end_offset)
+            if number > first and strict_from <= log.log_end_offset < segment.base_offset:
+                logger.warning("%s ends at offset %d: what comes next is lost", self.directory, log.log_end_offset)
                 self._drop(segments[number:])
                 break
-            recovery = SegmentRecovery(log, segment, last_epoch)
+            recovery = SegmentRecovery(log, segment, last_epoch, strict_from)
             problem = recovery.run()
             last_epoch = recovery.last_epoch
             log.segments.append(segment)
@@ -370,11 +372,12 @@ class Loader:
 class SegmentRecovery:
     """Walks one segment, cuts it where it stops making sense, builds its indexes and what the log learns from it."""
 
-    def __init__(self, log: Log, segment: Segment, last_epoch: int) -> None:
+    def __init__(self, log: Log, segment: Segment, last_epoch: int, strict_from: int) -> None:
         self.log = log
         self.segment = segment
         self.next_offset = segment.base_offset
         self.last_epoch = last_epoch
+        self.strict_from = strict_from
 
     def run(self) -> str:
         """What was wrong, empty when nothing was."""
@@ -408,7 +411,7 @@ class SegmentRecovery:
             return f"wrong checksum at position {scanner.position}"
         if header.base_offset < self.next_offset or header.last_offset_delta < 0:
             return f"offset {header.base_offset} at position {scanner.position} after {self.next_offset - 1}"
-        if header.partition_leader_epoch < self.last_epoch:
+        if header.partition_leader_epoch < self.last_epoch and self.next_offset >= self.strict_from:
             # A truncation that was not synced came undone: what was cut off follows what replaced it.
             return f"leader epoch {header.partition_leader_epoch} at position {scanner.position} after a later one"
         if header.last_offset - self.segment.base_offset > RELATIVE_OFFSET_MAX:
