@@ -113,6 +113,13 @@ class BrokerRegistration:
             self.cordoned_log_dirs if cordoned_log_dirs is None else cordoned_log_dirs,
         )
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BrokerRegistration) and all(
+            getattr(self, name) == getattr(other, name) for name in BrokerRegistration.__slots__
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
     @property
     def is_active(self) -> bool:
         """It may be in an ISR: neither fenced nor about to leave."""
@@ -147,6 +154,13 @@ class ControllerRegistration:
         self.features = {
             f.name: VersionRange(f.min_supported_version, f.max_supported_version) for f in record.features
         }
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ControllerRegistration) and all(
+            getattr(self, name) == getattr(other, name) for name in ControllerRegistration.__slots__
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class PartitionRegistration:

@@ -292,6 +292,7 @@ def open_metadata_log(disk: Disk, config: BrokerConfig, rng: RandomSource, now_m
         log.topic_id = METADATA_TOPIC_UUID
     else:
         log = create_log(disk, log_directory, directory, METADATA_TOPIC, 0, METADATA_TOPIC_UUID, log_config, now_ms)
+        disk.sync_directory(config.metadata_log_dir)
     metadata_log = MetadataLog(disk, log, config, rng)
     metadata_log.load_snapshots()
     return metadata_log

@@ -120,6 +120,11 @@ def _write_directory(disk: Disk, path: str, bootstrap: bytes, voters: VoterSet |
     if voters is not None:
         disk.make_directory(f"{path}/__cluster_metadata-0")
         disk.write_file(f"{path}/{FIRST_SNAPSHOT}", _snapshot([], now_ms, 1, voters, now_ms), mode=0o400)
+    # A directory is as durable as its entry in the one above it.
+    parent = path.rstrip("/")
+    while parent not in ("", "."):
+        disk.sync_directory(parent)
+        parent = os.path.dirname(parent) if parent != "/" else ""
 
 
 def _snapshot(

@@ -7,6 +7,7 @@ import pytest
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from moldau.protocol.messages.broker_registration_request import BrokerRegistrationRequest
 from moldau.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from moldau.protocol.stored.metadata_records import BrokerRegistrationChangeRecord, PartitionChangeRecord
 from tests.unit.controller.world import World
@@ -97,8 +98,6 @@ def test_a_second_process_with_the_id_of_a_living_broker_is_refused() -> None:
 
 
 def test_a_broker_of_another_cluster_is_refused() -> None:
-    from moldau.protocol.messages.broker_registration_request import BrokerRegistrationRequest
-
     w = World()
     with pytest.raises(KafkaError) as failure:
         w.controller.register_broker(BrokerRegistrationRequest(1, "other"), 0)

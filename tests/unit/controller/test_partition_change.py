@@ -1,4 +1,4 @@
-"""Leadership, ISR and eligible leader replicas (KIP-966), as AlterPartition, ElectLeaders and reassignments change them."""
+"""Leadership, ISR and eligible leader replicas (KIP-966) when brokers go, and as requests change them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from moldau.protocol.messages.alter_partition_request import (
 from moldau.protocol.messages.assign_replicas_to_dirs_request import AssignReplicasToDirsRequest, DirectoryData
 from moldau.protocol.messages.assign_replicas_to_dirs_request import PartitionData as DirPartition
 from moldau.protocol.messages.assign_replicas_to_dirs_request import TopicData as DirTopic
+from moldau.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from moldau.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
 from moldau.protocol.messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
 from tests.unit.controller.world import World, directory
@@ -45,7 +46,7 @@ def silence(w: World, *broker_ids: int) -> None:
 def alter(w: World, isr: list[int], **changes: Any) -> Any:
     partition = w.partition("t")
     data = PartitionData(0, partition.leader_epoch, partition_epoch=partition.partition_epoch)
-    data.new_isr_with_epochs = [BrokerState(b, w.image.brokers[b].broker_epoch if b in w.image.brokers else -1) for b in isr]
+    data.new_isr_with_epochs = [BrokerState(b, w.image.brokers[b].broker_epoch) for b in isr]
     for name, value in changes.items():
         setattr(data, name, value)
     leader = changes.pop("broker_id", partition.leader)
@@ -170,8 +171,6 @@ def test_a_broker_tells_which_directory_holds_a_replica() -> None:
 
 
 def test_a_lost_directory_costs_its_partitions_the_leader() -> None:
-    from moldau.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
-
     w = world(factor=2)
     request = BrokerHeartbeatRequest(1, w.image.brokers[1].broker_epoch, w.image.offset)
     request.offline_log_dirs = [directory(1)]

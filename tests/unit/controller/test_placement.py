@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,12 @@ FACTS = Path(__file__).resolve().parents[4] / "shared/facts/defaults-placement.t
 
 
 def place(
-    brokers: int, partitions: int, factor: int, racks: dict[int, str] | None = None, fenced: tuple[int, ...] = (), seed: int = 0
+    brokers: int,
+    partitions: int,
+    factor: int,
+    racks: dict[int, str] | None = None,
+    fenced: tuple[int, ...] = (),
+    seed: int = 0,
 ) -> list[list[int]]:
     usable = [UsableBroker(b, (racks or {}).get(b), b in fenced) for b in range(1, brokers + 1)]
     return place_replicas(usable, partitions, factor, random.Random(seed))
@@ -47,7 +53,7 @@ def test_replicas_go_to_different_racks_and_leaders_alternate(seed: int) -> None
     placed = place(6, 6, 2, racks, seed=seed)
     assert all(racks[a] != racks[b] for a, b in placed)
     leaders = [racks[replicas[0]] for replicas in placed]
-    assert all(a != b for a, b in zip(leaders, leaders[1:], strict=False))
+    assert all(a != b for a, b in pairwise(leaders))
 
 
 @pytest.mark.parametrize("seed", range(10))

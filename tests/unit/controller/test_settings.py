@@ -35,7 +35,8 @@ def w() -> World:
 
 def change(w: World, kind: int, name: str, *changes: tuple[str, int, str | None], validate_only: bool = False) -> Any:
     configs = [incremental.AlterableConfig(key, operation, value) for key, operation, value in changes]
-    request = incremental.IncrementalAlterConfigsRequest([incremental.AlterConfigsResource(kind, name, configs)], validate_only)
+    resource = incremental.AlterConfigsResource(kind, name, configs)
+    request = incremental.IncrementalAlterConfigsRequest([resource], validate_only)
     return w.run(w.controller.incremental_alter_configs(request, 0)).responses[0]
 
 
@@ -113,7 +114,7 @@ PREFIX = "The update failed for all features since the following feature had an 
     ("update", "message"),
     [
         (("metadata.version", 99, 1), "Invalid update version 99 for feature metadata.version. Local controller 1 only supports versions 7-30"),  # noqa: E501
-        (("bogus", 1, 1), "Invalid update version 1 for feature bogus. Local controller 1 does not support this feature."),
+        (("bogus", 1, 1), "Invalid update version 1 for feature bogus. Local controller 1 does not support this feature."),  # noqa: E501
         (("transaction.version", 1, 1), "Invalid update version 1 for feature transaction.version. Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe downgrade."),  # noqa: E501
     ],
 )  # fmt: skip
@@ -158,8 +159,8 @@ def test_quotas_are_set_removed_and_checked(w: World) -> None:
 
 
 def test_scram_credentials_are_stored_without_the_password(w: World) -> None:
-    def alter(*upsertions: ScramCredentialUpsertion, deletions: list[ScramCredentialDeletion] | None = None) -> list[int]:
-        request = AlterUserScramCredentialsRequest(deletions or [], list(upsertions))
+    def alter(*upsertions: ScramCredentialUpsertion, deletions: tuple[ScramCredentialDeletion, ...] = ()) -> list[int]:
+        request = AlterUserScramCredentialsRequest(list(deletions), list(upsertions))
         rows = w.run(w.controller.alter_user_scram_credentials(request, 0)).results
         return [row.error_code for row in rows]
 
@@ -168,8 +169,8 @@ def test_scram_credentials_are_stored_without_the_password(w: World) -> None:
     assert w.image.scram[1, "alice"].iterations == 4096
     assert alter(good, ScramCredentialUpsertion("alice", 2, 4096, b"s", b"p")) == [errors.DUPLICATE_RESOURCE]
     assert alter(ScramCredentialUpsertion("bob", 1, 10, b"s", b"p")) == [errors.UNACCEPTABLE_CREDENTIAL]
-    assert alter(deletions=[ScramCredentialDeletion("bob", 1)]) == [errors.RESOURCE_NOT_FOUND]
-    assert alter(deletions=[ScramCredentialDeletion("alice", 1)]) == [0]
+    assert alter(deletions=(ScramCredentialDeletion("bob", 1),)) == [errors.RESOURCE_NOT_FOUND]
+    assert alter(deletions=(ScramCredentialDeletion("alice", 1),)) == [0]
     assert w.image.scram == {}
 
 

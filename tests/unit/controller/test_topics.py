@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from moldau.protocol import errors
@@ -62,25 +64,25 @@ def test_validate_only_answers_and_writes_nothing() -> None:
     [
         ({"name": "bad name!"}, errors.INVALID_TOPIC_EXCEPTION, "Topic name is invalid: 'bad name!' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"),  # noqa: E501
         ({"name": "."}, errors.INVALID_TOPIC_EXCEPTION, "Topic name is invalid: '.' is not allowed"),
-        ({"name": "with_dot"}, errors.INVALID_TOPIC_EXCEPTION, "Topic 'with_dot' collides with existing topic: with.dot"),
+        ({"name": "with_dot"}, errors.INVALID_TOPIC_EXCEPTION, "Topic 'with_dot' collides with existing topic: with.dot"),  # noqa: E501
         ({"name": "with.dot"}, errors.TOPIC_ALREADY_EXISTS, "Topic 'with.dot' already exists."),
         ({"name": "t", "partitions": 1, "factor": 4}, errors.INVALID_REPLICATION_FACTOR, "Unable to replicate the partition 4 time(s): The target replication factor of 4 cannot be reached because only 3 broker(s) are registered or some brokers have all their log directories cordoned."),  # noqa: E501
         ({"name": "t", "partitions": 0}, errors.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value."),  # noqa: E501
         ({"name": "t", "factor": 0}, errors.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0, or -1 to use the default value."),  # noqa: E501
-        ({"name": "t", "configs": {"no.such.config": "1"}}, errors.INVALID_CONFIG, "Unknown topic config name: no.such.config"),
+        ({"name": "t", "configs": {"no.such.config": "1"}}, errors.INVALID_CONFIG, "Unknown topic config name: no.such.config"),  # noqa: E501
         ({"name": "t", "configs": {"retention.ms": "abc"}}, errors.INVALID_CONFIG, "Invalid value abc for configuration retention.ms: Not a number of type LONG"),  # noqa: E501
         ({"name": "t", "configs": {"retention.ms": None}}, errors.INVALID_CONFIG, "Null value not supported for topic configs: retention.ms"),  # noqa: E501
         ({"name": "t", "assignments": [[1, 9]]}, errors.INVALID_REPLICA_ASSIGNMENT, "The manual partition assignment includes broker 9, but no such broker is registered."),  # noqa: E501
         ({"name": "t", "assignments": [[1, 1]]}, errors.INVALID_REPLICA_ASSIGNMENT, "The manual partition assignment includes the broker 1 more than once."),  # noqa: E501
         ({"name": "t", "assignments": [[1, 2], [3]]}, errors.INVALID_REPLICA_ASSIGNMENT, "The manual partition assignment includes a partition with 1 replica(s), but this is not consistent with previous partitions, which have 2 replica(s)."),  # noqa: E501
         ({"name": "t", "assignments": [[1]], "factor": 1}, errors.INVALID_REQUEST, "A manual partition assignment was specified, but replication factor was not set to -1."),  # noqa: E501
-        ({"name": "__cluster_metadata"}, errors.INVALID_REQUEST, "Creation of internal topic __cluster_metadata is prohibited."),
+        ({"name": "__cluster_metadata"}, errors.INVALID_REQUEST, "Creation of internal topic __cluster_metadata is prohibited."),  # noqa: E501
     ],
 )  # fmt: skip
-def test_a_topic_that_cannot_be_is_refused_in_kafkas_words(arguments: dict[str, object], code: int, message: str) -> None:
+def test_a_topic_that_cannot_be_is_refused_in_kafkas_words(arguments: dict[str, Any], code: int, message: str) -> None:
     w = world()
     w.create("with.dot")
-    result = w.create(**arguments)  # type: ignore[arg-type]
+    result = w.create(**arguments)
     assert (result.error_code, result.error_message) == (code, message)
     assert w.records == []
 
