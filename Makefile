@@ -7,7 +7,7 @@
 #   make sim SEED=7      one seed of the simulated world, with its trace
 #   make demo            a broker, a topic, a producer and a consumer in ten seconds
 #   make bench           side by side with Apache Kafka
-#   make generate        message classes and tables from their sources
+#   make generate        message classes, file map and compatibility table from their sources
 #   make clean           removes environments and caches
 
 PYTHON ?= python3
@@ -29,7 +29,7 @@ ON_INTERPRETED := MOLDAU_COMMAND="$(CURDIR)/$(BIN)/moldau" $(BIN)/python -m pyte
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: check format lint types generated generate fast test test-interpreted test-compiled interop sim demo bench clean compiled
+.PHONY: check format lint types generated generate docs fast test test-interpreted test-compiled interop sim demo bench clean compiled
 
 check: format lint types generated fast
 
@@ -77,6 +77,7 @@ types: $(VENV)/.ready
 
 generated: $(VENV)/.ready
 	@$(BIN)/python tools/generate_messages.py --check
+	@$(BIN)/python tools/generate_docs.py --check
 
 fast: $(VENV)/.ready
 	@MOLDAU_SIM_SEEDS=5 $(ON_INTERPRETED) -n $(WORKERS) $(FAST_TESTS) tests/sim
@@ -84,6 +85,10 @@ fast: $(VENV)/.ready
 generate: $(VENV)/.ready
 	@$(BIN)/python tools/generate_messages.py
 	@$(BIN)/ruff format --quiet .
+	@$(BIN)/python tools/generate_docs.py
+
+docs: $(VENV)/.ready
+	@$(BIN)/python tools/generate_docs.py
 
 # --- everything -------------------------------------------------------------------------------------------------
 
