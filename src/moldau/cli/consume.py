@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from typing import BinaryIO
 
@@ -81,7 +82,7 @@ def consume(
     with Consumer(config=config, first_contact_ms=0) as consumer:
         chosen = choose_partitions(topic, consumer.partitions_for(topic), wanted)
         ends = _place(consumer, chosen, start)
-        _print_records(consumer, None if follow else ends, count, render)
+        _print_records(consumer, None if follow else ends, count, render, timeout_s)
 
 
 Start = tuple[str, int]
@@ -166,10 +167,12 @@ def _print_records(
     ends: dict[TopicPartition, int] | None,
     count: int | None,
     render: Callable[[ConsumerRecord], bytes],
+    timeout_s: float,
 ) -> None:
     """Prints until the ends (None: for ever) or the count are reached."""
     out = sys.stdout.buffer
     remaining = count
+    progress = time.monotonic()
     while remaining is None or remaining > 0:
         if ends is not None and _pause_finished(consumer, ends):
             return
@@ -180,7 +183,12 @@ def _print_records(
                 record for record in records if record.offset < ends[TopicPartition(record.topic, record.partition)]
             ]
         if records:
+            progress = time.monotonic()
             _write(out, records, render)
+        elif ends is not None and time.monotonic() - progress > timeout_s:
+            raise click.ClickException(
+                f"Nothing arrived for {timeout_s:g} seconds although the end is not reached. Is the broker still there?"
+            )
         if remaining is not None:
             remaining -= len(records)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -279,6 +280,13 @@ def test_a_broker_that_is_not_there(world: World) -> None:
         assert "Traceback" not in result.output
 
 
+def test_a_broker_that_falls_silent_is_given_up(world: World) -> None:
+    world.log.add(0, [b"a"])
+    world.log.faults = [6] * 10_000
+    result = world.run("consume", "t", "--timeout", "0.3")
+    assert result.exit_code == 1 and "Nothing arrived for 0.3 seconds" in result.stderr
+
+
 def test_the_flag_is_stronger_than_the_environment(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MOLDAU_BOOTSTRAP_SERVER", "elsewhere:1")
     assert "elsewhere:1" in world.run("topic", "list").stderr
@@ -313,5 +321,6 @@ def test_help_and_version_import_neither_client_nor_server() -> None:
         "heavy=[m for m in sys.modules if m.startswith(('moldau.client','moldau.server','moldau.protocol','rich'))]\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env={"PYTHONPATH": "src"})
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
