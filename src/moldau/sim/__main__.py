@@ -11,7 +11,7 @@ from moldau.sim.node_world import NodeWorld
 from moldau.sim.world import World
 
 LAST_EVENTS = 60
-DEFAULT_MILLISECONDS = 20_000
+DEFAULT_MILLISECONDS = 10_000
 DEFAULT_STEPS = 300
 
 

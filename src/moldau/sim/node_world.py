@@ -12,7 +12,7 @@ import logging
 from moldau.config.broker_config import BrokerConfig, single_node_values
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.uuids import uuid_to_text
-from moldau.records.batch import CorruptBatch, split_batches
+from moldau.records.batch import BatchHeader, CorruptBatch, split_batches
 from moldau.sim.admin import SimAdmin
 from moldau.sim.audit import Auditor, HostDied, NotReady
 from moldau.sim.cluster_model import ClusterModel
@@ -21,12 +21,14 @@ from moldau.sim.host import Host, Program
 from moldau.sim.node_program import NodeProgram
 from moldau.sim.producer import SimProducer
 from moldau.sim.world import Violation, World
+from moldau.storage.log import Log
 from moldau.storage.meta_properties import MetaProperties, write_meta_properties
 
 DATA = "data"
-# The four bytes of a batch that neither its checksum nor its neighbours tell anything about.
-LEADER_EPOCH_FIELD, MAGIC_FIELD = 12, 16
+# Base offset and leader epoch of a batch lie outside its checksum: no reader can tell that they have changed.
+LENGTH_FIELD, LEADER_EPOCH_FIELD, MAGIC_FIELD = 8, 12, 16
 READY_MS_MAX = 60_000
+FAILURE_MS_MAX = 2500
 
 
 class TraceHandler(logging.Handler):
@@ -118,9 +120,10 @@ class NodeWorld:
             SimProducer(self, f"producer{number}")
         for number in range(self.rng.randint(1, 3)):
             SimConsumer(self, f"consumer{number}")
-        self.world.schedule(self.rng.randint(500, 4000), self._fault)
+        self.world.schedule(self.rng.randint(500, 3000), self._fault)
         self.world.run_for(duration_ms)
         self._calm_down()
+        self.world.run_for(FAILURE_MS_MAX + 1000)
         if not self.world.run_until(lambda: not self.paused and self.host.running, READY_MS_MAX * 2):
             raise Violation("a node that is left alone comes back")
         self.paused = True
@@ -206,7 +209,7 @@ class NodeWorld:
     # Faults
 
     def _fault(self) -> None:
-        self.world.schedule(self.rng.randint(300, 6000), self._fault)
+        self.world.schedule(self.rng.randint(200, 3500), self._fault)
         if self.paused or not self.host.running or self._failing or self.calm:
             return
         choice = self.rng.random()
@@ -252,7 +255,7 @@ class NodeWorld:
             else:
                 self.host.stop()
 
-        self.world.schedule(self.rng.randint(100, 2500), end)
+        self.world.schedule(self.rng.randint(100, FAILURE_MS_MAX), end)
 
     def _maybe_flip_bits(self) -> None:
         """Flips a bit in what lies behind a recovery point: the next start looks there, and must find it."""
@@ -271,16 +274,17 @@ class NodeWorld:
             headers = split_batches(data, 0, len(data))
         except CorruptBatch:
             return  # the power loss has damaged it already
-        places = [
-            int(header.position)
-            + self.rng.choice(
-                (self.rng.randrange(LEADER_EPOCH_FIELD), self.rng.randrange(MAGIC_FIELD, int(header.size)))
-            )
-            for header in headers
-            if header.base_offset >= log.recovery_point
-        ]
-        if places:
-            self.host.disk.flip_bit(path, self.rng.choice(places), self.rng.randrange(8))
+        headers = [header for header in headers if header.base_offset >= log.recovery_point]
+        if headers:
+            self._flip(log, path, self.rng.choice(headers))
+
+    def _flip(self, log: Log, path: str, header: BatchHeader) -> None:
+        covered = [*range(LENGTH_FIELD, LEADER_EPOCH_FIELD), *range(MAGIC_FIELD, int(header.size))]
+        self.host.disk.flip_bit(path, int(header.position) + self.rng.choice(covered), self.rng.randrange(8))
+        topic = self.model.current(log.topic)
+        if topic is not None and log.partition < len(topic.partitions):
+            model = topic.partitions[log.partition]
+            model.durable_end = min(model.durable_end, int(header.base_offset))
 
     def _calm_down(self) -> None:
         """No more faults: the node must come back by itself."""

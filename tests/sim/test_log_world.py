@@ -1,0 +1,64 @@
+"""Logs on a disk that loses, tears, fills up and fails keep their promises; a disk that lies is found out."""
+
+from __future__ import annotations
+
+import pytest
+
+from moldau.sim import log_world
+from moldau.sim.disk import Inode, SimDisk
+from moldau.sim.log_world import LogWorld
+from moldau.sim.world import Violation
+from tests.sim.seeds import SEEDS, kept_seeds
+
+STEPS = 200
+SEEDS_TO_FIND_A_BUG = 40
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_logs_keep_their_promises_through_every_crash(seed: int) -> None:
+    """Replay with: python -m moldau.sim --logs --steps 200 --seed SEED"""
+    LogWorld(seed).run(STEPS)
+
+
+@pytest.mark.parametrize(("seed", "steps"), kept_seeds("logs"))
+def test_seeds_that_failed_once_do_not_fail_again(seed: int, steps: int) -> None:
+    LogWorld(seed).run(steps)
+
+
+def test_the_same_seed_gives_the_same_trace() -> None:
+    def trace(seed: int) -> list[str]:
+        world = LogWorld(seed)
+        world.run(100)
+        return world.world.trace
+
+    assert trace(11) == trace(11)
+    assert trace(11) != trace(12)
+
+
+class ForgetsToSync(SimDisk):
+    """Says that a file is synced and does nothing."""
+
+    def sync_inode(self, inode: Inode, path: str, number: int) -> None:
+        return
+
+
+class ForgetsToSyncDirectories(SimDisk):
+    """Says that a directory is synced and does nothing."""
+
+    def sync_directory(self, path: str) -> None:
+        return
+
+
+class LosesTheLastByte(SimDisk):
+    """Now and then writes one byte less than it was given, and says nothing."""
+
+    def append_to(self, inode: Inode, path: str, data: bytes) -> None:
+        super().append_to(inode, path, data[:-1] if path.endswith(".log") and self.rng.random() < 0.02 else data)
+
+
+@pytest.mark.parametrize("disk", [ForgetsToSync, ForgetsToSyncDirectories, LosesTheLastByte])
+def test_a_disk_that_lies_is_found_out(disk: type[SimDisk], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_world, "SimDisk", disk)
+    with pytest.raises((Violation, AssertionError)):
+        for seed in range(SEEDS_TO_FIND_A_BUG):
+            LogWorld(seed).run(STEPS)
