@@ -41,8 +41,8 @@ def file_map() -> str:
     lines = [
         "# File map",
         "",
-        "Written by `make docs` from the first line of each module. Imports go downward only; everything above `net` is",
-        "below the line: synchronous, deterministic, no clock, no socket, no file of its own.",
+        "Written by `make docs` from the first line of each module. Imports go downward only; everything above `net`",
+        "is below the line: synchronous, deterministic, no clock, no socket, no file of its own.",
         "",
     ]
     for folder, subject in FOLDERS.items():
@@ -83,8 +83,8 @@ def api_table() -> list[str]:
             f"| {api.key} | {api.name} | {api.lowest_version}–{api.highest_stable_version} | {' | '.join(cells)} |"
         )
     head = [
-        f"{served['broker']} APIs on broker listeners, {served['controller']} on controller listeners. An API that is not",
-        "served yet is not offered in ApiVersions, so clients know before they ask.",
+        f"{served['broker']} APIs on broker listeners, {served['controller']} on controller listeners. An API that is",
+        "not served yet is not offered in ApiVersions, so clients know before they ask.",
         "",
     ]
     return head + lines
@@ -104,8 +104,8 @@ def config_lists() -> list[str]:
         lines += [
             f"### {title}",
             "",
-            f"All {len(keys)} keys are accepted, validated and described. {len(keys) - len(waiting)} are honoured;"
-            f" without effect yet:",
+            f"All {len(keys)} keys are accepted, validated and described.",
+            f"{len(keys) - len(waiting)} are honoured; without effect yet:",
             "",
             ", ".join(f"`{name}`" for name in sorted(waiting)) + ".",
             "",
