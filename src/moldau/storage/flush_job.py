@@ -46,7 +46,7 @@ class FlushJob:
                     if disk.exists(path):
                         disk.sync_later(disk.open(path), self._next)
                         return
-                disk.sync_directory(self.log.directory)
+                self.log.directory_changed = True  # index files may be new
                 self.log.on_flushed(self.end_offset)
             except OSError as failure:
                 error = failure

@@ -53,10 +53,16 @@ class LeaderEpochs:
         self.latest_epoch = epochs[-1] if epochs else UNDEFINED_EPOCH
 
     def write(self, sync: bool) -> None:
+        """Replaces the file. With `sync` its content is durable; that its name is too is up to the caller."""
         lines = []
         for index in range(len(self.epochs)):
             lines.append(f"{self.epochs[index]} {self.start_offsets[index]}")
-        self.disk.write_file(f"{self.directory}/{LEADER_EPOCH_FILE}", format_lines(lines), sync=sync)
+        path = f"{self.directory}/{LEADER_EPOCH_FILE}"
+        self.disk.write_file(path, format_lines(lines), sync=False)
+        if sync:
+            file = self.disk.open(path)
+            file.sync()
+            file.close()
         self.unsynced = not sync
 
     def _on_changed(self, write: bool) -> None:

@@ -370,6 +370,7 @@ class Log:
             except OSError as error:
                 raise self.storage_failure(error) from error
             segment.transaction_index_exists = True
+            self.directory_changed = True
         self.producers.complete(completed)
 
     # Reading
@@ -516,6 +517,9 @@ class Log:
             old.sync()
         self.producers.end_offset = base_offset
         self.snapshots.take(self.producers)
+        if self.directory_changed or self.folder_unsynced:
+            # Else a power loss could keep the new segment and not the one before it.
+            self.sync_folder()
         # The last step that may fail: an empty segment that is left behind would end the log at the next start.
         segment = self.new_segment(base_offset, now_ms)
         segment.create()
@@ -535,22 +539,27 @@ class Log:
         FlushJob(self, self.segments_to_flush(end_offset), end_offset, done).start()
 
     def sync_folder(self) -> None:
-        """A folder is durable, and the id of its topic in it, before the recovery point passes anything it holds."""
-        path = f"{self.directory}/{PARTITION_METADATA_FILE}"
-        if self.disk.exists(path):
-            sync_file(self.disk, path)
-        self.disk.sync_directory(self.directory)
-        self.disk.sync_directory(self.log_directory.path)
-        self.directory_changed = False
-        self.folder_unsynced = False
+        """Makes durable what must be so before the recovery point passes the data: leader epochs, the id of the topic,
+        the names of the files, the folder itself."""
+        if self.leader_epochs.unsynced:
+            self.leader_epochs.write(True)
+            self.directory_changed = True
+        if self.folder_unsynced:
+            path = f"{self.directory}/{PARTITION_METADATA_FILE}"
+            if self.disk.exists(path):
+                sync_file(self.disk, path)
+            self.directory_changed = True
+        if self.directory_changed:
+            self.disk.sync_directory(self.directory)
+            self.directory_changed = False
+        if self.folder_unsynced:
+            self.log_directory.sync_folders(self.disk)
+            self.folder_unsynced = False
 
     def on_flushed(self, end_offset: int) -> None:
         """The data below `end_offset` is on the medium; so must be what cannot be learned from it again."""
         if end_offset > self.recovery_point:
-            if self.folder_unsynced:
-                self.sync_folder()
-            if self.leader_epochs.unsynced:
-                self.leader_epochs.write(True)
+            self.sync_folder()
             self.recovery_point = end_offset
 
     def flush(self) -> None:
@@ -568,12 +577,8 @@ class Log:
                 if segment.size > 0:
                     segment.write_indexes()
                 segment.sync()
-            if self.leader_epochs.unsynced:
-                self.leader_epochs.write(True)
-                self.directory_changed = False
-            if self.folder_unsynced:
-                self.sync_folder()
-        if self.directory_changed and end_offset > 0:
+            self.sync_folder()
+        elif self.directory_changed and end_offset > 0:
             self.disk.sync_directory(self.directory)
             self.directory_changed = False
         self.recovery_point = end_offset

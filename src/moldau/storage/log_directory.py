@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from moldau.protocol.errors import KAFKA_STORAGE_ERROR, KafkaError
 from moldau.protocol.uuids import ZERO_UUID
+from moldau.storage.disk import Disk
 
 logger = logging.getLogger("moldau.storage")
 
@@ -25,6 +26,7 @@ class LogDirectory:
         self.on_failed = on_failed
         self.failed = False
         self.failure = ""
+        self.folders_unsynced = True  # partitions were created or renamed since the directory was last synced
 
     def fail(self, error: OSError) -> None:
         if self.failed:
@@ -34,6 +36,12 @@ class LogDirectory:
         logger.error("log directory %s failed and goes offline, its partitions with it: %s", self.path, error)
         if self.on_failed is not None:
             self.on_failed(self)
+
+    def sync_folders(self, disk: Disk) -> None:
+        """Makes the folders of new partitions durable; one sync serves all that were created before it."""
+        if self.folders_unsynced:
+            disk.sync_directory(self.path)
+            self.folders_unsynced = False
 
     def storage_error(self) -> KafkaError:
         return KafkaError(KAFKA_STORAGE_ERROR, f"The log directory {self.path} is offline: {self.failure}")

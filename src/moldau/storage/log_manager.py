@@ -253,6 +253,7 @@ class LogManager:
             if (topic, partition) in self._checkpointed.get(directory.path, ()):
                 # Offsets of a deleted log of the same name must not be taken for those of the new one.
                 self._write_directory_checkpoints(directory)
+            directory.folders_unsynced = True
             log = create_log(
                 self.disk, directory, path, topic, partition, topic_id, self.config_of(topic), now_ms, self.random_below
             )
@@ -286,7 +287,7 @@ class LogManager:
                 log.set_config(config)
 
     def truncate(self, log: Log, offset: int, now_ms: int) -> None:
-        """Cuts a log. The recovery point on disk goes down first: what is about to change must be walked after a crash."""
+        """Cuts a log. The recovery point on disk goes down first: what changes now must be walked after a crash."""
         if offset < log.recovery_point:
             log.recovery_point = offset
             try:
@@ -329,6 +330,7 @@ class LogManager:
             self.disk.rename(log.directory, path)
         except OSError as error:
             raise log.storage_failure(error) from error
+        log.log_directory.folders_unsynced = True
         log.directory = path
         return path
 
