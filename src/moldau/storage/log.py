@@ -631,6 +631,9 @@ class Log:
         # The newest data goes first, so that a crash in between leaves a log without holes.
         for segment in reversed(self.segments[keep:]):
             self._schedule_deletion([segment], -1)
+        if keep < len(self.segments):
+            # A power loss must not bring some of them back behind what is appended from now on.
+            self.disk.sync_directory(self.directory)
         del self.segments[keep:]
         del self.base_offsets[keep:]
         self.active.truncate_to(offset, now_ms)
@@ -653,6 +656,7 @@ class Log:
         logger.info("deleting all of %s-%d, it starts again at offset %d", self.topic, self.partition, offset)
         self.truncations += 1
         self._schedule_deletion(self.segments, -1)
+        self.disk.sync_directory(self.directory)
         segment = self.new_segment(offset, now_ms)
         segment.create()
         self.segments = [segment]
