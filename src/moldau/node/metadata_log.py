@@ -281,10 +281,16 @@ def metadata_log_config(config: BrokerConfig) -> LogConfig:
     )
 
 
-def open_metadata_log(disk: Disk, config: BrokerConfig, rng: RandomSource, now_ms: int) -> MetadataLog:
+def open_metadata_log(
+    disk: Disk,
+    config: BrokerConfig,
+    rng: RandomSource,
+    now_ms: int,
+    on_failed: Callable[[LogDirectory], None] | None = None,
+) -> MetadataLog:
     """Opens the log, creating it when it is not there; every batch is checked, for nothing says what was synced."""
     directory = f"{config.metadata_log_dir.rstrip('/')}/{METADATA_TOPIC}-0"
-    log_directory = LogDirectory(config.metadata_log_dir)
+    log_directory = LogDirectory(config.metadata_log_dir, on_failed=on_failed)
     log_config = metadata_log_config(config)
     names = disk.list(directory) if disk.is_directory(directory) else []
     if any(name.endswith(".log") for name in names):

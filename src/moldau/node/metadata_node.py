@@ -115,6 +115,7 @@ class MetadataNode:
         self._now_ms = 0
         self._syncing = False
         self._in_ready = False
+        self._failed = False
         self._read_position = 0
         self._next_no_op_ms = NEVER_MS
         self._next_balance_ms = NEVER_MS
@@ -129,7 +130,9 @@ class MetadataNode:
         self._now_ms = now_ms
         self._read_identity()
         self._bootstrap = read_bootstrap_records(self._disk, self.config.metadata_log_dir)
-        self.log: MetadataLog = open_metadata_log(self._disk, self.config, self._rng, now_ms)
+        self.log: MetadataLog = open_metadata_log(
+            self._disk, self.config, self._rng, now_ms, lambda directory: self._fatal(directory.failure)
+        )
         self._load_snapshot()
         local = ReplicaKey(self.node_id, self.directory_id)
         self.raft = Raft(self._raft_config(), local, self.log, self._configured_voters(), self._rng)
@@ -187,7 +190,7 @@ class MetadataNode:
         self._now_ms = now_ms
         self.raft.tick(now_ms)
         self._work()
-        if self._controller is not None:
+        if self._controller is not None and not self._failed:
             self._control(self._controller)
         self.broker.poll(now_ms)
         if now_ms >= self._next_housekeeping_ms:
@@ -218,13 +221,14 @@ class MetadataNode:
             if now_ms >= self._next_balance_ms:
                 self._next_balance_ms = now_ms + 1000 * self.config.get_int("leader.imbalance.check.interval.seconds")
                 self._append(controller.balance_leaders().records)
-        except KafkaError:
-            return  # the log cannot be written, and the node has been told that it must stop
+        except KafkaError as error:
+            # No space, or the node has been told that it must stop: nothing was appended, and the duty comes again.
+            logger.error("the active controller could not write its own records: %s", error.message)
         self._work()
 
     def _work(self) -> None:
         """Works off what the quorum wants done, in the order `Ready` asks for."""
-        if self._in_ready:
+        if self._in_ready or self._failed:
             return
         self._in_ready = True
         try:
@@ -247,7 +251,7 @@ class MetadataNode:
                     self._apply_committed(ready.high_watermark)
                 ready = self.raft.take_ready()
         except (OSError, KafkaError) as error:
-            self._fatal(f"the metadata log failed: {error}")
+            self._fatal(str(error))
         finally:
             self._in_ready = False
 
@@ -261,7 +265,6 @@ class MetadataNode:
         def on_synced(error: OSError | None) -> None:
             self._syncing = False
             if error is not None:
-                self._fatal(f"the metadata log cannot be synced: {error}")
                 return
             self.raft.on_synced(end, generation, self._now_ms)
             self._sync()
@@ -270,6 +273,11 @@ class MetadataNode:
         self.log.sync_later(on_synced)
 
     def _fatal(self, reason: str) -> None:
+        """Without its metadata log a node cannot know what it may do."""
+        if self._failed:
+            return
+        self._failed = True
+        reason = f"the metadata log in {self.config.metadata_log_dir} failed: {reason}"
         logger.error("%s; the node has to stop", reason)
         if self.on_fatal is not None:
             self.on_fatal(reason)
@@ -391,11 +399,7 @@ class MetadataNode:
         if not records or controller is None:
             return None
         values = [encode_metadata_record(record, version) for record, version in records]
-        try:
-            last = self.raft.propose(values, self._now_ms)
-        except KafkaError as error:
-            self._fatal(f"the metadata log cannot be written: {error}")
-            raise
+        last = self.raft.propose(values, self._now_ms)
         delta, image = controller.replay(records, last - len(records) + 1, self.raft.epoch, self._now_ms)
         pending = Pending(last, delta, image)
         self._pending.append(pending)

@@ -1,8 +1,8 @@
 """Scripts that drive a controller: a line with `>` is a command, the lines below it are the records it wrote.
 
 Commands: `brokers 1 2 3`; `topic NAME MIN-ISR REPLICAS...` (one partition); `silent N` (its session ends); `stop N`
-(controlled shutdown) or `kill N`, then `start N` (a new process); `heartbeat N`; `isr NAME N...` (its leader reports it);
-`show`.
+(controlled shutdown) or `kill N`, then `start N` (a new process); `heartbeat N`; `isr NAME N...` (its leader says
+so); `show`.
 """
 
 from __future__ import annotations

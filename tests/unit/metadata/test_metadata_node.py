@@ -219,4 +219,14 @@ def test_a_log_that_cannot_be_synced_is_fatal(h: Harness) -> None:
     h.node.on_fatal = reasons.append
     h.disk.fail("sync", ".log")
     h.run(lambda: bool(reasons))
-    assert "synced" in reasons[0]
+    assert "/data failed" in reasons[0]
+
+
+def test_a_full_disk_refuses_changes_and_the_node_lives_on(h: Harness) -> None:
+    """Nothing half written stays; with space again everything works."""
+    h.disk.capacity_bytes = 1
+    answer = h.create("t")
+    assert isinstance(answer, KafkaError) and answer.code == errors.KAFKA_STORAGE_ERROR
+    h.run_for(2000)
+    h.disk.clear_faults()
+    assert h.create("t").topics[0].error_code == 0

@@ -1,4 +1,4 @@
-"""Three voters under random delays, losses, crashes and slow disks: what is committed stays, an epoch has one leader."""
+"""Three voters under random delays, losses, crashes and slow disks: what is committed stays, one leader per epoch."""
 
 from __future__ import annotations
 
