@@ -1,8 +1,8 @@
 """Fetch: reads record batches, as file regions that the connection sends without copying.
 
-Versions 4-18. Version 7 adds incremental sessions (KIP-227), 12 diverging epochs, 13 topic ids, 16 leader hints. A fetch
-waits until `min_bytes` are there, a partition fails or `max_wait_ms` is over. Every fetch returns at least one whole batch
-when there is one, whatever the limits say; a batch may be cut at the end of a partition's bytes.
+Versions 4-18. Version 7 adds incremental sessions (KIP-227), 12 diverging epochs, 13 topic ids, 16 leader hints. A
+fetch waits until `min_bytes` are there, a partition fails or `max_wait_ms` is over. Every fetch returns at least one
+whole batch when there is one, whatever the limits say.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ from moldau.replication.partition import Partition, PartitionRead
 FIRST_TOPIC_ID_VERSION: Final = 13
 FIRST_LEADER_HINT_VERSION: Final = 16
 UNKNOWN_OFFSET: Final = -1
+# The partition was never looked at: its list of aborted transactions is empty, not null, as in Kafka.
+ERRORS_WITHOUT_READ: Final = (errors.UNKNOWN_TOPIC_OR_PARTITION, errors.UNKNOWN_TOPIC_ID, errors.INCONSISTENT_TOPIC_ID)
 
 
 class FetchRound:
@@ -51,6 +53,7 @@ class FetchLimits:
 
     def __init__(self, request: FetchRequest, bytes_max: int) -> None:
         self.isolation = request.isolation_level
+        self.replica_id = max(request.replica_id, request.replica_state.replica_id)
         self.max_bytes = min(request.max_bytes, bytes_max)
         self.min_bytes = min(request.min_bytes, self.max_bytes)
 
@@ -110,6 +113,8 @@ def read_partitions(node: Node, context: FetchContext, limits: FetchLimits) -> F
             read = PartitionRead(UNKNOWN_OFFSET, UNKNOWN_OFFSET, UNKNOWN_OFFSET)
             read.error = error.code
             found.answer_now = True
+            if error.code in ERRORS_WITHOUT_READ:
+                read.aborted = []
         records = read.records
         if records is not None and records.size > 0:
             min_one_batch = False
@@ -131,6 +136,9 @@ def read_partition(
         raise node.replicas.why_missing(target.topic, target.index)
     if target.topic_id != ZERO_UUID and target.topic_id != partition.topic_id:
         raise KafkaError(errors.INCONSISTENT_TOPIC_ID)
+    if limits.replica_id >= 0:
+        # Only this broker has replicas of its partitions: whoever fetches as another one is none.
+        raise KafkaError(errors.NOT_LEADER_OR_FOLLOWER)
     return partition.read(
         target.fetch_offset,
         min(target.max_bytes, left),

@@ -97,7 +97,7 @@ def open_context(node: Node, request: FetchRequest, version: int, now_ms: int) -
 
 def open_session(node: Node, context: FetchContext, wanted: list[FetchedPartition], version: int, now_ms: int) -> None:
     uses_ids = version >= FIRST_TOPIC_ID_VERSION
-    session = node.fetch_sessions.maybe_create(node.new_session_id(), len(wanted), uses_ids, False, now_ms)
+    session = node.fetch_sessions.maybe_create(node.new_session_id(), uses_ids, False, now_ms)
     if session is None:
         return
     for target in wanted:

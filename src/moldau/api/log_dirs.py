@@ -1,6 +1,6 @@
 """DescribeLogDirs: the log directories of this broker, what lies in them and how much room is left.
 
-Versions 1-5. Null topics means all. Version 4 adds the size of the volume, 5 whether new partitions avoid the directory.
+Versions 1-5. Null topics means all. Version 4 adds the size of the volume, 5 whether new partitions avoid it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Metadata, DescribeTopicPartitions, DescribeCluster: brokers, topics and who leads what, from the metadata image.
 
-Metadata 0-13: an empty list means all topics in version 0 and none later, null means all from version 1 on; topics by id
-from version 12 on. A topic that is missing is created if client and broker both allow it; the first answer still says
+Metadata 0-13: an empty list means all topics in version 0 and none later, null means all from version 1 on; topics by
+id from version 12 on. A topic that is missing is created if client and broker both allow it; the first answer still says
 UNKNOWN_TOPIC_OR_PARTITION. DescribeTopicPartitions 0 pages with a cursor. DescribeCluster 0-2.
 """
 
@@ -78,11 +78,11 @@ def describe_asked_topics(
         if by_id and call.version < FIRST_TOPIC_ID_VERSION:
             response.topics.append(MetadataResponseTopic(error_code=errors.INVALID_REQUEST, name=wanted.name or ""))
             continue
-        key = wanted.topic_id if by_id else (wanted.name or "")
+        topic = image.topics_by_id.get(wanted.topic_id) if by_id else image.topics_by_name.get(wanted.name or "")
+        key = topic.name if topic is not None else wanted.topic_id if by_id else (wanted.name or "")
         if key in seen:
             continue
         seen.add(key)
-        topic = image.topics_by_id.get(wanted.topic_id) if by_id else image.topics_by_name.get(wanted.name or "")
         if topic is not None:
             response.topics.append(describe_topic(call, image, topic))
         elif by_id:
@@ -171,15 +171,15 @@ def handle_describe_topic_partitions(call: Call, request: DescribeTopicPartition
     names = sorted({topic.name for topic in request.topics} or set(image.topics_by_name))
     cursor = request.cursor
     if cursor is not None:
-        if cursor.partition_index < 0:
-            response.topics.append(
-                DescribeTopicPartitionsResponseTopic(error_code=errors.INVALID_REQUEST, name=cursor.topic_name)
-            )
+        asked = [topic.name for topic in request.topics]
+        if cursor.partition_index < 0 or (asked and cursor.topic_name not in asked):
+            for name in asked or [cursor.topic_name]:
+                response.topics.append(
+                    DescribeTopicPartitionsResponseTopic(error_code=errors.INVALID_REQUEST, name=name)
+                )
             call.respond(response)
             return
         names = [name for name in names if name >= cursor.topic_name]
-        if not request.topics and cursor.topic_name not in names:
-            names.insert(0, cursor.topic_name)
     left = max(min(request.response_partition_limit, call.node.config.get_int("max.request.partition.size.limit")), 1)
     for name in names:
         first = cursor.partition_index if cursor is not None and name == cursor.topic_name else 0
@@ -203,6 +203,7 @@ def describe_partitions(
     if topic is None:
         error = errors.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else errors.INVALID_TOPIC_EXCEPTION
         missing = DescribeTopicPartitionsResponseTopic(error_code=error, name=name, is_internal=is_internal(name))
+        missing.topic_authorized_operations = ALL_TOPIC_OPERATIONS
         return missing, -1
     described = DescribeTopicPartitionsResponseTopic(
         error_code=errors.NONE,
@@ -243,7 +244,7 @@ def handle_describe_cluster(call: Call, request: DescribeClusterRequest) -> None
             f"The request was sent to an endpoint of the wrong type. Expected {endpoint_type_name(own_type)}, "
             f"got {endpoint_type_name(request.endpoint_type)}."
         )
-        call.respond(DescribeClusterResponse(error_code=code, error_message=message, endpoint_type=own_type))
+        call.respond(DescribeClusterResponse(error_code=code, error_message=message))
         return
     node = call.node
     response = DescribeClusterResponse(endpoint_type=own_type, cluster_id=node.cluster_id)

@@ -64,7 +64,7 @@ def handle_list_offsets(call: Call, request: ListOffsetsRequest) -> None:
     for topic in request.topics:
         topic_response = ListOffsetsTopicResponse(name=topic.name)
         response.topics.append(topic_response)
-        for asked in topic.partitions:
+        for asked in {partition.partition_index: partition for partition in topic.partitions}.values():
             answer = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
             topic_response.partitions.append(answer)
             try:

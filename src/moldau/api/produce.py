@@ -11,6 +11,7 @@ from typing import Final
 
 from moldau.api.call import Call
 from moldau.api.leader_hints import leader_hint, node_endpoint
+from moldau.node.node import Node
 from moldau.node.reply import Reply
 from moldau.node.waiting import ParkedRequest
 from moldau.protocol import errors
@@ -35,6 +36,25 @@ FIRST_LEADER_HINT_VERSION: Final = 10
 FIRST_TOPIC_ID_VERSION: Final = 13
 HEADER_BYTES: Final = 61
 ATTRIBUTES_LOW_BYTE: Final = 22
+CODEC_MASK: Final = 7
+TRANSACTIONAL_FLAG: Final = 0x10
+
+# Failures before a log had its say: the answer does not tell where the log starts.
+ERRORS_WITHOUT_LOG_START: Final = frozenset(
+    {
+        errors.CORRUPT_MESSAGE,
+        errors.INVALID_REQUIRED_ACKS,
+        errors.INVALID_TOPIC_EXCEPTION,
+        errors.KAFKA_STORAGE_ERROR,
+        errors.MESSAGE_TOO_LARGE,
+        errors.NOT_LEADER_OR_FOLLOWER,
+        errors.RECORD_LIST_TOO_LARGE,
+        errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        errors.UNKNOWN_TOPIC_ID,
+        errors.UNKNOWN_TOPIC_OR_PARTITION,
+        errors.UNSUPPORTED_COMPRESSION_TYPE,
+    }
+)
 
 
 class Awaited:
@@ -89,7 +109,7 @@ def handle_produce(call: Call, request: ProduceRequest) -> None:
             name = node.replicas.topic_name(topic.topic_id)
         topic_response = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
         response.responses.append(topic_response)
-        for data in topic.partition_data:
+        for data in without_repeats(topic.partition_data):
             answer = PartitionProduceResponse(index=data.index)
             topic_response.partition_responses.append(answer)
             try:
@@ -97,6 +117,7 @@ def handle_produce(call: Call, request: ProduceRequest) -> None:
             except KafkaError as error:
                 failed = True
                 fail(answer, error)
+                tell_log_start(node, name, answer)
                 if call.version >= FIRST_LEADER_HINT_VERSION:
                     add_leader_hint(call, name, data.index, answer, response)
     if request.acks == 0:
@@ -134,8 +155,11 @@ def append(
     records = data.records
     if not isinstance(records, MemoryRecords) or records.size == 0:
         raise InvalidRecords(errors.INVALID_RECORD, "a partition of a produce request needs a record batch")
-    if call.version < FIRST_ZSTD_VERSION and records.size >= HEADER_BYTES:
-        if records.data[records.start + ATTRIBUTES_LOW_BYTE] & 7 == ZSTD:
+    if records.size >= HEADER_BYTES:
+        attributes = records.data[records.start + ATTRIBUTES_LOW_BYTE]
+        if attributes & TRANSACTIONAL_FLAG:
+            check_transactional(request)
+        if attributes & CODEC_MASK == ZSTD and call.version < FIRST_ZSTD_VERSION:
             raise KafkaError(errors.UNSUPPORTED_COMPRESSION_TYPE)
     result = partition.append_as_leader(records, acks, call.now_ms, CLIENT)
     answer.base_offset = result.first_offset
@@ -143,6 +167,31 @@ def append(
     answer.log_start_offset = result.log_start_offset
     if acks == -1 and partition.high_watermark.offset <= result.last_offset:
         awaited.append(Awaited(partition, partition.leader_epoch, result.last_offset + 1, answer))
+
+
+def check_transactional(request: ProduceRequest) -> None:
+    """Without a transaction coordinator no transaction can be open."""
+    if request.transactional_id is None:
+        raise KafkaError(errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    raise KafkaError(errors.INVALID_TXN_STATE)
+
+
+def without_repeats(partitions: list[PartitionProduceData]) -> list[PartitionProduceData]:
+    """A partition named twice counts once, with what was said last, as in Kafka."""
+    if len(partitions) < 2:
+        return partitions
+    by_index: dict[int, PartitionProduceData] = {}
+    for data in partitions:
+        by_index[data.index] = data
+    return list(by_index.values())
+
+
+def tell_log_start(node: Node, name: str | None, answer: PartitionProduceResponse) -> None:
+    if name is None or answer.error_code in ERRORS_WITHOUT_LOG_START:
+        return
+    partition = node.replicas.find(name, answer.index)
+    if partition is not None and partition.log is not None:
+        answer.log_start_offset = partition.log.log_start_offset
 
 
 def fail(answer: PartitionProduceResponse, error: KafkaError) -> None:

@@ -1,6 +1,6 @@
 """InitProducerId and DescribeProducers: identities of idempotent producers, and which ones a partition remembers.
 
-InitProducerId 0-5: without a transactional id a fresh producer id with epoch 0; transactions have their own coordinator.
+InitProducerId 0-5: without a transactional id a fresh producer id with epoch 0; transactions need a coordinator.
 DescribeProducers 0 (KIP-664).
 """
 
@@ -22,6 +22,9 @@ from moldau.protocol.messages.init_producer_id_response import InitProducerIdRes
 
 
 def handle_init_producer_id(call: Call, request: InitProducerIdRequest) -> None:
+    if (request.producer_id == -1) != (request.producer_epoch == -1):
+        call.respond(InitProducerIdResponse(error_code=errors.INVALID_REQUEST, producer_id=-1, producer_epoch=-1))
+        return
     if request.transactional_id is not None:
         code = errors.INVALID_REQUEST if request.transactional_id == "" else errors.COORDINATOR_NOT_AVAILABLE
         call.respond(InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1))
@@ -57,5 +60,6 @@ def handle_describe_producers(call: Call, request: DescribeProducersRequest) -> 
                     )
             except KafkaError as error:
                 answer.error_code = error.code
-                answer.error_message = error.message
+                if error.code != errors.UNKNOWN_TOPIC_OR_PARTITION:
+                    answer.error_message = error.message
     call.respond(response)

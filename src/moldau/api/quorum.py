@@ -1,10 +1,16 @@
-"""DescribeQuorum: leader, epoch, high watermark and voters of the metadata quorum. Versions 0-2."""
+"""The metadata quorum: DescribeQuorum 0-2, and on the controller listener what its replicas say to each other."""
 
 from __future__ import annotations
 
 from moldau.api.call import Call
 from moldau.protocol.messages.describe_quorum_request import DescribeQuorumRequest
+from moldau.protocol.primitives import Message
 
 
 def handle_describe_quorum(call: Call, request: DescribeQuorumRequest) -> None:
     call.respond(call.node.metadata.describe_quorum(request, call.now_ms))
+
+
+def handle_raft(call: Call, request: Message) -> None:
+    """Vote, BeginQuorumEpoch, EndQuorumEpoch, Fetch and FetchSnapshot of other replicas of the metadata log."""
+    call.node.metadata.handle_raft_request(call.api_key, request, call.now_ms, call.respond)

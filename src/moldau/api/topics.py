@@ -1,7 +1,7 @@
 """CreateTopics, DeleteTopics, CreatePartitions: decided by the active controller, answered when committed.
 
-CreateTopics 2-7 (defaults for partitions and replication factor -1 from version 4, topic ids in 7), DeleteTopics 1-6 (by
-id in 6), CreatePartitions 0-3.
+CreateTopics 2-7 (-1 for the default number of partitions and replicas from version 4, topic ids in 7), DeleteTopics 1-6
+(by id in 6), CreatePartitions 0-3.
 """
 
 from __future__ import annotations

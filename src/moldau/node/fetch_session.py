@@ -87,10 +87,10 @@ class FetchSessionCache:
         self._sessions[session.session_id] = session
 
     def maybe_create(
-        self, session_id: int, size: int, uses_topic_ids: bool, privileged: bool, now_ms: int
+        self, session_id: int, uses_topic_ids: bool, privileged: bool, now_ms: int
     ) -> FetchSession | None:
         """A new session, or None when there is no room: the client then simply sends full requests."""
-        if size == 0 or session_id in self._sessions:
+        if session_id in self._sessions:
             return None
         if len(self._sessions) >= self.slots and not self._maybe_evict(privileged, now_ms):
             return None

@@ -1,4 +1,4 @@
-"""One partition's replicas as this broker sees them: leader state, in-sync replicas, appends and reads within their bounds.
+"""One partition's replicas as this broker sees them: leader state, in-sync replicas, appends, reads within bounds.
 
 A partition object exists for every replica that the metadata places on this broker. Kafka keeps the same in
 Partition.scala. Errors are KafkaError with the code the client gets.
