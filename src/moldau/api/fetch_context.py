@@ -75,7 +75,7 @@ def open_context(node: Node, request: FetchRequest, version: int, now_ms: int) -
     context = FetchContext()
     cache = node.fetch_sessions
     epoch = request.session_epoch if version >= FIRST_SESSION_VERSION else FINAL_EPOCH
-    if epoch == INITIAL_EPOCH or epoch == FINAL_EPOCH:
+    if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
         if request.session_id != NO_SESSION:
             cache.remove(request.session_id)
         wanted = list_targets(node, request, version)

@@ -208,10 +208,10 @@ class Partition:
             bound = log.log_end_offset
         if timestamp == LATEST_TIMESTAMP:
             return FoundOffset(bound, -1, self.leader_epoch)
-        if timestamp == EARLIEST_TIMESTAMP or timestamp == EARLIEST_LOCAL_TIMESTAMP:
+        if timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
             start = log.log_start_offset
             return FoundOffset(start, -1, log.leader_epochs.epoch_for_offset(start))
-        if timestamp == LATEST_TIERED_TIMESTAMP or timestamp == EARLIEST_PENDING_UPLOAD_TIMESTAMP:
+        if timestamp in (LATEST_TIERED_TIMESTAMP, EARLIEST_PENDING_UPLOAD_TIMESTAMP):
             return FoundOffset(-1, -1, NO_EPOCH)
         if timestamp == MAX_TIMESTAMP:
             found = log.offset_of_max_timestamp(bound)
