@@ -8,7 +8,6 @@ from moldau.protocol.errors import (
     REQUEST_TIMED_OUT,
     TOPIC_ALREADY_EXISTS,
     UNKNOWN_TOPIC_OR_PARTITION,
-    KafkaError,
 )
 
 _NEXT_STEPS = {
@@ -29,8 +28,6 @@ def explain(error: Exception) -> str | None:
         step = ""
     elif isinstance(error, ClientError):
         step = _NEXT_STEPS.get(error.code, "")
-    elif isinstance(error, KafkaError):
-        step = ""
     elif isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror or error}."

@@ -17,7 +17,6 @@ from moldau.protocol.errors import (
     REQUEST_TIMED_OUT,
     UNKNOWN_SERVER_ERROR,
     UNSUPPORTED_VERSION,
-    KafkaError,
     default_text,
     error_name,
     error_row,
@@ -26,8 +25,21 @@ from moldau.protocol.errors import (
 _FATAL = {CLUSTER_AUTHORIZATION_FAILED, PRODUCER_FENCED, UNSUPPORTED_VERSION}
 
 
-class ClientError(KafkaError):
+class ClientError(Exception):
     """Everything that the client raises on purpose; message is a sentence for people."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name}, {self.message!r})"
+
+    @property
+    def name(self) -> str:
+        """The name of the error in the protocol, such as TOPIC_ALREADY_EXISTS."""
+        return error_name(self.code)
 
     @property
     def retriable(self) -> bool:
