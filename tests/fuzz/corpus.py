@@ -34,6 +34,19 @@ WORDS = (
     "é",
 )
 DECOY_TOPIC = "decoy"
+# Well-formed and hostile: what arithmetic, tables and file names may stumble over.
+WILD_INTEGERS = (-128, -2, 127, 255, 32_767, -32_768, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63), 10**6, 7)
+WILD_WORDS = (
+    "..",
+    "a/b",
+    "x" * 300,
+    "\x00",
+    "decoy\n",
+    "__cluster_metadata",
+    "__consumer_offsets",
+    "\U0001f600",
+    "%s{}",
+)
 
 
 @functools.cache
@@ -61,6 +74,7 @@ class Filler:
         self.module = module
         self.annotations = annotations_of(file_name)
         self.rng = rng
+        self.wild = False
 
     def instance(self, class_name: str, density: float) -> Any:
         fields = {
@@ -82,7 +96,7 @@ class Filler:
         if kind == "int":
             return self.integer(field)
         if kind == "str":
-            return self.rng.choice(WORDS)
+            return self.rng.choice(WILD_WORDS if self.wild and self.rng.random() < 0.2 else WORDS)
         if kind == "bytes":
             return self.rng.choice((bytes(16), self.rng.randbytes(16)))
         if kind.endswith("Records"):
@@ -95,7 +109,7 @@ class Filler:
             return 25_000
         if field in ("timeout_ms", "max_wait_ms"):
             return self.rng.randint(0, 5)
-        return self.rng.choice((-1, 0, 0, 1, 2, 3, 5, 100))
+        return self.rng.choice(WILD_INTEGERS if self.wild and self.rng.random() < 0.3 else (-1, 0, 0, 1, 2, 3, 5, 100))
 
 
 def request_modules() -> list[str]:
@@ -130,7 +144,8 @@ def build_corpus(rng: random.Random, variants: int) -> list[bytes]:
         filler = Filler(module, f"{name}.py", rng)
         for version in range(request_class.LOWEST_VERSION, request_class.HIGHEST_VERSION + 1):
             for variant in range(variants):
-                for density in (1.0, 0.8, 0.5, 0.2, 0.0)[variant % 3 :]:
+                filler.wild = variant % 2 == 1
+                for density in (1.0, 1.0, 0.8, 0.8, 0.5, 0.5, 0.2, 0.0)[variant % 3 :]:
                     frame = encode_frame(filler.instance(class_name, density), version, rng)
                     if frame is not None:
                         frames.append(frame)
@@ -142,13 +157,15 @@ EXTREMES = (b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\x00\x00\x00", b"\x0
 
 
 def mutate(frame: bytes, corpus: list[bytes], rng: random.Random) -> bytes:
-    """One damaged frame, its size in front of it; sometimes the size is what lies."""
+    """One damaged frame, its size in front of it; sometimes the size is what lies, sometimes nothing is damaged."""
     kind = rng.random()
-    if kind < 0.05:
+    if kind < 0.10:
+        return struct.pack(">i", len(frame)) + frame
+    if kind < 0.15:
         body = rng.randbytes(rng.randint(0, 200))
-    elif kind < 0.20:
+    elif kind < 0.25:
         body = frame[: rng.randint(0, len(frame))]
-    elif kind < 0.30:
+    elif kind < 0.33:
         other = rng.choice(corpus)
         body = frame[: rng.randint(0, len(frame))] + other[rng.randint(0, len(other)) :]
     elif kind < 0.40:
