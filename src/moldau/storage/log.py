@@ -482,11 +482,15 @@ class Log:
 
     # Rolling and flushing
 
+    def new_jitter_ms(self) -> int:
+        """How much earlier than segment.ms one segment rolls, so that not all logs roll at once."""
+        config = self.config
+        if config.segment_jitter_ms <= 0:
+            return 0
+        return self.random_below(max(1, min(config.segment_jitter_ms, config.segment_ms)))
+
     def new_segment(self, base_offset: int, now_ms: int) -> Segment:
         config = self.config
-        jitter_ms = 0
-        if config.segment_jitter_ms > 0:
-            jitter_ms = self.random_below(max(1, min(config.segment_jitter_ms, config.segment_ms)))
         return Segment(
             self.disk,
             self.directory,
@@ -494,7 +498,7 @@ class Log:
             config.index_interval_bytes,
             config.segment_index_bytes,
             now_ms,
-            jitter_ms,
+            self.new_jitter_ms(),
         )
 
     def roll(self, now_ms: int) -> None:

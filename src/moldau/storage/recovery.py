@@ -118,6 +118,7 @@ class Loader:
         self.producer_expiration_ms = producer_expiration_ms
         self.files = self.disk.list_with_sizes(self.directory)
         self.epochs_lost = False
+        self.epochs_on_disk: list[tuple[int, int]] = []
         self.producers_known = False
         self.walk_from = NOTHING  # the first segment that has to be walked although it was flushed
 
@@ -205,6 +206,7 @@ class Loader:
             data = self.disk.read_file(f"{self.directory}/{LEADER_EPOCH_FILE}")
             self.log.leader_epochs.load(data)
             self.epochs_lost = not data
+            self.epochs_on_disk = self.log.leader_epochs.entries()
         except DamagedCheckpoint as error:
             logger.warning("leader epochs are learned from the batches again: %s", error)
             self.epochs_lost = True
@@ -251,8 +253,7 @@ class Loader:
                     self.disk.remove(f"{self.directory}/{name}")
         log.snapshots = ProducerSnapshots(self.disk, self.directory, snapshots)
         if log.segments:
-            active = log.segments[-1]
-            active.roll_jitter_ms = log.new_segment(active.base_offset, self.now_ms).roll_jitter_ms
+            log.segments[-1].roll_jitter_ms = log.new_jitter_ms()
 
     def _trust_recovery_point(self) -> bool:
         """After a clean stop the recovery point is the end of the log; a snapshot of that name confirms it."""
@@ -320,7 +321,9 @@ class Loader:
                 log.producers.end_offset = segments[number + 1].base_offset
                 log.snapshots.take(log.producers)
         log.recovery_point = min(log.recovery_point, log.log_end_offset)
-        log.leader_epochs.write(False)
+        if self.epochs_lost or log.leader_epochs.entries() != self.epochs_on_disk:
+            log.leader_epochs.write(False)
+        log.leader_epochs.unsynced = True  # the last process may not have synced them
         self.producers_known = True
 
     def _load_producers_up_to(self, offset: int) -> None:
