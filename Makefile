@@ -5,6 +5,7 @@
 #   make test-compiled   the same tests against the compiled build
 #   make interop         only the tests with real clients, real tools and a real Apache Kafka
 #   make sim SEED=7      one seed of the simulated world, with its trace
+#   make torture         kill -9 under load 50 times, and 100,000 mutated frames
 #   make demo            a broker, a topic, a producer and a consumer in ten seconds
 #   make bench           side by side with Apache Kafka
 #   make generate        message classes, file map and compatibility table from their sources
@@ -21,7 +22,7 @@ BIN := $(VENV)/bin
 COMPILED_BIN := $(COMPILED)/bin
 SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 FAST_TESTS := tests/architecture tests/unit tests/scripts
-SLOW_TESTS := tests/sim tests/fuzz
+SLOW_TESTS := tests/sim tests/fuzz tests/crash
 # Without this pytest would prefer the interpreted sources to the installed, compiled ones.
 ON_COMPILED := MOLDAU_EXPECT_COMPILED=1 MOLDAU_COMMAND="$(CURDIR)/$(COMPILED_BIN)/moldau" \
 	$(COMPILED_BIN)/python -m pytest -o pythonpath=.
@@ -29,7 +30,7 @@ ON_INTERPRETED := MOLDAU_COMMAND="$(CURDIR)/$(BIN)/moldau" $(BIN)/python -m pyte
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: check format lint types generated generate docs fast test test-interpreted test-compiled interop sim demo bench clean compiled
+.PHONY: check format lint types generated generate docs fast test test-interpreted test-compiled interop torture sim demo bench clean compiled
 
 check: format lint types generated fast
 
@@ -108,6 +109,9 @@ test-compiled: $(COMPILED)/.installed
 
 interop: $(COMPILED)/.installed
 	@$(ON_COMPILED) tests/interop
+
+torture: $(COMPILED)/.installed
+	@MOLDAU_KILLS=50 MOLDAU_FUZZ_FRAMES=100000 $(ON_COMPILED) tests/crash tests/fuzz
 
 sim: $(VENV)/.ready
 	@$(BIN)/python -m moldau.sim --seed $(SEED)
