@@ -190,9 +190,10 @@ class MetadataNode:
         self._now_ms = now_ms
         self.raft.tick(now_ms)
         self._work()
+        # The own heartbeat comes before the judgement: after a long pause the local broker must not count as silent.
+        self.broker.poll(now_ms)
         if self._controller is not None and not self._failed:
             self._control(self._controller)
-        self.broker.poll(now_ms)
         if now_ms >= self._next_housekeeping_ms:
             self._next_housekeeping_ms = now_ms + HOUSEKEEPING_INTERVAL_MS
             self.log.housekeeping(now_ms)

@@ -1,0 +1,133 @@
+"""Three metadata nodes with a static quorum, joined by the wire form of their messages."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from moldau.config.broker_config import BrokerConfig
+from moldau.node.metadata_node import MetadataNode
+from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages import incremental_alter_configs_request as configs
+from moldau.protocol.primitives import Message, Reader, Writer
+from moldau.raft.ready import Outbound
+from moldau.raft.wire_client import reply_from_wire, request_to_wire
+from moldau.server.storage_format import FormatOptions, format_storage
+from moldau.sim.disk import SimDisk
+
+CLUSTER = "MkU3OEVBNTcwNTJENDM2Qk"
+
+
+def over_the_wire(message: Message) -> Message:
+    """The message as the other side decodes it, in the highest version."""
+    writer = Writer()
+    message.encode(writer, message.HIGHEST_VERSION)
+    return type(message).decode(Reader(writer.to_bytes()), message.HIGHEST_VERSION)
+
+
+class Trio:
+    def __init__(self) -> None:
+        self.now_ms = 1_700_000_000_000
+        self.events: list[tuple[int, int, Callable[[], None]]] = []
+        self.count = 0
+        self.down: set[int] = set()
+        self.nodes: dict[int, MetadataNode] = {}
+        for number in (1, 2, 3):
+            values = {
+                "process.roles": "controller",
+                "node.id": str(number),
+                "listeners": f"CONTROLLER://127.0.0.1:{9090 + number}",
+                "controller.listener.names": "CONTROLLER",
+                "controller.quorum.voters": "1@127.0.0.1:9091,2@127.0.0.1:9092,3@127.0.0.1:9093",
+                "log.dirs": "/data",
+            }
+            disk = SimDisk(number, self.schedule)
+            format_storage(values, CLUSTER, disk, FormatOptions(), self.now_ms)
+            node = MetadataNode(BrokerConfig(values, warn=False), disk, random.Random(number), bytes([number]) * 16)
+            node.send = lambda outbound, number=number: self.send(number, outbound)
+            self.nodes[number] = node
+        for node in self.nodes.values():
+            node.start(self.now_ms)
+
+    def schedule(self, delay_ms: int, action: Callable[[], None]) -> None:
+        self.count += 1
+        self.events.append((self.now_ms + delay_ms, self.count, action))
+
+    def send(self, source: int, outbound: Outbound) -> None:
+        self.schedule(1, lambda: self.arrive(source, outbound))
+
+    def arrive(self, source: int, outbound: Outbound) -> None:
+        if {source, outbound.destination} & self.down:
+            self.nodes[source].on_raft_failure(outbound, self.now_ms)
+            return
+        request = over_the_wire(request_to_wire(outbound.request, CLUSTER))
+
+        def respond(response: Message) -> None:
+            reply = reply_from_wire(over_the_wire(response))
+            assert reply is not None
+            if source not in self.down:
+                self.schedule(1, lambda: self.nodes[source].on_raft_reply(outbound, reply, self.now_ms))
+
+        self.nodes[outbound.destination].handle_raft_request(request.API_KEY, request, self.now_ms, respond)
+
+    def run(self, until: Callable[[], bool], limit_ms: int = 30_000) -> None:
+        end_ms = self.now_ms + limit_ms
+        while not until():
+            deadlines = [node.poll(self.now_ms) for number, node in self.nodes.items() if number not in self.down]
+            self.now_ms = max(self.now_ms + 1, min([*deadlines, *(event[0] for event in self.events), end_ms]))
+            assert self.now_ms < end_ms, "it did not happen"
+            due = sorted(event for event in self.events if event[0] <= self.now_ms)
+            self.events = [event for event in self.events if event[0] > self.now_ms]
+            for _, _, action in due:
+                action()
+
+    def active(self) -> MetadataNode | None:
+        nodes = [n for number, n in self.nodes.items() if number not in self.down and n.is_active_controller]
+        return max(nodes, key=lambda node: node.leader_epoch, default=None)
+
+    def set_group_config(self, name: str) -> Any:
+        node = self.active()
+        assert node is not None
+        change = configs.AlterableConfig("consumer.session.timeout.ms", 0, "50000")
+        request = configs.IncrementalAlterConfigsRequest([configs.AlterConfigsResource(32, name, [change])])
+        answers: list[Any] = []
+        verb = lambda controller: controller.incremental_alter_configs(request, self.now_ms)  # noqa: E731
+        node.submit(verb, answers.append, self.now_ms)
+        self.run(lambda: bool(answers))
+        return answers[0]
+
+
+def test_a_change_reaches_every_node_and_survives_the_active_controller() -> None:
+    trio = Trio()
+    trio.run(lambda: trio.active() is not None)
+    assert trio.set_group_config("a").responses[0].error_code == 0
+    trio.run(lambda: all((32, "a") in node.image.configs for node in trio.nodes.values()))
+    first = trio.active()
+    assert first is not None
+    trio.down.add(first.node_id)
+    trio.run(lambda: trio.active() is not None)
+    second = trio.active()
+    assert second is not None and second.leader_epoch > first.leader_epoch
+    assert trio.set_group_config("b").responses[0].error_code == 0
+    trio.down.clear()
+    trio.run(lambda: (32, "b") in first.image.configs)
+    assert not first.is_active_controller
+    answers: list[Any] = []
+    first.submit(lambda controller: controller.no_op(), answers.append, trio.now_ms)
+    assert isinstance(answers[0], KafkaError) and answers[0].code == errors.NOT_CONTROLLER
+
+
+def test_without_a_majority_nothing_is_committed_and_the_leader_steps_down() -> None:
+    trio = Trio()
+    trio.run(lambda: trio.active() is not None)
+    leader = trio.active()
+    assert leader is not None
+    trio.run(lambda: leader.high_watermark > 5)
+    trio.down |= {1, 2, 3} - {leader.node_id}
+    answers: list[Any] = []
+    leader.submit(lambda controller: controller.no_op(), answers.append, trio.now_ms)
+    trio.run(lambda: bool(answers))
+    assert isinstance(answers[0], KafkaError)
+    assert not leader.is_active_controller
