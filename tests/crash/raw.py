@@ -1,6 +1,6 @@
 """A client of a few hand-written requests, so that what Moldau says about itself is not checked with its own code.
 
-Only versions without compact encodings are used: Produce 8, Fetch 11, ListOffsets 5, CreateTopics 4, Metadata 4.
+Only versions without compact encodings are used: Produce 8, Fetch 11, ListOffsets 5, CreateTopics 4, ApiVersions 0.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import crc32c
 
-PRODUCE, FETCH, LIST_OFFSETS, METADATA, CREATE_TOPICS = 0, 1, 2, 3, 19
+PRODUCE, FETCH, LIST_OFFSETS, API_VERSIONS, CREATE_TOPICS = 0, 1, 2, 18, 19
 EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
 BATCH_HEADER_SIZE = 61
 
@@ -172,6 +172,13 @@ class RawConnection:
         return data[:size]
 
     # Requests
+
+    def api_keys(self) -> set[int]:
+        """The APIs that the broker says it serves."""
+        answer = self.call(API_VERSIONS, 0, b"")
+        error, count = struct.unpack_from(">hi", answer)
+        check(error, "asking for the API versions")
+        return {struct.unpack_from(">h", answer, 6 + 6 * index)[0] for index in range(count)}
 
     def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> None:
         pairs = array([text(key) + text(value) for key, value in configs.items()])
