@@ -8,7 +8,7 @@ from moldau.protocol.primitives import Message
 
 
 def handle_describe_quorum(call: Call, request: DescribeQuorumRequest) -> None:
-    call.respond(call.node.metadata.describe_quorum(request, call.now_ms))
+    call.respond(call.node.metadata.describe_quorum(request, call.version, call.now_ms))
 
 
 def handle_raft(call: Call, request: Message) -> None:

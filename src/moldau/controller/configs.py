@@ -15,7 +15,7 @@ from moldau.config.dynamic import (
     validate_topic_configs,
 )
 from moldau.config.group_keys import GROUP_KEYS
-from moldau.config.resources import check_altered_resource
+from moldau.config.resources import check_altered_resource, check_topic_name
 from moldau.config.topic_keys import TOPIC_KEYS
 from moldau.controller.result import Result, VersionedRecord
 from moldau.controller.state import ControllerState
@@ -58,9 +58,7 @@ class Configs:
 
     # Requests
 
-    def incremental_alter(
-        self, request: IncrementalAlterConfigsRequest
-    ) -> Result:
+    def incremental_alter(self, request: IncrementalAlterConfigsRequest) -> Result:
         counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
         records: list[VersionedRecord] = []
         response = incremental.IncrementalAlterConfigsResponse()
@@ -164,6 +162,7 @@ class Configs:
 
     def _check_exists(self, kind: int, name: str, is_new: bool) -> None:
         if kind == TOPIC_RESOURCE and not is_new and name and self.state.image.topic(name) is None:
+            check_topic_name(name)
             raise KafkaError(errors.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
         if kind == BROKER_RESOURCE and name.isdecimal():
             known = int(name) in self.state.image.brokers or int(name) in self.state.image.controllers
@@ -177,13 +176,9 @@ class Configs:
         if kind != BROKER_RESOURCE or MIN_ISR not in changed or not self.state.image.elr_enabled:
             return
         if name:
-            raise KafkaError(
-                errors.INVALID_CONFIG, f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
-            )
+            raise KafkaError(errors.INVALID_CONFIG, f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled.")
         if MIN_ISR not in values:
-            raise KafkaError(
-                errors.INVALID_CONFIG, f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
-            )
+            raise KafkaError(errors.INVALID_CONFIG, f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled.")
 
     def _validate(self, kind: int, name: str, values: dict[str, str | None], added: set[str]) -> None:
         # A stored key that this release does not know must not stop every other change.

@@ -33,28 +33,23 @@ class FeatureLevels:
 
     def update(self, request: UpdateFeaturesRequest, version: int) -> Result:
         records: list[VersionedRecord] = []
-        response = UpdateFeaturesResponse()
-        failed: tuple[str, KafkaError] | None = None
+        response = UpdateFeaturesResponse(error_message=None)
+        failed: KafkaError | None = None
         proposed = dict(self.state.image.features)
         for update in request.feature_updates:
             try:
                 records += self._update_one(update, version, proposed)
             except KafkaError as error:
-                failed = failed or (update.feature, error)
+                failed = failed or error
         if failed is not None:
-            return Result([], self._failure(request, version, *failed))
+            # One bad level stops all.
+            message = f"The update failed for all features since the following feature had an error: {failed.message}"
+            return Result([], UpdateFeaturesResponse(error_code=failed.code, error_message=message))
         if version <= 1:
-            response.results = [UpdatableFeatureResult(update.feature) for update in request.feature_updates]
+            response.results = [
+                UpdatableFeatureResult(update.feature, errors.NONE, "NONE") for update in request.feature_updates
+            ]
         return Result([] if request.validate_only else records, response)
-
-    def _failure(
-        self, request: UpdateFeaturesRequest, version: int, feature: str, error: KafkaError
-    ) -> UpdateFeaturesResponse:
-        """One bad level stops all: version 2 says so in one place, the older ones per feature."""
-        message = f"The update failed for all features since the following feature had an error: {error.message}"
-        if version >= 2:
-            return UpdateFeaturesResponse(error_code=error.code, error_message=message)
-        return UpdateFeaturesResponse(results=[UpdatableFeatureResult(feature, error.code, error.message)])
 
     def _update_one(self, update: FeatureUpdateKey, version: int, proposed: dict[str, int]) -> list[VersionedRecord]:
         name, level = update.feature, update.max_version_level
@@ -62,7 +57,7 @@ class FeatureLevels:
         if version == 0:
             kind = SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE
         if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
-            raise KafkaError(errors.INVALID_REQUEST, "The controller does not support the given upgrade type.")
+            raise _invalid(name, level, "The controller does not support the given upgrade type.")
         if level < 0:
             raise _invalid(name, level, "A feature version cannot be less than 0.")
         self._check_supported(name, level)

@@ -117,9 +117,7 @@ class InSyncReplicas:
 
     # Directories
 
-    def assign_directories(
-        self, request: dirs_asked.AssignReplicasToDirsRequest
-    ) -> Result:
+    def assign_directories(self, request: dirs_asked.AssignReplicasToDirsRequest) -> Result:
         broker = self.brokers.check_epoch(request.broker_id, request.broker_epoch)
         records: list[VersionedRecord] = []
         response = dirs_answered.AssignReplicasToDirsResponse()

@@ -81,9 +81,7 @@ class PartitionChange:
             self._target_elr, self._target_last_known = [], []
             return
         candidates = [*self.partition.elr, *(r for r in self.partition.isr if r not in self.partition.elr)]
-        self._target_elr = [
-            r for r in candidates if r not in self.target_isr and r not in self.unclean_shutdown
-        ]
+        self._target_elr = [r for r in candidates if r not in self.target_isr and r not in self.unclean_shutdown]
 
     def _fill_elr(self, record: PartitionChangeRecord) -> None:
         if partition_version(self.metadata_version) < 2:

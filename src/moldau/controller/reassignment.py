@@ -21,9 +21,7 @@ class Reassignments:
         self.topics = topics
         self.leadership = leadership
 
-    def alter(
-        self, request: asked.AlterPartitionReassignmentsRequest
-    ) -> Result:
+    def alter(self, request: asked.AlterPartitionReassignmentsRequest) -> Result:
         records: list[VersionedRecord] = []
         response = answered.AlterPartitionReassignmentsResponse(error_message=None)
         response.allow_replication_factor_change = request.allow_replication_factor_change
@@ -99,7 +97,9 @@ class Reassignments:
                 if partition is not None and partition.is_reassigning:
                     rows.append(
                         listed.OngoingPartitionReassignment(
-                            index, list(partition.replicas), list(partition.adding_replicas),
+                            index,
+                            list(partition.replicas),
+                            list(partition.adding_replicas),
                             list(partition.removing_replicas),
                         )
                     )

@@ -99,8 +99,13 @@ class Security:
                 row.error_code, row.error_message = errors.INVALID_REQUEST, problem
             else:
                 record = r.AccessControlEntryRecord(
-                    random_uuid(self.state.rng.randbytes), creation.resource_type, creation.resource_name,
-                    creation.resource_pattern_type, creation.principal, creation.host, creation.operation,
+                    random_uuid(self.state.rng.randbytes),
+                    creation.resource_type,
+                    creation.resource_name,
+                    creation.resource_pattern_type,
+                    creation.principal,
+                    creation.host,
+                    creation.operation,
                     creation.permission_type,
                 )
                 if _acl_key(record) not in existing:
@@ -119,8 +124,15 @@ class Security:
                     gone[acl_id] = (r.RemoveAccessControlEntryRecord(acl_id), 0)
                     row.matching_acls.append(
                         deleted.DeleteAclsMatchingAcl(
-                            0, None, acl.resource_type, acl.resource_name, acl.pattern_type, acl.principal, acl.host,
-                            acl.operation, acl.permission_type,
+                            0,
+                            None,
+                            acl.resource_type,
+                            acl.resource_name,
+                            acl.pattern_type,
+                            acl.principal,
+                            acl.host,
+                            acl.operation,
+                            acl.permission_type,
                         )
                     )
             response.filter_results.append(row)
@@ -143,7 +155,12 @@ def _check_upsertion(upsertion: ScramCredentialUpsertion) -> KafkaError | None:
 
 def _acl_key(acl: r.AccessControlEntryRecord) -> tuple[object, ...]:
     return (
-        acl.resource_type, acl.resource_name, acl.pattern_type, acl.principal, acl.host, acl.operation,
+        acl.resource_type,
+        acl.resource_name,
+        acl.pattern_type,
+        acl.principal,
+        acl.host,
+        acl.operation,
         acl.permission_type,
     )
 

@@ -67,7 +67,8 @@ class Topics:
         self, topic: CreatableTopic, taken: dict[str, str]
     ) -> tuple[list[VersionedRecord], CreatableTopicResult]:
         self._check_new_name(topic.name, taken)
-        changes = [(config.name, SET, config.value) for config in topic.configs]
+        # A key named twice has the value named last.
+        changes = [(name, SET, value) for name, value in {c.name: c.value for c in topic.configs}.items()]
         config_records = self.configs.changes(TOPIC_RESOURCE, topic.name, changes, is_new=True)
         if topic.assignments:
             partitions = self._manual_partitions(topic)
@@ -197,24 +198,29 @@ class Topics:
         response = DeleteTopicsResponse()
         wanted: list[tuple[str | None, bytes]] = [(name, ZERO_UUID) for name in request.topic_names]
         wanted += [(topic.name, topic.topic_id) for topic in request.topics]
-        names = Counter(name for name, _ in wanted if name is not None)
-        ids = Counter(topic_id for _, topic_id in wanted if topic_id != ZERO_UUID)
-        done: set[bytes] = set()
-        for name, topic_id in wanted:
+        repeats = Counter(wanted)
+        ids = {topic_id for name, topic_id in wanted if name is None}
+        named_twice: set[bytes] = set()
+        found: list[TopicImage] = []
+        for name, topic_id in repeats:
             try:
-                if (name is not None and names[name] > 1) or (topic_id != ZERO_UUID and ids[topic_id] > 1):
+                if repeats[name, topic_id] > 1:
                     what = "name" if name is not None else "id"
                     raise KafkaError(errors.INVALID_REQUEST, f"Duplicate topic {what}.")
                 topic = self._find_for_deletion(name, topic_id)
-                if topic.topic_id in done:
-                    message = "The provided topic name maps to an ID that was already supplied."
-                    raise KafkaError(errors.INVALID_REQUEST, message)
             except KafkaError as error:
                 response.responses.append(DeletableTopicResult(name, topic_id, error.code, error.message))
                 continue
-            done.add(topic.topic_id)
-            records.append((RemoveTopicRecord(topic.topic_id), 0))
-            response.responses.append(DeletableTopicResult(topic.name, topic.topic_id))
+            if name is not None and topic.topic_id in ids:
+                named_twice.add(topic.topic_id)
+                message = "The provided topic name maps to an ID that was already supplied."
+                response.responses.append(DeletableTopicResult(name, topic.topic_id, errors.INVALID_REQUEST, message))
+                continue
+            found.append(topic)
+        for topic in found:
+            if topic.topic_id not in named_twice:
+                records.append((RemoveTopicRecord(topic.topic_id), 0))
+                response.responses.append(DeletableTopicResult(topic.name, topic.topic_id))
         return Result(records, response)
 
     def _find_for_deletion(self, name: str | None, topic_id: bytes) -> TopicImage:
@@ -248,7 +254,8 @@ class Topics:
             try:
                 added = self._add_partitions(topic)
             except KafkaError as error:
-                response.results.append(CreatePartitionsTopicResult(topic.name, error.code, error.message))
+                message = None if error.code == errors.UNKNOWN_TOPIC_OR_PARTITION else error.message
+                response.results.append(CreatePartitionsTopicResult(topic.name, error.code, message))
                 continue
             response.results.append(CreatePartitionsTopicResult(topic.name))
             if not request.validate_only:

@@ -86,9 +86,7 @@ class FetchSessionCache:
         del self._sessions[session.session_id]
         self._sessions[session.session_id] = session
 
-    def maybe_create(
-        self, session_id: int, uses_topic_ids: bool, privileged: bool, now_ms: int
-    ) -> FetchSession | None:
+    def maybe_create(self, session_id: int, uses_topic_ids: bool, privileged: bool, now_ms: int) -> FetchSession | None:
         """A new session, or None when there is no room: the client then simply sends full requests."""
         if session_id in self._sessions:
             return None

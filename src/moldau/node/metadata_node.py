@@ -521,5 +521,5 @@ class MetadataNode:
         self.raft.on_request(asked, respond, now_ms)
         self._work()
 
-    def describe_quorum(self, request: DescribeQuorumRequest, now_ms: int) -> DescribeQuorumResponse:
-        return describe_quorum(self.raft, request, now_ms)
+    def describe_quorum(self, request: DescribeQuorumRequest, version: int, now_ms: int) -> DescribeQuorumResponse:
+        return describe_quorum(self.raft, request, version, now_ms)

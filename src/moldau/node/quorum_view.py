@@ -5,36 +5,61 @@ from __future__ import annotations
 from moldau.protocol import errors
 from moldau.protocol.messages import describe_quorum_response as response
 from moldau.protocol.messages.describe_quorum_request import DescribeQuorumRequest
+from moldau.protocol.uuids import ZERO_UUID
 from moldau.raft.replica import Raft
 from moldau.raft.roles import Leader, ReplicaProgress
 from moldau.raft.state import ReplicaKey
 from moldau.raft.wire import METADATA_TOPIC
 
+FIRST_NODES_VERSION = 2
 
-def describe_quorum(raft: Raft, request: DescribeQuorumRequest, now_ms: int) -> response.DescribeQuorumResponse:
-    if [topic.topic_name for topic in request.topics] != [METADATA_TOPIC]:
-        return response.DescribeQuorumResponse(errors.UNKNOWN_TOPIC_OR_PARTITION, None)
-    data = response.PartitionData(0, errors.NONE, None, raft.leader_id, raft.epoch)
-    role = raft.role
-    if isinstance(role, Leader):
-        data.high_watermark = raft.high_watermark
-        for voter_id, progress in sorted(role.voters.items()):
-            if voter_id == raft.local.id:
-                own = ReplicaProgress(raft.log.end_offset(), now_ms, now_ms)
-                data.current_voters.append(_row(raft.local, own))
+
+def describe_quorum(
+    raft: Raft, request: DescribeQuorumRequest, version: int, now_ms: int
+) -> response.DescribeQuorumResponse:
+    """Any partition but the one of the metadata log is unknown. Directory ids and endpoints came with version 2."""
+    answer = response.DescribeQuorumResponse()
+    for topic in request.topics:
+        rows = response.TopicData(topic.topic_name)
+        answer.topics.append(rows)
+        for partition in topic.partitions:
+            if topic.topic_name == METADATA_TOPIC and partition.partition_index == 0:
+                rows.partitions.append(_describe_log(raft, version, now_ms))
+                if version >= FIRST_NODES_VERSION:
+                    answer.nodes = _nodes(raft)
             else:
-                data.current_voters.append(_row(raft.voters.key(voter_id), progress))
-        data.observers = [_row(key, progress) for key, progress in role.observers.items()]
-    else:
+                code = errors.UNKNOWN_TOPIC_OR_PARTITION
+                text = errors.default_text(code)
+                rows.partitions.append(response.PartitionData(partition.partition_index, code, text))
+    return answer
+
+
+def _describe_log(raft: Raft, version: int, now_ms: int) -> response.PartitionData:
+    data = response.PartitionData(0, errors.NONE, leader_id=raft.leader_id, leader_epoch=raft.epoch)
+    role = raft.role
+    if not isinstance(role, Leader):
         data.error_code = errors.NOT_LEADER_OR_FOLLOWER
-    nodes = [
+        return data
+    data.high_watermark = raft.high_watermark
+    for voter_id, progress in sorted(role.voters.items()):
+        if voter_id == raft.local.id:
+            own = ReplicaProgress(raft.log.end_offset(), now_ms, now_ms)
+            data.current_voters.append(_row(raft.local, own, version))
+        else:
+            data.current_voters.append(_row(raft.voters.key(voter_id), progress, version))
+    data.observers = [_row(key, progress, version) for key, progress in role.observers.items()]
+    return data
+
+
+def _nodes(raft: Raft) -> list[response.Node]:
+    return [
         response.Node(voter.key.id, [response.Listener(*endpoint) for endpoint in voter.endpoints])
         for voter in raft.voters.voters()
     ]
-    return response.DescribeQuorumResponse(errors.NONE, None, [response.TopicData(METADATA_TOPIC, [data])], nodes)
 
 
-def _row(key: ReplicaKey, progress: ReplicaProgress) -> response.ReplicaState:
+def _row(key: ReplicaKey, progress: ReplicaProgress, version: int) -> response.ReplicaState:
+    directory_id = key.directory_id if version >= FIRST_NODES_VERSION else ZERO_UUID
     return response.ReplicaState(
-        key.id, key.directory_id, progress.end_offset, progress.last_fetch_ms, progress.last_caught_up_ms
+        key.id, directory_id, progress.end_offset, progress.last_fetch_ms, progress.last_caught_up_ms
     )

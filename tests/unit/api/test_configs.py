@@ -181,10 +181,12 @@ class FakeController:
         self.failure = failure
         self.seen: list[tuple[int, str]] = []
 
-    def submit(self, verb: Any, done: Any) -> None:
+    def submit(self, verb: Any, done: Any, now_ms: int) -> None:
         done(self.failure if self.failure is not None else verb(self))
 
-    def incremental_alter_configs(self, request: Any) -> incremental_response.IncrementalAlterConfigsResponse:
+    def incremental_alter_configs(
+        self, request: Any, now_ms: int
+    ) -> incremental_response.IncrementalAlterConfigsResponse:
         self.seen = [(each.resource_type, each.resource_name) for each in request.resources]
         rows = [incremental_response.AlterConfigsResourceResponse(0, None, *each) for each in self.seen]
         return incremental_response.IncrementalAlterConfigsResponse(responses=rows)
@@ -201,6 +203,7 @@ class FakeCall:
         )
         self.context = SimpleNamespace(is_controller_listener=context.on_controller_listener)
         self.reply = SimpleNamespace(done=False)
+        self.now_ms = 0
         self.rows: list[tuple[int, str | None, int, str]] = []
 
     def respond(self, response: Any) -> None:

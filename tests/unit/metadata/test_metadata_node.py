@@ -186,7 +186,7 @@ def test_producer_ids_are_allocated_for_the_local_broker(h: Harness) -> None:
 
 def test_the_quorum_describes_itself(h: Harness) -> None:
     request = quorum.DescribeQuorumRequest([quorum.TopicData("__cluster_metadata", [quorum.PartitionData(0)])])
-    response = h.node.describe_quorum(request, h.now_ms)
+    response = h.node.describe_quorum(request, 2, h.now_ms)
     data = response.topics[0].partitions[0]
     assert (data.leader_id, data.leader_epoch, data.high_watermark) == (1, 1, h.node.high_watermark)
     assert [(v.replica_id, v.log_end_offset) for v in data.current_voters] == [(1, h.node.log.end_offset())]
