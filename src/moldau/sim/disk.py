@@ -5,8 +5,9 @@ What a real file system may do is modelled, not what one of them does today:
 - A file's bytes are durable after `sync`. At a power loss each file keeps, by the seeded choice, all of its unsynced
   changes, none, a prefix whose last write is torn at any byte, or a prefix in which some sectors are zeros or garbage.
 - A directory entry (create, rename, remove) is durable after `sync_directory` of its parent; syncing the file is not
-  enough. At a power loss either a prefix of the remaining entry changes survives, or any subset that is consistent.
-  A rename is atomic: the old name or the new one, never both, never none.
+  enough. At a power loss a prefix of the remaining changes of each directory survives: one directory's changes keep
+  their order, as in every journal, those of different ones need not. A rename is atomic: the old name or the new one,
+  never both, never none.
 - After a failed sync the data it should have written may be gone although a later sync of the same process succeeds.
 - The machine can stop at any operation: `crash_after` raises SimulatedCrash out of the n-th change from now.
 
@@ -276,8 +277,18 @@ class SimDisk(Disk):
             for change in self.journal[: rng.randint(0, len(self.journal))]:
                 change.apply()
         else:
-            share = rng.random()
-            self._apply_with_dependencies([rng.random() < share for _ in self.journal])
+            left: dict[int, int] = {}
+            for change in self.journal:
+                for directory, _ in change.names():
+                    left[directory] = left.get(directory, 0) + 1
+            left = {directory: rng.randint(0, count) for directory, count in left.items()}
+            chosen = []
+            for change in self.journal:
+                directories = [directory for directory, _ in change.names()]
+                chosen.append(all(left[directory] > 0 for directory in directories))
+                for directory in directories:
+                    left[directory] -= 1
+            self._apply_with_dependencies(chosen)
         self.journal.clear()
 
     def _apply_with_dependencies(self, chosen: list[bool]) -> list[EntryChange]:
@@ -521,6 +532,10 @@ class SimDisk(Disk):
 
     def total_bytes(self, path: str) -> int:
         return 1 << 41 if self.capacity_bytes is None else self.capacity_bytes
+
+    def peek(self, path: str) -> bytes:
+        """The bytes of a file, for checkers: no fault is met."""
+        return bytes(self.inode_at(path).current)
 
     def used_bytes(self) -> int:
         return _size_of(self.root)

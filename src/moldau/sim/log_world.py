@@ -372,7 +372,10 @@ class LogWorld:
             log = self._open(topic)
             model = self.models.setdefault(topic, PartitionModel(topic))
             model.retention = topic == "short"
-            self._audit(log, model)
+            try:
+                self._audit(log, model)
+            except KafkaError as error:
+                raise Violation(f"what was written can be read: {topic}: {error}") from error
             self.logs.append(log)
         self.power_was_lost = False
 
@@ -417,13 +420,13 @@ class LogWorld:
         """All batch headers, read past every index."""
         headers: list[BatchHeader] = []
         for segment in log.segments:
-            data = self.disk.read_file(segment.path(".log"))
+            data = self.disk.peek(segment.path(".log"))
             headers.extend(split_batches(data, 0, len(data)))
         return headers
 
     def _check_indexes(self, log: Log) -> None:
         for segment in log.segments:
-            data = self.disk.read_file(segment.path(".log"))
+            data = self.disk.peek(segment.path(".log"))
             if len(data) != segment.size:
                 raise Violation(f"a segment knows its size: {log.topic} {segment.base_offset} {segment.size}")
             check_offset_index_points_at_batches(log.topic, segment, data)
@@ -462,7 +465,7 @@ class LogWorld:
         for producer_id in self.producers[log.topic]:
             self.last_batches.pop((log.topic, producer_id), None)
         for segment in log.segments:
-            data = self.disk.read_file(segment.path(".log"))
+            data = self.disk.peek(segment.path(".log"))
             for header in split_batches(data, 0, len(data)):
                 if header.producer_id >= 0 and header.base_offset >= log.log_start_offset:
                     # A client counts from 0; offset and epoch lie outside the checksum.

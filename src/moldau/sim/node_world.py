@@ -269,7 +269,7 @@ class NodeWorld:
         path = log.active.path(".log")
         if not self.host.disk.exists(path):
             return
-        data = self.host.disk.read_file(path)
+        data = self.host.disk.peek(path)
         try:
             headers = split_batches(data, 0, len(data))
         except CorruptBatch:
