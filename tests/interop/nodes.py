@@ -15,6 +15,8 @@ from pathlib import Path
 HOST = "127.0.0.1"
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 30
+# Timestamps of test records: an hour old, so that neither retention nor the limit for future timestamps takes offence.
+RECENT_MS = int(time.time()) // 1000 * 1_000_000 - 3_600_000
 
 
 def free_ports(count: int) -> list[int]:

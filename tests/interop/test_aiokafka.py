@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.interop.nodes import Node
+from tests.interop.nodes import RECENT_MS, Node
 
 aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
 admin_module = pytest.importorskip("aiokafka.admin", reason="aiokafka is not installed")
@@ -58,13 +58,13 @@ def test_records_come_back_as_they_were_sent(moldau_server: Node, topic: str, co
     async def scenario() -> None:
         await create(moldau_server, topic)
         records: list[dict[str, Any]] = [
-            {"key": b"key", "value": b"value", "headers": [("a", b"1"), ("b", b"")], "timestamp_ms": 1_700_000_000_000},
-            {"key": None, "value": b"no key", "headers": [], "timestamp_ms": 1_700_000_000_001},
-            {"key": b"no value", "value": None, "headers": [], "timestamp_ms": 1_700_000_000_002},
+            {"key": b"key", "value": b"value", "headers": [("a", b"1"), ("b", b"")], "timestamp_ms": RECENT_MS},
+            {"key": None, "value": b"no key", "headers": [], "timestamp_ms": RECENT_MS + 1},
+            {"key": b"no value", "value": None, "headers": [], "timestamp_ms": RECENT_MS + 2},
         ]
         for i in range(200):
             records.append(
-                {"key": b"%d" % i, "value": b"y" * i * 9, "headers": [], "timestamp_ms": 1_700_000_001_000 + i}
+                {"key": b"%d" % i, "value": b"y" * i * 9, "headers": [], "timestamp_ms": RECENT_MS + 1_000 + i}
             )
         sent = await send_all(moldau_server, topic, records, compression_type=codec)
         assert [report.offset for report in sent] == list(range(len(records)))
@@ -115,13 +115,13 @@ def test_an_idempotent_producer_delivers_in_order(moldau_server: Node, topic: st
 def test_offsets_are_found_by_time_and_at_both_ends(moldau_server: Node, topic: str) -> None:
     async def scenario() -> None:
         await create(moldau_server, topic)
-        records = [{"value": b"%d" % i, "timestamp_ms": 1_700_000_000_000 + i * 1000} for i in range(50)]
+        records = [{"value": b"%d" % i, "timestamp_ms": RECENT_MS + i * 1000} for i in range(50)]
         await send_all(moldau_server, topic, records)
         partition = aiokafka.TopicPartition(topic, 0)
         consumer = await open_consumer(moldau_server, topic)
         try:
-            found = await consumer.offsets_for_times({partition: 1_700_000_000_000 + 20_500})
-            assert (found[partition].offset, found[partition].timestamp) == (21, 1_700_000_021_000)
+            found = await consumer.offsets_for_times({partition: RECENT_MS + 20_500})
+            assert (found[partition].offset, found[partition].timestamp) == (21, RECENT_MS + 21_000)
             assert await consumer.beginning_offsets([partition]) == {partition: 0}
             assert await consumer.end_offsets([partition]) == {partition: 50}
             consumer.seek(partition, found[partition].offset)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.interop.nodes import Node
+from tests.interop.nodes import RECENT_MS, Node
 
 confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 admin_module = pytest.importorskip("confluent_kafka.admin", reason="confluent-kafka is not installed")
@@ -70,12 +70,12 @@ def new_topic(admin: Any, topic: str) -> Iterator[str]:
 def test_records_come_back_as_they_were_sent(moldau_server: Node, new_topic: str, codec: str) -> None:
     """Keys, values, headers, nulls and timestamps survive every codec."""
     sent = [
-        (b"key", b"value", [("name", b"header"), ("null", None), ("name", b"again")], 1_700_000_000_000),
-        (None, b"no key", [], 1_700_000_000_001),
-        (b"no value", None, [], 1_700_000_000_002),
-        (None, None, [("only", b"")], 1_700_000_000_003),
-        (b"", b"", [], 1_700_000_000_004),
-        *((b"%d" % i, b"x" * i * 7, [], 1_700_000_000_005 + i) for i in range(300)),
+        (b"key", b"value", [("name", b"header"), ("null", None), ("name", b"again")], RECENT_MS),
+        (None, b"no key", [], RECENT_MS + 1),
+        (b"no value", None, [], RECENT_MS + 2),
+        (None, None, [("only", b"")], RECENT_MS + 3),
+        (b"", b"", [], RECENT_MS + 4),
+        *((b"%d" % i, b"x" * i * 7, [], RECENT_MS + 5 + i) for i in range(300)),
     ]
     client = producer(moldau_server, **{"compression.type": codec})
     reports: list[tuple[Any, int]] = []
@@ -125,16 +125,16 @@ def test_fetching_starts_at_any_offset(moldau_server: Node, new_topic: str) -> N
 def test_fetching_starts_at_a_timestamp(moldau_server: Node, new_topic: str) -> None:
     client = producer(moldau_server)
     for i in range(100):
-        client.produce(new_topic, value=b"%d" % i, timestamp=1_700_000_000_000 + i * 1000)
+        client.produce(new_topic, value=b"%d" % i, timestamp=RECENT_MS + i * 1000)
     flush(client)
     reader = consumer(moldau_server)
     try:
-        partition = confluent_kafka.TopicPartition(new_topic, 0, 1_700_000_000_000 + 41_500)
+        partition = confluent_kafka.TopicPartition(new_topic, 0, RECENT_MS + 41_500)
         [found] = reader.offsets_for_times([partition], timeout=SECONDS)
         assert found.offset == 42
         reader.assign([found])
         assert read(reader, 1)[0].value() == b"42"
-        late = confluent_kafka.TopicPartition(new_topic, 0, 1_800_000_000_000)
+        late = confluent_kafka.TopicPartition(new_topic, 0, RECENT_MS + 7_200_000)
         assert reader.offsets_for_times([late], timeout=SECONDS)[0].offset == confluent_kafka.OFFSET_END
         assert reader.get_watermark_offsets(confluent_kafka.TopicPartition(new_topic, 0), SECONDS) == (0, 100)
     finally:
@@ -229,7 +229,7 @@ def test_partitions_are_added(admin: Any, new_topic: str) -> None:
 def test_records_are_deleted_and_offsets_listed(moldau_server: Node, admin: Any, new_topic: str) -> None:
     client = producer(moldau_server)
     for i in range(20):
-        client.produce(new_topic, value=b"%d" % i, timestamp=1_700_000_000_000 + i)
+        client.produce(new_topic, value=b"%d" % i, timestamp=RECENT_MS + i)
     flush(client)
     partition = confluent_kafka.TopicPartition(new_topic, 0, 5)
     deleted = finish(admin.delete_records([partition]))
@@ -243,7 +243,7 @@ def test_records_are_deleted_and_offsets_listed(moldau_server: Node, admin: Any,
     assert offset(admin_module.OffsetSpec.earliest()) == 5
     assert offset(admin_module.OffsetSpec.latest()) == 20
     assert offset(admin_module.OffsetSpec.max_timestamp()) == 19
-    assert offset(admin_module.OffsetSpec.for_timestamp(1_700_000_000_010)) == 10
+    assert offset(admin_module.OffsetSpec.for_timestamp(RECENT_MS + 10)) == 10
 
 
 def test_the_cluster_is_described(moldau_server: Node, admin: Any) -> None:

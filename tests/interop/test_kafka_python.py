@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.interop.nodes import Node
+from tests.interop.nodes import RECENT_MS, Node
 
 kafka = pytest.importorskip("kafka", reason="kafka-python is not installed")
 kafka_admin = pytest.importorskip("kafka.admin", reason="kafka-python is not installed")
@@ -60,12 +60,12 @@ def read_from(node: Node, topic: str, offset: int, count: int) -> list[Any]:
 def test_records_come_back_as_they_were_sent(moldau_server: Node, new_topic: str, codec: str | None) -> None:
     """Keys, values, headers, nulls and timestamps survive every codec."""
     records: list[dict[str, Any]] = [
-        {"key": b"key", "value": b"value", "headers": [("a", b"1"), ("b", b"")], "timestamp_ms": 1_700_000_000_000},
-        {"key": None, "value": b"no key", "headers": [], "timestamp_ms": 1_700_000_000_001},
-        {"key": b"no value", "value": None, "headers": [], "timestamp_ms": 1_700_000_000_002},
+        {"key": b"key", "value": b"value", "headers": [("a", b"1"), ("b", b"")], "timestamp_ms": RECENT_MS},
+        {"key": None, "value": b"no key", "headers": [], "timestamp_ms": RECENT_MS + 1},
+        {"key": b"no value", "value": None, "headers": [], "timestamp_ms": RECENT_MS + 2},
     ]
     for i in range(200):
-        records.append({"key": b"%d" % i, "value": b"z" * i * 5, "headers": [], "timestamp_ms": 1_700_000_001_000 + i})
+        records.append({"key": b"%d" % i, "value": b"z" * i * 5, "headers": [], "timestamp_ms": RECENT_MS + 1_000 + i})
     assert send_all(moldau_server, new_topic, records, compression_type=codec) == list(range(len(records)))
     got = read_from(moldau_server, new_topic, 0, len(records))
     assert [
@@ -80,15 +80,15 @@ def test_an_idempotent_producer_delivers_in_order(moldau_server: Node, new_topic
 
 
 def test_fetching_starts_at_an_offset_or_a_timestamp(moldau_server: Node, new_topic: str) -> None:
-    records = [{"value": b"%d" % i, "timestamp_ms": 1_700_000_000_000 + i * 1000} for i in range(40)]
+    records = [{"value": b"%d" % i, "timestamp_ms": RECENT_MS + i * 1000} for i in range(40)]
     send_all(moldau_server, new_topic, records)
     assert read_from(moldau_server, new_topic, 33, 7)[0].value == b"33"
     client = kafka.KafkaConsumer(bootstrap_servers=moldau_server.bootstrap)
     try:
         partition = kafka.TopicPartition(new_topic, 0)
-        found = client.offsets_for_times({partition: 1_700_000_000_000 + 9_001})
-        assert (found[partition].offset, found[partition].timestamp) == (10, 1_700_000_010_000)
-        assert client.offsets_for_times({partition: 1_900_000_000_000}) == {partition: None}
+        found = client.offsets_for_times({partition: RECENT_MS + 9_001})
+        assert (found[partition].offset, found[partition].timestamp) == (10, RECENT_MS + 10_000)
+        assert client.offsets_for_times({partition: RECENT_MS + 7_200_000}) == {partition: None}
         assert client.beginning_offsets([partition]) == {partition: 0}
         assert client.end_offsets([partition]) == {partition: 40}
     finally:

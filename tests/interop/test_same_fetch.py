@@ -27,6 +27,7 @@ from moldau.protocol.messages.offset_for_leader_epoch_request import (
 )
 from tests.interop.batches import batch, now_ms
 from tests.interop.conftest import Same
+from tests.interop.nodes import RECENT_MS
 from tests.interop.peers import Peer
 from tests.interop.wire import CLOSED, plain, records_of
 
@@ -367,15 +368,15 @@ def test_offsets_are_found_for_every_special_time(same: Same, topic: str, versio
     def scenario(peer: Peer) -> Any:
         peer.create(topic)
         for step in (0, 300, 100, 200):
-            peer.produce(topic, batch([b"a", b"b"], timestamp=1_700_000_000_000 + step, timestamp_step=5))
+            peer.produce(topic, batch([b"a", b"b"], timestamp=RECENT_MS + step, timestamp_step=5))
         times = [
             -2,
             -1,
             0,
-            1_700_000_000_005,
-            1_700_000_000_101,
-            1_700_000_000_300,
-            1_700_000_000_306,
+            RECENT_MS + 5,
+            RECENT_MS + 101,
+            RECENT_MS + 300,
+            RECENT_MS + 306,
             -3,
             -4,
             -5,

@@ -149,7 +149,6 @@ BAD_BATCHES = {
     "last offset too high": batch([b"a", b"b"], last_offset_delta=5),
     "last offset too low": batch([b"a", b"b"], last_offset_delta=0),
     "offsets with a gap": batch([b"a", b"b"], payload=record(b"a") + record(b"b", offset_delta=2), last_offset_delta=2),
-    "offsets that repeat": batch([b"a", b"b"], payload=record(b"a") + record(b"b")),
     "bytes after the last record": batch([b"a"], payload=record(b"a") + b"xx"),
     "a record that ends early": batch([b"a"], payload=record(b"a")[:-1]),
     "a record longer than it says": batch([b"a"], payload=varint(3) + record(b"a")[1:]),
