@@ -28,7 +28,7 @@ from moldau.protocol.messages.produce_response import (
 from moldau.protocol.records_data import MemoryRecords
 from moldau.records.codecs import ZSTD
 from moldau.replication.partition import Partition
-from moldau.storage.validation import CLIENT, InvalidRecords
+from moldau.storage.validation import CLIENT, InvalidRecords, NotOneBatch
 
 ADMIN_CLIENT_ID: Final = "__admin_client"
 FIRST_ZSTD_VERSION: Final = 7
@@ -117,7 +117,8 @@ def handle_produce(call: Call, request: ProduceRequest) -> None:
             except KafkaError as error:
                 failed = True
                 fail(answer, error)
-                tell_log_start(node, name, answer)
+                if not isinstance(error, NotOneBatch):
+                    tell_log_start(node, name, answer)
                 if call.version >= FIRST_LEADER_HINT_VERSION:
                     add_leader_hint(call, name, data.index, answer, response)
     if request.acks == 0:
@@ -154,7 +155,7 @@ def append(
         raise KafkaError(errors.INVALID_TOPIC_EXCEPTION)
     records = data.records
     if not isinstance(records, MemoryRecords) or records.size == 0:
-        raise InvalidRecords(errors.INVALID_RECORD, "a partition of a produce request needs a record batch")
+        raise NotOneBatch(errors.INVALID_RECORD, "a partition of a produce request needs a record batch")
     if records.size >= HEADER_BYTES:
         attributes = records.data[records.start + ATTRIBUTES_LOW_BYTE]
         if attributes & TRANSACTIONAL_FLAG:

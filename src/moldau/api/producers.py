@@ -60,6 +60,6 @@ def handle_describe_producers(call: Call, request: DescribeProducersRequest) -> 
                     )
             except KafkaError as error:
                 answer.error_code = error.code
-                if error.code != errors.UNKNOWN_TOPIC_OR_PARTITION:
+                if error.code != errors.UNKNOWN_TOPIC_OR_PARTITION or topic.name not in call.node.image.topics_by_name:
                     answer.error_message = error.message
     call.respond(response)

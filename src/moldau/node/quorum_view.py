@@ -44,7 +44,7 @@ def _describe_log(raft: Raft, version: int, now_ms: int) -> response.PartitionDa
     for voter_id, progress in sorted(role.voters.items()):
         if voter_id == raft.local.id:
             own = ReplicaProgress(raft.log.end_offset(), now_ms, now_ms)
-            data.current_voters.append(_row(raft.local, own, version))
+            data.current_voters.append(_row(raft.voters.key(voter_id), own, version))
         else:
             data.current_voters.append(_row(raft.voters.key(voter_id), progress, version))
     data.observers = [_row(key, progress, version) for key, progress in role.observers.items()]

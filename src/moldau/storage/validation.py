@@ -103,6 +103,10 @@ class InvalidRecords(KafkaError):
         self.client_message: str | None = client_message
 
 
+class NotOneBatch(InvalidRecords):
+    """A produce request must bring one whole batch of magic 2 per partition; refused before the log is asked."""
+
+
 class ValidationRules:
     """What one log asks of the records that are appended to it."""
 
@@ -204,11 +208,11 @@ def _size_of_only_batch(data: bytes, start: i64, end: i64) -> i64:
         raise IndexError(f"records from {start} to {end} in {len(data)} bytes")
     size = next_batch_size(data, start, end)
     if size < 0:
-        raise InvalidRecords(INVALID_RECORD, "Records must hold at least one whole record batch per partition")
+        raise NotOneBatch(INVALID_RECORD, "Records must hold at least one whole record batch per partition")
     if data[start + MAGIC] != CURRENT_MAGIC:
-        raise InvalidRecords(INVALID_RECORD, "Only record batches of magic 2 are accepted")
+        raise NotOneBatch(INVALID_RECORD, "Only record batches of magic 2 are accepted")
     if start + size < end and _next_is_batch(data, start + size, end):
-        raise InvalidRecords(INVALID_RECORD, "Records must hold exactly one record batch per partition")
+        raise NotOneBatch(INVALID_RECORD, "Records must hold exactly one record batch per partition")
     return size
 
 
