@@ -23,6 +23,8 @@ COMPILED_BIN := $(COMPILED)/bin
 SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 FAST_TESTS := tests/architecture tests/unit tests/scripts
 SLOW_TESTS := tests/sim tests/fuzz tests/crash
+# Each worker has a Moldau and an Apache Kafka of its own; a file stays with one worker.
+INTEROP := -n $(WORKERS) --dist loadfile tests/interop
 # Without this pytest would prefer the interpreted sources to the installed, compiled ones.
 ON_COMPILED := MOLDAU_EXPECT_COMPILED=1 MOLDAU_COMMAND="$(CURDIR)/$(COMPILED_BIN)/moldau" \
 	$(COMPILED_BIN)/python -m pytest -o pythonpath=.
@@ -101,14 +103,14 @@ format-check: $(VENV)/.ready
 
 test-interpreted: $(VENV)/.ready
 	@MOLDAU_SIM_SEEDS=$(SEEDS) $(ON_INTERPRETED) -n $(WORKERS) $(FAST_TESTS) $(SLOW_TESTS)
-	@$(ON_INTERPRETED) tests/interop
+	@$(ON_INTERPRETED) $(INTEROP)
 
 test-compiled: $(COMPILED)/.installed
 	@MOLDAU_SIM_SEEDS=$(SEEDS) $(ON_COMPILED) -n $(WORKERS) tests/unit tests/scripts $(SLOW_TESTS)
-	@$(ON_COMPILED) tests/interop
+	@$(ON_COMPILED) $(INTEROP)
 
 interop: $(COMPILED)/.installed
-	@$(ON_COMPILED) tests/interop
+	@$(ON_COMPILED) $(INTEROP)
 
 torture: $(COMPILED)/.installed
 	@MOLDAU_KILLS=50 MOLDAU_FUZZ_FRAMES=100000 $(ON_COMPILED) tests/crash tests/fuzz
