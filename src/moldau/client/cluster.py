@@ -64,15 +64,20 @@ class PartitionMetadata(NamedTuple):
     replicas: list[int]
     in_sync_replicas: list[int]
     offline_replicas: list[int]
+    # KIP-966; told by DescribeTopicPartitions alone.
+    eligible_leader_replicas: list[int] | None = None
+    last_known_eligible_leader_replicas: list[int] | None = None
 
 
 class TopicMetadata(NamedTuple):
-    """One topic as Metadata describes it."""
+    """One topic as Metadata or DescribeTopicPartitions describes it."""
 
     name: str
     topic_id: bytes
     is_internal: bool
     partitions: dict[int, PartitionMetadata]
+    # What the user may do, a bit for each AclOperation; None where that was not asked.
+    authorized_operations: int | None = None
 
 
 class Cluster:
