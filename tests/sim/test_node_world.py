@@ -9,7 +9,9 @@ import sys
 
 import pytest
 
+from moldau.sim import host
 from moldau.sim.__main__ import DEFAULT_MILLISECONDS, main
+from moldau.sim.disk import Inode, SimDisk
 from moldau.sim.node_world import NodeWorld
 from tests.sim.seeds import SEEDS, kept_seeds
 
@@ -50,6 +52,20 @@ def test_the_same_seed_gives_the_same_trace_in_every_process() -> None:
         return hashlib.sha256(done.stdout).hexdigest()
 
     assert digest("1") == digest("2")
+
+
+class ForgetsToSync(SimDisk):
+    """Says that a file is synced and does nothing."""
+
+    def sync_inode(self, inode: Inode, path: str, number: int) -> None:
+        return
+
+
+def test_a_node_on_a_disk_that_lies_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "SimDisk", ForgetsToSync)
+    with pytest.raises(Exception):  # noqa: B017 - it may show as a broken promise or as a node that cannot start
+        for seed in range(20):
+            NodeWorld(seed).run(DEFAULT_MILLISECONDS)
 
 
 def test_the_command_replays_a_seed(capsys: pytest.CaptureFixture[str]) -> None:

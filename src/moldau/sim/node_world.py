@@ -15,6 +15,7 @@ from moldau.protocol.uuids import uuid_to_text
 from moldau.records.batch import BatchHeader, CorruptBatch, split_batches
 from moldau.sim.admin import SimAdmin
 from moldau.sim.audit import Auditor, HostDied, NotReady
+from moldau.sim.client import SimClient
 from moldau.sim.cluster_model import ClusterModel
 from moldau.sim.consumer import SimConsumer
 from moldau.sim.host import Host, Program
@@ -51,6 +52,7 @@ class NodeWorld:
         self.world = World(seed)
         self.rng = self.world.derived_rng("faults")
         self.model = ClusterModel()
+        self.clients: list[SimClient] = []
         self.paused = True
         self.calm = False
         self.deaths = 0
@@ -115,12 +117,13 @@ class NodeWorld:
 
     def _run(self, duration_ms: int) -> None:
         self._boot()
-        SimAdmin(self)
+        self.clients.append(SimAdmin(self).client)
         for number in range(self.rng.randint(2, 5)):
-            SimProducer(self, f"producer{number}")
+            self.clients.append(SimProducer(self, f"producer{number}").client)
         for number in range(self.rng.randint(1, 3)):
-            SimConsumer(self, f"consumer{number}")
+            self.clients.append(SimConsumer(self, f"consumer{number}").client)
         self.world.schedule(self.rng.randint(500, 3000), self._fault)
+        self.world.schedule(self.rng.randint(100, 1000), self._break_connection)
         self.world.run_for(duration_ms)
         self._calm_down()
         self.world.run_for(FAILURE_MS_MAX + 1000)
@@ -226,6 +229,12 @@ class NodeWorld:
             self._fill_disk()
         else:
             self._fail_disk()
+
+    def _break_connection(self) -> None:
+        """A client and the node lose each other in the middle of whatever they were doing."""
+        self.world.schedule(self.rng.randint(50, 1500), self._break_connection)
+        if not self.calm and self.host.running:
+            self.rng.choice(self.clients).disconnect("it broke")
 
     def _fill_disk(self) -> None:
         disk = self.host.disk
