@@ -9,6 +9,8 @@ Order and exactly-once rest on five rules, all of them here:
 - numbers are given anew, under a raised epoch, only once nothing of the partition is in flight and what waits has
   been refused by the broker, so that nothing can be written twice.
 
+A batch that the broker finds too large is split, and its parts keep its place and its numbers.
+
 The owner calls with the time and, where threads are involved, under its own lock.
 """
 
@@ -16,6 +18,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Final
+
+from mypy_extensions import i64
 
 from moldau.client.backoff import Backoff
 from moldau.client.delivery import DeliveryFuture, Fate
@@ -28,52 +33,70 @@ from moldau.protocol.errors import (
     OUT_OF_ORDER_SEQUENCE_NUMBER,
     UNKNOWN_PRODUCER_ID,
 )
-from moldau.records.builder import BatchBuilder
+from moldau.records.batch import HEADER_SIZE
+from moldau.records.record_buffer import RecordBuffer, record_bytes_max
 
-NO_PRODUCER_ID = -1
-NO_SEQUENCE = -1
-SEQUENCE_MASK = 0x7FFFFFFF
-PRODUCER_EPOCH_MAX = 0x7FFF
+NO_PRODUCER_ID: Final = -1
+NO_SEQUENCE: Final = -1
+SEQUENCE_MASK: Final = 0x7FFFFFFF
+PRODUCER_EPOCH_MAX: Final = 0x7FFF
 
-# What one record adds to a batch at most, beside its key, value and headers: lengths, attributes, deltas.
-RECORD_OVERHEAD_BYTES = 36
-BATCH_HEADER_BYTES = 61
+# Batches are numbered in these steps, which leaves numbers for the parts of a batch that is split.
+NUMBER_STEP: Final = 1 << 20
 
 
 class Batch:
     """Records of one partition that travel together."""
 
-    def __init__(self, partition: TopicPartition, number: int, builder: BatchBuilder, now_ms: int) -> None:
-        self.partition = partition
-        self.number = number
-        self.builder = builder
-        self.fate = Fate(partition.topic, partition.partition)
-        self.created_ms = now_ms
-        self.not_before_ms = 0
-        self.attempts = 0
-        self.count = 0
-        self.size = BATCH_HEADER_BYTES
-        self.open = True
-        self.producer_epoch = -1
-        self.base_sequence = NO_SEQUENCE
+    def __init__(self, queue: PartitionQueue, number: i64, span: i64, buffer: RecordBuffer, now_ms: i64) -> None:
+        self.queue: PartitionQueue = queue
+        self.partition: TopicPartition = queue.partition
+        self.number: i64 = number
+        # The numbers from number to number + span - 1 are this batch's own.
+        self.span: i64 = span
+        self.buffer: RecordBuffer = buffer
+        self.fate: Fate = Fate(queue.topic, queue.index)
+        self.created_ms: i64 = now_ms
+        self.not_before_ms: i64 = 0
+        self.attempts: i64 = 0
+        self.open: bool = True
+        self.in_flight: bool = False
+        self.producer_epoch: i64 = -1
+        self.base_sequence: i64 = NO_SEQUENCE
         self.data: bytes | None = None
+
+    @property
+    def count(self) -> int:
+        return int(self.buffer.records_count)
+
+    @property
+    def size(self) -> i64:
+        return self.buffer.size
 
 
 class PartitionQueue:
     """What waits and what is in flight for one partition, oldest first."""
 
     def __init__(self, partition: TopicPartition) -> None:
-        self.partition = partition
+        self.partition: TopicPartition = partition
+        self.topic: str = partition.topic
+        self.index: int = partition.partition
         self.waiting: deque[Batch] = deque()
         self.in_flight: list[Batch] = []
-        self.producer_epoch = -1
-        self.next_sequence = 0
+        # The last waiting batch, while records may be added to it.
+        self.open_batch: Batch | None = None
+        self.producer_epoch: i64 = -1
+        self.next_sequence: i64 = 0
         # Something of this epoch was written.
-        self.acknowledged = False
+        self.acknowledged: bool = False
         # A batch was given up without knowing whether it was written: the next one tells.
-        self.unresolved = False
+        self.unresolved: bool = False
         # Numbers are to be given anew as soon as nothing is in flight.
-        self.renumber = False
+        self.renumber: bool = False
+
+    @property
+    def batches(self) -> int:
+        return len(self.waiting) + len(self.in_flight)
 
 
 class Accumulator:
@@ -86,29 +109,88 @@ class Accumulator:
         delivery_timeout_ms: int,
         retries: int,
         request_bytes_max: int,
-        new_builder: Callable[[], BatchBuilder],
+        codec: int,
+        level: int,
         idempotent: bool,
         backoff: Backoff,
     ) -> None:
-        self._batch_bytes = batch_bytes
-        self._linger_ms = linger_ms
-        self._delivery_timeout_ms = delivery_timeout_ms
-        self._retries = retries
-        self._request_bytes_max = request_bytes_max
-        self._new_builder = new_builder
-        self._idempotent = idempotent
-        self._backoff = backoff
+        self._batch_bytes: i64 = batch_bytes
+        self._linger_ms: i64 = linger_ms
+        self._delivery_timeout_ms: i64 = delivery_timeout_ms
+        self._retries: i64 = retries
+        self._request_bytes_max: i64 = request_bytes_max
+        self._codec: int = codec
+        self._level: int = level
+        self._idempotent: bool = idempotent
+        self._backoff: Backoff = backoff
         self._queues: dict[TopicPartition, PartitionQueue] = {}
-        self._next_number = 0
-        self._flush_up_to = -1
-        self.producer_id = NO_PRODUCER_ID
-        self.first_epoch = -1
-        self.bytes_held = 0
-        self.batches_held = 0
+        # The queues in which something waits or is in flight.
+        self._busy: dict[TopicPartition, PartitionQueue] = {}
+        self._next_number: i64 = 0
+        self._flush_up_to: i64 = -1
+        self.producer_id: int = NO_PRODUCER_ID
+        self.first_epoch: int = -1
+        self.bytes_held: i64 = 0
+        self.batches_held: i64 = 0
+        # A batch became full, or a first one was opened: the sender should look. The owner sets it back.
+        self.news: bool = False
         # Called with a batch when its fate is settled.
         self.on_settled: Callable[[Batch], None] | None = None
 
     # Records in
+
+    def queue(self, partition: TopicPartition) -> PartitionQueue:
+        found = self._queues.get(partition)
+        if found is None:
+            found = PartitionQueue(partition)
+            self._queues[partition] = found
+        return found
+
+    def check_size(self, size: i64) -> None:
+        """Refuses a record that no request could carry."""
+        if size + HEADER_SIZE > self._request_bytes_max:
+            raise error_for(
+                MESSAGE_TOO_LARGE,
+                f"The record takes {size + HEADER_SIZE} bytes, more than max.request.size ({self._request_bytes_max}).",
+            )
+
+    def try_append(
+        self,
+        queue: PartitionQueue,
+        timestamp: i64,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers | None,
+        size: i64,
+    ) -> DeliveryFuture | None:
+        """Adds a record of at most this size to the open batch; None when there is none with room for it."""
+        batch = queue.open_batch
+        if batch is None:
+            return None
+        buffer = batch.buffer
+        before = buffer.size
+        if before + size > self._batch_bytes and buffer.records_count > 0:
+            self._close(queue, batch)
+            return None
+        future = DeliveryFuture(batch.fate, buffer.records_count, timestamp)
+        buffer.append(timestamp, key, value, headers)
+        after = buffer.size
+        self.bytes_held += after - before
+        if after >= self._batch_bytes:
+            self._close(queue, batch)
+        return future
+
+    def open_batch(self, queue: PartitionQueue, now_ms: i64) -> Batch:
+        """Starts a new batch behind those that wait."""
+        batch = Batch(queue, self._next_number, NUMBER_STEP, self._new_buffer(), now_ms)
+        self._next_number += NUMBER_STEP
+        self.batches_held += 1
+        if not queue.waiting:
+            self.news = True
+        queue.waiting.append(batch)
+        queue.open_batch = batch
+        self._busy[queue.partition] = queue
+        return batch
 
     def append(
         self,
@@ -118,55 +200,56 @@ class Accumulator:
         value: bytes | None,
         headers: Headers | None,
         now_ms: int,
-    ) -> tuple[DeliveryFuture, bool]:
-        """Adds a record; also tells whether a batch became full, so that the sender should look."""
+    ) -> DeliveryFuture:
+        """Adds a record in one step."""
         size = record_bytes_max(key, value, headers)
-        if size + BATCH_HEADER_BYTES > self._request_bytes_max:
-            raise error_for(
-                MESSAGE_TOO_LARGE,
-                f"The record takes {size + BATCH_HEADER_BYTES} bytes, more than max.request.size"
-                f" ({self._request_bytes_max}).",
-            )
-        queue = self._queues.get(partition)
-        if queue is None:
-            queue = self._queues[partition] = PartitionQueue(partition)
-        batch = queue.waiting[-1] if queue.waiting else None
-        filled = False
-        if batch is None or not batch.open or batch.size + size > self._batch_bytes:
-            filled = batch is not None and batch.open
-            if batch is not None:
-                batch.open = False
-            batch = Batch(partition, self._next_number, self._new_builder(), now_ms)
-            self._next_number += 1
-            self.batches_held += 1
-            queue.waiting.append(batch)
-        future = DeliveryFuture(batch.fate, batch.count, timestamp)
-        batch.builder.append(timestamp, key, value, headers)
-        batch.count += 1
-        before, batch.size = batch.size, batch.builder.uncompressed_size
-        self.bytes_held += batch.size - before
-        return future, filled or batch.size >= self._batch_bytes
+        self.check_size(size)
+        queue = self.queue(partition)
+        future = self.try_append(queue, timestamp, key, value, headers, size)
+        if future is None:
+            self.open_batch(queue, now_ms)
+            future = self.try_append(queue, timestamp, key, value, headers, size)
+        assert future is not None
+        return future
+
+    def append_encoded(
+        self, queue: PartitionQueue, data: bytes, count: int, base_timestamp: int, max_timestamp: int, now_ms: int
+    ) -> Fate:
+        """Adds a whole batch of records that are encoded already."""
+        if queue.open_batch is not None:
+            self._close(queue, queue.open_batch)
+        batch = self.open_batch(queue, now_ms)
+        batch.buffer.set_encoded(data, count, base_timestamp, max_timestamp)
+        self.bytes_held += batch.size - HEADER_SIZE
+        self._close(queue, batch)
+        return batch.fate
+
+    def _close(self, queue: PartitionQueue, batch: Batch) -> None:
+        batch.open = False
+        queue.open_batch = None
+        self.news = True
 
     def flush(self) -> int:
         """Everything appended so far may leave at once; returns the number up to which batches are flushed."""
         self._flush_up_to = self._next_number - 1
-        for queue in self._queues.values():
-            if queue.waiting:
-                queue.waiting[-1].open = False
-        return self._flush_up_to
+        for queue in self._busy.values():
+            if queue.open_batch is not None:
+                self._close(queue, queue.open_batch)
+        return int(self._flush_up_to)
 
     def flushed(self, number: int) -> bool:
-        for queue in self._queues.values():
+        for queue in self._busy.values():
             if queue.waiting and queue.waiting[0].number <= number:
                 return False
-            if any(batch.number <= number for batch in queue.in_flight):
-                return False
+            for batch in queue.in_flight:
+                if batch.number <= number:
+                    return False
         return True
 
     # Batches out
 
     def partitions_waiting(self) -> list[TopicPartition]:
-        return [queue.partition for queue in self._queues.values() if queue.waiting]
+        return [queue.partition for queue in self._busy.values() if queue.waiting]
 
     def drain(
         self, now_ms: int, leader_of: Callable[[TopicPartition], int | None], room: Callable[[int], bool]
@@ -174,7 +257,11 @@ class Accumulator:
         """The batches to send now, by leader: at most one per partition, requests of at most max.request.size."""
         requests: dict[int, list[Batch]] = {}
         sizes: dict[int, int] = {}
-        for queue in self._queues.values():
+        for queue in list(self._busy.values()):
+            if not queue.waiting:
+                if not queue.in_flight:
+                    del self._busy[queue.partition]
+                continue
             if not self._ready(queue, now_ms):
                 continue
             leader = leader_of(queue.partition)
@@ -182,42 +269,44 @@ class Accumulator:
                 continue
             size = sizes.get(leader, 0)
             batch = queue.waiting[0]
-            if size and size + batch.size > self._request_bytes_max:
+            if size > 0 and size + batch.size > self._request_bytes_max:
                 continue
             self._take(queue, batch)
-            sizes[leader] = size + batch.size
-            requests.setdefault(leader, []).append(batch)
+            sizes[leader] = size + int(batch.size)
+            if leader in requests:
+                requests[leader].append(batch)
+            else:
+                requests[leader] = [batch]
         return requests
 
     def next_deadline_ms(self, now_ms: int) -> int:
         """When drain() or expire() may have something to do without anything else happening."""
-        nearest = now_ms + 3_600_000
-        for queue in self._queues.values():
+        now: i64 = now_ms
+        nearest: i64 = now + 3_600_000
+        for queue in self._busy.values():
             if not queue.waiting:
                 continue
             batch = queue.waiting[0]
             nearest = min(nearest, batch.created_ms + self._delivery_timeout_ms)
-            if batch.not_before_ms > now_ms:
+            if batch.not_before_ms > now:
                 nearest = min(nearest, batch.not_before_ms)
             elif batch.open and batch.number > self._flush_up_to:
                 nearest = min(nearest, batch.created_ms + self._linger_ms)
-        return nearest
+        return int(nearest)
 
-    def _ready(self, queue: PartitionQueue, now_ms: int) -> bool:
-        if not queue.waiting:
-            return False
+    def _ready(self, queue: PartitionQueue, now_ms: i64) -> bool:
         batch = queue.waiting[0]
         if batch.not_before_ms > now_ms:
             return False
         if queue.in_flight and self._must_wait(queue, batch):
             return False
-        if not batch.open or batch.attempts or batch.number <= self._flush_up_to or batch.size >= self._batch_bytes:
+        if not batch.open or batch.attempts > 0 or batch.number <= self._flush_up_to:
             return True
         return now_ms - batch.created_ms >= self._linger_ms
 
     def _must_wait(self, queue: PartitionQueue, batch: Batch) -> bool:
         """Whether what is in flight must be answered before the batch may leave."""
-        if queue.renumber or batch.attempts or queue.in_flight[-1].attempts > 1:
+        if queue.renumber or batch.attempts > 0 or queue.in_flight[-1].attempts > 1:
             return True
         return self._idempotent and not queue.acknowledged
 
@@ -227,25 +316,27 @@ class Accumulator:
             self._renumber(queue)
         queue.waiting.popleft()
         batch.open = False
+        if queue.open_batch is batch:
+            queue.open_batch = None
         if self._idempotent and batch.base_sequence == NO_SEQUENCE:
             if queue.producer_epoch < 0:
                 queue.producer_epoch = self.first_epoch
             batch.producer_epoch = queue.producer_epoch
             batch.base_sequence = queue.next_sequence
-            queue.next_sequence = (queue.next_sequence + batch.count) & SEQUENCE_MASK
+            queue.next_sequence = (queue.next_sequence + batch.buffer.records_count) & SEQUENCE_MASK
             batch.data = None
         if batch.data is None:
-            batch.data = batch.builder.build(
-                producer_id=self.producer_id, producer_epoch=batch.producer_epoch, base_sequence=batch.base_sequence
-            )
+            batch.buffer.close()
+            batch.data = batch.buffer.batch(self.producer_id, batch.producer_epoch, batch.base_sequence)
         batch.attempts += 1
+        batch.in_flight = True
         queue.in_flight.append(batch)
 
     def _renumber(self, queue: PartitionQueue) -> None:
         """KIP-360: a raised epoch starts at sequence 0 again. Brokers keep epochs per partition, and so do we."""
         queue.renumber = False
         queue.unresolved = False
-        queue.producer_epoch = max(queue.producer_epoch, self.first_epoch) + 1
+        queue.producer_epoch = max(queue.producer_epoch, i64(self.first_epoch)) + 1
         if queue.producer_epoch > PRODUCER_EPOCH_MAX:
             queue.producer_epoch = self.first_epoch
         queue.next_sequence = 0
@@ -255,34 +346,43 @@ class Accumulator:
 
     # Answers
 
-    def on_success(self, batch: Batch, base_offset: int, append_time_ms: int) -> None:
-        queue = self._queues[batch.partition]
-        queue.in_flight.remove(batch)
+    def on_success(self, batch: Batch, base_offset: i64, append_time_ms: i64) -> None:
+        queue = batch.queue
+        self._land(queue, batch)
         queue.unresolved = False
         queue.acknowledged = True
         self._settle(batch, base_offset, append_time_ms, None)
 
     def on_error(self, batch: Batch, error: ClientError, now_ms: int) -> None:
         """The broker refused the batch, or nobody knows what became of it: try again or give up."""
-        queue = self._queues[batch.partition]
+        queue = batch.queue
         if error.code == DUPLICATE_SEQUENCE_NUMBER:
             self.on_success(batch, -1, -1)
             return
-        queue.in_flight.remove(batch)
-        if error.code in (OUT_OF_ORDER_SEQUENCE_NUMBER, UNKNOWN_PRODUCER_ID) and self._idempotent:
+        self._land(queue, batch)
+        if error.code == MESSAGE_TOO_LARGE and batch.buffer.records_count > 1:
+            self._split(queue, batch, now_ms)
+        elif error.code in (OUT_OF_ORDER_SEQUENCE_NUMBER, UNKNOWN_PRODUCER_ID) and self._idempotent:
             self._on_sequence_error(queue, batch, error, now_ms)
         elif error.retriable and self._may_retry(batch, now_ms):
             self._retry(queue, batch, now_ms)
         else:
             self._give_up(queue, batch, error)
 
+    def _land(self, queue: PartitionQueue, batch: Batch) -> None:
+        queue.in_flight.remove(batch)
+        batch.in_flight = False
+
     def expire(self, now_ms: int) -> None:
         """Gives up waiting batches that are older than delivery.timeout.ms."""
-        for queue in self._queues.values():
+        for queue in list(self._busy.values()):
             while queue.waiting and now_ms - queue.waiting[0].created_ms >= self._delivery_timeout_ms:
                 if queue.in_flight:
                     break
                 batch = queue.waiting.popleft()
+                batch.open = False
+                if queue.open_batch is batch:
+                    queue.open_batch = None
                 sentence = (
                     f"The batch of {batch.count} records for {batch.partition} was not delivered within"
                     f" {self._delivery_timeout_ms} ms (delivery.timeout.ms)."
@@ -291,20 +391,21 @@ class Accumulator:
 
     def fail_all(self, error: ClientError) -> None:
         """Gives up everything, also what is in flight."""
-        for queue in self._queues.values():
+        for queue in list(self._busy.values()):
             batches = [*queue.in_flight, *queue.waiting]
             queue.in_flight.clear()
             queue.waiting.clear()
+            queue.open_batch = None
             for batch in batches:
+                batch.in_flight = False
                 self._settle(batch, -1, -1, error)
 
     def is_in_flight(self, batch: Batch) -> bool:
         """False once fail_all() took the batch away from under its request."""
-        return batch in self._queues[batch.partition].in_flight
+        return batch.in_flight
 
     def _on_sequence_error(self, queue: PartitionQueue, batch: Batch, error: ClientError, now_ms: int) -> None:
-        earlier = [*queue.in_flight, *queue.waiting]
-        if any(other.attempts and other.number < batch.number for other in earlier):
+        if _has_tried_before(queue, batch.number):
             self._retry(queue, batch, now_ms)  # an earlier batch failed: this one merely came before its turn
             return
         queue.renumber = True
@@ -318,11 +419,47 @@ class Accumulator:
 
     def _retry(self, queue: PartitionQueue, batch: Batch, now_ms: int) -> None:
         batch.not_before_ms = now_ms + self._backoff.delay_ms(batch.attempts)
-        later: list[Batch] = []
+        self._put_back(queue, batch)
+
+    def _put_back(self, queue: PartitionQueue, batch: Batch) -> None:
+        """Before all waiting batches with higher numbers."""
+        earlier: list[Batch] = []
         while queue.waiting and queue.waiting[0].number < batch.number:
-            later.append(queue.waiting.popleft())
+            earlier.append(queue.waiting.popleft())
         queue.waiting.appendleft(batch)
-        queue.waiting.extendleft(reversed(later))
+        queue.waiting.extendleft(reversed(earlier))
+
+    def _split(self, queue: PartitionQueue, batch: Batch, now_ms: int) -> None:
+        """Halves a batch that the broker found too large; the halves take its place, numbers and deadline."""
+        records = batch.buffer.read()
+        half = (len(records) + 1) // 2
+        span = batch.span >> 1
+        parts: list[tuple[int, Fate]] = []
+        halves: list[Batch] = []
+        for first in (0, half):
+            part = Batch(queue, batch.number + (span if first else i64(0)), span, self._new_buffer(), batch.created_ms)
+            for record in records[first : first + half]:
+                part.buffer.append(record.timestamp, record.key, record.value, record.headers)
+            part.open = False
+            if batch.base_sequence != NO_SEQUENCE:
+                part.base_sequence = (batch.base_sequence + first) & SEQUENCE_MASK
+                part.producer_epoch = batch.producer_epoch
+            # A part counts as tried, so that it waits for what is in flight, as any batch that goes again.
+            part.attempts = 1
+            part.not_before_ms = now_ms
+            parts.append((first, part.fate))
+            halves.append(part)
+            self.bytes_held += part.size - HEADER_SIZE
+            self.batches_held += 1
+        for part in reversed(halves):
+            self._put_back(queue, part)
+        self.bytes_held -= batch.size - HEADER_SIZE
+        self.batches_held -= 1
+        batch.data = None
+        batch.fate.split(parts)
+
+    def _new_buffer(self) -> RecordBuffer:
+        return RecordBuffer(self._codec, self._level)
 
     def _give_up(self, queue: PartitionQueue, batch: Batch, error: ClientError) -> None:
         if batch.base_sequence != NO_SEQUENCE:
@@ -335,8 +472,8 @@ class Accumulator:
             queue.renumber = True
         self._settle(batch, -1, -1, error)
 
-    def _settle(self, batch: Batch, base_offset: int, append_time_ms: int, error: ClientError | None) -> None:
-        self.bytes_held -= batch.size - BATCH_HEADER_BYTES
+    def _settle(self, batch: Batch, base_offset: i64, append_time_ms: i64, error: ClientError | None) -> None:
+        self.bytes_held -= batch.size - HEADER_SIZE
         self.batches_held -= 1
         batch.data = None
         batch.fate.settle(base_offset, append_time_ms, error)
@@ -344,10 +481,6 @@ class Accumulator:
             self.on_settled(batch)
 
 
-def record_bytes_max(key: bytes | None, value: bytes | None, headers: Headers | None) -> int:
-    """At most so many bytes does the record take in a batch, before compression."""
-    size = RECORD_OVERHEAD_BYTES + (len(key) if key is not None else 0) + (len(value) if value is not None else 0)
-    if headers:
-        for name, data in headers:
-            size += 10 + len(name.encode()) + (len(data) if data is not None else 0)
-    return size
+def _has_tried_before(queue: PartitionQueue, number: i64) -> bool:
+    """Whether a batch before this one was sent and is not settled."""
+    return any(batch.attempts > 0 and batch.number < number for batch in [*queue.in_flight, *queue.waiting])

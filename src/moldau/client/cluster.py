@@ -194,6 +194,69 @@ class Cluster:
             known = known[self._turn :] + known[: self._turn]
         return known + [address for address in self._bootstrap if address not in known]
 
+    def start_call(
+        self,
+        request: Message,
+        answer_class: type[Answer],
+        timeout_ms: int,
+        when_done: Callable[[Answer | None, ClientError | None], None],
+        highest_version: int | None = None,
+    ) -> None:
+        """Sends to any broker without waiting: when_done(answer, None) once, or (None, error) when none answered."""
+        addresses = self._addresses()
+        problems: list[ClientError] = []
+
+        def ask_next() -> None:
+            if not addresses:
+                sentence = " ".join(dict.fromkeys(problem.message for problem in problems))
+                if all(isinstance(problem, ProtocolError) for problem in problems):
+                    when_done(None, problems[0])
+                else:
+                    when_done(None, NoBrokerError(sentence))
+                return
+            call = Call(request, answer_class, timeout_ms, highest_version, True, on_done)
+            self.network.submit(addresses.pop(0), call)
+
+        def on_done(call: Call[Answer]) -> None:
+            if call.error is None:
+                when_done(call.answer(), None)
+            elif isinstance(call.error, NetworkError | RequestTimeoutError | ProtocolError):
+                problems.append(call.error)
+                ask_next()
+            else:
+                when_done(None, call.error)
+
+        ask_next()
+
+    def start_refresh(
+        self, names: Sequence[str], timeout_ms: int, when_done: Callable[[ClientError | None], None]
+    ) -> None:
+        """Like refresh(), without waiting."""
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name=name) for name in names],
+            allow_auto_topic_creation=self._auto_create_topics,
+        )
+
+        def on_done(answer: MetadataResponse | None, error: ClientError | None) -> None:
+            if answer is not None:
+                self.replay_metadata(answer, names)
+            when_done(error)
+
+        self.start_call(request, MetadataResponse, timeout_ms, on_done)
+
+    def learn_broker(self, broker_id: int, host: str, port: int, rack: str | None) -> None:
+        """A broker that an answer named in passing (KIP-951)."""
+        self.brokers[broker_id] = Broker(broker_id, host, port, rack)
+
+    def learn_leader(self, partition: TopicPartition, leader: int, leader_epoch: int) -> bool:
+        """A leader that an answer named in passing (KIP-951); True if that is news and the broker is known."""
+        topic = self.topics.get(partition.topic)
+        found = None if topic is None else topic.partitions.get(partition.partition)
+        if topic is None or found is None or leader not in self.brokers or leader_epoch <= found.leader_epoch:
+            return False
+        topic.partitions[partition.partition] = found._replace(leader=leader, leader_epoch=leader_epoch)
+        return True
+
     def broker_address(self, broker_id: int) -> Address:
         broker = self.brokers.get(broker_id)
         if broker is None:

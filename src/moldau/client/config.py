@@ -6,7 +6,7 @@ exists, because a misspelt setting that is silently ignored is found much later.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from moldau.client.errors import ConfigError
@@ -60,6 +60,7 @@ PRODUCER: dict[str, Setting] = {
     "max.block.ms": Setting(60_000, 0, LONG_MAX),
     "max.in.flight.requests.per.connection": Setting(5, 1, INT_MAX),
     "max.request.size": Setting(1_048_576, 0, INT_MAX),
+    "partitioner.adaptive.partitioning.enable": Setting(True),
     "partitioner.ignore.keys": Setting(False),
     "retries": Setting(INT_MAX, 0, INT_MAX),
 }
@@ -78,6 +79,21 @@ CONSUMER: dict[str, Setting] = {
     "max.partition.fetch.bytes": Setting(1_048_576, 0, INT_MAX),
     "max.poll.records": Setting(500, 1, INT_MAX),
 }
+
+
+def read(
+    settings: Mapping[str, Setting],
+    bootstrap_servers: str | Iterable[str] | None,
+    config: Mapping[str, object] | None,
+    more: Mapping[str, object],
+) -> ClientConfig:
+    """The settings of a client as its constructor takes them."""
+    given = {**(config or {}), **more}
+    if bootstrap_servers is not None:
+        given["bootstrap.servers"] = (
+            bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
+        )
+    return ClientConfig(settings, given)
 
 
 class ClientConfig:

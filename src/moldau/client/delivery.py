@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from mypy_extensions import i64, mypyc_attr
+
 from moldau.client.errors import ClientError, RequestTimeoutError
 from moldau.client.results import RecordMetadata
 
@@ -14,71 +16,118 @@ _event_lock = threading.Lock()
 
 
 class Fate:
-    """The outcome of one batch; set once."""
-
-    __slots__ = ("_event", "append_time_ms", "base_offset", "callbacks", "done", "error", "partition", "topic")
+    """The outcome of one batch; set once. A batch that had to be split has the fates of its parts instead."""
 
     def __init__(self, topic: str, partition: int) -> None:
-        self.topic = topic
-        self.partition = partition
-        self.base_offset = -1
-        self.append_time_ms = -1
+        self.topic: str = topic
+        self.partition: int = partition
+        self.base_offset: i64 = -1
+        self.append_time_ms: i64 = -1
         self.error: ClientError | None = None
-        self.done = False
-        self._event: threading.Event | None = None
+        self.done: bool = False
+        # (index of the first record, fate) of each part, once split
+        self.parts: list[tuple[int, Fate]] = []
         self.callbacks: list[tuple[DeliveryFuture, Callback]] = []
+        # Called once when the fate is settled or split, in the thread where that happens.
+        self.listeners: list[Callable[[], object]] = []
+        self._event: threading.Event | None = None
 
-    def settle(self, base_offset: int, append_time_ms: int, error: ClientError | None) -> None:
+    def settle(self, base_offset: i64, append_time_ms: i64, error: ClientError | None) -> None:
         self.base_offset = base_offset
         self.append_time_ms = append_time_ms
         self.error = error
-        self.done = True
-        event = self._event
+        self._finish()
+
+    def split(self, parts: list[tuple[int, Fate]]) -> None:
+        """Passes the callbacks on to the parts; futures find their part when they look next."""
+        for future, callback in self.callbacks:
+            for first, part in reversed(parts):
+                if future.index >= first:
+                    part.callbacks.append((DeliveryFuture(part, future.index - first, future.timestamp), callback))
+                    break
+        self.callbacks = []
+        self.parts = parts
+        self._finish()
+
+    def _finish(self) -> None:
+        # The lock makes "not done, so I add an event or a listener" and "done, so I call them" exclude each other.
+        with _event_lock:
+            self.done = True
+            listeners = self.listeners
+            self.listeners = []
+            event = self._event
         if event is not None:
             event.set()
+        for listener in listeners:
+            listener()
 
     def wait(self, timeout_s: float | None) -> bool:
         """An event is made only for those who wait, as most records are never waited for one by one."""
         if self.done:
             return True
         with _event_lock:
+            if self.done:
+                return True
             event = self._event
             if event is None:
-                event = self._event = threading.Event()
-        # The batch may have settled between the look above and the event, so look again before waiting on it.
-        return self.done or event.wait(timeout_s)
+                event = threading.Event()
+                self._event = event
+        return event.wait(timeout_s)
+
+    def listen(self, listener: Callable[[], object]) -> bool:
+        """Has the listener called when the fate is settled or split; False when that has happened already."""
+        with _event_lock:
+            if self.done:
+                return False
+            self.listeners.append(listener)
+            return True
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class DeliveryFuture:
     """The future of one produced record."""
 
-    __slots__ = ("_fate", "_index", "_timestamp")
+    def __init__(self, fate: Fate, index: i64, timestamp: i64) -> None:
+        self.fate: Fate = fate
+        self.index: i64 = index
+        self.timestamp: i64 = timestamp
 
-    def __init__(self, fate: Fate, index: int, timestamp: int) -> None:
-        self._fate = fate
-        self._index = index
-        self._timestamp = timestamp
+    def _resolve(self) -> bool:
+        """Moves on to the part that has the record now; whether that is settled."""
+        while self.fate.done and self.fate.parts:
+            for first, part in reversed(self.fate.parts):
+                if self.index >= first:
+                    self.fate = part
+                    self.index -= first
+                    break
+        return self.fate.done
 
     def done(self) -> bool:
-        return self._fate.done
+        return self._resolve()
 
     def add_callback(self, callback: Callback) -> None:
         """Only before the batch settles; the producer holds its lock meanwhile."""
-        self._fate.callbacks.append((self, callback))
+        self.fate.callbacks.append((self, callback))
 
     def result(self, timeout: float | None = None) -> RecordMetadata:
         """Where the record went; raises its error, or RequestTimeoutError after timeout seconds."""
-        fate = self._fate
-        if not fate.wait(timeout):
-            raise RequestTimeoutError("The record was not delivered within the timeout of result().")
-        if fate.error is not None:
-            raise fate.error
-        offset = -1 if fate.base_offset < 0 else fate.base_offset + self._index
-        timestamp = self._timestamp if fate.append_time_ms < 0 else fate.append_time_ms
-        return RecordMetadata(fate.topic, fate.partition, offset, timestamp)
+        while not self._resolve():
+            if not self.fate.wait(timeout):
+                raise RequestTimeoutError("The record was not delivered within the timeout of result().")
+        return self.metadata()
 
     def exception(self, timeout: float | None = None) -> ClientError | None:
         """The record's error, None when it was delivered."""
-        if not self._fate.wait(timeout):
-            raise RequestTimeoutError("The record was not delivered within the timeout of exception().")
-        return self._fate.error
+        while not self._resolve():
+            if not self.fate.wait(timeout):
+                raise RequestTimeoutError("The record was not delivered within the timeout of exception().")
+        return self.fate.error
+
+    def metadata(self) -> RecordMetadata:
+        """Where the record went; only once done. Raises its error."""
+        fate = self.fate
+        if fate.error is not None:
+            raise fate.error
+        offset = -1 if fate.base_offset < 0 else int(fate.base_offset + self.index)
+        timestamp = int(self.timestamp if fate.append_time_ms < 0 else fate.append_time_ms)
+        return RecordMetadata(fate.topic, fate.partition, offset, timestamp)

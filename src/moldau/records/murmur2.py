@@ -14,10 +14,15 @@ MASK_32: Final = 0xFFFFFFFF
 
 def murmur2(data: bytes) -> int:
     """The 32-bit hash of `data`, signed as Java has it."""
-    length = i64(len(data))
+    return int(murmur2_range(data, 0, len(data)))
+
+
+def murmur2_range(data: bytes, start: i64, end: i64) -> i64:
+    """The hash of the bytes from start to end."""
+    length = end - start
     hashed: i64 = (SEED ^ length) & MASK_32
-    whole = length & ~3
-    index: i64 = 0
+    whole = start + (length & ~3)
+    index = start
     while index < whole:
         word = i64(read_i32_le(data, index)) & MASK_32
         word = _multiply(word)
@@ -35,7 +40,7 @@ def murmur2(data: bytes) -> int:
     hashed ^= hashed >> 13
     hashed = _multiply(hashed)
     hashed ^= hashed >> 15
-    return int(hashed - 0x100000000 if hashed >= 0x80000000 else hashed)
+    return hashed - 0x100000000 if hashed >= 0x80000000 else hashed
 
 
 def _multiply(word: i64) -> i64:

@@ -12,7 +12,6 @@ from moldau.client.delivery import DeliveryFuture
 from moldau.client.errors import ClientError, NetworkError, RequestTimeoutError, error_for
 from moldau.client.results import TopicPartition
 from moldau.records.batch import read_header
-from moldau.records.builder import BatchBuilder
 from moldau.records.walk import read_records
 
 P0 = TopicPartition("t", 0)
@@ -27,7 +26,8 @@ def new_accumulator(**changes: int) -> Accumulator:
         values["delivery_timeout_ms"],
         values["retries"],
         1_000_000,
-        BatchBuilder,
+        0,
+        -1,
         True,
         Backoff(100, 1000, lambda: 0.5),
     )
@@ -36,7 +36,7 @@ def new_accumulator(**changes: int) -> Accumulator:
 
 
 def send(accumulator: Accumulator, value: bytes, now_ms: int, partition: TopicPartition = P0) -> DeliveryFuture:
-    return accumulator.append(partition, 1, None, value, None, now_ms)[0]
+    return accumulator.append(partition, 1, None, value, None, now_ms)
 
 
 def drain(accumulator: Accumulator, now_ms: int) -> list[Batch]:

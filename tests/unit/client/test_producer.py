@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from moldau.client.accumulator import Batch, PartitionQueue
 from moldau.client.errors import ClientError, ClosedError, ConfigError, RequestTimeoutError
-from moldau.client.partitioner import StickyPartitions, partition_for_key
+from moldau.client.partitioner import TopicState, partition_for_key
 from moldau.client.producer import Producer
 from moldau.client.results import RecordMetadata, TopicPartition
 from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
@@ -20,6 +23,7 @@ from moldau.protocol.messages.produce_response import (
 from moldau.protocol.primitives import Message
 from moldau.protocol.records_data import MemoryRecords
 from moldau.records.batch import read_header
+from moldau.records.record_buffer import RecordBuffer
 from moldau.records.walk import Record, read_records
 from tests.unit.client.fake_network import DISCONNECT, HOME, FakeNetwork, ScriptedBroker, metadata
 
@@ -216,6 +220,31 @@ def test_a_value_of_a_wrong_type_is_refused() -> None:
 
 
 def test_records_without_a_key_stay_on_a_partition_until_a_batch_is_full() -> None:
-    sticky = StickyPartitions(1000, lambda count: 0)
-    chosen = [sticky.partition("t", [0, 1, 2], 300) for _ in range(12)]
+    topic = new_topic(adaptive=False)
+    chosen = [topic.sticky(300).index for _ in range(12)]
     assert chosen == [0] * 4 + [1] * 4 + [0] * 4
+
+
+def test_a_partition_that_loses_its_leader_is_left_at_once() -> None:
+    topic = new_topic(adaptive=False)
+    assert topic.sticky(1).index == 0
+    topic.set_available([2])
+    assert topic.sticky(1).index == 2
+
+
+def test_a_partition_whose_batches_pile_up_is_drawn_more_rarely() -> None:
+    """KIP-794: with 0, 1 and 4 batches waiting, the chances are 5 : 4 : 1."""
+    drawn = iter(range(10))
+    topic = new_topic(adaptive=True, choose=lambda count: next(drawn) if count == 10 else -1)
+    for index, batches in enumerate((0, 1, 4)):
+        for _ in range(batches):
+            topic.queues[index].in_flight.append(Batch(topic.queues[index], 0, 1, RecordBuffer(), 0))
+    chosen = [topic.sticky(1000).index for _ in range(10)]
+    assert chosen == [0] * 5 + [1] * 4 + [2]
+
+
+def new_topic(adaptive: bool, choose: Callable[[int], int] = lambda count: 0) -> TopicState:
+    queues = [PartitionQueue(TopicPartition("t", index)) for index in range(3)]
+    topic = TopicState("t", queues, 1000, adaptive, choose)
+    topic.set_available([0, 1, 2])
+    return topic

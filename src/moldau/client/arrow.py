@@ -1,0 +1,258 @@
+"""Arrow tables into batches of records, and fetched batches into Arrow: columns at a time, no object for a row.
+
+pyarrow is imported when it is first needed; `pip install moldau[arrow]` brings it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from moldau.client.delivery import DeliveryFuture, Fate
+from moldau.client.errors import ClientError, ConfigError, error_for
+from moldau.protocol.errors import MESSAGE_TOO_LARGE, UNKNOWN_TOPIC_OR_PARTITION
+from moldau.records.arrow_encoder import BinaryColumn, HeaderColumn, frame_rows, group_rows, partitions_by_key
+
+if TYPE_CHECKING:
+    from moldau.client.producer import Producer
+
+# Rows are framed in stretches of this many and at most this many bytes, which bounds the memory beside the table.
+ROWS_AT_ONCE = 65_536
+BYTES_AT_ONCE = 16 * 1024 * 1024
+
+
+class DeliveredBatch(NamedTuple):
+    """Rows that were delivered together; the offset is -1 when the broker did not say (acks=0)."""
+
+    topic: str
+    partition: int
+    base_offset: int
+    rows: int
+
+
+class ArrowDelivery:
+    """The future of all rows of a table."""
+
+    def __init__(self) -> None:
+        self._futures: list[tuple[DeliveryFuture, int]] = []
+
+    def add(self, future: DeliveryFuture, count: int) -> None:
+        self._futures.append((future, count))
+
+    @property
+    def rows(self) -> int:
+        return sum(count for _, count in self._futures)
+
+    def done(self) -> bool:
+        return all(fate.done for future, count in self._futures for fate, _ in _leaves(future.fate, count))
+
+    def result(self, timeout: float | None = None) -> list[DeliveredBatch]:
+        """Where the rows went, batch by batch; raises the first error, or RequestTimeoutError after the timeout."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        delivered: list[DeliveredBatch] = []
+        for future, count in self._futures:
+            # A batch that the broker found too large was split, so its last row may be elsewhere.
+            for fate, rows in _wait_leaves(future.fate, count, deadline):
+                if fate.error is not None:
+                    raise fate.error
+                delivered.append(DeliveredBatch(fate.topic, fate.partition, int(fate.base_offset), rows))
+        return delivered
+
+    def exception(self, timeout: float | None = None) -> ClientError | None:
+        """The first error, None when all rows were delivered."""
+        try:
+            self.result(timeout)
+        except ClientError as error:
+            return error
+        return None
+
+
+def _leaves(fate: Fate, count: int) -> Iterator[tuple[Fate, int]]:
+    """The fates that a batch of so many records has by now, after all splits."""
+    if not fate.parts:
+        yield fate, count
+        return
+    for place, (first, part) in enumerate(fate.parts):
+        behind = fate.parts[place + 1][0] if place + 1 < len(fate.parts) else count
+        yield from _leaves(part, behind - first)
+
+
+def _wait_leaves(fate: Fate, count: int, deadline: float | None) -> Iterator[tuple[Fate, int]]:
+    DeliveryFuture(fate, 0, -1).exception(None if deadline is None else max(0.0, deadline - time.monotonic()))
+    for leaf, rows in list(_leaves(fate, count)):
+        if leaf.done:
+            yield leaf, rows
+        else:
+            yield from _wait_leaves(leaf, rows, deadline)
+
+
+def pyarrow() -> Any:
+    try:
+        return importlib.import_module("pyarrow")
+    except ImportError:
+        raise ConfigError("Arrow needs the pyarrow package: pip install 'moldau[arrow]'.") from None
+
+
+def send_table(
+    producer: Producer,
+    topic: str,
+    table: object,
+    value: str,
+    key: str,
+    headers: str,
+    timestamp: str,
+    partition: str,
+) -> ArrowDelivery:
+    """Queues each row of the table; back-pressure comes from the producer's buffer, batch by batch."""
+    pa = pyarrow()
+    if isinstance(table, pa.RecordBatch):
+        table = pa.Table.from_batches([table])
+    if not isinstance(table, pa.Table):
+        raise TypeError(f"The table is a {type(table).__name__}: give a pyarrow Table or RecordBatch.")
+    rows: Any = table
+    if value not in rows.column_names:
+        raise ConfigError(f"The table has no column {value}: its columns are {', '.join(rows.column_names)}.")
+    columns: dict[str, Any] = {"value": _binary(pa, rows.column(value))}
+    if key in rows.column_names:
+        columns["key"] = _binary(pa, rows.column(key))
+    if headers in rows.column_names:
+        columns["headers"] = rows.column(headers)
+    if timestamp in rows.column_names:
+        columns["timestamp"] = _milliseconds(pa, rows.column(timestamp))
+    if partition in rows.column_names:
+        columns["partition"] = rows.column(partition).cast(pa.int32())
+    chosen = pa.table(columns)
+    delivery = ArrowDelivery()
+    for stretch in _stretches(chosen):
+        _send_stretch(pa, producer, topic, stretch, delivery)
+    return delivery
+
+
+def _binary(pa: Any, column: Any) -> Any:
+    return column if pa.types.is_binary(column.type) else column.cast(pa.binary())
+
+
+def _milliseconds(pa: Any, column: Any) -> Any:
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("ms", column.type.tz), safe=False)
+    return column.cast(pa.int64())
+
+
+def _stretches(table: Any) -> Iterator[Any]:
+    """The table in record batches that are small enough to be framed at once."""
+    per_row = max(1, table.nbytes // max(1, table.num_rows))
+    rows = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE // per_row))
+    for start in range(0, table.num_rows, rows):
+        yield table.slice(start, rows).combine_chunks().to_batches()[0]
+
+
+def _send_stretch(pa: Any, producer: Producer, topic: str, batch: Any, delivery: ArrowDelivery) -> None:
+    partitions = len(producer.partitions_for(topic))
+    names = batch.schema.names
+    if "partition" in names:
+        numbers = _numbers(batch.column("partition"), 4)
+        if batch.column("partition").null_count:
+            raise ConfigError("The partition column has nulls: leave it out, or fill it.")
+        groups = partitions
+    elif "key" in names and batch.column("key").null_count < batch.num_rows:
+        numbers = partitions_by_key(_column(batch.column("key")), batch.num_rows, partitions, partitions)
+        groups = partitions + 1  # the last one for rows without a key
+    else:
+        _send_rows(pa, producer, topic, None, batch, delivery)
+        return
+    try:
+        order, counts = group_rows(numbers, batch.num_rows, groups)
+    except IndexError:
+        sentence = f"Topic {topic} has {partitions} partitions, the partition column names another one."
+        raise error_for(UNKNOWN_TOPIC_OR_PARTITION, sentence) from None
+    indices = pa.Array.from_buffers(pa.int64(), batch.num_rows, [None, pa.py_buffer(order)])
+    start = 0
+    for partition, count in enumerate(counts):
+        if count:
+            chosen = None if partition == partitions else partition
+            _send_rows(pa, producer, topic, chosen, batch.take(indices.slice(start, count)), delivery)
+        start += count
+
+
+def _send_rows(
+    pa: Any, producer: Producer, topic: str, partition: int | None, batch: Any, delivery: ArrowDelivery
+) -> None:
+    names = batch.schema.names
+    keys = batch.column("key") if "key" in names else None
+    values = batch.column("value")
+    times = batch.column("timestamp") if "timestamp" in names else None
+    framed = frame_rows(
+        None if keys is None else _column(keys),
+        _column(values),
+        _headers(pa, batch.column("headers")) if "headers" in names else None,
+        None if times is None else _numbers(times.fill_null(-1), 8),
+        0,
+        time.time_ns() // 1_000_000,
+        0,
+        batch.num_rows,
+        producer.batch_bytes,
+        producer.request_bytes_max,
+    )
+    if framed.too_large >= 0:
+        sentence = (
+            f"Row {framed.too_large} takes {framed.too_large_size} bytes, more than max.request.size"
+            f" ({producer.request_bytes_max})."
+        )
+        raise error_for(MESSAGE_TOO_LARGE, sentence)
+    data = _join(pa, batch.num_rows, framed, keys, values)
+    start = 0
+    for item in framed.batches:
+        body = data.slice(start, item.size).to_pybytes()
+        start += item.size
+        future = producer.send_encoded(topic, partition, body, item.rows, item.base_timestamp, item.max_timestamp)
+        delivery.add(future, item.rows)
+
+
+def _join(pa: Any, rows: int, framed: Any, keys: Any, values: Any) -> Any:
+    """All records one behind the other: the pieces and the columns, row by row, put together by Arrow."""
+    compute = importlib.import_module("pyarrow.compute")
+    columns = [_pieces(pa, rows, framed.head_offsets, framed.head)]
+    if keys is not None:
+        columns.append(keys)
+    columns.append(_pieces(pa, rows, framed.middle_offsets, framed.middle))
+    columns.append(values)
+    columns.append(_pieces(pa, rows, framed.tail_offsets, framed.tail))
+    joined = compute.binary_join_element_wise(*columns, b"", null_handling="replace", null_replacement=b"")
+    return joined.buffers()[2]
+
+
+def _pieces(pa: Any, rows: int, offsets: Any, data: Any) -> Any:
+    buffers = [None, pa.py_buffer(offsets.getvalue()), pa.py_buffer(data.getvalue())]
+    return pa.Array.from_buffers(pa.binary(), rows, buffers)
+
+
+def _column(array: Any) -> BinaryColumn:
+    validity, offsets, data = array.buffers()
+    return BinaryColumn(
+        None if validity is None or array.null_count == 0 else validity.to_pybytes(),
+        offsets.to_pybytes(),
+        b"" if data is None else data.to_pybytes(),
+        array.offset,
+    )
+
+
+def _numbers(array: Any, width: int) -> bytes:
+    start = array.offset * width
+    data: bytes = array.buffers()[1].slice(start, len(array) * width).to_pybytes()
+    return data
+
+
+def _headers(pa: Any, array: Any) -> HeaderColumn:
+    """A list of structs whose first field is the name and whose second is the value; null is no header."""
+    plain = array.cast(pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())])))
+    validity, offsets = plain.buffers()[:2]
+    names, values = plain.values.field(0), plain.values.field(1)
+    return HeaderColumn(
+        None if validity is None or plain.null_count == 0 else validity.to_pybytes(),
+        offsets.to_pybytes(),
+        plain.offset,
+        _column(names),
+        _column(values),
+    )

@@ -1,0 +1,388 @@
+"""The producer's other half: a thread that learns metadata, sends batches, takes answers and tries again.
+
+The user's threads append to the accumulator under one lock; this thread owns the cluster and the network, takes batches
+out under the same lock, and sends without it. It never waits for one answer alone: metadata, producer ids and batches
+are all asked for in passing, so that a broker that is silent holds up nobody else.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable
+
+from moldau.client.accumulator import Accumulator, Batch
+from moldau.client.cluster import Cluster
+from moldau.client.delivery import Callback, DeliveryFuture
+from moldau.client.errors import ClientError, ClosedError, NetworkError, error_for
+from moldau.client.partitioner import TopicState
+from moldau.client.results import RecordMetadata, TopicPartition
+from moldau.client.wire import Call
+from moldau.protocol.errors import NONE, PRODUCER_FENCED
+from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
+from moldau.protocol.messages.init_producer_id_response import InitProducerIdResponse
+from moldau.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
+from moldau.protocol.messages.produce_response import PartitionProduceResponse, ProduceResponse
+from moldau.protocol.records_data import MemoryRecords
+from moldau.protocol.uuids import ZERO_UUID
+
+logger = logging.getLogger("moldau.client")
+
+# From this version on, Produce names topics by id.
+PRODUCE_TOPIC_ID_VERSION = 13
+
+OnBatch = Callable[[TopicPartition, int, ClientError | None], None]
+
+
+class Sender:
+    """Shares the accumulator, the known topics and a lock with the producer's face."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        accumulator: Accumulator,
+        acks: int,
+        idempotent: bool,
+        request_timeout_ms: int,
+        in_flight_max: int,
+        batch_bytes: int,
+        adaptive: bool,
+        on_batch: OnBatch | None,
+    ) -> None:
+        self.cluster = cluster
+        self.accumulator = accumulator
+        self._acks = acks
+        self._idempotent = idempotent
+        self._request_timeout_ms = request_timeout_ms
+        self._in_flight_max = in_flight_max
+        self._batch_bytes = batch_bytes
+        self._adaptive = adaptive
+        self._on_batch = on_batch
+        self.lock = threading.Lock()
+        self.changed = threading.Condition(self.lock)
+        self.topics: dict[str, TopicState] = {}
+        self.wanted_topics: set[str] = set()
+        self.topic_errors: dict[str, ClientError] = {}
+        self.closed = False
+        self.stop_now = False
+        self.fatal: ClientError | None = None
+        # Whether check_usable() has something to say: a closed or broken producer, or a thread that is to be started.
+        self.unusable = True
+        # The thread waits for the network; whoever has news wakes it then, and only then.
+        self.asleep = False
+        # Batches that are done and whose callbacks have not run yet; flush() waits for those as well.
+        self.untold: set[int] = set()
+        self._settled: list[Batch] = []
+        self._stale_topics: set[str] = set()
+        self._asking_metadata = False
+        self._asking_producer_id = False
+        self._not_before_ms = 0
+        self._failures = 0
+        self.thread: threading.Thread | None = None
+        accumulator.on_settled = self._on_settled
+
+    # For the user's threads, under the lock
+
+    def check_usable(self) -> None:
+        if self.closed:
+            raise ClosedError("The producer is closed.")
+        if self.fatal is not None:
+            raise self.fatal
+        if self.thread is None:
+            self.thread = threading.Thread(target=self._run, name="moldau-producer", daemon=True)
+            self.thread.start()
+        self.unusable = False
+
+    def has_untold(self, number: int) -> bool:
+        return any(untold <= number for untold in self.untold)
+
+    def wake(self) -> None:
+        """Makes the thread look again, if it does not look anyway."""
+        if self.asleep:
+            self.asleep = False
+            self.cluster.network.wake()
+
+    def close(self, timeout: float | None) -> None:
+        """Not under the lock."""
+        with self.lock:
+            if self.closed and self.thread is None:
+                return
+            self.closed = self.unusable = True
+            self.accumulator.flush()
+            self.changed.notify_all()
+        thread = self.thread
+        if thread is not None and thread is not threading.current_thread():
+            self.cluster.network.wake()
+            thread.join(timeout)
+            if thread.is_alive():
+                self.stop_now = True
+                self.cluster.network.wake()
+                thread.join()
+        self.thread = None
+        self.cluster.close()
+
+    # The thread
+
+    def _run(self) -> None:
+        try:
+            while not self._finished():
+                self.step()
+        except Exception as error:
+            logger.exception("The producer's sender stopped; records that wait now fail.")
+            self._end(ClientError(-1, f"The producer stopped because of an unexpected error: {error!r}"))
+            return
+        self._end(ClosedError("The producer was closed before the record was delivered."))
+
+    def _finished(self) -> bool:
+        with self.lock:
+            return self.stop_now or (self.closed and self.accumulator.batches_held == 0)
+
+    def _end(self, error: ClientError) -> None:
+        with self.lock:
+            self.accumulator.fail_all(error)
+            if not self.closed:
+                self._fail(error)
+        self._tell_settled()
+
+    def _fail(self, error: ClientError) -> None:
+        """The producer is of no further use."""
+        self.fatal = error
+        self.unusable = True
+
+    def step(self) -> None:
+        """Sends what may be sent now, then waits for something to happen."""
+        network = self.cluster.network
+        self._learn_topics()
+        if self._lacks_producer_id():
+            self._ask_producer_id()
+        now_ms = network.now_ms()
+        with self.lock:
+            self.accumulator.expire(now_ms)
+        while self._drain(now_ms):
+            pass
+        self._tell_settled()
+        with self.lock:
+            wait_ms = max(0, self.accumulator.next_deadline_ms(now_ms) - now_ms)
+            if self._topics_to_ask() or self._lacks_producer_id():
+                wait_ms = min(wait_ms, max(1, self._not_before_ms - now_ms))
+            if self.accumulator.news or self._finished_unlocked():
+                wait_ms = 0
+            self.accumulator.news = False
+            self.asleep = wait_ms > 0
+        network.poll(wait_ms)
+        self.asleep = False
+        self._tell_settled()
+
+    def _finished_unlocked(self) -> bool:
+        return self.stop_now or (self.closed and self.accumulator.batches_held == 0)
+
+    def _drain(self, now_ms: int) -> bool:
+        if self._idempotent and self.accumulator.producer_id < 0:
+            return False
+        with self.lock:
+            requests = self.accumulator.drain(now_ms, self._leader_of, self._has_room)
+        for leader, batches in requests.items():
+            self._send(leader, batches)
+        return bool(requests)
+
+    # Metadata and producer id
+
+    def _lacks_producer_id(self) -> bool:
+        return self._idempotent and self.accumulator.producer_id < 0 and self.accumulator.batches_held > 0
+
+    def _topics_to_ask(self) -> set[str]:
+        wanted = self.wanted_topics | self._stale_topics
+        for partition in self.accumulator.partitions_waiting():
+            if self.cluster.is_old(partition.topic) or self.cluster.leader(partition) is None:
+                wanted.add(partition.topic)
+        return wanted
+
+    def _learn_topics(self) -> None:
+        """Asks for metadata that is missing or old, one question at a time with growing pauses after failures."""
+        if self._asking_metadata or self.cluster.network.now_ms() < self._not_before_ms:
+            return
+        with self.lock:
+            asked = sorted(self._topics_to_ask())
+        if not asked:
+            return
+        self._asking_metadata = True
+
+        def on_done(problem: ClientError | None) -> None:
+            self._asking_metadata = False
+            with self.lock:
+                self._on_topics(asked, problem)
+                self.changed.notify_all()
+
+        self.cluster.start_refresh(asked, self._request_timeout_ms, on_done)
+
+    def _on_topics(self, asked: list[str], problem: ClientError | None) -> None:
+        missing = False
+        for topic in asked:
+            found = self.cluster.topics.get(topic)
+            error = problem or self.cluster.topic_error(topic)
+            if problem is None and found is not None and found.partitions:
+                self._keep_topic(topic)
+                missing = missing or any(item.leader < 0 for item in found.partitions.values())
+            else:
+                missing = True
+                if error is not None:
+                    self.topic_errors[topic] = error
+        self._pause(missing)
+
+    def _keep_topic(self, name: str) -> None:
+        partitions = self.cluster.topics[name].partitions
+        state = self.topics.get(name)
+        if state is None:
+            state = self.topics[name] = TopicState(name, [], self._batch_bytes, self._adaptive, random.randrange)
+        if len(state.queues) != len(partitions):
+            state.queues = [self.accumulator.queue(TopicPartition(name, index)) for index in range(len(partitions))]
+        state.set_available([index for index in range(len(partitions)) if partitions[index].leader >= 0])
+        self.topic_errors.pop(name, None)
+        self.wanted_topics.discard(name)
+        self._stale_topics.discard(name)
+
+    def _pause(self, failed: bool) -> None:
+        self._failures = self._failures + 1 if failed else 0
+        delay_ms = self.cluster.backoff.delay_ms(self._failures) if failed else 0
+        self._not_before_ms = self.cluster.network.now_ms() + delay_ms
+
+    def _ask_producer_id(self) -> None:
+        if self._asking_producer_id or self.cluster.network.now_ms() < self._not_before_ms:
+            return
+        self._asking_producer_id = True
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=self._request_timeout_ms)
+        self.cluster.start_call(
+            request, InitProducerIdResponse, self._request_timeout_ms, self._on_producer_id, highest_version=5
+        )
+
+    def _on_producer_id(self, answer: InitProducerIdResponse | None, error: ClientError | None) -> None:
+        self._asking_producer_id = False
+        with self.lock:
+            if answer is not None and answer.error_code != NONE:
+                error = error_for(answer.error_code)
+            if error is not None:
+                self._pause(True)
+                if not error.retriable:
+                    self._fail(error)
+                    self.accumulator.fail_all(error)
+                    self.changed.notify_all()
+            elif answer is not None:
+                self.accumulator.producer_id = answer.producer_id
+                self.accumulator.first_epoch = answer.producer_epoch
+
+    # Batches
+
+    def _leader_of(self, partition: TopicPartition) -> int | None:
+        if partition.topic in self._stale_topics:
+            return None
+        found = self.cluster.leader(partition)
+        return None if found is None else found.leader
+
+    def _has_room(self, leader: int) -> bool:
+        return self.cluster.network.in_flight_count(self.cluster.broker_address(leader)) < self._in_flight_max
+
+    def _send(self, leader: int, batches: list[Batch]) -> None:
+        topics: dict[str, TopicProduceData] = {}
+        highest: int | None = None
+        for batch in batches:
+            name = batch.partition.topic
+            data = topics.get(name)
+            if data is None:
+                topic_id = self.cluster.topics[name].topic_id
+                if topic_id == ZERO_UUID:
+                    highest = PRODUCE_TOPIC_ID_VERSION - 1
+                data = topics[name] = TopicProduceData(name=name, topic_id=topic_id, partition_data=[])
+            assert batch.data is not None
+            records = MemoryRecords(batch.data, 0, len(batch.data))
+            data.partition_data.append(PartitionProduceData(index=batch.partition.partition, records=records))
+        request = ProduceRequest(
+            transactional_id=None,
+            acks=self._acks,
+            timeout_ms=self._request_timeout_ms,
+            topic_data=list(topics.values()),
+        )
+
+        def on_done(call: Call[ProduceResponse]) -> None:
+            self._on_answer(call, batches)
+
+        call = Call(request, ProduceResponse, self._request_timeout_ms, highest, self._acks != 0, on_done)
+        self.cluster.network.submit(self.cluster.broker_address(leader), call)
+
+    def _on_answer(self, call: Call[ProduceResponse], batches: list[Batch]) -> None:
+        """Runs in the sender thread, inside of submit or poll."""
+        now_ms = self.cluster.network.now_ms()
+        answers = {} if call.error is not None or self._acks == 0 else self._by_partition(call.answer())
+        with self.lock:
+            for batch in batches:
+                if not batch.in_flight:
+                    continue
+                row = answers.get(batch.partition)
+                if call.error is not None:
+                    self._on_error(batch, call.error, now_ms)
+                elif self._acks == 0:
+                    self.accumulator.on_success(batch, -1, -1)
+                elif row is None:
+                    self._on_error(batch, NetworkError("The broker's answer leaves the batch out."), now_ms)
+                elif row.error_code == NONE:
+                    self.accumulator.on_success(batch, row.base_offset, row.log_append_time_ms)
+                else:
+                    self._on_refusal(batch, row, call.answer(), now_ms)
+
+    def _by_partition(self, answer: ProduceResponse) -> dict[TopicPartition, PartitionProduceResponse]:
+        rows: dict[TopicPartition, PartitionProduceResponse] = {}
+        for topic in answer.responses:
+            name = topic.name or self.cluster.topic_name(topic.topic_id) or ""
+            for row in topic.partition_responses:
+                rows[TopicPartition(name, row.index)] = row
+        return rows
+
+    def _on_refusal(self, batch: Batch, row: PartitionProduceResponse, answer: ProduceResponse, now_ms: int) -> None:
+        """KIP-951: an answer from the wrong broker may name the right one, and no metadata is needed then."""
+        error = error_for(row.error_code, row.error_message)
+        hint = row.current_leader
+        for node in answer.node_endpoints:
+            self.cluster.learn_broker(node.node_id, node.host, node.port, node.rack)
+        if error.refresh_metadata and self.cluster.learn_leader(batch.partition, hint.leader_id, hint.leader_epoch):
+            self.accumulator.on_error(batch, error, now_ms)
+            batch.not_before_ms = now_ms
+        else:
+            self._on_error(batch, error, now_ms)
+
+    def _on_error(self, batch: Batch, error: ClientError, now_ms: int) -> None:
+        logger.debug("batch for %s failed: %s", batch.partition, error)
+        if error.refresh_metadata:
+            self._stale_topics.add(batch.partition.topic)
+        if error.code == PRODUCER_FENCED:
+            self._fail(error)
+        self.accumulator.on_error(batch, error, now_ms)
+
+    # Those who wait
+
+    def _on_settled(self, batch: Batch) -> None:
+        self._settled.append(batch)
+        self.untold.add(batch.number)
+
+    def _tell_settled(self) -> None:
+        """Runs callbacks without the lock, then wakes those who wait for memory or a flush."""
+        if not self._settled:
+            return
+        with self.lock:
+            settled, self._settled = self._settled, []
+        for batch in settled:
+            if self._on_batch is not None:
+                self._on_batch(batch.partition, batch.count, batch.fate.error)
+            for future, callback in batch.fate.callbacks:
+                _call_back(future, callback)
+        with self.lock:
+            self.untold.difference_update(batch.number for batch in settled)
+            self.changed.notify_all()
+
+
+def _call_back(future: DeliveryFuture, callback: Callback) -> None:
+    error = future.exception(0)
+    metadata: RecordMetadata | None = None if error is not None else future.result(0)
+    try:
+        callback(metadata, error)
+    except Exception:
+        logger.exception("A delivery callback failed; the producer goes on.")
