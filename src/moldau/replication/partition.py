@@ -96,7 +96,7 @@ class Partition:
 
     def _begin_leader_epoch(self, log: Log) -> None:
         self.leader_epoch_start_offset = log.log_end_offset
-        log.leader_epochs.assign(self.leader_epoch, log.log_end_offset)
+        log.leader_epochs.begin(self.leader_epoch, log.log_end_offset)
 
     def check_leader(self, current_leader_epoch: int) -> Log:
         """The log, when this broker leads the partition in the epoch the client believes in."""

@@ -3,7 +3,8 @@
 Entries rise strictly in epoch and in start offset. The file is replaced without a sync on each change; it is synced
 before the recovery point passes data of a new epoch, and what lies behind that point is learned again from the batches
 after an unclean stop. A change that cannot be written stays `unsynced` and is tried again by the next flush, which
-reports the failure. Kafka: LeaderEpochFileCache.
+reports the failure. An epoch that begins in a log with a file stays in memory until a flush finds records of it: five
+thousand idle partitions start without touching five thousand files. Kafka: LeaderEpochFileCache.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class LeaderEpochs:
         self.start_offsets: list[int] = []
         self.latest_epoch = UNDEFINED_EPOCH
         self.unsynced = False
+        self.has_file = False
+        self.begun_in_memory = False
 
     def load(self, data: bytes) -> None:
         """Takes over the content of the checkpoint file; raises DamagedCheckpoint."""
@@ -51,6 +54,7 @@ class LeaderEpochs:
         self.epochs = epochs
         self.start_offsets = start_offsets
         self.latest_epoch = epochs[-1] if epochs else UNDEFINED_EPOCH
+        self.has_file = True
 
     def write(self, sync: bool) -> None:
         """Replaces the file. With `sync` its content is durable; that its name is too is up to the caller."""
@@ -59,6 +63,8 @@ class LeaderEpochs:
             lines.append(f"{self.epochs[index]} {self.start_offsets[index]}")
         path = f"{self.directory}/{LEADER_EPOCH_FILE}"
         self.disk.write_file(path, format_lines(lines), sync=False)
+        self.has_file = True
+        self.begun_in_memory = False
         if sync:
             file = self.disk.open(path)
             file.sync()
@@ -87,6 +93,31 @@ class LeaderEpochs:
         self.start_offsets.append(start_offset)
         self._on_changed(write)
         return True
+
+    def begin(self, epoch: int, log_end_offset: int) -> None:
+        """A new leader epoch at the end of the log, without any record yet."""
+        if not self.has_file:
+            self.assign(epoch, log_end_offset)
+            return
+        if self.begun_in_memory and self.start_offsets and self.start_offsets[-1] < log_end_offset:
+            self.unsynced = True  # the epoch before has records, and is not in the file yet
+        unsynced = self.unsynced
+        if self.assign(epoch, log_end_offset, write=False):
+            self.begun_in_memory = True
+            self.unsynced = unsynced
+
+    def needs_sync(self, log_end_offset: int) -> bool:
+        """Whether the file lacks something that the recovery point must not pass."""
+        if self.unsynced:
+            return True
+        return self.begun_in_memory and bool(self.start_offsets) and self.start_offsets[-1] < log_end_offset
+
+    def drop_empty(self, log_end_offset: int) -> None:
+        """Forgets epochs without records; the file may keep them, they are dropped again when it is loaded."""
+        while self.epochs and self.start_offsets[-1] >= log_end_offset:
+            self.epochs.pop()
+            self.start_offsets.pop()
+        self.latest_epoch = self.epochs[-1] if self.epochs else UNDEFINED_EPOCH
 
     def end_offset_for_epoch(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """(epoch found, its end offset): the answer to OffsetForLeaderEpoch; (-1, -1) when nothing can be said."""

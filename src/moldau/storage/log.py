@@ -545,7 +545,7 @@ class Log:
     def sync_folder(self) -> None:
         """Makes durable what must be so before the recovery point passes the data: leader epochs, the id of the topic,
         the names of the files, the folder itself."""
-        if self.leader_epochs.unsynced:
+        if self.leader_epochs.needs_sync(self.log_end_offset):
             self.leader_epochs.write(True)
             self.directory_changed = True
         if self.folder_unsynced:

@@ -135,7 +135,7 @@ class Loader:
         if not log.segments:
             self._start_empty()
         self._check_log_start()
-        log.leader_epochs.truncate_from_end(log.log_end_offset)
+        log.leader_epochs.drop_empty(log.log_end_offset)
         log.leader_epochs.truncate_from_start(log.log_start_offset)
         log.size_bytes = sum(segment.size for segment in log.segments)
         self._load_producers()
