@@ -270,6 +270,8 @@ def test_changes_to_a_broker(same: Same, name: str, key: str, value: str) -> Non
             settle(lambda: broker_row(peer, key) != before)
             answers.append(describe(peer, BROKER, "1", key, include_synonyms=True))
         answers.append(alter(peer, BROKER, name, (key, DELETE, None)))
+        if name == "" and key == "min.insync.replicas":  # this one cannot be taken back, only set
+            alter(peer, BROKER, name, (key, SET, "1"))
         settle(lambda: broker_row(peer, key) == before)
         answers.append(describe(peer, BROKER, "1", key))
         return answers
