@@ -123,7 +123,7 @@ def test_altering_configs_reports_per_resource() -> None:
     home.on(IncrementalAlterConfigsRequest, handle)
     away.on(IncrementalAlterConfigsRequest, handle)
     change = [ConfigChange("z", "1")]
-    found = admin.alter_configs({ConfigResource(TOPIC, "a"): change, ConfigResource(TOPIC, "b"): change})
+    found = admin.incremental_alter_configs({ConfigResource(TOPIC, "a"): change, ConfigResource(TOPIC, "b"): change})
     assert found[ConfigResource(TOPIC, "a")].error is None
     error = found[ConfigResource(TOPIC, "b")].error
     assert error is not None and error.message == "Unknown topic config name: z"

@@ -1,0 +1,381 @@
+"""How an admin request finds its way: to any broker, the controller, leaders, coordinators or given brokers.
+
+Requests to several brokers are on their way at the same time. What a broker says against one item becomes that item's
+outcome, and so does a broker that cannot be reached; items with an error that passes are asked again, after a pause
+and after finding out anew whom to ask, until the timeout. A method raises when nobody can be asked at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+
+from moldau.client import config as settings
+from moldau.client.admin.checks import checked_int
+from moldau.client.admin.controllers import ControllerCluster
+from moldau.client.admin.routing import (
+    GROUP_COORDINATOR,
+    RETRY_COORDINATOR,
+    Answer,
+    Deadline,
+    Key,
+    Question,
+    Route,
+    Routes,
+    Target,
+    Value,
+    outcome,
+)
+from moldau.client.cluster import UNKNOWN_TOPIC_TRIES, Broker, Cluster
+from moldau.client.errors import (
+    ClosedError,
+    ConfigError,
+    NetworkError,
+    RequestTimeoutError,
+    UnsupportedVersionError,
+    error_for,
+)
+from moldau.client.results import Outcome, TopicPartition
+from moldau.client.transport import Network
+from moldau.client.wire import Call
+from moldau.protocol import errors as codes
+from moldau.protocol.primitives import Message
+
+
+class AdminCalls:
+    """What all admin methods stand on; to be used by one thread."""
+
+    def __init__(
+        self,
+        bootstrap_servers: str | Iterable[str] | None = None,
+        *,
+        network: Network | None = None,
+        first_contact_ms: int | None = None,
+        config: Mapping[str, object] | None = None,
+        **more: object,
+    ) -> None:
+        given = {name.replace("_", "."): value for name, value in {**(config or {}), **more}.items()}
+        if bootstrap_servers is not None:
+            given["bootstrap.servers"] = (
+                bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
+            )
+        controllers = given.pop("bootstrap.controllers", None)
+        self._to_controllers = controllers is not None
+        if self._to_controllers:
+            if "bootstrap.servers" in given:
+                raise ConfigError("Give bootstrap.servers or bootstrap.controllers, not both.")
+            given["bootstrap.servers"] = controllers
+        read = settings.ClientConfig(settings.ADMIN, given)
+        self._timeout_ms = read.get_int("default.api.timeout.ms")
+        self._request_timeout_ms = read.get_int("request.timeout.ms")
+        kind = ControllerCluster if self._to_controllers else Cluster
+        self._cluster = kind(read, network, first_contact_ms=first_contact_ms)
+        self._closed = False
+
+    def close(self) -> None:
+        self._closed = True
+        self._cluster.close()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _start(self, timeout_ms: int | None) -> Deadline:
+        """The beginning of each method."""
+        if self._closed:
+            raise ClosedError("The admin client is closed.")
+        given = self._timeout_ms if timeout_ms is None else checked_int(timeout_ms, "timeout_ms")
+        return Deadline(self._cluster.network, given)
+
+    def _server_timeout_ms(self, deadline: Deadline) -> int:
+        """How long the broker may work on a request before it answers that this took too long."""
+        return min(self._request_timeout_ms, deadline.remaining_ms)
+
+    # One answer
+
+    def _call_any(
+        self,
+        request: Message,
+        answer_class: type[Answer],
+        deadline: Deadline,
+        codes_of: Callable[[Answer], Iterable[int]] | None = None,
+        highest_version: int | None = None,
+    ) -> Answer:
+        """The answer of any broker, or of the active controller where the client was given controllers.
+
+        codes_of: the error codes in an answer; it is asked for again while one of them says that there is no
+        controller at the moment, for brokers pass many requests on to it.
+        """
+        failures = 0
+        while True:
+            if self._to_controllers:
+                answer = self._once_to_controller(request, answer_class, deadline, highest_version)
+            else:
+                answer = self._cluster.call(
+                    request, answer_class, deadline.remaining_ms, highest_version=highest_version
+                )
+            failures += 1
+            waits = codes_of is not None and codes.NOT_CONTROLLER in codes_of(answer)
+            if not waits or not self._pause(failures, deadline):
+                return answer
+
+    def _call_controller(
+        self,
+        request: Message,
+        answer_class: type[Answer],
+        deadline: Deadline,
+        codes_of: Callable[[Answer], Iterable[int]],
+    ) -> Answer:
+        """The answer of the controller as Metadata names it: with KRaft a broker that passes requests on."""
+        failures = 0
+        while True:
+            answer = self._once_to_controller(request, answer_class, deadline)
+            failures += 1
+            if codes.NOT_CONTROLLER not in codes_of(answer) or not self._pause(failures, deadline):
+                return answer
+            self._cluster.refresh([], deadline.remaining_ms)
+
+    def _once_to_controller(
+        self,
+        request: Message,
+        answer_class: type[Answer],
+        deadline: Deadline,
+        highest_version: int | None = None,
+    ) -> Answer:
+        """Asks the controller; one that cannot be reached is looked up again."""
+        cluster = self._cluster
+        failures = 0
+        if not cluster.brokers:
+            cluster.refresh([], deadline.remaining_ms)
+        while True:
+            known = cluster.controller_id if cluster.controller_id in cluster.brokers else None
+            try:
+                if known is None:
+                    return cluster.call(request, answer_class, deadline.remaining_ms, highest_version=highest_version)
+                return cluster.ask_broker(request, answer_class, deadline.remaining_ms, known, highest_version)
+            except (NetworkError, RequestTimeoutError):
+                failures += 1
+                if not self._pause(failures, deadline):
+                    raise
+            cluster.refresh([], deadline.remaining_ms)
+
+    def _pause(self, failures: int, deadline: Deadline) -> bool:
+        """Waits before the next try; False when there is no time for one."""
+        delay_ms = self._cluster.backoff.delay_ms(failures)
+        if not deadline.allows(delay_ms):
+            return False
+        self._cluster.sleep(delay_ms)
+        return True
+
+    # One outcome per item
+
+    def _ask_controller(
+        self,
+        items: Sequence[Key],
+        question: Question[Key, Answer, Value],
+        deadline: Deadline,
+    ) -> dict[Key, Outcome[Value]]:
+        """Asks the controller for all items; those that it puts off are asked again."""
+        outcomes: dict[Key, Outcome[Value]] = {}
+        missing = list(items)
+        failures = 0
+        while missing:
+            answer = self._once_to_controller(
+                question.request(missing), question.answer_class, deadline, question.highest_version
+            )
+            broker = self._cluster.brokers.get(self._cluster.controller_id, Broker(-1, "", 0, None))
+            outcomes.update(_complete(question.read(answer, Target(broker, missing)), missing))
+            missing = [item for item in missing if _passes(outcomes[item], question.retry)]
+            failures += 1
+            if missing and not self._pause(failures, deadline):
+                break
+            if any(_has_code(outcomes[item], codes.NOT_CONTROLLER) for item in missing):
+                self._cluster.refresh([], deadline.remaining_ms)
+        return outcomes
+
+    def _ask_each(
+        self,
+        items: Sequence[Key],
+        route: Route[Key],
+        question: Question[Key, Answer, Value],
+        deadline: Deadline,
+    ) -> dict[Key, Outcome[Value]]:
+        """Asks whom route names for each item, all at the same time."""
+        outcomes: dict[Key, Outcome[Value]] = {}
+        missing = list(items)
+        failures = 0
+        while missing:
+            routes = route(missing, deadline)
+            outcomes.update((item, Outcome(error=error)) for item, error in routes.refused.items())
+            outcomes.update(self._ask_targets(list(routes.targets.values()), question, deadline))
+            failures += 1
+            # A topic that was just created may not be known everywhere; its absence is believed the third time.
+            retry = question.retry
+            if failures >= UNKNOWN_TOPIC_TRIES:
+                retry = retry - {codes.UNKNOWN_TOPIC_OR_PARTITION}
+            missing = [item for item in missing if _passes(outcomes[item], retry)]
+            if missing and not self._pause(failures, deadline):
+                break
+        return {item: outcomes[item] for item in items}
+
+    def _ask_targets(
+        self, targets: list[Target[Key]], question: Question[Key, Answer, Value], deadline: Deadline
+    ) -> dict[Key, Outcome[Value]]:
+        if question.one_by_one:
+            targets = [Target(target.broker, [item]) for target in targets for item in target.items]
+        requests = [(target.broker, question.request(target.items)) for target in targets]
+        answers = self._send_all(requests, question.answer_class, deadline, question.highest_version)
+        outcomes: dict[Key, Outcome[Value]] = {}
+        for target, answer in zip(targets, answers, strict=True):
+            if answer.error is not None:
+                outcomes.update(target.all(Outcome(error=answer.error)))
+            else:
+                outcomes.update(_complete(question.read(answer.get(), target), target.items))
+        return outcomes
+
+    def _send_all(
+        self,
+        requests: list[tuple[Broker, Message]],
+        answer_class: type[Answer],
+        deadline: Deadline,
+        highest_version: int | None = None,
+    ) -> list[Outcome[Answer]]:
+        """Sends each request to its broker and waits until each has an answer or an error."""
+        network = self._cluster.network
+        calls: list[Call[Answer]] = []
+        for broker, request in requests:
+            call = Call(request, answer_class, self._server_timeout_ms(deadline), highest_version)
+            network.submit(broker.address, call)
+            calls.append(call)
+        while not all(call.done for call in calls):
+            network.poll(self._server_timeout_ms(deadline))
+        return [Outcome(error=call.error) if call.error is not None else Outcome(call.answer()) for call in calls]
+
+    def _ask_all_brokers(
+        self,
+        request: Callable[[], Message],
+        answer_class: type[Answer],
+        codes_of: Callable[[Answer], int],
+        deadline: Deadline,
+    ) -> dict[Broker, Outcome[Answer]]:
+        """What each broker of the cluster answers; coordinators that still load are asked again."""
+        self._cluster.refresh([], deadline.remaining_ms)
+        brokers = sorted(self._cluster.brokers.values())
+
+        def route(items: list[Broker], deadline: Deadline) -> Routes[Broker]:
+            routes: Routes[Broker] = Routes()
+            for broker in items:
+                routes.add(broker, broker)
+            return routes
+
+        def read(answer: Answer, target: Target[Broker]) -> dict[Broker, Outcome[Answer]]:
+            return target.all(outcome(codes_of(answer), None, answer))
+
+        question = Question(lambda items: request(), answer_class, read, RETRY_COORDINATOR)
+        return self._ask_each(brokers, route, question, deadline)
+
+    # Whom to ask
+
+    def _route_to_leaders(self, items: list[TopicPartition], deadline: Deadline) -> Routes[TopicPartition]:
+        cluster = self._cluster
+        cluster.refresh(sorted({item.topic for item in items}), deadline.remaining_ms)
+        routes: Routes[TopicPartition] = Routes()
+        for item in items:
+            leader = cluster.leader(item)
+            if leader is not None:
+                routes.add(cluster.brokers[leader.leader], item)
+                continue
+            topic = cluster.topics.get(item.topic)
+            error = cluster.topic_error(item.topic)
+            if error is None and topic is not None and item.partition not in topic.partitions:
+                sentence = f"Topic {item.topic} has {len(topic.partitions)} partitions, there is no {item.partition}."
+                error = error_for(codes.UNKNOWN_TOPIC_OR_PARTITION, sentence)
+            sentence = f"Partition {item} has no leader at the moment."
+            routes.refused[item] = error or error_for(codes.LEADER_NOT_AVAILABLE, sentence)
+        return routes
+
+    def _route_to_brokers(self, items: Mapping[Key, int]) -> Route[Key]:
+        """items: the broker id of each item."""
+
+        def route(wanted: list[Key], deadline: Deadline) -> Routes[Key]:
+            cluster = self._cluster
+            cluster.refresh([], deadline.remaining_ms)
+            routes: Routes[Key] = Routes()
+            for item in wanted:
+                broker = cluster.brokers.get(items[item])
+                if broker is None:
+                    sentence = f"There is no broker {items[item]} in the cluster at the moment."
+                    routes.refused[item] = error_for(codes.BROKER_NOT_AVAILABLE, sentence)
+                else:
+                    routes.add(broker, item)
+            return routes
+
+        return route
+
+    def _route_to_coordinators(self, kind: int) -> Route[str]:
+        """Items are group ids or transactional ids."""
+
+        def route(keys: list[str], deadline: Deadline) -> Routes[str]:
+            return self._find_coordinators(keys, kind, deadline)
+
+        return route
+
+    def _route_to_coordinator_of(self, group_id: str) -> Route[Key]:
+        """Items of one group, such as its partitions."""
+
+        def route(items: list[Key], deadline: Deadline) -> Routes[Key]:
+            found = self._find_coordinators([group_id], GROUP_COORDINATOR, deadline)
+            routes: Routes[Key] = Routes()
+            for target in found.targets.values():
+                routes.targets[target.broker.id] = Target(target.broker, items)
+            for error in found.refused.values():
+                routes.refused.update(dict.fromkeys(items, error))
+            return routes
+
+        return route
+
+    def _find_coordinators(self, keys: list[str], kind: int, deadline: Deadline) -> Routes[str]:
+        from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
+        from moldau.protocol.messages.find_coordinator_response import FindCoordinatorResponse
+
+        routes: Routes[str] = Routes()
+        try:
+            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
+            answer = self._cluster.call(request, FindCoordinatorResponse, deadline.remaining_ms)
+            rows = [
+                (row.key, row.node_id, row.host, row.port, row.error_code, row.error_message)
+                for row in answer.coordinators
+            ]
+        except UnsupportedVersionError:
+            # Before version 4 a request names one key.
+            rows = []
+            for key in keys:
+                request = FindCoordinatorRequest(key=key, key_type=kind)
+                one = self._cluster.call(request, FindCoordinatorResponse, deadline.remaining_ms, highest_version=3)
+                rows.append((key, one.node_id, one.host, one.port, one.error_code, one.error_message))
+        for key, node_id, host, port, code, message in rows:
+            if code != codes.NONE:
+                routes.refused[key] = error_for(code, message)
+            else:
+                routes.add(Broker(node_id, host, port, None), key)
+        for key in keys:
+            if key not in routes.refused and not any(key in target.items for target in routes.targets.values()):
+                routes.refused[key] = error_for(codes.COORDINATOR_NOT_AVAILABLE, f"No broker coordinates {key}.")
+        return routes
+
+
+def _complete(outcomes: dict[Key, Outcome[Value]], items: list[Key]) -> dict[Key, Outcome[Value]]:
+    for item in items:
+        if item not in outcomes:
+            sentence = f"The broker's answer leaves out {item}."
+            outcomes[item] = Outcome(error=error_for(codes.UNKNOWN_SERVER_ERROR, sentence))
+    return outcomes
+
+
+def _passes(found: Outcome[Value], retry: frozenset[int]) -> bool:
+    return found.error is not None and found.error.code in retry
+
+
+def _has_code(found: Outcome[Value], code: int) -> bool:
+    return found.error is not None and found.error.code == code

@@ -1,0 +1,92 @@
+"""Checks of what is handed to the admin client, before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from moldau.client.results import TopicPartition
+
+INT_MAX = 0x7FFFFFFF
+UUID_BYTES = 16
+
+
+def checked_names(names: Iterable[str], what: str) -> list[str]:
+    """The names without repeats. A single string is refused: taken as a list it would name its letters."""
+    if isinstance(names, (str, bytes)):
+        raise TypeError(f"A list of {what} is wanted, not the single string {names!r}.")
+    found = list(dict.fromkeys(names))
+    for name in found:
+        checked_name(name, what)
+    return found
+
+
+def checked_name(name: str, what: str) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"{name!r} is not a string: {what} are named by strings.")
+    if not name:
+        raise ValueError(f"An empty string is no name: {what}.")
+    return name
+
+
+def checked_group(group_id: str) -> str:
+    """A group id. The empty one is allowed: very old consumers have committed under it."""
+    if not isinstance(group_id, str):
+        raise TypeError(f"{group_id!r} is not a string: groups are named by strings.")
+    return group_id
+
+
+def checked_groups(group_ids: Iterable[str]) -> list[str]:
+    if isinstance(group_ids, (str, bytes)):
+        raise TypeError(f"A list of groups is wanted, not the single string {group_ids!r}.")
+    return [checked_group(group_id) for group_id in dict.fromkeys(group_ids)]
+
+
+def checked_uuids(ids: Iterable[bytes], what: str) -> list[bytes]:
+    if isinstance(ids, (str, bytes)):
+        raise TypeError(f"A list of {what} is wanted, not a single one.")
+    found = list(dict.fromkeys(ids))
+    for item in found:
+        checked_uuid(item, what)
+    return found
+
+
+def checked_uuid(value: bytes, what: str) -> bytes:
+    if not isinstance(value, bytes) or len(value) != UUID_BYTES:
+        raise ValueError(f"{value!r} is not an id of {UUID_BYTES} bytes: {what}.")
+    return value
+
+
+def checked_int(value: int, what: str, lowest: int = 0, highest: int = INT_MAX) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{what} must be a whole number, not {value!r}.")
+    if not lowest <= value <= highest:
+        raise ValueError(f"{what} must be from {lowest} to {highest}, not {value}.")
+    return value
+
+
+def checked_ids(values: Iterable[int], what: str) -> list[int]:
+    return [checked_int(value, what) for value in dict.fromkeys(values)]
+
+
+def checked_partitions(partitions: Iterable[tuple[str, int]]) -> list[TopicPartition]:
+    """Partitions without repeats; plain (topic, partition) pairs are taken as well."""
+    if isinstance(partitions, (str, bytes)):
+        raise TypeError(f"A list of partitions is wanted, not the single string {partitions!r}.")
+    found = []
+    for topic, partition in dict.fromkeys(partitions):
+        found.append(TopicPartition(checked_name(topic, "topics"), checked_int(partition, "a partition")))
+    return found
+
+
+def checked_offsets(offsets: Mapping[TopicPartition, int], lowest: int) -> list[TopicPartition]:
+    for partition, offset in offsets.items():
+        checked_int(offset, f"the offset of {partition}", lowest, 0x7FFFFFFFFFFFFFFF)
+    return checked_partitions(offsets)
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """The partitions grouped as most requests want them."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    return topics

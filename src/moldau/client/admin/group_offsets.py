@@ -1,0 +1,225 @@
+"""Admin methods for the offsets that groups of consumers, streams and share consumers have committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from moldau.client.admin.calls import AdminCalls
+from moldau.client.admin.checks import by_topic, checked_group, checked_int, checked_partitions
+from moldau.client.admin.groups import group_sentence
+from moldau.client.admin.routing import (
+    GROUP_COORDINATOR,
+    RETRY_COORDINATOR,
+    Question,
+    Target,
+    outcome,
+)
+from moldau.client.errors import error_for
+from moldau.client.results import Outcome, TopicPartition
+from moldau.protocol import errors as codes
+
+if TYPE_CHECKING:
+    from moldau.protocol.messages.offset_commit_request import OffsetCommitRequestTopic
+    from moldau.protocol.messages.offset_fetch_response import OffsetFetchResponse
+
+# From version 10 on topics are named by their ids, which the caller would have to look up first.
+NAMES_VERSION = 9
+LONG_MAX = 0x7FFFFFFFFFFFFFFF
+
+Offsets = dict[TopicPartition, Outcome["OffsetAndMetadata | None"]]
+
+
+class OffsetAndMetadata(NamedTuple):
+    """A committed offset with the committer's remark; leader epoch -1: not known."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+class GroupOffsetAdmin(AdminCalls):
+    """Committed offsets."""
+
+    def list_consumer_group_offsets(
+        self,
+        groups: Mapping[str, Iterable[TopicPartition] | None],
+        require_stable: bool = False,
+        timeout_ms: int | None = None,
+    ) -> dict[str, Outcome[Offsets]]:
+        """The committed offsets of each group: of the given partitions, or (None) of all that have one.
+
+        A partition without a committed offset has the value None. require_stable waits until no transaction is open
+        that might still commit offsets.
+        """
+        from moldau.protocol.messages import offset_fetch_request as asked
+        from moldau.protocol.messages.offset_fetch_response import OffsetFetchResponse
+
+        deadline = self._start(timeout_ms)
+        wanted = {
+            checked_group(group_id): None if partitions is None else checked_partitions(partitions)
+            for group_id, partitions in groups.items()
+        }
+
+        def request(items: list[str]) -> asked.OffsetFetchRequest:
+            rows = []
+            for group_id in items:
+                partitions = wanted[group_id]
+                topics = None
+                if partitions is not None:
+                    topics = [
+                        asked.OffsetFetchRequestTopics(name=name, partition_indexes=indexes)
+                        for name, indexes in by_topic(partitions).items()
+                    ]
+                rows.append(asked.OffsetFetchRequestGroup(group_id=group_id, topics=topics))
+            return asked.OffsetFetchRequest(groups=rows, require_stable=require_stable)
+
+        retry = RETRY_COORDINATOR | {codes.UNSTABLE_OFFSET_COMMIT}
+        question = Question(request, OffsetFetchResponse, _read_offsets, retry, NAMES_VERSION)
+        return self._ask_each(list(wanted), self._route_to_coordinators(GROUP_COORDINATOR), question, deadline)
+
+    def alter_consumer_group_offsets(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        timeout_ms: int | None = None,
+    ) -> dict[TopicPartition, Outcome[None]]:
+        """Commits offsets in the place of a group that has no members at the moment."""
+        from moldau.protocol.messages.offset_commit_request import OffsetCommitRequest
+        from moldau.protocol.messages.offset_commit_response import OffsetCommitResponse
+
+        deadline = self._start(timeout_ms)
+        checked_group(group_id)
+        wanted = checked_partitions(offsets)
+        given = {partition: _checked_offset(partition, offset) for partition, offset in offsets.items()}
+
+        def request(items: list[TopicPartition]) -> OffsetCommitRequest:
+            return OffsetCommitRequest(group_id=group_id, topics=_commit_rows(items, given))
+
+        def read(answer: OffsetCommitResponse, target: Target[TopicPartition]) -> dict[TopicPartition, Outcome[None]]:
+            outcomes: dict[TopicPartition, Outcome[None]] = {}
+            for topic in answer.topics:
+                for row in topic.partitions:
+                    message = None
+                    if row.error_code == codes.UNKNOWN_MEMBER_ID:
+                        message = f"Group {group_id} has members: stop them before changing its offsets."
+                    partition = TopicPartition(topic.name, row.partition_index)
+                    outcomes[partition] = outcome(row.error_code, message, None)
+            return outcomes
+
+        retry = RETRY_COORDINATOR | {codes.REBALANCE_IN_PROGRESS}
+        question = Question(request, OffsetCommitResponse, read, retry, NAMES_VERSION)
+        return self._ask_each(wanted, self._route_to_coordinator_of(group_id), question, deadline)
+
+    def delete_consumer_group_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition], timeout_ms: int | None = None
+    ) -> dict[TopicPartition, Outcome[None]]:
+        """Forgets committed offsets of topics that no member of the group reads."""
+        from moldau.protocol.messages import offset_delete_request as asked
+        from moldau.protocol.messages.offset_delete_response import OffsetDeleteResponse
+
+        deadline = self._start(timeout_ms)
+        checked_group(group_id)
+        wanted = checked_partitions(partitions)
+
+        def request(items: list[TopicPartition]) -> asked.OffsetDeleteRequest:
+            topics = [
+                asked.OffsetDeleteRequestTopic(
+                    name=name,
+                    partitions=[asked.OffsetDeleteRequestPartition(partition_index=index) for index in indexes],
+                )
+                for name, indexes in by_topic(items).items()
+            ]
+            return asked.OffsetDeleteRequest(group_id=group_id, topics=topics)
+
+        def read(answer: OffsetDeleteResponse, target: Target[TopicPartition]) -> dict[TopicPartition, Outcome[None]]:
+            if answer.error_code != codes.NONE:
+                return target.all(outcome(answer.error_code, group_sentence(answer.error_code, group_id), None))
+            return {
+                TopicPartition(topic.name, row.partition_index): outcome(row.error_code, None, None)
+                for topic in answer.topics
+                for row in topic.partitions
+            }
+
+        question = Question(request, OffsetDeleteResponse, read, RETRY_COORDINATOR)
+        return self._ask_each(wanted, self._route_to_coordinator_of(group_id), question, deadline)
+
+    # A streams group commits as a consumer group does.
+
+    def list_streams_group_offsets(
+        self,
+        groups: Mapping[str, Iterable[TopicPartition] | None],
+        require_stable: bool = False,
+        timeout_ms: int | None = None,
+    ) -> dict[str, Outcome[Offsets]]:
+        """As list_consumer_group_offsets(), for streams groups."""
+        return self.list_consumer_group_offsets(groups, require_stable, timeout_ms)
+
+    def alter_streams_group_offsets(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        timeout_ms: int | None = None,
+    ) -> dict[TopicPartition, Outcome[None]]:
+        """As alter_consumer_group_offsets(), for a streams group."""
+        return self.alter_consumer_group_offsets(group_id, offsets, timeout_ms)
+
+    def delete_streams_group_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition], timeout_ms: int | None = None
+    ) -> dict[TopicPartition, Outcome[None]]:
+        """As delete_consumer_group_offsets(), for a streams group."""
+        return self.delete_consumer_group_offsets(group_id, partitions, timeout_ms)
+
+
+def _read_offsets(answer: OffsetFetchResponse, target: Target[str]) -> dict[str, Outcome[Offsets]]:
+    outcomes: dict[str, Outcome[Offsets]] = {}
+    for group in answer.groups:
+        offsets: Offsets = {}
+        unstable = False
+        for topic in group.topics:
+            for row in topic.partitions:
+                partition = TopicPartition(topic.name, row.partition_index)
+                unstable = unstable or row.error_code == codes.UNSTABLE_OFFSET_COMMIT
+                if row.error_code != codes.NONE:
+                    offsets[partition] = Outcome(error=error_for(row.error_code))
+                elif row.committed_offset < 0:
+                    offsets[partition] = Outcome(None)
+                else:
+                    found = OffsetAndMetadata(row.committed_offset, row.committed_leader_epoch, row.metadata or "")
+                    offsets[partition] = Outcome(found)
+        # A transaction that may still commit offsets makes the whole group's answer one to ask for again.
+        code = codes.UNSTABLE_OFFSET_COMMIT if unstable else group.error_code
+        outcomes[group.group_id] = outcome(code, group_sentence(code, group.group_id), offsets)
+    return outcomes
+
+
+def _checked_offset(partition: TopicPartition, given: OffsetAndMetadata | int) -> OffsetAndMetadata:
+    found = OffsetAndMetadata(given) if isinstance(given, int) else given
+    checked_int(found.offset, f"the offset of {partition}", 0, LONG_MAX)
+    checked_int(found.leader_epoch, f"the leader epoch of {partition}", -1)
+    return found
+
+
+def _commit_rows(
+    items: list[TopicPartition], given: Mapping[TopicPartition, OffsetAndMetadata]
+) -> list[OffsetCommitRequestTopic]:
+    from moldau.protocol.messages.offset_commit_request import (
+        OffsetCommitRequestPartition,
+        OffsetCommitRequestTopic,
+    )
+
+    topics = []
+    for name, indexes in by_topic(items).items():
+        rows = []
+        for index in indexes:
+            found = given[TopicPartition(name, index)]
+            rows.append(
+                OffsetCommitRequestPartition(
+                    partition_index=index,
+                    committed_offset=found.offset,
+                    committed_leader_epoch=found.leader_epoch,
+                    committed_metadata=found.metadata,
+                )
+            )
+        topics.append(OffsetCommitRequestTopic(name=name, partitions=rows))
+    return topics

@@ -1,0 +1,270 @@
+"""Admin methods for producers and transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from moldau.client.admin.calls import AdminCalls
+from moldau.client.admin.checks import by_topic, checked_int, checked_name, checked_names, checked_partitions
+from moldau.client.admin.routing import (
+    CLIENT_SIDE,
+    RETRY_COORDINATOR,
+    RETRY_LEADER,
+    TRANSACTION_COORDINATOR,
+    Listing,
+    Question,
+    Target,
+    outcome,
+)
+from moldau.client.errors import ClientError
+from moldau.client.results import Outcome, TopicPartition
+from moldau.protocol import errors as codes
+
+if TYPE_CHECKING:
+    from moldau.protocol.messages.describe_producers_response import DescribeProducersResponse
+    from moldau.protocol.messages.describe_transactions_response import DescribeTransactionsResponse
+
+# Long enough for the coordinator to take, and soon over: the fencer has no transaction of its own in mind.
+FENCING_TIMEOUT_MS = 30_000
+LONG_MAX = 0x7FFFFFFFFFFFFFFF
+
+
+class ProducerState(NamedTuple):
+    """One producer that a partition remembers; None: it has no coordinator, or no transaction is open."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int | None
+    current_transaction_start_offset: int | None
+
+
+class TransactionDescription(NamedTuple):
+    """A transactional id as its coordinator knows it."""
+
+    coordinator_id: int
+    state: str
+    producer_id: int
+    producer_epoch: int
+    transaction_timeout_ms: int
+    transaction_start_time_ms: int | None
+    partitions: list[TopicPartition]
+
+
+class TransactionListing(NamedTuple):
+    """One transactional id."""
+
+    transactional_id: str
+    producer_id: int
+    state: str
+    coordinator_id: int
+
+
+class AbortTransaction(NamedTuple):
+    """A hanging transaction in one partition, as describe_producers() shows it."""
+
+    partition: TopicPartition
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int = 0
+
+
+class FencedProducer(NamedTuple):
+    """The producer id and epoch that a transactional id has after fencing."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+class TransactionAdmin(AdminCalls):
+    """Producers and transactions."""
+
+    def describe_producers(
+        self,
+        partitions: Iterable[TopicPartition],
+        broker_id: int | None = None,
+        timeout_ms: int | None = None,
+    ) -> dict[TopicPartition, Outcome[list[ProducerState]]]:
+        """The active producers of each partition, as its leader or as one given broker knows them."""
+        from moldau.protocol.messages.describe_producers_request import DescribeProducersRequest, TopicRequest
+        from moldau.protocol.messages.describe_producers_response import DescribeProducersResponse
+
+        deadline = self._start(timeout_ms)
+        wanted = checked_partitions(partitions)
+
+        def request(items: list[TopicPartition]) -> DescribeProducersRequest:
+            return DescribeProducersRequest(
+                topics=[TopicRequest(name=name, partition_indexes=indexes) for name, indexes in by_topic(items).items()]
+            )
+
+        if broker_id is None:
+            question = Question(request, DescribeProducersResponse, _read_producers, RETRY_LEADER)
+            return self._ask_each(wanted, self._route_to_leaders, question, deadline)
+        route = self._route_to_brokers(dict.fromkeys(wanted, checked_int(broker_id, "a broker id")))
+        question = Question(request, DescribeProducersResponse, _read_producers, CLIENT_SIDE)
+        return self._ask_each(wanted, route, question, deadline)
+
+    def describe_transactions(
+        self, transactional_ids: Iterable[str], timeout_ms: int | None = None
+    ) -> dict[str, Outcome[TransactionDescription]]:
+        """The state of each transactional id."""
+        from moldau.protocol.messages.describe_transactions_request import DescribeTransactionsRequest
+        from moldau.protocol.messages.describe_transactions_response import DescribeTransactionsResponse
+
+        deadline = self._start(timeout_ms)
+        wanted = checked_names(transactional_ids, "transactional ids")
+
+        def request(items: list[str]) -> DescribeTransactionsRequest:
+            return DescribeTransactionsRequest(transactional_ids=items)
+
+        question = Question(request, DescribeTransactionsResponse, _read_transactions, RETRY_COORDINATOR)
+        route = self._route_to_coordinators(TRANSACTION_COORDINATOR)
+        return self._ask_each(wanted, route, question, deadline)
+
+    def list_transactions(
+        self,
+        states: Iterable[str] = (),
+        producer_ids: Iterable[int] = (),
+        running_longer_than_ms: int = -1,
+        transactional_id_pattern: str | None = None,
+        timeout_ms: int | None = None,
+    ) -> Listing[TransactionListing]:
+        """All transactional ids of the cluster that pass the filters."""
+        from moldau.protocol.messages.list_transactions_request import ListTransactionsRequest
+        from moldau.protocol.messages.list_transactions_response import ListTransactionsResponse
+
+        deadline = self._start(timeout_ms)
+        in_states = checked_names(states, "states")
+        of_producers = [checked_int(item, "a producer id", 0, LONG_MAX) for item in producer_ids]
+        checked_int(running_longer_than_ms, "running_longer_than_ms", -1, LONG_MAX)
+
+        def request() -> ListTransactionsRequest:
+            return ListTransactionsRequest(
+                state_filters=in_states,
+                producer_id_filters=of_producers,
+                duration_filter=running_longer_than_ms,
+                transactional_id_pattern=transactional_id_pattern,
+            )
+
+        answers = self._ask_all_brokers(request, ListTransactionsResponse, lambda answer: answer.error_code, deadline)
+        found: list[TransactionListing] = []
+        errors: dict[int, ClientError] = {}
+        for broker, answer in answers.items():
+            if answer.error is not None:
+                errors[broker.id] = answer.error
+                continue
+            found += [
+                TransactionListing(row.transactional_id, row.producer_id, row.transaction_state, broker.id)
+                for row in answer.get().transaction_states
+            ]
+        return Listing(sorted(found), errors)
+
+    def abort_transaction(self, hanging: AbortTransaction, timeout_ms: int | None = None) -> None:
+        """Writes an abort marker straight into a partition, for a transaction that its coordinator has forgotten."""
+        from moldau.protocol.messages import write_txn_markers_request as asked
+        from moldau.protocol.messages.write_txn_markers_response import WriteTxnMarkersResponse
+
+        deadline = self._start(timeout_ms)
+        wanted = checked_partitions([hanging.partition])
+        checked_int(hanging.producer_id, "a producer id", 0, LONG_MAX)
+        checked_int(hanging.producer_epoch, "a producer epoch", 0, 0x7FFF)
+        checked_int(hanging.coordinator_epoch, "a coordinator epoch", 0)
+
+        def request(items: list[TopicPartition]) -> asked.WriteTxnMarkersRequest:
+            topics = [
+                asked.WritableTxnMarkerTopic(name=name, partition_indexes=indexes)
+                for name, indexes in by_topic(items).items()
+            ]
+            marker = asked.WritableTxnMarker(
+                producer_id=hanging.producer_id,
+                producer_epoch=hanging.producer_epoch,
+                transaction_result=False,
+                topics=topics,
+                coordinator_epoch=hanging.coordinator_epoch,
+            )
+            return asked.WriteTxnMarkersRequest(markers=[marker])
+
+        def read(
+            answer: WriteTxnMarkersResponse, target: Target[TopicPartition]
+        ) -> dict[TopicPartition, Outcome[None]]:
+            return {
+                TopicPartition(topic.name, row.partition_index): outcome(row.error_code, None, None)
+                for marker in answer.markers
+                for topic in marker.topics
+                for row in topic.partitions
+            }
+
+        question = Question(request, WriteTxnMarkersResponse, read, RETRY_LEADER)
+        self._ask_each(wanted, self._route_to_leaders, question, deadline)[wanted[0]].get()
+
+    def fence_producers(
+        self, transactional_ids: Iterable[str], timeout_ms: int | None = None
+    ) -> dict[str, Outcome[FencedProducer]]:
+        """Raises the epoch of each transactional id: what its producer has open is aborted, and it cannot go on."""
+        from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
+        from moldau.protocol.messages.init_producer_id_response import InitProducerIdResponse
+
+        deadline = self._start(timeout_ms)
+        wanted = checked_names(transactional_ids, "transactional ids")
+
+        def request(items: list[str]) -> InitProducerIdRequest:
+            return InitProducerIdRequest(transactional_id=items[0], transaction_timeout_ms=FENCING_TIMEOUT_MS)
+
+        def read(answer: InitProducerIdResponse, target: Target[str]) -> dict[str, Outcome[FencedProducer]]:
+            fenced = FencedProducer(answer.producer_id, answer.producer_epoch)
+            return target.all(outcome(answer.error_code, None, fenced))
+
+        retry = RETRY_COORDINATOR | {codes.CONCURRENT_TRANSACTIONS}
+        question = Question(request, InitProducerIdResponse, read, retry, one_by_one=True)
+        route = self._route_to_coordinators(TRANSACTION_COORDINATOR)
+        return self._ask_each(wanted, route, question, deadline)
+
+    def force_terminate_transaction(self, transactional_id: str, timeout_ms: int | None = None) -> None:
+        """Ends the open transaction of a transactional id by fencing its producer (KIP-939)."""
+        checked_name(transactional_id, "transactional ids")
+        self.fence_producers([transactional_id], timeout_ms)[transactional_id].get()
+
+
+def _read_producers(
+    answer: DescribeProducersResponse, target: Target[TopicPartition]
+) -> dict[TopicPartition, Outcome[list[ProducerState]]]:
+    outcomes: dict[TopicPartition, Outcome[list[ProducerState]]] = {}
+    for topic in answer.topics:
+        for row in topic.partitions:
+            producers = [
+                ProducerState(
+                    item.producer_id,
+                    item.producer_epoch,
+                    item.last_sequence,
+                    item.last_timestamp,
+                    None if item.coordinator_epoch < 0 else item.coordinator_epoch,
+                    None if item.current_txn_start_offset < 0 else item.current_txn_start_offset,
+                )
+                for item in row.active_producers
+            ]
+            partition = TopicPartition(topic.name, row.partition_index)
+            outcomes[partition] = outcome(row.error_code, row.error_message, producers)
+    return outcomes
+
+
+def _read_transactions(
+    answer: DescribeTransactionsResponse, target: Target[str]
+) -> dict[str, Outcome[TransactionDescription]]:
+    outcomes: dict[str, Outcome[TransactionDescription]] = {}
+    for row in answer.transaction_states:
+        message = None
+        if row.error_code == codes.TRANSACTIONAL_ID_NOT_FOUND:
+            message = f"There is no transactional id {row.transactional_id}."
+        description = TransactionDescription(
+            target.broker.id,
+            row.transaction_state,
+            row.producer_id,
+            row.producer_epoch,
+            row.transaction_timeout_ms,
+            None if row.transaction_start_time_ms < 0 else row.transaction_start_time_ms,
+            [TopicPartition(topic.topic, index) for topic in row.topics for index in topic.partitions],
+        )
+        outcomes[row.transactional_id] = outcome(row.error_code, message, description)
+    return outcomes
