@@ -541,7 +541,9 @@ class Segment:
         if position < 0:
             return 0
         removed = self.size - position
-        self.log_file().truncate(position)
+        file = self.log_file()
+        file.truncate(position)
+        file.sync()  # else a power loss could bring the cut data back, under segments that were begun since
         self.size = position
         self.torn = False
         self.forget_recent()
