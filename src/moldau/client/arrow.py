@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from moldau.client.delivery import DeliveryFuture, Fate
 from moldau.client.errors import ClientError, ConfigError, error_for
 from moldau.protocol.errors import MESSAGE_TOO_LARGE, UNKNOWN_TOPIC_OR_PARTITION
+from moldau.records.arrow_decoder import ArrowColumns, ViewColumn
 from moldau.records.arrow_encoder import BinaryColumn, HeaderColumn, frame_rows, group_rows, partitions_by_key
 
 if TYPE_CHECKING:
+    from moldau.client.fetcher import ArrowPart
     from moldau.client.producer import Producer
 
 # Rows are framed in stretches of this many and at most this many bytes, which bounds the memory beside the table.
@@ -256,3 +258,41 @@ def _headers(pa: Any, array: Any) -> HeaderColumn:
         _column(names),
         _column(values),
     )
+
+
+def to_record_batch(parts: list[ArrowPart], columns: ArrowColumns, buffers: list[bytes]) -> Any:
+    """The decoded columns as a RecordBatch; keys and values are copied out of the fetched bytes by Arrow."""
+    pa = pyarrow()
+    rows = int(columns.rows)
+    topics = list(dict.fromkeys(part.partition.topic for part in parts))
+    numbers = b"".join(topics.index(part.partition.topic).to_bytes(4, "little") * part.rows for part in parts)
+    partitions = b"".join(part.partition.partition.to_bytes(4, "little") * part.rows for part in parts)
+    kinds = b"".join(part.timestamp_type.to_bytes(4, "little") * part.rows for part in parts)
+    data = [pa.py_buffer(item) for item in buffers]
+    indices = _fixed(pa, pa.int32(), rows, numbers)
+    arrays = {
+        "topic": pa.DictionaryArray.from_arrays(indices, pa.array(topics, pa.string())).dictionary_decode(),
+        "partition": _fixed(pa, pa.int32(), rows, partitions),
+        "offset": _fixed(pa, pa.int64(), rows, columns.offsets.getvalue()),
+        "timestamp": _fixed(pa, pa.timestamp("ms", "UTC"), rows, columns.timestamps.getvalue()),
+        "timestamp_type": _fixed(pa, pa.int32(), rows, kinds),
+        "key": _views(pa, columns.keys, data).cast(pa.binary()),
+        "value": _views(pa, columns.values, data).cast(pa.binary()),
+    }
+    if columns.with_headers:
+        names = _views(pa, columns.header_names, data).cast(pa.binary())
+        values = _views(pa, columns.header_values, data).cast(pa.binary())
+        pairs = pa.StructArray.from_arrays([names, values], ["key", "value"])
+        offsets = _fixed(pa, pa.int32(), rows + 1, columns.header_offsets.getvalue())
+        arrays["headers"] = pa.ListArray.from_arrays(offsets, pairs)
+    return pa.RecordBatch.from_arrays(list(arrays.values()), list(arrays))
+
+
+def _fixed(pa: Any, kind: Any, rows: int, data: bytes) -> Any:
+    return pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(data)])
+
+
+def _views(pa: Any, column: ViewColumn, data: list[Any]) -> Any:
+    validity = column.validity()
+    buffers = [None if validity is None else pa.py_buffer(validity), pa.py_buffer(column.views.getvalue()), *data]
+    return pa.Array.from_buffers(pa.binary_view(), int(column.rows), buffers, int(column.nulls))

@@ -7,20 +7,32 @@ answer is on its way while the user works on the records.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
+from typing import Any
 
 from moldau.client import config as settings
 from moldau.client.cluster import Cluster
-from moldau.client.errors import ClientError, ClosedError, error_for
-from moldau.client.fetcher import FETCH_TOPIC_ID_VERSION, ConsumerRecord, Fetcher, PartitionState, is_out_of_range
-from moldau.client.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
+from moldau.client.errors import (
+    ClientError,
+    ClosedError,
+    LogTruncationError,
+    NetworkError,
+    RequestTimeoutError,
+    UnsupportedVersionError,
+    error_for,
+)
+from moldau.client.fetch_session import FetchSession, Wanted
+from moldau.client.fetcher import NO_EPOCH, NO_REPLICA, ConsumerRecord, Fetcher, PartitionState, deserialize
+from moldau.client.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, end_of_epochs, list_offsets
 from moldau.client.results import OffsetAndTimestamp, Outcome, TopicPartition
 from moldau.client.transport import Network
 from moldau.client.wire import Call
 from moldau.protocol.errors import INVALID_REQUEST, OFFSET_OUT_OF_RANGE
-from moldau.protocol.messages.fetch_response import FetchResponse
+from moldau.protocol.messages.fetch_request import FetchRequest
+from moldau.protocol.messages.fetch_response import FetchResponse, PartitionData
 from moldau.protocol.uuids import ZERO_UUID
+from moldau.records.arrow_decoder import ArrowColumns
 
 __all__ = ["Consumer", "ConsumerRecord"]
 
@@ -28,6 +40,11 @@ logger = logging.getLogger("moldau.client")
 
 # A poll may take this much longer than asked when metadata is missing: giving up sooner would never get an answer.
 QUESTION_MS_MIN = 2_000
+
+# From this version on, Fetch names topics by id.
+FETCH_TOPIC_ID_VERSION = 13
+
+ARROW_ROWS = 65_536
 
 _RESET = {"earliest": EARLIEST, "latest": LATEST}
 
@@ -39,23 +56,26 @@ class Consumer:
         self,
         bootstrap_servers: str | Iterable[str] | None = None,
         *,
+        key_deserializer: Callable[[bytes | None], Any] | None = None,
+        value_deserializer: Callable[[bytes | None], Any] | None = None,
         network: Network | None = None,
         first_contact_ms: int | None = None,
         config: Mapping[str, object] | None = None,
         **more: object,
     ) -> None:
-        given = {**(config or {}), **more}
-        if bootstrap_servers is not None:
-            given["bootstrap.servers"] = (
-                bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
-            )
-        read = settings.ClientConfig(settings.CONSUMER, given)
+        read = settings.read(settings.CONSUMER, bootstrap_servers, config, more)
+        self._key_deserializer = key_deserializer
+        self._value_deserializer = value_deserializer
         self._isolation = READ_COMMITTED if read.get_text("isolation.level") == "read_committed" else READ_UNCOMMITTED
         self._reset_policy = read.get_text("auto.offset.reset")
         self._max_poll_records = read.get_int("max.poll.records")
         self._max_wait_ms = read.get_int("fetch.max.wait.ms")
+        self._min_bytes = read.get_int("fetch.min.bytes")
+        self._partition_max_bytes = read.get_int("max.partition.fetch.bytes")
+        self._rack = read.get_text("client.rack")
         self._request_timeout_ms = read.get_int("request.timeout.ms")
         self._api_timeout_ms = read.get_int("default.api.timeout.ms")
+        self._metadata_age_max_ms = read.get_int("metadata.max.age.ms")
         self._cluster = Cluster(
             read,
             network,
@@ -63,15 +83,12 @@ class Consumer:
             first_contact_ms=first_contact_ms,
         )
         self._fetcher = Fetcher(
-            self._isolation,
-            self._max_wait_ms,
-            read.get_int("fetch.min.bytes"),
-            read.get_int("fetch.max.bytes"),
-            read.get_int("max.partition.fetch.bytes"),
-            read.get_bool("check.crcs"),
+            self._isolation, read.get_int("fetch.max.bytes"), self._partition_max_bytes, read.get_bool("check.crcs")
         )
+        self._sessions: dict[int, FetchSession] = {}
         self._stale_topics: set[str] = set()
         self._problem: ClientError | None = None
+        self._woken = False
         self._closed = False
 
     # Assignment and positions
@@ -84,10 +101,13 @@ class Consumer:
     def assignment(self) -> list[TopicPartition]:
         return list(self._fetcher.partitions)
 
-    def seek(self, partition: TopicPartition, offset: int) -> None:
+    def seek(self, partition: TopicPartition, offset: int, leader_epoch: int = NO_EPOCH) -> None:
+        """leader_epoch: that of the record before the offset, where known; a truncated log is noticed by it."""
         if offset < 0:
             raise error_for(INVALID_REQUEST, f"Cannot seek to offset {offset}: it must not be negative.")
-        self._fetcher.seek(self._state(partition), offset)
+        state = self._state(partition)
+        self._fetcher.seek(state, offset, leader_epoch)
+        state.validated_epoch = NO_EPOCH
 
     def seek_to_beginning(self, partitions: Iterable[TopicPartition] = ()) -> None:
         for partition in list(partitions) or self.assignment():
@@ -113,6 +133,15 @@ class Consumer:
         for partition in partitions:
             self._state(partition).paused = False
 
+    def paused(self) -> list[TopicPartition]:
+        return [partition for partition, state in self._fetcher.partitions.items() if state.paused]
+
+    def lag(self, partition: TopicPartition) -> int | None:
+        """How many offsets the position is behind the end as of the last fetch; None before the first."""
+        state = self._state(partition)
+        end = state.last_stable_offset if self._isolation == READ_COMMITTED else state.high_watermark
+        return None if end < 0 or state.position is None else max(0, end - state.position)
+
     def high_watermark(self, partition: TopicPartition) -> int:
         """As of the last fetch; -1 before the first."""
         return self._state(partition).high_watermark
@@ -122,22 +151,55 @@ class Consumer:
     def poll(self, timeout_ms: int = 0, max_records: int | None = None) -> list[ConsumerRecord]:
         """Records that arrived, at least one unless the timeout passes; at most max_records (max.poll.records)."""
         self._check_open()
-        network = self._cluster.network
         limit = self._max_poll_records if max_records is None else max_records
-        deadline_ms = network.now_ms() + timeout_ms
+        deadline_ms = self._cluster.network.now_ms() + timeout_ms
         while True:
             records = self._fetcher.take(limit)
-            self._raise_problem(records)
-            remaining_ms = deadline_ms - network.now_ms()
-            if not records:
-                self._prepare(max(remaining_ms, 0))
-            self._send_fetches()
-            if records or remaining_ms <= 0:
-                if not records:
-                    network.poll(0)
-                    records = self._fetcher.take(limit)
+            if not self._go_on(bool(records), deadline_ms):
+                records = records or self._fetcher.take(limit)
+                if self._key_deserializer is not None or self._value_deserializer is not None:
+                    deserialize(records, self._key_deserializer, self._value_deserializer)
                 return records
-            network.poll(min(remaining_ms, self._until_retry_ms()))
+
+    def poll_arrow(self, timeout_ms: int = 0, max_rows: int = ARROW_ROWS, headers: bool = False) -> Any:
+        """A pyarrow RecordBatch of what arrived, None if nothing does before the timeout.
+
+        Whole batches are taken, so there may be some more rows than max_rows. Columns: topic, partition, offset,
+        timestamp, timestamp_type, key, value, and headers if asked for. No object is made for a record.
+        """
+        from moldau.client.arrow import to_record_batch
+
+        self._check_open()
+        deadline_ms = self._cluster.network.now_ms() + timeout_ms
+        columns = ArrowColumns(headers)
+        buffers: list[bytes] = []
+        while True:
+            parts = self._fetcher.take_arrow(max_rows, columns, buffers)
+            if not self._go_on(bool(parts), deadline_ms):
+                parts = parts or self._fetcher.take_arrow(max_rows, columns, buffers)
+                return to_record_batch(parts, columns, buffers) if parts else None
+
+    def _go_on(self, found: bool, deadline_ms: int) -> bool:
+        """Asks the leaders ahead of the reader, and waits if nothing was found; False when it is time to return."""
+        network = self._cluster.network
+        self._raise_problem(found)
+        remaining_ms = deadline_ms - network.now_ms()
+        if not found:
+            self._prepare(max(remaining_ms, 0))
+        elif self._any_unvalidated():
+            self._stale_topics.update(item.topic for item in self._fetcher.partitions)
+        self._send_fetches()
+        if found or remaining_ms <= 0 or self._woken:
+            self._woken = False
+            network.poll(0)
+            return False
+        network.poll(min(remaining_ms, self._until_retry_ms()))
+        return True
+
+    def wakeup(self) -> None:
+        """Makes a poll() that waits return with nothing; may be called from another thread."""
+        self._woken = True
+        self._cluster.network.wake()
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         while True:
@@ -193,10 +255,10 @@ class Consumer:
             raise error_for(INVALID_REQUEST, f"Partition {partition} is not assigned to this consumer.")
         return state
 
-    def _raise_problem(self, records: list[ConsumerRecord]) -> None:
+    def _raise_problem(self, found: bool) -> None:
         """An error waits until the records before it were handed out."""
         problem = self._problem
-        if problem is not None and not records:
+        if problem is not None and not found:
             self._problem = None
             raise problem
 
@@ -221,6 +283,8 @@ class Consumer:
         missing = [state for state in self._fetcher.partitions.values() if state.position is None and not state.paused]
         if missing:
             self._find_positions(missing, timeout_ms)
+        if self._any_unvalidated():
+            self._validate(timeout_ms)
 
     def _find_positions(self, states: list[PartitionState], timeout_ms: int) -> None:
         wanted: dict[TopicPartition, int] = {}
@@ -234,69 +298,160 @@ class Consumer:
         found = list_offsets(self._cluster, wanted, timeout_ms, self._isolation)
         for state in states:
             outcome: Outcome[OffsetAndTimestamp] = found[state.partition]
-            self._fetcher.seek(state, outcome.get().offset)
+            row = outcome.get()
+            self._fetcher.seek(state, row.offset, row.leader_epoch)
 
-    def _send_fetches(self) -> None:
-        by_leader: dict[int, list[PartitionState]] = {}
-        for state in self._fetcher.fetchable(self._cluster.network.now_ms()):
-            leader = self._cluster.leader(state.partition)
-            if leader is None:
-                self._stale_topics.add(state.partition.topic)
-                self._back_off(state)
-            elif self._cluster.network.in_flight_count(self._cluster.broker_address(leader.leader)) == 0:
-                by_leader.setdefault(leader.leader, []).append(state)
-        for leader_id, states in by_leader.items():
-            self._send_fetch(leader_id, states)
+    # KIP-320: a log may have been truncated under the reader when its leader changed
 
-    def _send_fetch(self, leader_id: int, states: list[PartitionState]) -> None:
-        topic_ids = {state.partition.topic: self._cluster.topics[state.partition.topic].topic_id for state in states}
-        epochs: dict[TopicPartition, int] = {}
+    def _is_unvalidated(self, state: PartitionState) -> bool:
+        leader = self._cluster.leader(state.partition)
+        if leader is None or state.position is None or leader.leader_epoch <= state.validated_epoch:
+            return False
+        if state.position_epoch == NO_EPOCH:
+            state.validated_epoch = leader.leader_epoch  # there is nothing to compare
+            return False
+        return True
+
+    def _any_unvalidated(self) -> bool:
+        return any(self._is_unvalidated(state) for state in self._fetcher.partitions.values())
+
+    def _validate(self, timeout_ms: int) -> None:
+        states = [state for state in self._fetcher.partitions.values() if self._is_unvalidated(state)]
+        try:
+            found = end_of_epochs(self._cluster, {item.partition: item.position_epoch for item in states}, timeout_ms)
+        except UnsupportedVersionError:
+            found = {}
         for state in states:
             leader = self._cluster.leader(state.partition)
-            epochs[state.partition] = -1 if leader is None else leader.leader_epoch
-        highest = FETCH_TOPIC_ID_VERSION - 1 if ZERO_UUID in topic_ids.values() else None
-        asked = {state.partition: state.position for state in states}
-        request = self._fetcher.request(states, topic_ids, epochs)
+            outcome = found.get(state.partition)
+            if outcome is not None:
+                epoch, end_offset = outcome.get()
+                self._on_end_of_epoch(state, epoch, end_offset)
+            if leader is not None:
+                state.validated_epoch = leader.leader_epoch
+
+    def _on_end_of_epoch(self, state: PartitionState, epoch: int, end_offset: int) -> None:
+        assert state.position is not None
+        if epoch >= 0 and end_offset >= state.position:
+            return
+        sentence = f"The log of {state.partition} was truncated to offset {end_offset}, before {state.position}."
+        if self._reset_policy == "none":
+            raise LogTruncationError(sentence, state.partition, end_offset)
+        if epoch < 0 or end_offset < 0:
+            self._fetcher.reset(state, _RESET[self._reset_policy])
+        else:
+            logger.warning("%s Reading goes on from there.", sentence)
+            self._fetcher.seek(state, end_offset, epoch)
+
+    # Requests
+
+    def _send_fetches(self) -> None:
+        by_broker: dict[int, list[PartitionState]] = {}
+        network = self._cluster.network
+        now_ms = network.now_ms()
+        for state in self._fetcher.fetchable(now_ms):
+            broker_id = self._broker_for(state, now_ms)
+            if broker_id is None:
+                self._stale_topics.add(state.partition.topic)
+                self._back_off(state)
+            elif not self._is_unvalidated(state) and not network.in_flight_count(
+                self._cluster.broker_address(broker_id)
+            ):
+                by_broker.setdefault(broker_id, []).append(state)
+        for broker_id, states in by_broker.items():
+            self._send_fetch(broker_id, states)
+
+    def _broker_for(self, state: PartitionState, now_ms: int) -> int | None:
+        """The leader, or the replica nearer to us that it named (KIP-392)."""
+        leader = self._cluster.leader(state.partition)
+        if leader is None:
+            return None
+        if state.preferred_replica != NO_REPLICA:
+            if now_ms < state.preferred_until_ms and state.preferred_replica in self._cluster.brokers:
+                return state.preferred_replica
+            state.preferred_replica = NO_REPLICA
+        return leader.leader
+
+    def _send_fetch(self, broker_id: int, states: list[PartitionState]) -> None:
+        wanted: dict[TopicPartition, Wanted] = {}
+        asked: dict[TopicPartition, int] = {}
+        for state in states:
+            leader = self._cluster.leader(state.partition)
+            topic_id = self._cluster.topics[state.partition.topic].topic_id
+            epoch = NO_EPOCH if leader is None else leader.leader_epoch
+            wanted[state.partition] = Wanted(topic_id, state.fetch_offset, epoch, self._partition_max_bytes)
+            asked[state.partition] = state.fetch_offset
+            state.in_flight = True
+        request = FetchRequest(
+            max_wait_ms=self._max_wait_ms,
+            min_bytes=self._min_bytes,
+            max_bytes=max(1, self._fetcher.bytes_wanted),
+            isolation_level=self._isolation,
+            rack_id=self._rack,
+        )
+        self._sessions.setdefault(broker_id, FetchSession()).fill(request, wanted)
+        highest = FETCH_TOPIC_ID_VERSION - 1 if any(row.topic_id == ZERO_UUID for row in wanted.values()) else None
 
         def on_done(call: Call[FetchResponse]) -> None:
-            self._on_answer(call, states, asked)
+            self._on_answer(call, broker_id, states, asked)
 
         timeout_ms = self._request_timeout_ms + self._max_wait_ms
         call = Call(request, FetchResponse, timeout_ms, highest, True, on_done)
-        self._cluster.network.submit(self._cluster.broker_address(leader_id), call)
+        self._cluster.network.submit(self._cluster.broker_address(broker_id), call)
 
     def _on_answer(
-        self, call: Call[FetchResponse], states: list[PartitionState], asked: dict[TopicPartition, int | None]
+        self, call: Call[FetchResponse], broker_id: int, states: list[PartitionState], asked: dict[TopicPartition, int]
     ) -> None:
         for state in states:
             state.in_flight = False
+        session = self._sessions[broker_id]
         error = call.error
-        if error is None and call.answer().error_code != 0:
-            error = error_for(call.answer().error_code)
+        if error is None:
+            session.on_answer(call.answer().session_id, call.answer().error_code)
+            if call.answer().error_code != 0:
+                error = error_for(call.answer().error_code)
+        else:
+            session.reset()
         if error is not None:
             for state in states:
+                state.preferred_replica = NO_REPLICA
                 self._on_error(state, error)
             return
-        for topic in call.answer().responses:
-            name = topic.topic or self._cluster.topic_name(topic.topic_id)
+        answer = call.answer()
+        for node in answer.node_endpoints:
+            self._cluster.learn_broker(node.node_id, node.host, node.port, node.rack)
+        for topic in answer.responses:
+            name = topic.topic or self._cluster.topic_name(topic.topic_id) or ""
             for row in topic.partitions:
-                state_or_none = self._fetcher.partitions.get(TopicPartition(name or "", row.partition_index))
-                offset = None if state_or_none is None else asked.get(state_or_none.partition)
-                if state_or_none is None or offset is None:
-                    continue
-                problem = self._fetcher.on_partition(state_or_none, offset, row)
-                if problem is not None:
-                    self._on_error(state_or_none, problem)
+                found = self._fetcher.partitions.get(TopicPartition(name, row.partition_index))
+                if found is not None and found.partition in asked:
+                    self._on_row(found, asked[found.partition], row)
+
+    def _on_row(self, state: PartitionState, asked: int, row: PartitionData) -> None:
+        if row.preferred_read_replica >= 0 and row.error_code == 0:
+            state.preferred_replica = row.preferred_read_replica
+            state.preferred_until_ms = self._cluster.network.now_ms() + self._metadata_age_max_ms
+        problem = self._fetcher.on_partition(state, asked, row)
+        if problem is None:
+            return
+        if state.preferred_replica != NO_REPLICA:
+            state.preferred_replica = NO_REPLICA  # ask the leader before believing it
+            return
+        hint = row.current_leader
+        if problem.refresh_metadata and self._cluster.learn_leader(state.partition, hint.leader_id, hint.leader_epoch):
+            return  # KIP-951: the answer named the leader, go on there at once
+        self._on_error(state, problem)
 
     def _on_error(self, state: PartitionState, error: ClientError) -> None:
-        if is_out_of_range(error) and self._reset_policy != "none":
+        out_of_range = error.code == OFFSET_OUT_OF_RANGE
+        if out_of_range and self._reset_policy != "none":
             self._fetcher.reset(state, _RESET[self._reset_policy])
         elif error.retriable:
-            if error.refresh_metadata:
+            if error.refresh_metadata or isinstance(error, NetworkError | RequestTimeoutError):
                 self._stale_topics.add(state.partition.topic)
             self._back_off(state)
-        elif is_out_of_range(error):
-            sentence = f"Offset {state.position} of {state.partition} is out of range."
+        elif out_of_range:
+            sentence = f"Offset {state.fetch_offset} of {state.partition} is out of range."
             self._problem = error_for(error.code, sentence)
         else:
             self._problem = error

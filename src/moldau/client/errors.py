@@ -13,6 +13,7 @@ from moldau.protocol.errors import (
     INVALID_CONFIG,
     INVALID_REQUEST,
     NETWORK_EXCEPTION,
+    OFFSET_OUT_OF_RANGE,
     PRODUCER_FENCED,
     REQUEST_TIMED_OUT,
     UNKNOWN_SERVER_ERROR,
@@ -99,6 +100,15 @@ class ClosedError(ClientError):
 
     def __init__(self, message: str) -> None:
         super().__init__(INVALID_REQUEST, message)
+
+
+class LogTruncationError(ClientError):
+    """The log was cut off before the position, and there is no reset policy; offset is where the log agrees still."""
+
+    def __init__(self, message: str, partition: object, offset: int) -> None:
+        super().__init__(OFFSET_OUT_OF_RANGE, message)
+        self.partition = partition
+        self.offset = offset
 
 
 _classes: dict[int, type[ClientError]] = {}

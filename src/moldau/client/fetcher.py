@@ -1,55 +1,42 @@
 """Reads assigned partitions: what to fetch next, what arrived, records in order; knows no socket, clock or thread.
 
 What arrives is kept as the bytes it came in and decoded batch by batch when records are taken, so that a reader that
-stops early decodes little. A partition is fetched again once nothing of it is kept, which bounds the memory by
-fetch.max.bytes per broker.
+stops early decodes little. A partition is fetched ahead of its reader while less than one fetch of it is kept, and
+nothing is fetched while fetch.max.bytes are kept altogether: that bounds the memory, whatever the reader does.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any
 
 from moldau.client.errors import ClientError, error_for
 from moldau.client.offsets import READ_COMMITTED
-from moldau.client.results import Headers, TopicPartition
-from moldau.protocol.errors import CORRUPT_MESSAGE, NONE, OFFSET_OUT_OF_RANGE
-from moldau.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from moldau.client.record import ConsumerRecord, decode_batch
+from moldau.client.results import TopicPartition
+from moldau.protocol.errors import CORRUPT_MESSAGE, NONE
 from moldau.protocol.messages.fetch_response import PartitionData
 from moldau.protocol.records_data import MemoryRecords
-from moldau.records.batch import BatchHeader, CorruptBatch, check_crc, split_batches
-from moldau.records.walk import Record, read_records
+from moldau.records.arrow_decoder import ArrowColumns
+from moldau.records.batch import HEADER_SIZE, BatchHeader, CorruptBatch, check_crc, split_batches
+from moldau.records.walk import DECOMPRESSED_BYTES_MAX, read_records, records_bytes
+
+__all__ = ["ArrowPart", "ConsumerRecord", "Fetcher", "PartitionState"]
 
 # A control record's key: int16 version, int16 type; type 0 ends a transaction as aborted.
 ABORT_MARKER = b"\x00\x00\x00\x00"
 
-CREATE_TIME = 0
-LOG_APPEND_TIME = 1
-
-# From this version on, Fetch names topics by id.
-FETCH_TOPIC_ID_VERSION = 13
-
-
-class ConsumerRecord(NamedTuple):
-    """One record as a consumer sees it."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp: int
-    timestamp_type: int
-    key: bytes | None
-    value: bytes | None
-    headers: Headers
-    leader_epoch: int
+NO_EPOCH = -1
+NO_REPLICA = -1
 
 
 class _Arrived:
-    """Batches of one partition that were fetched and not taken yet."""
+    """Batches of one partition that were fetched together and not taken yet."""
 
-    def __init__(self, data: bytes, batches: list[BatchHeader], aborted: list[tuple[int, int]]) -> None:
+    def __init__(self, data: bytes, size: int, batches: list[BatchHeader], aborted: list[tuple[int, int]]) -> None:
         self.data = data
+        self.size = size
         self.batches = deque(batches)
         # (first offset, producer id) of aborted transactions, ascending
         self.aborted = deque(sorted(aborted))
@@ -63,6 +50,11 @@ class PartitionState:
         self.partition = partition
         # The offset of the next record to hand out; None until it was found out.
         self.position: int | None = None
+        # The epoch of the last record handed out, and the leader epoch under which the position was found good.
+        self.position_epoch = NO_EPOCH
+        self.validated_epoch = NO_EPOCH
+        # The offset of the next fetch: behind all that is kept.
+        self.fetch_offset = 0
         # The ListOffsets timestamp by which the position is to be found out.
         self.reset_to: int | None = None
         self.paused = False
@@ -72,35 +64,52 @@ class PartitionState:
         self.high_watermark = -1
         self.last_stable_offset = -1
         self.log_start_offset = -1
-        self.arrived: _Arrived | None = None
-        self.records: deque[Record] = deque()
+        # KIP-392: the replica that the leader sent us to, and until when.
+        self.preferred_replica = NO_REPLICA
+        self.preferred_until_ms = 0
+        self.arrived: deque[_Arrived] = deque()
+        self.bytes_kept = 0
+        self.records: list[ConsumerRecord] = []
+        self.records_taken = 0
         self.records_header: BatchHeader | None = None
 
     def clear(self) -> None:
-        self.arrived = None
-        self.records.clear()
+        self.arrived.clear()
+        self.bytes_kept = 0
+        self._drop_records()
+        if self.position is not None:
+            self.fetch_offset = self.position
+
+    def _drop_records(self) -> None:
+        self.records = []
+        self.records_taken = 0
         self.records_header = None
+
+    def put_back(self) -> None:
+        """Records that were decoded and not taken become a batch to decode again."""
+        if self.records_header is not None:
+            self.arrived[0].batches.appendleft(self.records_header)
+            self._drop_records()
 
     @property
     def empty(self) -> bool:
-        return not self.records and self.arrived is None
+        return not self.arrived
+
+
+class ArrowPart:
+    """Rows of one partition, one behind the other."""
+
+    def __init__(self, partition: TopicPartition, rows: int, timestamp_type: int) -> None:
+        self.partition = partition
+        self.rows = rows
+        self.timestamp_type = timestamp_type
 
 
 class Fetcher:
     """The assigned partitions of one consumer."""
 
-    def __init__(
-        self,
-        isolation: int,
-        max_wait_ms: int,
-        min_bytes: int,
-        max_bytes: int,
-        partition_max_bytes: int,
-        check_crcs: bool,
-    ) -> None:
+    def __init__(self, isolation: int, max_bytes: int, partition_max_bytes: int, check_crcs: bool) -> None:
         self._isolation = isolation
-        self._max_wait_ms = max_wait_ms
-        self._min_bytes = min_bytes
         self._max_bytes = max_bytes
         self._partition_max_bytes = partition_max_bytes
         self._check_crcs = check_crcs
@@ -113,61 +122,44 @@ class Fetcher:
         self.partitions = {item: self.partitions.get(item) or PartitionState(item) for item in wanted}
         self._order = deque(wanted)
 
-    def seek(self, state: PartitionState, position: int) -> None:
-        state.clear()
+    def seek(self, state: PartitionState, position: int, epoch: int = NO_EPOCH) -> None:
         state.position = position
+        state.position_epoch = epoch
         state.reset_to = None
+        state.clear()
 
     def reset(self, state: PartitionState, timestamp: int) -> None:
         """The position is to be found out by ListOffsets."""
         state.clear()
         state.position = None
+        state.position_epoch = NO_EPOCH
         state.reset_to = timestamp
 
+    @property
+    def bytes_kept(self) -> int:
+        return sum(state.bytes_kept for state in self.partitions.values())
+
+    @property
+    def bytes_wanted(self) -> int:
+        """How much may be fetched beside what is kept."""
+        return max(0, self._max_bytes - self.bytes_kept)
+
     def fetchable(self, now_ms: int) -> list[PartitionState]:
+        if self.bytes_wanted == 0 and any(not state.empty for state in self.partitions.values()):
+            return []
         return [
             state
             for state in self.partitions.values()
             if state.position is not None
-            and state.empty
             and not state.in_flight
             and not state.paused
             and state.not_before_ms <= now_ms
+            and (state.bytes_kept < self._partition_max_bytes or state.empty)
         ]
-
-    def request(
-        self, states: list[PartitionState], topic_ids: dict[str, bytes], leader_epochs: dict[TopicPartition, int]
-    ) -> FetchRequest:
-        """A fetch outside of any session for these partitions, which are in flight from now on."""
-        topics: dict[str, FetchTopic] = {}
-        for state in states:
-            name, index = state.partition
-            assert state.position is not None
-            state.in_flight = True
-            topic = topics.get(name)
-            if topic is None:
-                topic = topics[name] = FetchTopic(topic=name, topic_id=topic_ids[name], partitions=[])
-            topic.partitions.append(
-                FetchPartition(
-                    partition=index,
-                    current_leader_epoch=leader_epochs[state.partition],
-                    fetch_offset=state.position,
-                    partition_max_bytes=self._partition_max_bytes,
-                )
-            )
-        return FetchRequest(
-            max_wait_ms=self._max_wait_ms,
-            min_bytes=self._min_bytes,
-            max_bytes=self._max_bytes,
-            isolation_level=self._isolation,
-            session_id=0,
-            session_epoch=-1,
-            topics=list(topics.values()),
-        )
 
     def on_partition(self, state: PartitionState, asked: int, row: PartitionData) -> ClientError | None:
         """Takes over what a broker answered for a partition asked at an offset; returns its error, if any."""
-        if state.position != asked or not state.empty:
+        if state.position is None or state.fetch_offset != asked:
             return None  # the user moved meanwhile: nobody waits for this answer any more
         if row.error_code != NONE:
             return error_for(row.error_code)
@@ -184,16 +176,19 @@ class Fetcher:
             return error_for(CORRUPT_MESSAGE, f"{state.partition} at offset {asked}: {error}")
         if batches:
             aborted = [(item.first_offset, item.producer_id) for item in row.aborted_transactions or []]
-            state.arrived = _Arrived(records.data, batches, aborted)
+            state.arrived.append(_Arrived(records.data, int(records.size), batches, aborted))
+            state.bytes_kept += int(records.size)
+            state.fetch_offset = max(asked, int(batches[-1].next_offset))
         return None
+
+    # Records out
 
     def take(self, limit: int) -> list[ConsumerRecord]:
         """Up to limit records, in order within each partition; positions move past them."""
         taken: list[ConsumerRecord] = []
         for _ in range(len(self._order)):
-            partition = self._order[0]
-            state = self.partitions[partition]
-            if not state.paused:
+            state = self.partitions[self._order[0]]
+            if not state.paused and state.arrived:
                 self._take_from(state, limit, taken)
             if len(taken) >= limit:
                 break
@@ -201,66 +196,117 @@ class Fetcher:
         return taken
 
     def _take_from(self, state: PartitionState, limit: int, taken: list[ConsumerRecord]) -> None:
-        topic, partition = state.partition
         while len(taken) < limit:
-            if not state.records and not self._decode_next(state):
+            if state.records_header is None and not self._decode_next(state):
                 return
             header = state.records_header
-            assert header is not None and state.position is not None
-            timestamp_type = LOG_APPEND_TIME if header.is_log_append_time else CREATE_TIME
-            epoch = header.partition_leader_epoch
-            records = state.records
-            while records and len(taken) < limit:
-                record = records.popleft()
-                if record.offset < state.position:
-                    continue
-                taken.append(
-                    ConsumerRecord(
-                        topic,
-                        partition,
-                        record.offset,
-                        record.timestamp,
-                        timestamp_type,
-                        record.key,
-                        record.value,
-                        record.headers,
-                        epoch,
-                    )
-                )
-                state.position = record.offset + 1
-            if not records:
-                # Compaction leaves holes: the next fetch starts behind the batch, not behind its last record.
-                state.position = max(state.position, header.last_offset + 1)
+            assert header is not None
+            first = state.records_taken
+            part = state.records[first : first + limit - len(taken)]
+            taken += part
+            state.records_taken = first + len(part)
+            if state.records_taken == len(state.records):
+                # Compaction leaves holes: go on behind the batch, not behind its last record.
+                state.position = int(header.next_offset)
+                state._drop_records()
+                self._forget_empty(state)
+            else:
+                state.position = int(part[-1].offset) + 1
+            state.position_epoch = int(header.partition_leader_epoch)
+
+    def take_arrow(self, limit: int, columns: ArrowColumns, buffers: list[bytes]) -> list[ArrowPart]:
+        """Adds whole batches to the columns until there are limit rows or nothing is kept; positions move past them."""
+        parts: list[ArrowPart] = []
+        for _ in range(len(self._order)):
+            state = self.partitions[self._order[0]]
+            if not state.paused:
+                state.put_back()
+                while columns.rows < limit and self._add_next(state, columns, buffers, parts):
+                    pass
+            if columns.rows >= limit:
+                break
+            self._order.rotate(-1)
+        return parts
+
+    def _add_next(
+        self, state: PartitionState, columns: ArrowColumns, buffers: list[bytes], parts: list[ArrowPart]
+    ) -> bool:
+        """Adds the next batch that has records for the user; False when nothing is kept any more."""
+        found = self._next_batch(state)
+        if found is None:
+            return False
+        data, start, end, header = found
+        if not buffers or buffers[-1] is not data:
+            buffers.append(data)
+        assert state.position is not None
+        try:
+            rows = columns.add_batch(data, start, end, header, state.position, len(buffers) - 1)
+        except CorruptBatch as error:
+            raise self._corrupt(state, header, str(error)) from None
+        kind = 1 if header.is_log_append_time else 0
+        if parts and parts[-1].partition == state.partition and parts[-1].timestamp_type == kind:
+            parts[-1].rows += rows
+        elif rows:
+            parts.append(ArrowPart(state.partition, rows, kind))
+        state.position = int(header.next_offset)
+        state.position_epoch = int(header.partition_leader_epoch)
+        self._forget_empty(state)
+        return True
 
     def _decode_next(self, state: PartitionState) -> bool:
         """Decodes the next batch that has records for the user; False when nothing is kept any more."""
-        arrived = state.arrived
-        if arrived is None:
-            return False
-        assert state.position is not None
-        while arrived.batches:
-            header = arrived.batches.popleft()
-            if header.last_offset < state.position:
-                continue
-            if self._check_crcs and not check_crc(arrived.data, header):
-                state.clear()
-                sentence = f"{state.partition}: the batch at offset {header.base_offset} does not have its checksum."
-                raise error_for(CORRUPT_MESSAGE, sentence)
-            if self._is_hidden(arrived, header):
-                state.position = header.last_offset + 1
-                continue
+        topic, partition = state.partition
+        while (found := self._next_batch(state)) is not None:
+            data, start, end, header = found
+            assert state.position is not None
+            records: list[ConsumerRecord] = []
             try:
-                state.records.extend(read_records(arrived.data, header))
+                decode_batch(data, start, end, header, topic, partition, state.position, records)
             except CorruptBatch as error:
-                state.clear()
-                sentence = f"{state.partition}: the batch at offset {header.base_offset} cannot be read: {error}."
-                raise error_for(CORRUPT_MESSAGE, sentence) from None
-            if state.records:
+                raise self._corrupt(state, header, str(error)) from None
+            if records:
+                state.records = records
+                state.records_taken = 0
                 state.records_header = header
                 return True
-            state.position = header.last_offset + 1
-        state.arrived = None
+            state.position = int(header.next_offset)
         return False
+
+    def _next_batch(self, state: PartitionState) -> tuple[bytes, int, int, BatchHeader] | None:
+        """The next batch that is to be shown: its records' bytes, where they start and end, and its header."""
+        self._forget_empty(state)
+        while state.arrived:
+            arrived = state.arrived[0]
+            assert state.position is not None
+            while arrived.batches:
+                header = arrived.batches.popleft()
+                if header.last_offset < state.position:
+                    self._is_hidden(arrived, header)  # it may begin or end an aborted transaction
+                    continue
+                if self._check_crcs and not check_crc(arrived.data, header):
+                    raise self._corrupt(state, header, "it does not have its checksum")
+                if self._is_hidden(arrived, header):
+                    state.position = int(header.next_offset)
+                    continue
+                if header.codec == 0:
+                    return arrived.data, int(header.position) + HEADER_SIZE, int(header.end), header
+                try:
+                    body = records_bytes(arrived.data, header, DECOMPRESSED_BYTES_MAX)
+                except CorruptBatch as error:
+                    raise self._corrupt(state, header, str(error)) from None
+                return body, 0, len(body), header
+            self._forget_empty(state)
+        return None
+
+    def _forget_empty(self, state: PartitionState) -> None:
+        while state.arrived and not state.arrived[0].batches and state.records_header is None:
+            state.bytes_kept -= state.arrived.popleft().size
+
+    def _corrupt(self, state: PartitionState, header: BatchHeader, reason: str) -> ClientError:
+        """The partition stays where it is; what is kept of it is dropped, so that it is fetched once more."""
+        state.clear()
+        sentence = f"{state.partition}: the batch at offset {header.base_offset} cannot be read: {reason}."
+        return error_for(CORRUPT_MESSAGE, sentence)
 
     def _is_hidden(self, arrived: _Arrived, header: BatchHeader) -> bool:
         """Control batches are never shown; batches of aborted transactions not under read_committed."""
@@ -270,10 +316,15 @@ class Fetcher:
             arrived.aborting.add(arrived.aborted.popleft()[1])
         if header.is_control:
             if any(record.key == ABORT_MARKER for record in read_records(arrived.data, header)):
-                arrived.aborting.discard(header.producer_id)
+                arrived.aborting.discard(int(header.producer_id))
             return True
-        return header.is_transactional and header.producer_id in arrived.aborting
+        return header.is_transactional and int(header.producer_id) in arrived.aborting
 
 
-def is_out_of_range(error: ClientError) -> bool:
-    return error.code == OFFSET_OUT_OF_RANGE
+def deserialize(records: list[ConsumerRecord], key: Any, value: Any) -> None:
+    """Replaces keys and values by what the user's functions make of them."""
+    for record in records:
+        if key is not None:
+            record.key = key(record.key)
+        if value is not None:
+            record.value = value(record.value)

@@ -78,3 +78,39 @@ def _outcomes(
         if item not in outcomes:
             outcomes[item] = Outcome(error=error_for(-1, f"The broker's answer leaves out {item}."))
     return outcomes
+
+
+def end_of_epochs(
+    cluster: Cluster, wanted: Mapping[TopicPartition, int], timeout_ms: int
+) -> dict[TopicPartition, Outcome[tuple[int, int]]]:
+    """KIP-320: for a leader epoch per partition, the largest epoch up to it that the leader has, and where it ends."""
+    from moldau.protocol.messages.offset_for_leader_epoch_request import (
+        OffsetForLeaderEpochRequest,
+        OffsetForLeaderPartition,
+        OffsetForLeaderTopic,
+    )
+    from moldau.protocol.messages.offset_for_leader_epoch_response import OffsetForLeaderEpochResponse
+
+    def ask(broker_id: int, items: list[TopicPartition]) -> dict[TopicPartition, Outcome[tuple[int, int]]]:
+        topics: dict[str, OffsetForLeaderTopic] = {}
+        for item in items:
+            leader = cluster.leader(item)
+            row = OffsetForLeaderPartition(
+                partition=item.partition,
+                current_leader_epoch=-1 if leader is None else leader.leader_epoch,
+                leader_epoch=wanted[item],
+            )
+            topics.setdefault(item.topic, OffsetForLeaderTopic(topic=item.topic, partitions=[])).partitions.append(row)
+        request = OffsetForLeaderEpochRequest(replica_id=CONSUMER_REPLICA, topics=list(topics.values()))
+        answer = cluster.ask_broker(request, OffsetForLeaderEpochResponse, timeout_ms, broker_id)
+        found: dict[TopicPartition, Outcome[tuple[int, int]]] = {}
+        for topic in answer.topics:
+            for end in topic.partitions:
+                error = None if end.error_code == NONE else error_for(end.error_code)
+                found[TopicPartition(topic.topic, end.partition)] = Outcome((end.leader_epoch, end.end_offset), error)
+        for item in items:
+            if item not in found:
+                found[item] = Outcome(error=error_for(-1, f"The broker's answer leaves out {item}."))
+        return found
+
+    return cluster.ask_leaders(wanted, ask, timeout_ms)
