@@ -36,8 +36,20 @@ class MetadataImage:
     """Everything in the metadata log up to `offset`, by subject."""
 
     __slots__ = (
-        "acls", "brokers", "client_quotas", "configs", "controllers", "epoch", "features", "next_producer_id",
-        "offset", "scram", "timestamp_ms", "tokens", "topics_by_id", "topics_by_name",
+        "acls",
+        "brokers",
+        "client_quotas",
+        "configs",
+        "controllers",
+        "epoch",
+        "features",
+        "next_producer_id",
+        "offset",
+        "scram",
+        "timestamp_ms",
+        "tokens",
+        "topics_by_id",
+        "topics_by_name",
     )
 
     def __init__(self) -> None:

@@ -49,8 +49,16 @@ class BrokerRegistration:
     """A broker as it registered itself, and whether it takes part."""
 
     __slots__ = (
-        "broker_epoch", "broker_id", "cordoned_log_dirs", "end_points", "features", "fenced",
-        "in_controlled_shutdown", "incarnation_id", "log_dirs", "rack",
+        "broker_epoch",
+        "broker_id",
+        "cordoned_log_dirs",
+        "end_points",
+        "features",
+        "fenced",
+        "in_controlled_shutdown",
+        "incarnation_id",
+        "log_dirs",
+        "rack",
     )
 
     def __init__(
@@ -167,8 +175,17 @@ class PartitionRegistration:
     """One partition: its replicas and where they are, who leads, who is in sync."""
 
     __slots__ = (
-        "adding_replicas", "directories", "elr", "isr", "last_known_elr", "leader", "leader_epoch",
-        "leader_recovery_state", "partition_epoch", "removing_replicas", "replicas",
+        "adding_replicas",
+        "directories",
+        "elr",
+        "isr",
+        "last_known_elr",
+        "leader",
+        "leader_epoch",
+        "leader_recovery_state",
+        "partition_epoch",
+        "removing_replicas",
+        "replicas",
     )
 
     def __init__(

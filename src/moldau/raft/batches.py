@@ -19,8 +19,17 @@ from moldau.records.builder import (
 from moldau.records.walk import read_records
 
 __all__ = [
-    "ControlRecord", "control_batch", "control_records", "footer_record", "header_record", "leader_change_record",
-    "metadata_batch", "metadata_values", "parse_control", "version_record", "voters_record",
+    "ControlRecord",
+    "control_batch",
+    "control_records",
+    "footer_record",
+    "header_record",
+    "leader_change_record",
+    "metadata_batch",
+    "metadata_values",
+    "parse_control",
+    "version_record",
+    "voters_record",
 ]
 
 ControlRecord = tuple[int, bytes]

@@ -35,7 +35,12 @@ class Following(Leading):
         end = self._log_end()
         config = self.config
         return FetchRequest(
-            self.epoch, self.local, end.offset, end.epoch, config.fetch_max_wait_ms, config.fetch_max_bytes,
+            self.epoch,
+            self.local,
+            end.offset,
+            end.epoch,
+            config.fetch_max_wait_ms,
+            config.fetch_max_bytes,
             self.high_watermark,
         )
 

@@ -141,9 +141,7 @@ def reply_to_wire(reply: m.Reply) -> Message:
         reply.position,
         MemoryRecords(reply.data, 0, len(reply.data)),
     )
-    return snapshot_response.FetchSnapshotResponse(
-        topics=[snapshot_response.TopicSnapshot(METADATA_TOPIC, [snapshot])]
-    )
+    return snapshot_response.FetchSnapshotResponse(topics=[snapshot_response.TopicSnapshot(METADATA_TOPIC, [snapshot])])
 
 
 def _fetch_reply(reply: m.FetchReply) -> fetch_response.FetchResponse:

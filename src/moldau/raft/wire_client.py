@@ -20,8 +20,14 @@ from moldau.raft.wire import METADATA_TOPIC
 def request_to_wire(request: m.Request, cluster_id: str) -> Message:
     if isinstance(request, m.VoteRequest):
         vote = vote_request.PartitionData(
-            0, request.epoch, request.candidate.id, request.candidate.directory_id, request.voter.directory_id,
-            request.last.epoch, request.last.offset, request.pre_vote,
+            0,
+            request.epoch,
+            request.candidate.id,
+            request.candidate.directory_id,
+            request.voter.directory_id,
+            request.last.epoch,
+            request.last.offset,
+            request.pre_vote,
         )
         return vote_request.VoteRequest(cluster_id, request.voter.id, [vote_request.TopicData(METADATA_TOPIC, [vote])])
     if isinstance(request, m.BeginEpochRequest):
