@@ -95,6 +95,7 @@ class Cluster:
         self._bootstrap = parse_addresses(config.get_text("bootstrap.servers"))
         self._request_timeout_ms = config.get_int("request.timeout.ms")
         self._metadata_age_max_ms = config.get_int("metadata.max.age.ms")
+        self._rebootstrap = config.get_text("metadata.recovery.strategy") == "rebootstrap"
         self._auto_create_topics = auto_create_topics
         self._first_contact_ms = first_contact_ms
         self.backoff = Backoff(
@@ -192,6 +193,8 @@ class Cluster:
         if known:
             self._turn = (self._turn + 1) % len(known)
             known = known[self._turn :] + known[: self._turn]
+        if known and not self._rebootstrap:
+            return known
         return known + [address for address in self._bootstrap if address not in known]
 
     def start_call(
@@ -440,4 +443,7 @@ def _socket_network(config: ClientConfig) -> SocketNetwork:
         config.get_int("request.timeout.ms"),
         config.get_int("send.buffer.bytes"),
         config.get_int("receive.buffer.bytes"),
+        Backoff(config.get_int("reconnect.backoff.ms"), config.get_int("reconnect.backoff.max.ms"), random.random),
+        config.get_int("connections.max.idle.ms"),
+        config.get_int("socket.connection.setup.timeout.max.ms"),
     )

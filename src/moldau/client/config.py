@@ -16,6 +16,21 @@ LONG_MAX = 0x7FFFFFFFFFFFFFFF
 
 Value = int | float | bool | str
 
+# auto.offset.reset (KIP-1106): what follows is an ISO 8601 duration.
+BY_DURATION = "by_duration:"
+
+# Kafka's settings for what this client does not have yet: worth another sentence than a misspelt name.
+_NOT_YET = (
+    "ssl.",
+    "sasl.",
+    "security.",
+    "group.",
+    "transaction",
+    "enable.auto.commit",
+    "auto.commit.",
+    "session.timeout",
+)
+
 
 class Setting(NamedTuple):
     """One row: what kind of value, its default, and which values are allowed."""
@@ -24,6 +39,8 @@ class Setting(NamedTuple):
     lowest: int | None = None
     highest: int | None = None
     choices: tuple[str, ...] = ()
+    # Values are compared without regard to case, and taken as the choice is written.
+    any_case: bool = False
 
 
 _COMMON: dict[str, Setting] = {
@@ -33,11 +50,15 @@ _COMMON: dict[str, Setting] = {
     "retry.backoff.ms": Setting(100, 0, LONG_MAX),
     "retry.backoff.max.ms": Setting(1_000, 0, LONG_MAX),
     "reconnect.backoff.ms": Setting(50, 0, LONG_MAX),
+    "reconnect.backoff.max.ms": Setting(1_000, 0, LONG_MAX),
+    "connections.max.idle.ms": Setting(540_000, -1, LONG_MAX),
     "metadata.max.age.ms": Setting(300_000, 0, LONG_MAX),
+    "metadata.recovery.strategy": Setting("rebootstrap", choices=("rebootstrap", "none"), any_case=True),
     "socket.connection.setup.timeout.ms": Setting(10_000, 0, LONG_MAX),
+    "socket.connection.setup.timeout.max.ms": Setting(30_000, 0, LONG_MAX),
     "send.buffer.bytes": Setting(131_072, -1, INT_MAX),
     "receive.buffer.bytes": Setting(65_536, -1, INT_MAX),
-    "security.protocol": Setting("PLAINTEXT", choices=("PLAINTEXT",)),
+    "security.protocol": Setting("PLAINTEXT", choices=("PLAINTEXT",), any_case=True),
 }
 
 ADMIN: dict[str, Setting] = {
@@ -68,7 +89,7 @@ PRODUCER: dict[str, Setting] = {
 CONSUMER: dict[str, Setting] = {
     **_COMMON,
     "allow.auto.create.topics": Setting(True),
-    "auto.offset.reset": Setting("latest", choices=("earliest", "latest", "none")),
+    "auto.offset.reset": Setting("latest", choices=("latest", "earliest", "none", "by_duration:PnDTnHnMn.nS")),
     "check.crcs": Setting(True),
     "client.rack": Setting(""),
     "default.api.timeout.ms": Setting(60_000, 0, INT_MAX),
@@ -127,6 +148,8 @@ class ClientConfig:
 def _unknown(name: str, settings: Mapping[str, Setting]) -> str:
     import difflib
 
+    if name.startswith(_NOT_YET):
+        return f"The client does not support Kafka's setting {name} yet."
     near = difflib.get_close_matches(name, list(settings), 1)
     hint = f" Did you mean {near[0]}?" if near else ""
     return f"The client has no setting {name}.{hint}"
@@ -140,9 +163,27 @@ def _check(name: str, row: Setting, value: object) -> Value:
     if isinstance(value, (list, tuple)):
         value = ",".join(str(item) for item in value)
     text = str(value)
-    if row.choices and text not in row.choices:
+    if row.any_case:
+        text = next((choice for choice in row.choices if choice.lower() == text.lower()), text)
+    if row.choices and text not in row.choices and not (name == "auto.offset.reset" and _is_duration(text)):
         raise ConfigError(f"Invalid value {text} for {name}: it must be one of {', '.join(row.choices)}.")
     return text
+
+
+def _is_duration(text: str) -> bool:
+    return text.startswith(BY_DURATION) and duration_ms(text.removeprefix(BY_DURATION)) is not None
+
+
+def duration_ms(text: str) -> int | None:
+    """An ISO 8601 duration such as P1DT2H3M4.5S in milliseconds; None if it is not one."""
+    import re
+
+    found = re.fullmatch(r"P(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,9})?)S)?)?", text)
+    if found is None or text == "P":
+        return None
+    days, hours, minutes, seconds = found.groups()
+    whole = ((int(days or 0) * 24 + int(hours or 0)) * 60 + int(minutes or 0)) * 60_000
+    return whole + int(float(seconds or 0) * 1000)
 
 
 def _check_bool(name: str, value: object) -> bool:
@@ -161,6 +202,8 @@ def _check_int(name: str, row: Setting, value: object) -> int:
         raise ConfigError(f"Invalid value {value} for {name}: it must be a whole number.") from None
     if (row.lowest is not None and number < row.lowest) or (row.highest is not None and number > row.highest):
         raise ConfigError(f"Invalid value {number} for {name}: it must be from {row.lowest} to {row.highest}.")
+    if name == "compression.gzip.level" and number == 0:
+        raise ConfigError(f"Invalid value 0 for {name}: it must be from 1 to 9, or -1.")
     return number
 
 

@@ -7,6 +7,7 @@ answer is on its way while the user works on the records.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any
@@ -293,13 +294,26 @@ class Consumer:
                 if self._reset_policy == "none":
                     sentence = f"{state.partition} has no position: seek first, or set auto.offset.reset."
                     raise error_for(OFFSET_OUT_OF_RANGE, sentence)
-                state.reset_to = _RESET[self._reset_policy]
+                state.reset_to = self._reset_timestamp()
             wanted[state.partition] = state.reset_to
         found = list_offsets(self._cluster, wanted, timeout_ms, self._isolation)
         for state in states:
             outcome: Outcome[OffsetAndTimestamp] = found[state.partition]
             row = outcome.get()
-            self._fetcher.seek(state, row.offset, row.leader_epoch)
+            if row.offset < 0:
+                state.reset_to = LATEST  # no record is so young as the duration asks for
+            else:
+                self._fetcher.seek(state, row.offset, row.leader_epoch)
+        if any(state.position is None for state in states):
+            self._find_positions([state for state in states if state.position is None], timeout_ms)
+
+    def _reset_timestamp(self) -> int:
+        """What auto.offset.reset means now, for ListOffsets."""
+        if self._reset_policy in _RESET:
+            return _RESET[self._reset_policy]
+        duration_ms = settings.duration_ms(self._reset_policy.removeprefix(settings.BY_DURATION))
+        assert duration_ms is not None
+        return time.time_ns() // 1_000_000 - duration_ms
 
     # KIP-320: a log may have been truncated under the reader when its leader changed
 
@@ -338,7 +352,7 @@ class Consumer:
         if self._reset_policy == "none":
             raise LogTruncationError(sentence, state.partition, end_offset)
         if epoch < 0 or end_offset < 0:
-            self._fetcher.reset(state, _RESET[self._reset_policy])
+            self._fetcher.reset(state, self._reset_timestamp())
         else:
             logger.warning("%s Reading goes on from there.", sentence)
             self._fetcher.seek(state, end_offset, epoch)
@@ -445,7 +459,7 @@ class Consumer:
     def _on_error(self, state: PartitionState, error: ClientError) -> None:
         out_of_range = error.code == OFFSET_OUT_OF_RANGE
         if out_of_range and self._reset_policy != "none":
-            self._fetcher.reset(state, _RESET[self._reset_policy])
+            self._fetcher.reset(state, self._reset_timestamp())
         elif error.retriable:
             if error.refresh_metadata or isinstance(error, NetworkError | RequestTimeoutError):
                 self._stale_topics.add(state.partition.topic)

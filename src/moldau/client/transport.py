@@ -10,11 +10,13 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import random
 import selectors
 import socket
 import time
 from typing import TypeVar
 
+from moldau.client.backoff import Backoff
 from moldau.client.errors import ClientError, NetworkError, RequestTimeoutError
 from moldau.client.wire import Call, Connection
 from moldau.protocol.primitives import Message
@@ -25,6 +27,7 @@ Address = tuple[str, int]
 Answer = TypeVar("Answer", bound=Message)
 
 RECEIVE_BYTES = 1 << 18
+PARTS_AT_ONCE = 64
 
 
 class Network:
@@ -56,6 +59,15 @@ def address_text(address: Address) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+class _Trouble:
+    """An address that could not be reached: how often in a row, when it may be tried again, and the last error."""
+
+    def __init__(self) -> None:
+        self.failures = 0
+        self.not_before_ms = 0
+        self.error = NetworkError("")
+
+
 class _Link:
     """One socket and the connection that lives on it."""
 
@@ -68,8 +80,9 @@ class _Link:
         self.socket: socket.socket | None = None
         self.connecting = True
         self.connect_deadline_ms = 0
-        self.outgoing = memoryview(b"")
+        self.outgoing: list[memoryview] = []
         self.events = 0
+        self.used_ms = 0
 
 
 class SocketNetwork(Network):
@@ -82,13 +95,20 @@ class SocketNetwork(Network):
         request_timeout_ms: int = 30_000,
         send_buffer_bytes: int = -1,
         receive_buffer_bytes: int = -1,
+        reconnect_backoff: Backoff | None = None,
+        idle_max_ms: int = -1,
+        connect_timeout_max_ms: int = 30_000,
     ) -> None:
         self._client_id = client_id
         self._connect_timeout_ms = connect_timeout_ms
         self._request_timeout_ms = request_timeout_ms
         self._send_buffer_bytes = send_buffer_bytes
         self._receive_buffer_bytes = receive_buffer_bytes
+        self._connect_timeout_max_ms = max(connect_timeout_ms, connect_timeout_max_ms)
+        self._reconnect_backoff = reconnect_backoff or Backoff(50, 1_000, random.random)
+        self._idle_max_ms = idle_max_ms
         self._links: dict[Address, _Link] = {}
+        self._troubles: dict[Address, _Trouble] = {}
         self._selector = selectors.DefaultSelector()
         self._wake_receiver, self._wake_sender = socket.socketpair()
         self._wake_receiver.setblocking(False)
@@ -101,13 +121,20 @@ class SocketNetwork(Network):
 
     def submit(self, address: Address, call: Call[Answer]) -> None:
         link = self._links.get(address)
+        now_ms = self.now_ms()
         if link is None:
+            trouble = self._troubles.get(address)
+            if trouble is not None and now_ms < trouble.not_before_ms:
+                call.finish(None, trouble.error)
+                return
             try:
                 link = self._open(address)
             except NetworkError as error:
+                self._remember(address, error)
                 call.finish(None, error)
                 return
-        link.connection.submit(call, self.now_ms())
+        link.used_ms = now_ms
+        link.connection.submit(call, now_ms)
         self._flush(link)
 
     def in_flight_count(self, address: Address) -> int:
@@ -138,6 +165,13 @@ class SocketNetwork(Network):
         self._selector.close()
         self._wake_receiver.close()
         self._wake_sender.close()
+
+    def _remember(self, address: Address, error: NetworkError) -> None:
+        """Until a pause that grows is over, calls to the address fail at once with the same error."""
+        trouble = self._troubles.setdefault(address, _Trouble())
+        trouble.failures += 1
+        trouble.not_before_ms = self.now_ms() + self._reconnect_backoff.delay_ms(trouble.failures)
+        trouble.error = error
 
     def _until_deadline_ms(self) -> int:
         now_ms = self.now_ms()
@@ -179,13 +213,19 @@ class SocketNetwork(Network):
                 continue
             if code in (0, errno.EINPROGRESS):
                 link.connecting = True
-                link.connect_deadline_ms = self.now_ms() + self._connect_timeout_ms
+                link.connect_deadline_ms = self.now_ms() + self._patience_ms(link.address)
                 link.events = selectors.EVENT_WRITE
                 self._selector.register(link.socket, link.events, link)
                 return
             reason = os.strerror(code)
             link.socket.close()
         raise NetworkError(f"No connection to {address_text(link.address)}: {reason}.")
+
+    def _patience_ms(self, address: Address) -> int:
+        """How long to wait for a connection: doubled with each failure in a row."""
+        trouble = self._troubles.get(address)
+        failures = 0 if trouble is None else trouble.failures
+        return min(self._connect_timeout_ms << min(failures, 20), self._connect_timeout_max_ms)
 
     def _new_socket(self, family: int) -> socket.socket:
         sock = socket.socket(family, socket.SOCK_STREAM)
@@ -239,6 +279,8 @@ class SocketNetwork(Network):
             self._drop(link, self._lost(link, "the other side closed it"))
             return
         link.connection.receive(data)
+        if link.connection.negotiated and link.address in self._troubles:
+            del self._troubles[link.address]
         if link.connection.closed:
             self._forget(link)
         else:
@@ -260,10 +302,11 @@ class SocketNetwork(Network):
         try:
             while True:
                 if not link.outgoing:
-                    link.outgoing = memoryview(link.connection.take_outgoing())
+                    link.outgoing = [memoryview(part) for part in link.connection.take_parts()]
                     if not link.outgoing:
                         break
-                link.outgoing = link.outgoing[link.socket.send(link.outgoing) :]
+                sent = link.socket.sendmsg(link.outgoing[:PARTS_AT_ONCE])
+                _drop_sent(link.outgoing, sent)
         except BlockingIOError:
             pass
         except OSError as error:
@@ -280,12 +323,16 @@ class SocketNetwork(Network):
             where = address_text(link.address)
             if link.connecting:
                 if link.connect_deadline_ms <= now_ms:
-                    self._try_elsewhere(link, f"no answer within {self._connect_timeout_ms} ms")
+                    self._try_elsewhere(link, f"no answer within {self._patience_ms(link.address)} ms")
             elif link.connection.expired(now_ms):
                 self._drop(link, RequestTimeoutError(f"The broker at {where} did not answer in time."))
+            elif 0 <= self._idle_max_ms < now_ms - link.used_ms and link.connection.in_flight_count == 0:
+                self._drop(link, NetworkError(f"The connection to {where} was not used for {self._idle_max_ms} ms."))
 
     def _drop(self, link: _Link, error: ClientError) -> None:
         self._forget(link)
+        if isinstance(error, NetworkError) and not link.connection.negotiated and not self._closed:
+            self._remember(link.address, error)
         logger.debug("connection to %s closed: %s", address_text(link.address), error)
         link.connection.close(error)
 
@@ -296,3 +343,14 @@ class SocketNetwork(Network):
             self._selector.unregister(link.socket)
             link.socket.close()
             link.socket = None
+
+
+def _drop_sent(outgoing: list[memoryview], sent: int) -> None:
+    """Takes away the bytes that are on their way."""
+    done = 0
+    while done < len(outgoing) and sent >= len(outgoing[done]):
+        sent -= len(outgoing[done])
+        done += 1
+    del outgoing[:done]
+    if sent:
+        outgoing[0] = outgoing[0][sent:]

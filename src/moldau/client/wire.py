@@ -103,7 +103,10 @@ class Connection:
         self._waiting: deque[Call[Message]] = deque()
         self._in_flight: deque[Call[Message]] = deque()
         self._outgoing: list[bytes] = []
-        self._incoming = bytearray()
+        # What arrived and is not a whole frame yet, and how many bytes are needed to go on.
+        self._incoming: list[bytes] = []
+        self._incoming_size = 0
+        self._needed = 4
         self._next_correlation_id = 0
 
     @property
@@ -124,19 +127,31 @@ class Connection:
         else:
             self._waiting.append(generic)
 
+    def take_parts(self) -> list[bytes]:
+        """What is to be sent, in pieces that belong one behind the other."""
+        parts, self._outgoing = self._outgoing, []
+        return parts
+
     def take_outgoing(self) -> bytes:
-        data = b"".join(self._outgoing)
-        self._outgoing.clear()
-        return data
+        return b"".join(self.take_parts())
 
     def receive(self, data: bytes) -> None:
         """Takes bytes from the broker and finishes the calls that they answer. Closes itself on anything malformed."""
-        self._incoming += data
+        self._incoming.append(data)
+        self._incoming_size += len(data)
+        if self._incoming_size < self._needed:
+            return
+        # Large answers come in many pieces: they are joined once, when all of them are there.
+        joined = self._incoming[0] if len(self._incoming) == 1 else b"".join(self._incoming)
+        position = 0
         while not self.closed:
-            frame = self._next_frame()
-            if frame is None:
-                return
-            self._on_frame(frame)
+            size = self._frame_size(joined, position)
+            if size < 0:
+                break
+            position += 4 + size
+            self._on_frame(joined, position - size, position)
+        self._incoming = [joined[position:]] if position else [joined]
+        self._incoming_size = len(joined) - position
 
     def expired(self, now_ms: int) -> bool:
         """True when a call has waited too long; the owner then closes, as nothing after it can be answered either."""
@@ -210,21 +225,21 @@ class Connection:
         else:
             call.finish(None)
 
-    def _next_frame(self) -> bytes | None:
-        incoming = self._incoming
-        if len(incoming) < 4:
-            return None
-        size = int.from_bytes(incoming[:4], "big", signed=True)
+    def _frame_size(self, data: bytes, position: int) -> int:
+        """The size of the frame at the position if it is there whole; otherwise -1, and how much is needed is noted."""
+        available = len(data) - position
+        self._needed = 4
+        if available < 4:
+            return -1
+        size = int.from_bytes(data[position : position + 4], "big", signed=True)
         limit = ANSWER_BYTES_MAX if self.negotiated else FIRST_ANSWER_BYTES_MAX
         if size < 4 or size > limit:
             self.close(self._not_kafka())
-            return None
-        if len(incoming) < size + 4:
-            return None
-        with memoryview(incoming) as view:
-            frame = bytes(view[4 : size + 4])
-        del incoming[: size + 4]
-        return frame
+            return -1
+        if available < size + 4:
+            self._needed = size + 4
+            return -1
+        return size
 
     def _not_kafka(self) -> ProtocolError:
         if self.negotiated:
@@ -234,17 +249,17 @@ class Connection:
             " or a listener with TLS."
         )
 
-    def _on_frame(self, frame: bytes) -> None:
+    def _on_frame(self, data: bytes, start: int, end: int) -> None:
         call = self._in_flight.popleft() if self._in_flight else None
-        if call is None or int.from_bytes(frame[:4], "big", signed=True) != call.correlation_id:
+        if call is None or int.from_bytes(data[start : start + 4], "big", signed=True) != call.correlation_id:
             if call is not None:
                 self._in_flight.appendleft(call)
             self.close(self._not_kafka())
             return
         if not self.negotiated:
-            self._on_versions(frame, call)
+            self._on_versions(data[start:end], call)
             return
-        reader = Reader(frame)
+        reader = Reader(data, start, end)
         try:
             ResponseHeader.decode(reader, api_keys.response_header_version(call.request.API_KEY, call.version))
             answer = call.answer_class.decode(reader, call.version)
