@@ -192,7 +192,7 @@ class AdminCalls:
                 break
             if any(_has_code(outcomes[item], codes.NOT_CONTROLLER) for item in missing):
                 self._cluster.refresh([], deadline.remaining_ms)
-        return outcomes
+        return {item: outcomes[item] for item in items}
 
     def _ask_each(
         self,

@@ -142,7 +142,7 @@ class ClusterAdmin(AdminCalls):
         return self._ask_controller(list(updates), question, deadline)
 
     def unregister_broker(self, broker_id: int, timeout_ms: int | None = None) -> None:
-        """Removes a broker that will not come back; raises while it is still running."""
+        """Removes a broker that will not come back. One that still runs is cut off, so stop it first."""
         from moldau.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
         from moldau.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
 

@@ -11,6 +11,7 @@ from moldau.client.admin.groups import group_sentence
 from moldau.client.admin.routing import (
     GROUP_COORDINATOR,
     RETRY_COORDINATOR,
+    RETRY_NEW_TOPIC,
     Question,
     Target,
     outcome,
@@ -107,7 +108,7 @@ class GroupOffsetAdmin(AdminCalls):
                     outcomes[partition] = outcome(row.error_code, message, None)
             return outcomes
 
-        retry = RETRY_COORDINATOR | {codes.REBALANCE_IN_PROGRESS}
+        retry = RETRY_NEW_TOPIC | {codes.REBALANCE_IN_PROGRESS}
         question = Question(request, OffsetCommitResponse, read, retry, NAMES_VERSION)
         return self._ask_each(wanted, self._route_to_coordinator_of(group_id), question, deadline)
 

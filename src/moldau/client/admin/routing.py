@@ -27,6 +27,8 @@ RETRY_COORDINATOR = CLIENT_SIDE | {
     codes.COORDINATOR_NOT_AVAILABLE,
     codes.NOT_COORDINATOR,
 }
+# A coordinator learns of a new topic a little later than the controller answers that it was created.
+RETRY_NEW_TOPIC = RETRY_COORDINATOR | {codes.UNKNOWN_TOPIC_OR_PARTITION}
 RETRY_LEADER = CLIENT_SIDE | {
     codes.UNKNOWN_TOPIC_OR_PARTITION,
     codes.LEADER_NOT_AVAILABLE,

@@ -10,6 +10,7 @@ from moldau.client.admin.checks import by_topic, checked_group, checked_names, c
 from moldau.client.admin.routing import (
     GROUP_COORDINATOR,
     RETRY_COORDINATOR,
+    RETRY_NEW_TOPIC,
     Question,
     Target,
     outcome,
@@ -99,7 +100,7 @@ class ShareOffsetAdmin(AdminCalls):
                 for row in topic.partitions
             }
 
-        question = Question(request, AlterShareGroupOffsetsResponse, read, RETRY_COORDINATOR)
+        question = Question(request, AlterShareGroupOffsetsResponse, read, RETRY_NEW_TOPIC)
         return self._ask_each(wanted, self._route_to_coordinator_of(group_id), question, deadline)
 
     def delete_share_group_offsets(
@@ -122,7 +123,7 @@ class ShareOffsetAdmin(AdminCalls):
                 return target.all(outcome(answer.error_code, answer.error_message, None))
             return {row.topic_name: outcome(row.error_code, row.error_message, None) for row in answer.responses}
 
-        question = Question(request, DeleteShareGroupOffsetsResponse, read, RETRY_COORDINATOR)
+        question = Question(request, DeleteShareGroupOffsetsResponse, read, RETRY_NEW_TOPIC)
         return self._ask_each(wanted, self._route_to_coordinator_of(group_id), question, deadline)
 
 
