@@ -63,7 +63,8 @@ class Batch:
         self.in_flight: bool = False
         self.producer_epoch: i64 = -1
         self.base_sequence: i64 = NO_SEQUENCE
-        self.data: bytes | None = None
+        # Header and records, once the batch was closed and numbered.
+        self.data: list[bytes] | None = None
 
     @property
     def count(self) -> int:
@@ -327,7 +328,7 @@ class Accumulator:
             batch.data = None
         if batch.data is None:
             batch.buffer.close()
-            batch.data = batch.buffer.batch(self.producer_id, batch.producer_epoch, batch.base_sequence)
+            batch.data = batch.buffer.parts(self.producer_id, batch.producer_epoch, batch.base_sequence)
         batch.attempts += 1
         batch.in_flight = True
         queue.in_flight.append(batch)

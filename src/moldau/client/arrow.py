@@ -14,7 +14,15 @@ from moldau.client.delivery import DeliveryFuture, Fate
 from moldau.client.errors import ClientError, ConfigError, error_for
 from moldau.protocol.errors import MESSAGE_TOO_LARGE, UNKNOWN_TOPIC_OR_PARTITION
 from moldau.records.arrow_decoder import ArrowColumns, ViewColumn
-from moldau.records.arrow_encoder import BinaryColumn, HeaderColumn, frame_rows, group_rows, partitions_by_key
+from moldau.records.arrow_encoder import (
+    BinaryColumn,
+    FramedRows,
+    HeaderColumn,
+    frame_rows,
+    group_rows,
+    has_short,
+    partitions_by_key,
+)
 
 if TYPE_CHECKING:
     from moldau.client.fetcher import ArrowPart
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
 
 # Rows are framed in stretches of this many and at most this many bytes, which bounds the memory beside the table.
 ROWS_AT_ONCE = 65_536
-BYTES_AT_ONCE = 16 * 1024 * 1024
+BYTES_AT_ONCE = 1024 * 1024
 
 
 class DeliveredBatch(NamedTuple):
@@ -186,13 +194,11 @@ def _send_rows(
     values = batch.column("value")
     times = batch.column("timestamp") if "timestamp" in names else None
     framed = frame_rows(
-        None if keys is None else _column(keys),
-        _column(values),
+        None if keys is None else _framed_column(keys),
+        _framed_column(values),
         _headers(pa, batch.column("headers")) if "headers" in names else None,
         None if times is None else _numbers(times.fill_null(-1), 8),
-        0,
         time.time_ns() // 1_000_000,
-        0,
         batch.num_rows,
         producer.batch_bytes,
         producer.request_bytes_max,
@@ -203,7 +209,7 @@ def _send_rows(
             f" ({producer.request_bytes_max})."
         )
         raise error_for(MESSAGE_TOO_LARGE, sentence)
-    data = _join(pa, batch.num_rows, framed, keys, values)
+    data = _join(pa, framed, keys, values)
     start = 0
     for item in framed.batches:
         body = data.slice(start, item.size).to_pybytes()
@@ -212,30 +218,27 @@ def _send_rows(
         delivery.add(future, item.rows)
 
 
-def _join(pa: Any, rows: int, framed: Any, keys: Any, values: Any) -> Any:
-    """All records one behind the other: the pieces and the columns, row by row, put together by Arrow."""
-    compute = importlib.import_module("pyarrow.compute")
-    columns = [_pieces(pa, rows, framed.head_offsets, framed.head)]
+def _join(pa: Any, framed: FramedRows, keys: Any, values: Any) -> Any:
+    """All records one behind the other: Arrow copies the pieces that the views name."""
+    buffers = [None, pa.py_buffer(framed.views.getvalue()), pa.py_buffer(framed.framing.getvalue())]
+    buffers.append(values.buffers()[2] or pa.py_buffer(b""))
     if keys is not None:
-        columns.append(keys)
-    columns.append(_pieces(pa, rows, framed.middle_offsets, framed.middle))
-    columns.append(values)
-    columns.append(_pieces(pa, rows, framed.tail_offsets, framed.tail))
-    joined = compute.binary_join_element_wise(*columns, b"", null_handling="replace", null_replacement=b"")
-    return joined.buffers()[2]
+        buffers.append(keys.buffers()[2] or pa.py_buffer(b""))
+    return pa.Array.from_buffers(pa.binary_view(), int(framed.pieces), buffers).cast(pa.binary()).buffers()[2]
 
 
-def _pieces(pa: Any, rows: int, offsets: Any, data: Any) -> Any:
-    buffers = [None, pa.py_buffer(offsets.getvalue()), pa.py_buffer(data.getvalue())]
-    return pa.Array.from_buffers(pa.binary(), rows, buffers)
+def _framed_column(array: Any) -> BinaryColumn:
+    """A column whose data is read only where it is put into views."""
+    column = _column(array, with_data=False)
+    return _column(array) if has_short(column, len(array)) else column
 
 
-def _column(array: Any) -> BinaryColumn:
+def _column(array: Any, with_data: bool = True) -> BinaryColumn:
     validity, offsets, data = array.buffers()
     return BinaryColumn(
         None if validity is None or array.null_count == 0 else validity.to_pybytes(),
         offsets.to_pybytes(),
-        b"" if data is None else data.to_pybytes(),
+        data.to_pybytes() if data is not None and with_data else b"",
         array.offset,
     )
 

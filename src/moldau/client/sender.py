@@ -15,7 +15,7 @@ from collections.abc import Callable
 from moldau.client.accumulator import Accumulator, Batch
 from moldau.client.cluster import Cluster
 from moldau.client.delivery import Callback, DeliveryFuture
-from moldau.client.errors import ClientError, ClosedError, NetworkError, error_for
+from moldau.client.errors import ClientError, ClosedError, NetworkError, ProtocolError, error_for
 from moldau.client.partitioner import TopicState
 from moldau.client.results import RecordMetadata, TopicPartition
 from moldau.client.wire import Call
@@ -24,7 +24,7 @@ from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequ
 from moldau.protocol.messages.init_producer_id_response import InitProducerIdResponse
 from moldau.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from moldau.protocol.messages.produce_response import PartitionProduceResponse, ProduceResponse
-from moldau.protocol.records_data import MemoryRecords
+from moldau.protocol.records_data import FileRecords
 from moldau.protocol.uuids import ZERO_UUID
 
 logger = logging.getLogger("moldau.client")
@@ -164,7 +164,7 @@ class Sender:
         self._tell_settled()
         with self.lock:
             wait_ms = max(0, self.accumulator.next_deadline_ms(now_ms) - now_ms)
-            if self._topics_to_ask() or self._lacks_producer_id():
+            if self._has_questions():
                 wait_ms = min(wait_ms, max(1, self._not_before_ms - now_ms))
             if self.accumulator.news or self._finished_unlocked():
                 wait_ms = 0
@@ -190,6 +190,12 @@ class Sender:
 
     def _lacks_producer_id(self) -> bool:
         return self._idempotent and self.accumulator.producer_id < 0 and self.accumulator.batches_held > 0
+
+    def _has_questions(self) -> bool:
+        """Whether something is to be asked that is not being asked already."""
+        if not self._asking_producer_id and self._lacks_producer_id():
+            return True
+        return not self._asking_metadata and bool(self._topics_to_ask())
 
     def _topics_to_ask(self) -> set[str]:
         wanted = self.wanted_topics | self._stale_topics
@@ -294,7 +300,7 @@ class Sender:
                     highest = PRODUCE_TOPIC_ID_VERSION - 1
                 data = topics[name] = TopicProduceData(name=name, topic_id=topic_id, partition_data=[])
             assert batch.data is not None
-            records = MemoryRecords(batch.data, 0, len(batch.data))
+            records = FileRecords(batch.data, 0, sum(map(len, batch.data)))
             data.partition_data.append(PartitionProduceData(index=batch.partition.partition, records=records))
         request = ProduceRequest(
             transactional_id=None,
@@ -351,6 +357,8 @@ class Sender:
 
     def _on_error(self, batch: Batch, error: ClientError, now_ms: int) -> None:
         logger.debug("batch for %s failed: %s", batch.partition, error)
+        if isinstance(error, ProtocolError):
+            error = NetworkError(error.message)  # the batch was not sent; what answers there may be a broker again soon
         if error.refresh_metadata:
             self._stale_topics.add(batch.partition.topic)
         if error.code == PRODUCER_FENCED:

@@ -218,7 +218,12 @@ class Connection:
         header.encode(writer, api_keys.request_header_version(key, version))
         call.request.encode(writer, version)
         writer.set_int32(0, writer.size - 4)
-        self._outgoing.append(writer.to_bytes())
+        for part in writer.finish():
+            if isinstance(part, bytes):
+                self._outgoing.append(part)
+            else:
+                # Records of the client are a list of bytes in place of a file, and are sent without a copy.
+                self._outgoing.extend(cast("list[bytes]", part.file))
         self._next_correlation_id = (self._next_correlation_id + 1) & 0x7FFFFFFF
         if call.expects_answer:
             self._in_flight.append(call)
@@ -241,9 +246,10 @@ class Connection:
             return -1
         return size
 
-    def _not_kafka(self) -> ProtocolError:
+    def _not_kafka(self) -> ClientError:
         if self.negotiated:
-            return ProtocolError(f"The broker at {self.name} sent an answer that is not in Kafka's protocol.")
+            # A broker that has spoken well before is worth another try, on another connection.
+            return NetworkError(f"The broker at {self.name} sent an answer that is not in Kafka's protocol.")
         return ProtocolError(
             f"What answers at {self.name} does not speak Kafka's protocol in plain text: it may be another service,"
             " or a listener with TLS."

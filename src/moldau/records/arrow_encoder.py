@@ -1,19 +1,30 @@
 """Frames rows of Arrow columns as records: works on the columns' buffers, makes no object for a row.
 
 A record is framing (lengths, attributes, deltas), the key, the length of the value, the value, and the headers. This
-module writes the pieces between key and value for many rows into one buffer each; the bytes of keys and values are
-left where they are, and whoever calls puts everything together with one call into Arrow. Rows are grouped into batches
-as they are framed, because a record's framing holds its place in its batch.
+module writes the framing of many rows into one buffer, and a list of views (Arrow's binary-view layout) that names all
+pieces in order: framing, key, framing, value, framing, ... The bytes of keys and values are left where they are; one
+cast in Arrow puts everything one behind the other. Rows are grouped into batches as they are framed, because a
+record's framing holds its place in its batch.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from librt.strings import BytesWriter, read_i32_le, read_i64_le, write_i32_le, write_i64_le
 from mypy_extensions import i32, i64
 
 from moldau.records.batch import HEADER_SIZE
 from moldau.records.murmur2 import murmur2_range
-from moldau.records.varints import varint_size, write_varint
+from moldau.records.record_buffer import small_size as varint_size
+from moldau.records.record_buffer import write_small as write_varint
+
+# Views hold data of up to this many bytes themselves.
+INLINE_BYTES_MAX: Final = 12
+# The numbers of the buffers that the views point into.
+FRAMING_BUFFER: Final = 0
+VALUES_BUFFER: Final = 1
+KEYS_BUFFER: Final = 2
 
 
 class BinaryColumn:
@@ -61,25 +72,65 @@ class FramedBatch:
 
 
 class FramedRows:
-    """The pieces of all rows, as data and 32-bit offsets of binary columns, and the batches in order."""
+    """The framing of all rows, views of all pieces in order, and the batches in order."""
 
     def __init__(self) -> None:
-        self.head: BytesWriter = BytesWriter()
-        self.head_offsets: BytesWriter = BytesWriter()
-        self.middle: BytesWriter = BytesWriter()
-        self.middle_offsets: BytesWriter = BytesWriter()
-        self.tail: BytesWriter = BytesWriter()
-        self.tail_offsets: BytesWriter = BytesWriter()
+        self.framing: BytesWriter = BytesWriter()
+        self.views: BytesWriter = BytesWriter()
+        self.pieces: i64 = 0
         self.batches: list[FramedBatch] = []
         # The first row that alone is larger than a request may be, and its size; -1: none.
         self.too_large: int = -1
         self.too_large_size: int = 0
-        self._end_of_piece()
+        self._piece_start: i64 = 0
 
-    def _end_of_piece(self) -> None:
-        write_i32_le(self.head_offsets, i32(len(self.head)))
-        write_i32_le(self.middle_offsets, i32(len(self.middle)))
-        write_i32_le(self.tail_offsets, i32(len(self.tail)))
+    def end_piece(self) -> None:
+        """What was written into the framing since the last piece becomes one."""
+        framing = self.framing
+        views = self.views
+        start = self._piece_start
+        size = i64(len(framing)) - start
+        if size == 0:
+            return
+        write_i32_le(views, i32(size))
+        if size > INLINE_BYTES_MAX:
+            write_i32_le(views, 0)
+            write_i32_le(views, FRAMING_BUFFER)
+            write_i32_le(views, i32(start))
+        else:
+            index: i64 = 0
+            while index < size:
+                views.append(framing[start + index])
+                index += 1
+            while index < INLINE_BYTES_MAX:
+                views.append(0)
+                index += 1
+        self._piece_start = start + size
+        self.pieces += 1
+
+    def add_piece(self, column: BinaryColumn, row: i64, size: i64, buffer: i32) -> None:
+        """The row's bytes, which lie in the buffer with this number."""
+        if size <= 0:
+            return
+        self.end_piece()
+        views = self.views
+        start = column.start(row)
+        write_i32_le(views, i32(size))
+        if size > INLINE_BYTES_MAX:
+            # Views hold the first four bytes to compare by; nobody compares these.
+            write_i32_le(views, 0)
+            write_i32_le(views, buffer)
+            write_i32_le(views, i32(start))
+        else:
+            data = column.data
+            index: i64 = 0
+            while index < size:
+                views.append(data[start + index])
+                index += 1
+            while index < INLINE_BYTES_MAX:
+                views.append(0)
+                index += 1
+        self.pieces += 1
 
 
 def frame_rows(
@@ -87,33 +138,27 @@ def frame_rows(
     values: BinaryColumn,
     headers: HeaderColumn | None,
     timestamps: bytes | None,
-    first_timestamp: i64,
     now_ms: i64,
-    start: i64,
-    end: i64,
+    rows: i64,
     batch_bytes: i64,
     request_bytes: i64,
 ) -> FramedRows:
-    """Frames the rows from start to end; timestamps: 64-bit milliseconds, the first at place first_timestamp."""
+    """Frames that many rows; timestamps: 64-bit milliseconds, or all of them are of now."""
     framed = FramedRows()
-    head = framed.head
-    middle = framed.middle
-    tail = framed.tail
+    framing = framed.framing
     count: i64 = 0
     size_of_batch: i64 = 0
     base_timestamp: i64 = 0
     max_timestamp: i64 = 0
-    row = start
-    while row < end:
-        timestamp = now_ms if timestamps is None else read_i64_le(timestamps, 8 * (first_timestamp + row))
-        tail_before = i64(len(tail))
-        if headers is None:
-            tail.append(0)
-        else:
-            _write_headers(tail, headers, row)
+    tail = b"\x00"
+    row: i64 = 0
+    while row < rows:
+        timestamp = now_ms if timestamps is None else read_i64_le(timestamps, 8 * row)
+        if headers is not None:
+            tail = _headers(headers, row)
         key_size: i64 = -1 if keys is None else keys.length(row)
         value_size = values.length(row)
-        fixed = 1 + varint_size(key_size) + varint_size(value_size) + len(tail) - tail_before
+        fixed = 1 + varint_size(key_size) + varint_size(value_size) + i64(len(tail))
         fixed += max(key_size, i64(0)) + max(value_size, i64(0))
         # What the record takes at most: its deltas are not known before it is clear which batch it goes to.
         if count > 0 and HEADER_SIZE + size_of_batch + fixed + 25 > batch_bytes:
@@ -123,7 +168,7 @@ def frame_rows(
         if count == 0:
             base_timestamp = timestamp
             max_timestamp = timestamp
-        if timestamp > max_timestamp:
+        elif timestamp > max_timestamp:
             max_timestamp = timestamp
         delta = timestamp - base_timestamp
         size = fixed + varint_size(delta) + varint_size(count)
@@ -131,22 +176,39 @@ def frame_rows(
         if HEADER_SIZE + whole > request_bytes and framed.too_large < 0:
             framed.too_large = int(row)
             framed.too_large_size = int(HEADER_SIZE + whole)
-        write_varint(head, size)
-        head.append(0)
-        write_varint(head, delta)
-        write_varint(head, count)
-        write_varint(head, key_size)
-        write_varint(middle, value_size)
-        framed._end_of_piece()
+        write_varint(framing, size)
+        framing.append(0)
+        write_varint(framing, delta)
+        write_varint(framing, count)
+        write_varint(framing, key_size)
+        if keys is not None:
+            framed.add_piece(keys, row, key_size, KEYS_BUFFER)
+        write_varint(framing, value_size)
+        framed.add_piece(values, row, value_size, VALUES_BUFFER)
+        framing.write(tail)
         size_of_batch += whole
         count += 1
         row += 1
+    framed.end_piece()
     if count > 0:
         framed.batches.append(FramedBatch(int(count), int(size_of_batch), int(base_timestamp), int(max_timestamp)))
     return framed
 
 
-def _write_headers(tail: BytesWriter, headers: HeaderColumn, row: i64) -> None:
+def has_short(column: BinaryColumn, rows: i64) -> bool:
+    """Whether a row's bytes are so short that they are put into their view: then frame_rows needs the data."""
+    row: i64 = 0
+    while row < rows:
+        size = column.length(row)
+        if 0 < size <= INLINE_BYTES_MAX:
+            return True
+        row += 1
+    return False
+
+
+def _headers(headers: HeaderColumn, row: i64) -> bytes:
+    """One row's headers as they end its record."""
+    tail = BytesWriter()
     place = headers.first + row
     first = i64(read_i32_le(headers.offsets, 4 * place))
     behind = i64(read_i32_le(headers.offsets, 4 * place + 4))
@@ -158,10 +220,11 @@ def _write_headers(tail: BytesWriter, headers: HeaderColumn, row: i64) -> None:
         _write_bytes(tail, headers.names, first)
         _write_bytes(tail, headers.values, first)
         first += 1
+    return tail.getvalue()
 
 
 def _write_bytes(writer: BytesWriter, column: BinaryColumn, row: i64) -> None:
-    """Byte by byte: headers are short, and a slice would be an object."""
+    """Byte by byte: headers are short."""
     size = column.length(row)
     write_varint(writer, size)
     if size <= 0:

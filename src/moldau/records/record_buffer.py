@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from crc32c import crc32c
 from librt.strings import BytesWriter
 from mypy_extensions import i64
 
 from moldau.records.batch import HEADER_SIZE, NO_LEADER_EPOCH, NO_TIMESTAMP, TRANSACTIONAL_FLAG, BatchHeader
-from moldau.records.builder import assemble_batch
+from moldau.records.builder import header_start, header_tail
 from moldau.records.codecs import NONE, compress, decompress
 from moldau.records.varints import varint_size, write_varint
 from moldau.records.walk import DECOMPRESSED_BYTES_MAX, Record, parse_records
@@ -51,19 +52,19 @@ class RecordBuffer:
         offset_delta = self.records_count
         key_size: i64 = -1 if key is None else len(key)
         value_size: i64 = -1 if value is None else len(value)
-        size = 1 + _small_size(timestamp_delta) + _small_size(offset_delta) + _small_size(key_size)
-        size += _small_size(value_size) + max(key_size, i64(0)) + max(value_size, i64(0))
+        size = 1 + small_size(timestamp_delta) + small_size(offset_delta) + small_size(key_size)
+        size += small_size(value_size) + max(key_size, i64(0)) + max(value_size, i64(0))
         if headers:
             self._append_with_headers(writer, size, timestamp_delta, key, value, headers)
         else:
-            _write_small(writer, size + 1)
+            write_small(writer, size + 1)
             writer.append(0)
-            _write_small(writer, timestamp_delta)
-            _write_small(writer, offset_delta)
-            _write_small(writer, key_size)
+            write_small(writer, timestamp_delta)
+            write_small(writer, offset_delta)
+            write_small(writer, key_size)
             if key is not None:
                 writer.write(key)
-            _write_small(writer, value_size)
+            write_small(writer, value_size)
             if value is not None:
                 writer.write(value)
             writer.append(0)
@@ -108,24 +109,31 @@ class RecordBuffer:
             self._writer = None
             self._body = compress(self.codec, writer.getvalue(), self.level)
 
-    def batch(self, producer_id: i64, producer_epoch: i64, base_sequence: i64, transactional: bool = False) -> bytes:
-        """The closed batch with these producer fields."""
+    def parts(
+        self, producer_id: i64, producer_epoch: i64, base_sequence: i64, transactional: bool = False
+    ) -> list[bytes]:
+        """The header with these producer fields, and the records of the closed batch: nothing is copied."""
         attributes = i64(self.codec)
         if transactional:
             attributes |= TRANSACTIONAL_FLAG
-        return assemble_batch(
-            self._body,
-            0,
-            NO_LEADER_EPOCH,
+        count = self.records_count
+        tail = header_tail(
             attributes,
-            self.records_count - 1,
+            count - 1,
             self.base_timestamp,
             self.max_timestamp,
             producer_id,
             producer_epoch,
             base_sequence,
-            self.records_count,
+            count,
         )
+        body = self._body
+        crc: int = crc32c(body, crc32c(tail))
+        return [header_start(0, HEADER_SIZE + len(body), NO_LEADER_EPOCH, crc) + tail, body]
+
+    def batch(self, producer_id: i64, producer_epoch: i64, base_sequence: i64, transactional: bool = False) -> bytes:
+        """The same in one piece."""
+        return b"".join(self.parts(producer_id, producer_epoch, base_sequence, transactional))
 
     def read(self) -> list[Record]:
         """The records of the closed batch, to be put into smaller ones."""
@@ -151,7 +159,7 @@ def record_bytes_max(key: bytes | None, value: bytes | None, headers: Headers | 
     return size
 
 
-def _small_size(value: i64) -> i64:
+def small_size(value: i64) -> i64:
     """varint_size without a loop for what nearly all numbers are."""
     if -64 <= value < 64:
         return 1
@@ -160,7 +168,7 @@ def _small_size(value: i64) -> i64:
     return varint_size(value)
 
 
-def _write_small(writer: BytesWriter, value: i64) -> None:
+def write_small(writer: BytesWriter, value: i64) -> None:
     """write_varint without a loop for what nearly all numbers are."""
     raw = (value << 1) ^ (value >> 63)
     if 0 <= raw < 0x80:

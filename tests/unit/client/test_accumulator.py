@@ -191,7 +191,7 @@ def run_seed(seed: int, delivery_timeout_ms: int) -> tuple[ModelBroker, list[Del
             elif fault < 0.15:
                 outcome = error_for(6)
             else:
-                outcome = broker.produce(batch.data)
+                outcome = broker.produce(b"".join(batch.data))
                 if fault > 0.9:
                     outcome = NetworkError("answer lost")
             flying.append((now_ms + chance.randrange(1, 200), batch, outcome))

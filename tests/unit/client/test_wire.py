@@ -96,7 +96,7 @@ def test_an_answer_to_another_request_ends_the_connection() -> None:
     call = metadata_call()
     connection.submit(call, 0)
     connection.receive(frame(MetadataResponse(), 3, 13, call.correlation_id + 5))
-    assert connection.closed and isinstance(call.error, ProtocolError)
+    assert connection.closed and isinstance(call.error, NetworkError)
 
 
 def test_a_body_that_cannot_be_decoded_ends_the_connection() -> None:
@@ -105,7 +105,7 @@ def test_a_body_that_cannot_be_decoded_ends_the_connection() -> None:
     connection.submit(call, 0)
     body = call.correlation_id.to_bytes(4, "big") + b"\x00\xff\xff\xff"
     connection.receive(len(body).to_bytes(4, "big") + body)
-    assert connection.closed and isinstance(call.error, ProtocolError)
+    assert connection.closed and isinstance(call.error, NetworkError)
 
 
 def test_an_http_server_is_told_apart_from_a_broker() -> None:
@@ -124,7 +124,7 @@ def test_a_tls_alert_is_told_apart_from_a_broker() -> None:
     call = metadata_call()
     connection.submit(call, 0)
     connection.receive(b"\x15\x03\x03\x00\x02\x02\x46")
-    assert isinstance(call.error, ProtocolError) and "TLS" in call.error.message
+    assert isinstance(call.error, NetworkError) and "TLS" in call.error.message
 
 
 def test_closing_fails_what_waits_and_what_is_in_flight() -> None:
