@@ -124,7 +124,7 @@ def test_a_tls_alert_is_told_apart_from_a_broker() -> None:
     call = metadata_call()
     connection.submit(call, 0)
     connection.receive(b"\x15\x03\x03\x00\x02\x02\x46")
-    assert isinstance(call.error, NetworkError) and "TLS" in call.error.message
+    assert isinstance(call.error, ProtocolError) and "TLS" in call.error.message
 
 
 def test_closing_fails_what_waits_and_what_is_in_flight() -> None:
