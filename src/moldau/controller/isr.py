@@ -148,7 +148,8 @@ class InSyncReplicas:
             return errors.NOT_LEADER_OR_FOLLOWER
         broker = self.state.image.brokers[broker_id]
         is_known = directory in broker.log_dirs
-        change = self.leadership.change(topic, index)
+        # A replica that is back in a working directory may lead again.
+        change = self.leadership.change(topic, index, added=broker_id if is_known and broker.is_active else -1)
         change.target_directories[broker_id] = directory
         if not is_known and directory == LOST_DIRECTORY and broker_id in partition.isr:
             change = self.leadership.change(topic, index, removed=broker_id)

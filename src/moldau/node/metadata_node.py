@@ -54,7 +54,7 @@ from moldau.raft.voters import Voter, VoterHistory, VoterSet
 from moldau.raft.wire import error_to_wire, reply_to_wire, request_from_wire
 from moldau.records.batch import split_batches
 from moldau.storage.disk import Disk
-from moldau.storage.meta_properties import read_meta_properties
+from moldau.storage.meta_properties import DamagedMetaProperties, MetaProperties, read_meta_properties
 
 logger = logging.getLogger("moldau.metadata")
 
@@ -142,15 +142,41 @@ class MetadataNode:
         self._work()
 
     def _read_identity(self) -> None:
-        directory = self.config.metadata_log_dir
-        properties = read_meta_properties(self._disk, directory)
+        """Every directory must be this node's and of the same cluster; one that cannot be read is simply offline."""
+        own = self.config.metadata_log_dir
+        try:
+            properties = self._identity_of(own)
+        except OSError as error:
+            raise CannotStart(f"The metadata log directory {own} cannot be read: {error.strerror}") from error
+        self.cluster_id = properties.cluster_id
+        self.directory_id = properties.directory_id or bytes(16)
+        seen = {self.directory_id: own}
+        for directory in self.config.log_dirs:
+            if directory == own:
+                continue
+            try:
+                properties = self._identity_of(directory)
+            except OSError as error:
+                logger.error("log directory %s cannot be read and stays offline: %s", directory, error)
+                continue
+            if properties.cluster_id != self.cluster_id:
+                stored = f"{directory} belongs to cluster {properties.cluster_id}"
+                raise CannotStart(f"{stored}, {own} to {self.cluster_id}: take one of them out of log.dirs")
+            other = seen.setdefault(properties.directory_id or directory.encode(), directory)
+            if other != directory:
+                raise CannotStart(f"{directory} has the directory.id of {other}: is it a copy?")
+
+    def _identity_of(self, directory: str) -> MetaProperties:
+        try:
+            properties = read_meta_properties(self._disk, directory.rstrip("/"))
+        except DamagedMetaProperties as error:
+            raise CannotStart(str(error)) from error
         if properties is None:
             raise CannotStart(f"No `meta.properties` found in {directory} (have you run `moldau storage format`?)")
         if properties.node_id != self.node_id:
             stored = f"Stored node id {properties.node_id} in {directory}"
             raise CannotStart(f"{stored} doesn't match the node.id {self.node_id} of the configuration")
-        self.cluster_id = properties.cluster_id
-        self.directory_id = properties.directory_id or bytes(16)
+        return properties
 
     def stop(self, now_ms: int) -> None:
         """Closes the log; a leader of several voters should have called `resign` before."""

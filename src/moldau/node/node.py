@@ -16,12 +16,14 @@ from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.features import SUPPORTED_FEATURES
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import BROKER_RESOURCE, TOPIC_RESOURCE, EndPoint
+from moldau.node.directory_assignments import DirectoryAssignments
 from moldau.node.fetch_session import FetchSessionCache
 from moldau.node.metadata_node import SECURITY_PROTOCOLS, MetadataNode
 from moldau.node.producer_ids import ProducerIds
 from moldau.node.replicas import Replicas
 from moldau.node.schedule import Schedule
 from moldau.node.waiting import WaitingRoom
+from moldau.protocol.errors import KafkaError
 from moldau.raft.core import RandomSource
 from moldau.storage.disk import Disk
 from moldau.storage.log_directory import LogDirectory
@@ -66,6 +68,7 @@ class Node:
         self.metadata = MetadataNode(config, disk, rng, incarnation_id, self.dynamic)
         self.metadata.on_fatal = self._fatal
         self.metadata.add_listener(self._on_metadata)
+        self._directory_assignments = DirectoryAssignments(self.metadata, self.replicas)
         self.producer_ids = ProducerIds(self.metadata.allocate_producer_ids)
         self._schedule = Schedule()
         self._bound_ports: dict[str, int] = {}
@@ -120,6 +123,7 @@ class Node:
         """Does what is due; returns when to call again at the latest."""
         self._now_ms = now_ms
         deadline_ms = self.metadata.poll(now_ms)
+        self._directory_assignments.poll(now_ms)
         self.waiting.expire(now_ms)
         return min(deadline_ms, self._schedule.run(now_ms), self.waiting.next_deadline_ms())
 
@@ -132,7 +136,10 @@ class Node:
         """Writes everything down. The node cannot be used afterwards."""
         broker_epoch = self.metadata.broker.broker_epoch
         high_watermarks = self.replicas.high_watermarks()
-        self.metadata.stop(now_ms)
+        try:
+            self.metadata.stop(now_ms)
+        except (OSError, KafkaError) as error:
+            log.error("the metadata log could not be closed, the next start recovers it: %s", error)
         if self._logs_loaded:
             self.logs.shutdown(now_ms, broker_epoch, high_watermarks)
 

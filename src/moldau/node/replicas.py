@@ -11,7 +11,13 @@ from collections.abc import Callable
 from moldau.config.log_config import LogConfig
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
-from moldau.metadata.model import BROKER_RESOURCE, TOPIC_RESOURCE, PartitionRegistration
+from moldau.metadata.model import (
+    BROKER_RESOURCE,
+    LOST_DIRECTORY,
+    TOPIC_RESOURCE,
+    UNASSIGNED_DIRECTORY,
+    PartitionRegistration,
+)
 from moldau.node.topic_names import INTERNAL_TOPICS
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
@@ -32,6 +38,8 @@ class Replicas:
         self._log_config_of = log_config_of
         self._image = MetadataImage()
         self._by_topic: dict[str, dict[int, Partition]] = {}
+        # By topic id and index: replicas that are in another directory than the metadata says, and in which.
+        self.misplaced: dict[tuple[bytes, int], bytes] = {}
 
     # Looking up
 
@@ -65,7 +73,8 @@ class Replicas:
         for changed in delta.changed_topics.values():
             for index, registration in changed.changed_partitions.items():
                 if self.broker_id in registration.replicas:
-                    self._update(changed.name, changed.topic_id, index, registration, now_ms)
+                    is_new = changed.before is None or index not in changed.before.partitions
+                    self._update(changed.name, changed.topic_id, index, registration, is_new, now_ms)
                 else:
                     self._remove(changed.name, index, now_ms)
         self._apply_configs(delta)
@@ -76,14 +85,14 @@ class Replicas:
         for topic in image.topics_by_id.values():
             for index, registration in topic.partitions.items():
                 if self.broker_id in registration.replicas:
-                    self._update(topic.name, topic.topic_id, index, registration, now_ms)
+                    self._update(topic.name, topic.topic_id, index, registration, False, now_ms)
 
     def _update(
-        self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, now_ms: int
+        self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, is_new: bool, now_ms: int
     ) -> None:
         partition = self.find(topic, index)
         if partition is None:
-            partition = self._create(topic, topic_id, index, registration, now_ms)
+            partition = self._create(topic, topic_id, index, registration, is_new, now_ms)
         partition.update(
             registration.leader,
             registration.leader_epoch,
@@ -92,13 +101,22 @@ class Replicas:
             list(registration.isr),
             now_ms,
         )
+        self._note_directory(partition, registration.directory_of(self.broker_id))
+
+    def _note_directory(self, partition: Partition, assigned: bytes) -> None:
+        actual = LOST_DIRECTORY if partition.log is None else partition.log.log_directory.directory_id
+        key = (partition.topic_id, partition.index)
+        if actual not in (assigned, UNASSIGNED_DIRECTORY):
+            self.misplaced[key] = actual
+        else:
+            self.misplaced.pop(key, None)
 
     def _create(
-        self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, now_ms: int
+        self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, is_new: bool, now_ms: int
     ) -> Partition:
         partition_log: Log | None = None
         try:
-            partition_log = self._open_log(topic, topic_id, index, registration, now_ms)
+            partition_log = self._open_log(topic, topic_id, index, registration, is_new, now_ms)
         except KafkaError as error:
             log.error("cannot open the log of %s-%d: %s; the partition is offline here", topic, index, error.message)
         partition = Partition(topic, topic_id, index, self.broker_id, partition_log)
@@ -110,7 +128,7 @@ class Replicas:
         return partition
 
     def _open_log(
-        self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, now_ms: int
+        self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, is_new: bool, now_ms: int
     ) -> Log:
         existing = self.logs.get(topic, index)
         if existing is not None:
@@ -120,7 +138,12 @@ class Replicas:
                 return existing
             # Left over from a topic of the same name that was deleted while this node was down.
             self.logs.set_aside(topic, index)
-        directory = self.logs.directory_by_id(registration.directory_of(self.broker_id))
+        offline = [directory.path for directory in self.logs.directories if directory.failed]
+        assigned = registration.directory_of(self.broker_id)
+        directory = None if assigned == UNASSIGNED_DIRECTORY else self.logs.directory_by_id(assigned)
+        if not is_new and offline and (directory is None or directory.failed):
+            # Its records are most likely there: an empty log in another directory would hide that they are missing.
+            raise KafkaError(errors.KAFKA_STORAGE_ERROR, f"it is in none of the directories but {', '.join(offline)}")
         return self.logs.create(topic, index, topic_id, now_ms, directory)
 
     def set_strays_aside(self) -> None:
@@ -141,10 +164,15 @@ class Replicas:
             self._by_topic.pop(topic, None)
         if partition is None:
             return
+        self.misplaced.pop((partition.topic_id, index), None)
         partition.leader = -1
         if partition.log is not None:
-            self.logs.delete(topic, index, now_ms)
             partition.log = None
+            try:
+                self.logs.delete(topic, index, now_ms)
+            except KafkaError as error:
+                # Its directory is offline now; the next start finds the folder and sets it aside.
+                log.error("cannot remove the log of %s-%d: %s", topic, index, error.message)
         partition.notify_waiters(now_ms)
 
     def _apply_configs(self, delta: MetadataDelta) -> None:

@@ -17,14 +17,17 @@ from moldau.config.broker_config import BrokerConfig
 from moldau.config.listeners import parse_connection_overrides
 from moldau.net.framing import Scratch
 from moldau.net.listener import Listener, ListenerLimits
+from moldau.node.metadata_node import CannotStart as MetadataCannotStart
 from moldau.node.node import Node
 from moldau.server.clock import Clock
 from moldau.server.posix_disk import PosixDisk
+from moldau.storage.log_manager import CannotStart as LogsCannotStart
 
 log = logging.getLogger("moldau.server")
 
 READY_TIMEOUT_S = 60.0
 IDLE_SWEEP_S = 1.0
+CONTROLLED_SHUTDOWN_S = 10.0
 
 
 class StartFailed(Exception):
@@ -34,10 +37,13 @@ class StartFailed(Exception):
 class Pump:
     """Calls `node.poll` when the node's next deadline comes."""
 
-    def __init__(self, node: Node, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, node: Node, clock: Clock, loop: asyncio.AbstractEventLoop, on_failed: Callable[[Exception], None]
+    ) -> None:
         self._node = node
         self._clock = clock
         self._loop = loop
+        self._on_failed = on_failed
         self._timer: asyncio.TimerHandle | None = None
         self._due_ms = 1 << 62
         self.stopped = False
@@ -46,8 +52,16 @@ class Pump:
     def run(self) -> None:
         self._timer = None
         self._due_ms = 1 << 62
-        if not self.stopped:
-            self.wake_at(self._node.poll(self._clock()))
+        if self.stopped:
+            return
+        try:
+            deadline_ms = self._node.poll(self._clock())
+        except Exception as error:
+            # A node whose timers stand still would look alive and do nothing.
+            self.stop()
+            self._on_failed(error)
+        else:
+            self.wake_at(deadline_ms)
 
     def wake_at(self, deadline_ms: int) -> None:
         if deadline_ms >= self._due_ms or self.stopped:
@@ -72,6 +86,7 @@ class ServerProcess:
         self._on_ready = on_ready
         self.clock = Clock()
         self.listeners: list[Listener] = []
+        self._fatal: str | None = None
 
     async def run(self) -> None:
         """Runs until SIGTERM or SIGINT."""
@@ -79,6 +94,7 @@ class ServerProcess:
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
+        loop.set_exception_handler(lambda _, context: self._on_broken(context.get("exception"), stop))
         raise_descriptor_limit()
         # Loading makes many objects that stay: looking through them again and again would double the time.
         gc.disable()
@@ -86,11 +102,10 @@ class ServerProcess:
         self.node = Node(self.config, disk, random.Random(), uuid.uuid4().bytes)
         self.node.on_config_changed = self._apply_limits
         self.node.on_fatal = lambda reason: self._on_fatal(reason, stop)
-        self._fatal: str | None = None
-        self._bind_listeners()
-        pump = Pump(self.node, self.clock, loop)
+        pump = Pump(self.node, self.clock, loop, lambda error: self._on_broken(error, stop))
         try:
-            self.node.start(self.clock())
+            self._bind_listeners()
+            self._start_node()
             self._start_listeners(is_controller=True)
             pump.run()
             if await self._wait_until_ready(stop):
@@ -109,9 +124,26 @@ class ServerProcess:
         if self._fatal is not None:
             raise StartFailed(self._fatal)
 
+    def _start_node(self) -> None:
+        try:
+            self.node.start(self.clock())
+        except (MetadataCannotStart, LogsCannotStart):
+            raise
+        except Exception as error:
+            log.debug("the start failed", exc_info=True)
+            raise StartFailed(
+                f"the node cannot start from what is in {', '.join(self.config.log_dirs)}: "
+                f"{type(error).__name__}: {error} (MOLDAU_LOG_LEVEL=DEBUG shows where)"
+            ) from error
+
     def _on_fatal(self, reason: str, stop: asyncio.Event) -> None:
-        self._fatal = reason
+        self._fatal = self._fatal or reason
         stop.set()
+
+    def _on_broken(self, error: BaseException | None, stop: asyncio.Event) -> None:
+        """Something that must not happen did: going on could do harm, a start from the disk does not."""
+        log.error("an unexpected error stops the node", exc_info=error)
+        self._on_fatal(f"unexpected error: {error!r}", stop)
 
     def _bind_listeners(self) -> None:
         dispatcher = Dispatcher(self.node)
@@ -170,10 +202,11 @@ class ServerProcess:
     async def _stop(self, pump: Pump) -> None:
         for listener in self.listeners:
             listener.stop_accepting()
-        finished = asyncio.Event()
-        self.node.begin_shutdown(self.clock(), finished.set)
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(finished.wait(), 10.0)
+        if self._fatal is None:
+            finished = asyncio.Event()
+            self.node.begin_shutdown(self.clock(), finished.set)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(finished.wait(), CONTROLLED_SHUTDOWN_S)
         pump.stop()
         for listener in self.listeners:
             listener.close()

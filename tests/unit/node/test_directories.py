@@ -1,0 +1,99 @@
+"""A failed log directory takes its own partitions offline, tells the controller, and costs no other partition."""
+
+from __future__ import annotations
+
+import errno
+
+from moldau.protocol import errors
+from tests.unit.node.world import NodeWorld
+
+
+def two_directories() -> NodeWorld:
+    world = NodeWorld("/data,/data2").start()
+    assert world.create("t", 4) == errors.NONE
+    world.run(200)
+    return world
+
+
+def directory_of(world: NodeWorld, topic: str, index: int) -> str:
+    partition = world.node.replicas.find(topic, index)
+    assert partition is not None and partition.log is not None
+    return partition.log.log_directory.path
+
+
+def in_second(world: NodeWorld, topic: str) -> int:
+    return next(index for index in range(4) if directory_of(world, topic, index) == "/data2")
+
+
+def in_first(world: NodeWorld, topic: str) -> int:
+    return next(index for index in range(4) if directory_of(world, topic, index) == "/data")
+
+
+def leaders(world: NodeWorld, topic: str) -> dict[int, int]:
+    return {partition.partition_index: partition.leader_id for partition in world.describe(topic).partitions}
+
+
+def test_the_controller_learns_in_which_directory_each_replica_is() -> None:
+    world = two_directories()
+    ids = {directory.path: directory.directory_id for directory in world.node.logs.directories}
+    topic = world.node.image.topics_by_name["t"]
+    for index, registration in topic.partitions.items():
+        assert registration.directory_of(1) == ids[directory_of(world, "t", index)]
+    assert world.node.replicas.misplaced == {}
+
+
+def test_partitions_of_a_failed_directory_lose_their_leader_and_the_others_go_on() -> None:
+    world = two_directories()
+    lost, kept = in_second(world, "t"), in_first(world, "t")
+    world.disk.fail("append", "/data2/", errno.EIO)
+    assert world.produce("t", lost).error_code == errors.KAFKA_STORAGE_ERROR
+    assert world.produce("t", kept).error_code == errors.NONE
+    world.run(3000)
+    assert leaders(world, "t")[lost] == -1 and leaders(world, "t")[kept] == 1
+    assert world.describe("t").partitions[lost].offline_replicas == [1]
+    assert world.fatal == []
+
+
+def test_deleting_a_topic_of_a_directory_that_fails_meanwhile_does_not_stop_the_node() -> None:
+    world = two_directories()
+    assert world.create("u", 4) == errors.NONE
+    world.disk.fail("rename", "/data2/", errno.EIO)
+    assert world.delete("u") == errors.NONE
+    assert world.fatal == []
+    assert world.produce("t", in_first(world, "t")).error_code == errors.NONE
+
+
+def test_a_new_partition_in_a_failing_directory_is_lost_and_led_again_after_a_good_start() -> None:
+    world = two_directories()
+    world.disk.fail("open", "/data2/u-", errno.EIO, times=100)
+    world.disk.fail("mkdir", "/data2/u-", errno.EIO, times=100)
+    assert world.create("u", 4) == errors.NONE
+    world.run(3000)
+    assert -1 in leaders(world, "u").values()
+    world.disk.clear_faults()
+    world.leave()
+    world.stop()
+    world.start()
+    world.run(1000)
+    assert set(leaders(world, "u").values()) == {1}
+    assert set(leaders(world, "t").values()) == {1}
+
+
+def test_a_directory_that_is_unreadable_at_start_is_not_replaced_by_empty_logs() -> None:
+    world = two_directories()
+    lost = in_second(world, "t")
+    assert world.produce("t", lost).base_offset == 0
+    world.leave()
+    world.stop()
+    world.disk.fail("read", "/data2/", errno.EIO, times=100)
+    world.disk.fail("list", "/data2", errno.EIO, times=100)
+    world.start()
+    world.run(3000)
+    assert world.node.replicas.find("t", lost).log is None  # type: ignore[union-attr]
+    assert leaders(world, "t")[lost] == -1
+    world.leave()
+    world.stop()
+    world.disk.clear_faults()
+    world.start()
+    world.run(1000)
+    assert world.produce("t", lost).base_offset == 1
