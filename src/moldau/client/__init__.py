@@ -9,15 +9,30 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin, NewTopic
+    from moldau.client.aio import AsyncAdmin, AsyncConsumer, AsyncProducer
     from moldau.client.consumer import Consumer, ConsumerRecord
     from moldau.client.producer import Producer
     from moldau.client.results import RecordMetadata, TopicPartition
 
-__all__ = ["Admin", "Consumer", "ConsumerRecord", "NewTopic", "Producer", "RecordMetadata", "TopicPartition"]
+__all__ = [
+    "Admin",
+    "AsyncAdmin",
+    "AsyncConsumer",
+    "AsyncProducer",
+    "Consumer",
+    "ConsumerRecord",
+    "NewTopic",
+    "Producer",
+    "RecordMetadata",
+    "TopicPartition",
+]
 
 _HOME = {
     "Admin": "admin",
     "NewTopic": "admin",
+    "AsyncAdmin": "aio",
+    "AsyncConsumer": "aio",
+    "AsyncProducer": "aio",
     "Consumer": "consumer",
     "ConsumerRecord": "consumer",
     "Producer": "producer",

@@ -109,6 +109,7 @@ class SocketNetwork(Network):
         self._idle_max_ms = idle_max_ms
         self._links: dict[Address, _Link] = {}
         self._troubles: dict[Address, _Trouble] = {}
+        self._unsent: dict[Address, _Link] = {}
         self._selector = selectors.DefaultSelector()
         self._wake_receiver, self._wake_sender = socket.socketpair()
         self._wake_receiver.setblocking(False)
@@ -135,13 +136,16 @@ class SocketNetwork(Network):
                 return
         link.used_ms = now_ms
         link.connection.submit(call, now_ms)
-        self._flush(link)
+        # Sent by the next poll(): requests that are submitted one behind the other leave together.
+        self._unsent[address] = link
 
     def in_flight_count(self, address: Address) -> int:
         link = self._links.get(address)
         return 0 if link is None else link.connection.in_flight_count
 
     def poll(self, timeout_ms: int) -> None:
+        while self._unsent:
+            self._flush(self._unsent.popitem()[1])
         wait_ms = max(0, min(timeout_ms, self._until_deadline_ms()))
         for key, events in self._selector.select(wait_ms / 1000):
             if key.data is None:

@@ -1,0 +1,287 @@
+"""The asyncio face: the same producer, consumer and admin, awaited instead of waited for.
+
+The state machines and the sockets stay where they are, in a thread beside the event loop: the producer's sender, or a
+thread of its own for each consumer and admin. What crosses is a call and its result, and for produced records one
+notice per batch, so the event loop pays neither for the network nor for a record's way through it. Nothing here blocks
+the loop: a send() that would have to wait for metadata or memory waits in the thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from moldau.client.consumer import ARROW_ROWS, Consumer
+from moldau.client.delivery import Callback, DeliveryFuture
+from moldau.client.fetcher import ConsumerRecord
+from moldau.client.producer import Producer
+from moldau.client.results import Headers, OffsetAndTimestamp, RecordMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from moldau.client.arrow import ArrowDelivery
+
+__all__ = ["AsyncAdmin", "AsyncConsumer", "AsyncDelivery", "AsyncProducer"]
+
+T = TypeVar("T")
+
+
+class _Worker:
+    """One thread that carries out calls one after the other."""
+
+    def __init__(self, name: str) -> None:
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
+
+    def start(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        return asyncio.wrap_future(self._executor.submit(work))
+
+    async def run(self, work: Callable[[], T]) -> T:
+        return await self.start(work)
+
+    def close(self) -> None:
+        self._executor.shutdown(wait=False)
+
+
+class AsyncDelivery:
+    """The future of one produced record: `await delivery` gives where it went, or raises its error."""
+
+    __slots__ = ("_future",)
+
+    def __init__(self, future: DeliveryFuture) -> None:
+        self._future = future
+
+    def done(self) -> bool:
+        return self._future.done()
+
+    def __await__(self) -> Generator[Any, None, RecordMetadata]:
+        return self._wait().__await__()
+
+    async def _wait(self) -> RecordMetadata:
+        loop = asyncio.get_running_loop()
+        while not self._future.done():
+            waiter = loop.create_future()
+            if self._future.fate.listen(partial(_notify, loop, waiter)):
+                await waiter
+        return self._future.metadata()
+
+
+def _notify(loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[None]) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+        loop.call_soon_threadsafe(_wake, waiter)
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
+
+
+class AsyncProducer:
+    """Sends records to topics; takes what Producer takes."""
+
+    def __init__(self, bootstrap_servers: str | Iterable[str] | None = None, **more: Any) -> None:
+        self._producer = Producer(bootstrap_servers, **more)
+        self._worker = _Worker("moldau-aio-producer")
+
+    async def send(
+        self,
+        topic: str,
+        value: object = None,
+        key: object = None,
+        *,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | Mapping[str, bytes | None] | None = None,
+        on_delivery: Callback | None = None,
+    ) -> AsyncDelivery:
+        """Queues one record and returns its future; waits, up to max.block.ms, for metadata and memory only."""
+        if not self._producer.would_block(topic):
+            return AsyncDelivery(
+                self._producer.send(
+                    topic,
+                    value,
+                    key,
+                    partition=partition,
+                    timestamp_ms=timestamp_ms,
+                    headers=headers,
+                    on_delivery=on_delivery,
+                )
+            )
+        work = partial(
+            self._producer.send,
+            topic,
+            value,
+            key,
+            partition=partition,
+            timestamp_ms=timestamp_ms,
+            headers=headers,
+            on_delivery=on_delivery,
+        )
+        return AsyncDelivery(await self._worker.run(work))
+
+    async def send_and_wait(self, topic: str, value: object = None, key: object = None, **more: Any) -> RecordMetadata:
+        return await (await self.send(topic, value, key, **more))
+
+    async def send_many(
+        self, topic: str, values: Iterable[object], keys: Iterable[object] | None = None, **more: Any
+    ) -> list[AsyncDelivery]:
+        futures = await self._worker.run(partial(self._producer.send_many, topic, values, keys, **more))
+        return [AsyncDelivery(future) for future in futures]
+
+    async def send_arrow(self, topic: str, table: object, **columns: str) -> ArrowDelivery:
+        """Queues a record for each row; once this returns, `await flush()` waits until they are delivered."""
+        return await self._worker.run(partial(self._producer.send_arrow, topic, table, **columns))
+
+    async def partitions_for(self, topic: str) -> list[int]:
+        return await self._worker.run(partial(self._producer.partitions_for, topic))
+
+    async def flush(self, timeout: float | None = None) -> None:
+        await self._worker.run(partial(self._producer.flush, timeout))
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Delivers what is queued; also after a cancelled call, which may still be in the thread."""
+        await self._worker.run(partial(self._producer.close, timeout))
+        self._worker.close()
+
+    async def __aenter__(self) -> AsyncProducer:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close(None if kind is None else 0)
+
+
+class AsyncConsumer:
+    """Reads records of assigned partitions; takes what Consumer takes. To be used by one task at a time."""
+
+    def __init__(self, bootstrap_servers: str | Iterable[str] | None = None, **more: Any) -> None:
+        self._consumer = Consumer(bootstrap_servers, **more)
+        self._worker = _Worker("moldau-aio-consumer")
+        # Records of a poll whose task was cancelled: they come first in the next one.
+        self._kept: list[ConsumerRecord] = []
+
+    async def poll(self, timeout_ms: int = 0, max_records: int | None = None) -> list[ConsumerRecord]:
+        """Records that arrived, at least one unless the timeout passes. A cancelled poll loses none."""
+        if self._kept:
+            timeout_ms = 0
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_ms / 1000
+        while True:
+            remaining_ms = max(0, int((deadline - loop.time()) * 1000))
+            future = self._worker.start(partial(self._consumer.poll, remaining_ms, max_records))
+            try:
+                records = await asyncio.shield(future)
+            except asyncio.CancelledError:
+                self._consumer.wakeup()
+                future.add_done_callback(self._keep)
+                raise
+            if self._kept:
+                records, self._kept = self._kept + records, []
+            # Another call may have woken the poll before its time.
+            if records or loop.time() >= deadline:
+                return records
+
+    def _keep(self, future: asyncio.Future[list[ConsumerRecord]]) -> None:
+        if not future.cancelled() and future.exception() is None:
+            self._kept += future.result()
+
+    async def poll_arrow(self, timeout_ms: int = 0, max_rows: int = ARROW_ROWS, headers: bool = False) -> Any:
+        """A pyarrow RecordBatch of what arrived, or None."""
+        return await self._worker.run(partial(self._consumer.poll_arrow, timeout_ms, max_rows, headers))
+
+    def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+        return self._records()
+
+    async def _records(self) -> AsyncIterator[ConsumerRecord]:
+        while True:
+            for record in await self.poll(1000):
+                yield record
+
+    async def _call(self, work: Callable[[], T]) -> T:
+        """Interrupts a poll that waits, so that nothing takes as long as that."""
+        self._consumer.wakeup()
+        return await self._worker.run(work)
+
+    async def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        await self._call(partial(self._consumer.assign, list(partitions)))
+
+    def assignment(self) -> list[TopicPartition]:
+        return self._consumer.assignment()
+
+    async def seek(self, partition: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
+        await self._call(partial(self._consumer.seek, partition, offset, leader_epoch))
+
+    async def seek_to_beginning(self, partitions: Iterable[TopicPartition] = ()) -> None:
+        await self._call(partial(self._consumer.seek_to_beginning, list(partitions)))
+
+    async def seek_to_end(self, partitions: Iterable[TopicPartition] = ()) -> None:
+        await self._call(partial(self._consumer.seek_to_end, list(partitions)))
+
+    async def position(self, partition: TopicPartition) -> int:
+        return await self._call(partial(self._consumer.position, partition))
+
+    async def pause(self, partitions: Iterable[TopicPartition]) -> None:
+        await self._call(partial(self._consumer.pause, list(partitions)))
+
+    async def resume(self, partitions: Iterable[TopicPartition]) -> None:
+        await self._call(partial(self._consumer.resume, list(partitions)))
+
+    async def partitions_for(self, topic: str) -> list[TopicPartition]:
+        return await self._call(partial(self._consumer.partitions_for, topic))
+
+    async def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return await self._call(partial(self._consumer.beginning_offsets, list(partitions)))
+
+    async def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return await self._call(partial(self._consumer.end_offsets, list(partitions)))
+
+    async def offsets_for_times(
+        self, times: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        return await self._call(partial(self._consumer.offsets_for_times, times))
+
+    async def close(self) -> None:
+        await self._call(self._consumer.close)
+        self._worker.close()
+
+    async def __aenter__(self) -> AsyncConsumer:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class AsyncAdmin:
+    """Every method of Admin, awaited: `await admin.create_topics([...])`."""
+
+    def __init__(self, bootstrap_servers: str | Iterable[str] | None = None, **more: Any) -> None:
+        from moldau.client.admin import Admin
+
+        self._admin = Admin(bootstrap_servers, **more)
+        self._worker = _Worker("moldau-aio-admin")
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        method = getattr(self._admin, name)
+
+        def call(*arguments: Any, **more: Any) -> Awaitable[Any]:
+            return self._worker.run(partial(method, *arguments, **more))
+
+        return call
+
+    async def close(self) -> None:
+        await self._worker.run(self._admin.close)
+        self._worker.close()
+
+    async def __aenter__(self) -> AsyncAdmin:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
