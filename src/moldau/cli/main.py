@@ -15,6 +15,10 @@ def main() -> None:
             from moldau.cli.server import run_server
 
             code = run_server(arguments[1:])
+        elif arguments and arguments[0].startswith("kafka-"):
+            from moldau.cli.kafka.frame import run_command
+
+            code = run_command(arguments)
         else:
             from moldau.cli.root import root
 

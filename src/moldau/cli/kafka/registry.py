@@ -1,0 +1,23 @@
+"""Kafka's tools by name: where each lives. A tool is a function from its arguments to an exit code, imported on use."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+# name -> (module:function, one line of help)
+TOOLS: dict[str, tuple[str, str]] = {
+    "kafka-dump-log": ("moldau.cli.kafka.dump_log:main", "Print the files of a data directory."),
+}
+
+
+def find(name: str) -> str | None:
+    """The full name of a tool that was asked for with or without `.sh`; None when there is none."""
+    plain = name.removesuffix(".sh")
+    return plain if plain in TOOLS else None
+
+
+def run(name: str, arguments: list[str]) -> int:
+    """Runs the tool of that (full) name."""
+    module, _, function = TOOLS[name][0].partition(":")
+    code: int = getattr(import_module(module), function)(arguments)
+    return code

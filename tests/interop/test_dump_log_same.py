@@ -1,0 +1,180 @@
+"""`moldau kafka-dump-log` prints what the real kafka-dump-log prints, for every file of both kinds of node."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.interop.conftest import NodeFactory
+from tests.interop.kafka_oracle import TOOL_CLASSES, KafkaNode, java_command, run_tool
+from tests.interop.nodes import Node
+
+confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+admin_module = pytest.importorskip("confluent_kafka.admin", reason="confluent-kafka is not installed")
+pytestmark = pytest.mark.usefixtures("kafka_tools")
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+# What a terminal makes of UTF-8 must not depend on the machine.
+UTF8 = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "utf-8"}
+
+
+def write_records(node: Node) -> None:
+    """All codecs, headers, nulls, text that is not ASCII or not UTF-8, several segments, a deleted topic, configs."""
+    admin = admin_module.AdminClient({"bootstrap.servers": node.bootstrap})
+    small = {"segment.bytes": "1048576", "index.interval.bytes": "512"}
+    topics = [admin_module.NewTopic(f"codec-{codec}", 2, 1, config=small) for codec in CODECS]
+    topics += [
+        admin_module.NewTopic("append-time", 1, 1, config={"message.timestamp.type": "LogAppendTime"}),
+        admin_module.NewTopic("gone", 1, 1),
+        admin_module.NewTopic("empty", 1, 1, config={"cleanup.policy": "compact", "min.compaction.lag.ms": "5"}),
+    ]
+    for future in admin.create_topics(topics).values():
+        future.result(20)
+    for codec in CODECS:
+        idempotent = codec != "gzip"
+        settings = {"compression.type": codec, "enable.idempotence": idempotent, "batch.size": 20_000, "linger.ms": 2}
+        producer = confluent_kafka.Producer({"bootstrap.servers": node.bootstrap, **settings})
+        _send_odd_records(producer, f"codec-{codec}")
+        for i in range(800 if codec == "none" else 200):
+            producer.produce(f"codec-{codec}", key=b"%d" % i, value=b"%d " % i * 600, partition=0)
+            producer.poll(0)
+        assert producer.flush(30) == 0
+    producer = confluent_kafka.Producer({"bootstrap.servers": node.bootstrap})
+    _send_odd_records(producer, "append-time", partition=0)
+    producer.produce("gone", value=b"soon")
+    assert producer.flush(30) == 0
+    for future in admin.delete_topics(["gone"]).values():
+        future.result(20)
+    for future in admin.delete_records([confluent_kafka.TopicPartition("codec-none", 0, 700)]).values():
+        future.result(20)
+
+
+def _send_odd_records(producer: Any, topic: str, partition: int = 1) -> None:
+    producer.produce(topic, key=b"k", value=None, partition=partition)
+    producer.produce(topic, key=None, value=b"v", partition=partition)
+    producer.produce(topic, key=None, value=None, partition=partition)
+    producer.produce(topic, key=b"", value=b"", partition=partition)
+    producer.produce(topic, key="Vltava ř".encode(), value='řeka 🌊 \t\n"x"'.encode(), partition=partition)
+    producer.produce(topic, key=b"\xff\x00\x01", value=b"\xed\xa0\x80|\xc3|\xe2\x82|\xf0\x9f\x8c", partition=partition)
+    headers = [("a", b"1"), ("b", None), ("ř", b""), ("a", b"\xff")]
+    producer.produce(
+        topic, key=b"h", value=b"headers", headers=headers, partition=partition, timestamp=1_700_000_000_000
+    )
+    assert producer.flush(30) == 0
+
+
+def write_transactions(node: Node) -> None:
+    """A committed, an aborted and an open transaction, with offsets of a group, and groups of both protocols."""
+    servers = {"bootstrap.servers": node.bootstrap}
+    producer = confluent_kafka.Producer({**servers, "transactional.id": "writer"})
+    producer.init_transactions(30)
+    for number, decision in enumerate((producer.commit_transaction, producer.abort_transaction, None)):
+        producer.begin_transaction()
+        for i in range(3):
+            producer.produce("codec-zstd", key=b"t%d" % i, value=b"transaction %d" % number, partition=1)
+        producer.flush(20)
+        if decision is not None:
+            decision(30)
+    for protocol in ("classic", "consumer"):
+        settings = {"group.id": f"group-{protocol}", "group.protocol": protocol, "auto.offset.reset": "earliest"}
+        consumer = confluent_kafka.Consumer({**servers, **settings})
+        consumer.subscribe(["codec-none", "codec-lz4"])
+        assert consumer.consume(10, 20)
+        consumer.commit(asynchronous=False)
+        consumer.close()
+
+
+def real_dump(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+    command = java_command(TOOL_CLASSES["dump-log"], *arguments)
+    command[1:1] = ["-Dstdout.encoding=UTF-8", "-Dstderr.encoding=UTF-8"]
+    return subprocess.run(command, capture_output=True, env=UTF8, timeout=120)
+
+
+def our_dump(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    command = [sys.executable, "-m", "moldau.cli.main", "kafka-dump-log", *arguments]
+    return subprocess.run(command, capture_output=True, env={**UTF8, "PYTHONPATH": path}, timeout=120)
+
+
+def without_stack(text: bytes) -> list[bytes]:
+    """Frames of a Java stack trace and warnings of the JVM's own are not the tool's words."""
+    return [line for line in text.splitlines() if not line.startswith((b"\tat ", b"\t... ", b"Caused by: "))]
+
+
+def check_same(*arguments: str) -> bytes:
+    kafka, moldau = real_dump(*arguments), our_dump(*arguments)
+    theirs, ours = kafka.stdout.split(b"\n"), moldau.stdout.split(b"\n")
+    for line, (left, right) in enumerate(zip(ours, theirs, strict=False)):
+        assert left == right, f"line {line + 1} with {arguments[:-1]}"
+    assert len(ours) == len(theirs), (moldau.stderr[-500:], kafka.stderr[-500:])
+    assert without_stack(moldau.stderr) == without_stack(kafka.stderr), arguments
+    assert moldau.returncode == kafka.returncode
+    return kafka.stdout
+
+
+def joined(files: list[Path]) -> str:
+    return ",".join(str(path) for path in files)
+
+
+def check_directory(data: Path) -> None:
+    files = sorted(path for path in data.rglob("*") if path.is_file())
+    metadata = [
+        path for path in files if path.parent.name == "__cluster_metadata-0" or path.name == "bootstrap.checkpoint"
+    ]
+    partitions = [path for path in files if path not in metadata and path.parent != data]
+    logs = [path for path in partitions if path.suffix == ".log"]
+    indexes = [path for path in files if path.suffix in (".index", ".timeindex")]
+    others = [path for path in files if path.suffix in (".snapshot", ".txnindex", ".metadata")]
+    assert len([path for path in logs if path.parent.name == "codec-none-0"]) > 1, "nothing was rolled"
+    check_same("--files", joined(logs))
+    check_same("--files", joined(logs + others), "--print-data-log")
+    check_same("--files", joined(logs), "--print-data-log", "--skip-record-metadata", "--max-bytes", "30000")
+    check_same("--files", joined(indexes))
+    check_same("--files", joined(indexes), "--index-sanity-check")
+    check_same("--files", joined(indexes), "--verify-index-only")
+    records = [path for path in metadata if path.suffix in (".log", ".checkpoint")]
+    text = check_same("--files", joined(records), "--cluster-metadata-decoder")
+    for name in (b"TOPIC_RECORD", b"REMOVE_TOPIC_RECORD", b"CONFIG_RECORD", b"REGISTER_BROKER_RECORD"):
+        assert b'"type":"' + name in text
+    check_same("--files", joined(records), "--deep-iteration")
+
+
+def check_internal_topics(data: Path) -> None:
+    for topic, option in (
+        ("__consumer_offsets", "--offsets-decoder"),
+        ("__transaction_state", "--transaction-log-decoder"),
+    ):
+        logs = sorted(path for path in data.glob(f"{topic}-*/*.log") if path.stat().st_size)
+        assert logs, topic
+        check_same("--files", joined(logs), option)
+    # The decoder of another topic says for each record what it does not like.
+    logs = sorted(path for path in data.glob("__transaction_state-*/*.log") if path.stat().st_size)
+    check_same("--files", joined(logs), "--share-group-state-decoder")
+
+
+def test_every_file_of_a_moldau_directory_is_dumped_alike(start_moldau: NodeFactory) -> None:
+    node = start_moldau()
+    write_records(node)
+    node.stop()
+    check_directory(node.data)
+
+
+def test_every_file_of_a_kafka_directory_is_dumped_alike(tmp_path: Path) -> None:
+    node = KafkaNode(
+        tmp_path / "kafka", {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "2"}
+    )
+    node.format()
+    node.start()
+    try:
+        write_records(node)
+        write_transactions(node)
+    finally:
+        node.stop()
+    check_directory(node.data)
+    check_internal_topics(node.data)
+    assert run_tool("dump-log", "--version").stdout == "4.3.1\n"
