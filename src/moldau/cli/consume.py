@@ -29,6 +29,7 @@ POLL_RECORDS = 5_000
     help="Where to start in each partition: beginning, end, a number, -N for the last N, or @TIME"
     " (milliseconds, or as in @2026-01-31T12:00:00).",
 )
+@click.option("--from-beginning", "offset", flag_value="beginning", help="The same as -o beginning.")
 @click.option("-p", "--partitions", metavar="N[,N...]", help="Only these partitions. Default: all.")
 @click.option("-n", "--count", type=click.IntRange(min=0), metavar="N", help="Stop after N records.")
 @click.option("-F", "--follow", is_flag=True, help="Wait for more at the end. Default: stop there.")
