@@ -25,6 +25,8 @@ from moldau.protocol.messages.consumer_group_heartbeat_request import ConsumerGr
 from moldau.protocol.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from moldau.protocol.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from moldau.protocol.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
+from tests.interop.conftest import require_kafka, stop_cleanly
+from tests.interop.kafka_oracle import KafkaNode
 from tests.interop.nodes import MoldauNode, Node
 from tests.interop.peers import Peer
 
@@ -482,3 +484,49 @@ def _failure(call: Callable[[], object]) -> str:
     except ClientError as error:
         return error.name
     return "NONE"
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side]:
+    """An Apache Kafka with an authorizer and two log directories."""
+    require_kafka()
+    folder = tmp_path_factory.mktemp("guarded")
+    overrides = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+        "log.dirs": f"{folder / 'one'},{folder / 'two'}",
+    }
+    node = KafkaNode(folder, overrides)
+    node.format()
+    node.start()
+    found = Side(node)
+    yield found
+    found.close()
+    stop_cleanly(node)
+
+
+def test_acls_are_created_found_and_deleted(guarded: Side, topic: str) -> None:
+    admin = guarded.admin
+    reads = admins.AclBinding(admins.ResourceType.TOPIC, topic, "User:alice", admins.AclOperation.READ)
+    prefix = reads._replace(pattern_type=admins.PatternType.PREFIXED, permission=admins.AclPermission.DENY)
+    assert [code(item) for item in admin.create_acls([reads, prefix]).values()] == ["NONE", "NONE"]
+    of_topic = admins.AclFilter(admins.ResourceType.TOPIC, topic)
+    eventually(lambda: admin.describe_acls(of_topic), [prefix, reads])
+    longer = admins.AclFilter(resource_name=f"{topic}-longer", pattern_type=admins.PatternType.MATCH)
+    assert admin.describe_acls(longer) == [prefix]
+    nobody = admins.AclFilter(principal="User:nobody")
+    deleted = admin.delete_acls([of_topic, nobody])
+    assert {rule: code(item) for rule, item in deleted[of_topic].get().items()} == {reads: "NONE", prefix: "NONE"}
+    assert deleted[nobody].get() == {}
+    eventually(lambda: admin.describe_acls(of_topic), [])
+
+
+def test_a_replica_moves_from_one_directory_to_the_other(guarded: Side, topic: str) -> None:
+    made(guarded, topic, partitions=1, records=10)
+    admin, replica = guarded.admin, admins.TopicPartitionReplica(topic, 0, 1)
+    paths = {item.path for item in admin.describe_log_dirs([1])[1].get()}
+    before = admin.describe_replica_log_dirs([replica])[replica].get().current_directory
+    (other,) = paths - {before}
+    assert code(admin.alter_replica_log_dirs({replica: other})[replica]) == "NONE"
+    moved = admins.ReplicaLogDirInfo(other, 0, None, -1)
+    eventually(lambda: admin.describe_replica_log_dirs([replica])[replica].get(), moved)
