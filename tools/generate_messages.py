@@ -295,6 +295,7 @@ def parameter(item: Field) -> str:
     if item.is_array and not item.default_is_null and item.nullable is not None:
         return f"{item.name}: {item.python_type} = NOT_GIVEN"
     if (item.is_array or item.struct is not None) and not item.default_is_null:
+        # A struct that may be null is null unless it is given, also where a missing tag means a struct of defaults.
         return f"{item.name}: {item.python_type.removesuffix(' | None')} | None = None"
     return f"{item.name}: {item.python_type} = {default_value(item)}"
 
@@ -303,7 +304,7 @@ def assignment(item: Field) -> str:
     value = item.name
     if item.is_array and not item.default_is_null and item.nullable is not None:
         value = f"[] if {item.name} is NOT_GIVEN else {item.name}"
-    elif (item.is_array or item.struct is not None) and not item.default_is_null:
+    elif (item.is_array or item.struct is not None) and not item.default_is_null and item.nullable is None:
         value = f"{default_value(item)} if {item.name} is None else {item.name}"
     line = f"        self.{item.name}: {item.python_type} = {value}"
     return line if len(line) <= LINE_LENGTH else line.replace(f"= {value}", f"= (\n            {value}\n        )")
@@ -316,7 +317,8 @@ def differs_from_default(item: Field) -> str:
     if item.is_array:
         return f"{value} is None or len({value}) > 0" if item.nullable is not None else f"len({value}) > 0"
     if item.struct is not None:
-        return f"not {value}.is_default()"
+        given = f"not {value}.is_default()"
+        return f"{value} is None or {given}" if item.nullable is not None else given
     if item.kind == "bool":
         return f"not {value}" if item.default == "true" else value
     return f"{value} != {default_value(item)}"
@@ -376,7 +378,9 @@ def read_value(schema: Schema, item: Field, version: int) -> list[str]:
     if item.struct is None:
         return [f"{local} = reader.{method_name(item, compact, nullable)}()"]
     decode = f"{item.struct.name}.decode(reader, version)"
-    return [f"{local} = {decode} if reader.int8() >= 0 else None" if nullable else f"{local} = {decode}"]
+    # A tagged one marks null with 0, others with -1.
+    there = "> 0" if item.tag is not None else ">= 0"
+    return [f"{local} = {decode} if reader.int8() {there} else None" if nullable else f"{local} = {decode}"]
 
 
 def read_array(schema: Schema, item: Field, version: int, compact: bool, nullable: bool) -> list[str]:
@@ -410,7 +414,8 @@ def write_value(schema: Schema, item: Field, version: int, writer: str = "writer
     encode = f"{value}.encode({writer}, version)"
     if not nullable:
         return [*lines, encode]
-    return [f"if {value} is None:", f"    {writer}.int8(-1)", "else:", f"    {writer}.int8(1)", f"    {encode}"]
+    null = "0" if item.tag is not None else "-1"
+    return [f"if {value} is None:", f"    {writer}.int8({null})", "else:", f"    {writer}.int8(1)", f"    {encode}"]
 
 
 def write_array(item: Field, compact: bool, nullable: bool, writer: str) -> list[str]:

@@ -30,8 +30,8 @@ IRREGULAR = {"kraft_version": "kRaftVersion", "kraft_version_feature": "kRaftVer
 HEAD = '''"""The fields of stored records as JSON shows them: names, kinds and versions (generated).
 
 Written by tools/generate_record_fields.py from schemas/. For each class, by module and name: the field's name in JSON,
-its attribute, its kind (v: as it is, u: uuid, b: bytes), the first and the last version that have it, and the first
-version in which it is tagged (-1: in none), where only a value that is not the default is shown.
+its attribute, its kind (v: as it is, u: uuid, b: bytes, s: struct), the first and the last version that have it, and
+the first version in which it is tagged (-1: in none), where only a value that is not the default is shown.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ def json_name(name: str) -> str:
 
 def row(item: Field) -> str:
     kind = {"uuid": "u", "bytes": "b"}.get(item.kind, "v")
+    if item.struct is not None and not item.is_array:
+        kind = "s"
     tagged = -1 if item.tag is None else item.tagged.lowest if item.tagged is not None else item.versions.lowest
     versions = f"{item.versions.lowest}, {item.versions.highest}, {tagged}"
     return f'("{json_name(item.name)}", "{item.name}", "{kind}", {versions})'

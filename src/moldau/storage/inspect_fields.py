@@ -1,8 +1,8 @@
 """The fields of stored records as JSON shows them: names, kinds and versions (generated).
 
 Written by tools/generate_record_fields.py from schemas/. For each class, by module and name: the field's name in JSON,
-its attribute, its kind (v: as it is, u: uuid, b: bytes), the first and the last version that have it, and the first
-version in which it is tagged (-1: in none), where only a value that is not the default is shown.
+its attribute, its kind (v: as it is, u: uuid, b: bytes, s: struct), the first and the last version that have it, and
+the first version in which it is tagged (-1: in none), where only a value that is not the default is shown.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ FIELDS: Final[dict[str, tuple[FieldRow, ...]]] = {
         ("voterId", "voter_id", "v", 0, 0, -1),
         ("voterDirectoryId", "voter_directory_id", "u", 0, 0, -1),
         ("endpoints", "endpoints", "v", 0, 0, -1),
-        ("kRaftVersionFeature", "kraft_version_feature", "v", 0, 0, -1),
+        ("kRaftVersionFeature", "kraft_version_feature", "s", 0, 0, -1),
     ),
     "control_records.Endpoint": (
         ("name", "name", "v", 0, 0, -1),
@@ -137,7 +137,7 @@ FIELDS: Final[dict[str, tuple[FieldRow, ...]]] = {
         ("subscribedTopicRegex", "subscribed_topic_regex", "v", 0, 0, -1),
         ("rebalanceTimeoutMs", "rebalance_timeout_ms", "v", 0, 0, -1),
         ("serverAssignor", "server_assignor", "v", 0, 0, -1),
-        ("classicMemberMetadata", "classic_member_metadata", "v", 0, 0, 0),
+        ("classicMemberMetadata", "classic_member_metadata", "s", 0, 0, 0),
     ),
     "group_records.ClassicMemberMetadata": (
         ("sessionTimeoutMs", "session_timeout_ms", "v", 0, 0, -1),
@@ -261,7 +261,7 @@ FIELDS: Final[dict[str, tuple[FieldRow, ...]]] = {
         ("rebalanceTimeoutMs", "rebalance_timeout_ms", "v", 0, 0, -1),
         ("topologyEpoch", "topology_epoch", "v", 0, 0, -1),
         ("processId", "process_id", "v", 0, 0, -1),
-        ("userEndpoint", "user_endpoint", "v", 0, 0, -1),
+        ("userEndpoint", "user_endpoint", "s", 0, 0, -1),
         ("clientTags", "client_tags", "v", 0, 0, -1),
     ),
     "group_records.Endpoint": (("host", "host", "v", 0, 0, -1), ("port", "port", "v", 0, 0, -1)),
@@ -481,7 +481,7 @@ FIELDS: Final[dict[str, tuple[FieldRow, ...]]] = {
     ),
     "metadata_records.ClearElrRecord": (("topicName", "topic_name", "v", 0, 0, -1),),
     "remote_log_records.RemoteLogSegmentMetadataRecord": (
-        ("remoteLogSegmentId", "remote_log_segment_id", "v", 0, 0, -1),
+        ("remoteLogSegmentId", "remote_log_segment_id", "s", 0, 0, -1),
         ("startOffset", "start_offset", "v", 0, 0, -1),
         ("endOffset", "end_offset", "v", 0, 0, -1),
         ("brokerId", "broker_id", "v", 0, 0, -1),
@@ -494,7 +494,7 @@ FIELDS: Final[dict[str, tuple[FieldRow, ...]]] = {
         ("txnIndexEmpty", "txn_index_empty", "v", 0, 0, 0),
     ),
     "remote_log_records.SegmentMetadataId": (
-        ("topicIdPartition", "topic_id_partition", "v", 0, 0, -1),
+        ("topicIdPartition", "topic_id_partition", "s", 0, 0, -1),
         ("id", "id", "u", 0, 0, -1),
     ),
     "remote_log_records.SegmentMetadataPartition": (
@@ -524,14 +524,14 @@ FIELDS: Final[dict[str, tuple[FieldRow, ...]]] = {
         ("offset", "offset", "v", 0, 0, -1),
     ),
     "remote_log_records.RemoteLogSegmentMetadataUpdateRecord": (
-        ("remoteLogSegmentId", "remote_log_segment_id", "v", 0, 0, -1),
+        ("remoteLogSegmentId", "remote_log_segment_id", "s", 0, 0, -1),
         ("brokerId", "broker_id", "v", 0, 0, -1),
         ("eventTimestampMs", "event_timestamp_ms", "v", 0, 0, -1),
         ("customMetadata", "custom_metadata", "b", 0, 0, -1),
         ("remoteLogSegmentState", "remote_log_segment_state", "v", 0, 0, -1),
     ),
     "remote_log_records.SegmentUpdateId": (
-        ("topicIdPartition", "topic_id_partition", "v", 0, 0, -1),
+        ("topicIdPartition", "topic_id_partition", "s", 0, 0, -1),
         ("id", "id", "u", 0, 0, -1),
     ),
     "remote_log_records.SegmentUpdatePartition": (
@@ -540,7 +540,7 @@ FIELDS: Final[dict[str, tuple[FieldRow, ...]]] = {
         ("partition", "partition", "v", 0, 0, -1),
     ),
     "remote_log_records.RemotePartitionDeleteMetadataRecord": (
-        ("topicIdPartition", "topic_id_partition", "v", 0, 0, -1),
+        ("topicIdPartition", "topic_id_partition", "s", 0, 0, -1),
         ("brokerId", "broker_id", "v", 0, 0, -1),
         ("eventTimestampMs", "event_timestamp_ms", "v", 0, 0, -1),
         ("remotePartitionDeleteState", "remote_partition_delete_state", "v", 0, 0, -1),

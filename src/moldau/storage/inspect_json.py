@@ -29,9 +29,14 @@ def message_to_json(message: Message, version: int) -> JsonObject:
             continue
         value = getattr(message, attribute)
         if 0 <= tagged <= version:
-            defaults = kind() if defaults is None else defaults
-            if value == getattr(defaults, attribute):
-                continue
+            if value_kind == "s":
+                # A missing struct means one of defaults; that it is null has to be said.
+                if value is not None and value == type(value)():
+                    continue
+            else:
+                defaults = kind() if defaults is None else defaults
+                if value == getattr(defaults, attribute):
+                    continue
         shown[name] = _value_to_json(value, value_kind, version)
     return shown
 

@@ -168,7 +168,8 @@ class Codec:
                 return self.length(-1, False, compact)
             return self.length(len(value), False, compact) + b"".join(self.one(line, item, compact) for item in value)
         if self.text.inside(line) is not None and line.may_be_null(self.version):
-            return b"\xff" if value is None else b"\x01" + self.one(line, value, compact)
+            null = b"\xff" if line.tag is None else b"\x00"
+            return null if value is None else b"\x01" + self.one(line, value, compact)
         return self.one(line, value, compact)
 
     def one(self, line: Line, value: Any, compact: bool) -> bytes:

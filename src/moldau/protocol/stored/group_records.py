@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from moldau.protocol.primitives import (
+    NOT_GIVEN,
     ZERO_UUID,
     DecodeError,
     EncodeError,
@@ -753,13 +754,13 @@ class ConsumerGroupMemberMetadataValue(Message):
         subscribed_topic_regex = reader.compact_nullable_string()
         rebalance_timeout_ms = reader.int32()
         server_assignor = reader.compact_nullable_string()
-        classic_member_metadata: ClassicMemberMetadata | None = None
+        classic_member_metadata: ClassicMemberMetadata | None = ClassicMemberMetadata()
         unknown_tags: UnknownTags | None = None
         for _ in range(reader.tag_count()):
             tag = reader.uvarint()
             end = reader.tag_end()
             if tag == 0:
-                classic_member_metadata = ClassicMemberMetadata.decode(reader, version) if reader.int8() >= 0 else None
+                classic_member_metadata = ClassicMemberMetadata.decode(reader, version) if reader.int8() > 0 else None
             else:
                 unknown_tags = reader.unknown_tag(unknown_tags, tag, end)
             reader.check_tag_end(end)
@@ -789,10 +790,13 @@ class ConsumerGroupMemberMetadataValue(Message):
         writer.int32(self.rebalance_timeout_ms)
         writer.compact_nullable_string(self.server_assignor)
         tags: UnknownTags = []
-        if self.classic_member_metadata is not None:
+        if self.classic_member_metadata is None or not self.classic_member_metadata.is_default():
             part = Writer()
-            part.int8(1)
-            self.classic_member_metadata.encode(part, version)
+            if self.classic_member_metadata is None:
+                part.int8(0)
+            else:
+                part.int8(1)
+                self.classic_member_metadata.encode(part, version)
             tags.append((0, part.to_bytes()))
         writer.tags(tags, self.unknown_tags)
 
@@ -826,6 +830,13 @@ class ClassicMemberMetadata(Message):
         for supported_protocols_element in self.supported_protocols:
             supported_protocols_element.encode(writer, version)
         writer.unknown_tags(self.unknown_tags)
+
+    def is_default(self) -> bool:
+        if self.session_timeout_ms != 0:
+            return False
+        if len(self.supported_protocols) > 0:
+            return False
+        return self.unknown_tags is None
 
 
 class ClassicProtocol(Message):
@@ -1824,13 +1835,15 @@ class StreamsGroupMetadataValue(Message):
         epoch: int = 0,
         metadata_hash: int = 0,
         validated_topology_epoch: int = -1,
-        last_assignment_configs: list[LastAssignmentConfig] | None = None,
+        last_assignment_configs: list[LastAssignmentConfig] | None = NOT_GIVEN,
         unknown_tags: UnknownTags | None = None,
     ) -> None:
         self.epoch: int = epoch
         self.metadata_hash: int = metadata_hash
         self.validated_topology_epoch: int = validated_topology_epoch
-        self.last_assignment_configs: list[LastAssignmentConfig] | None = last_assignment_configs
+        self.last_assignment_configs: list[LastAssignmentConfig] | None = (
+            [] if last_assignment_configs is NOT_GIVEN else last_assignment_configs
+        )
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
@@ -1840,7 +1853,7 @@ class StreamsGroupMetadataValue(Message):
         epoch = reader.int32()
         metadata_hash = reader.int64()
         validated_topology_epoch: int = -1
-        last_assignment_configs: list[LastAssignmentConfig] | None = None
+        last_assignment_configs: list[LastAssignmentConfig] | None = []
         unknown_tags: UnknownTags | None = None
         for _ in range(reader.tag_count()):
             tag = reader.uvarint()
@@ -1876,11 +1889,14 @@ class StreamsGroupMetadataValue(Message):
             part = Writer()
             part.int32(self.validated_topology_epoch)
             tags.append((0, part.to_bytes()))
-        if self.last_assignment_configs is not None:
+        if self.last_assignment_configs is None or len(self.last_assignment_configs) > 0:
             part = Writer()
-            part.compact_array_length(len(self.last_assignment_configs))
-            for last_assignment_configs_element in self.last_assignment_configs:
-                last_assignment_configs_element.encode(part, version)
+            if self.last_assignment_configs is None:
+                part.compact_array_length(-1)
+            else:
+                part.compact_array_length(len(self.last_assignment_configs))
+                for last_assignment_configs_element in self.last_assignment_configs:
+                    last_assignment_configs_element.encode(part, version)
             tags.append((1, part.to_bytes()))
         writer.tags(tags, self.unknown_tags)
 
