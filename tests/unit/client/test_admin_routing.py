@@ -280,6 +280,20 @@ def test_a_listing_names_the_broker_that_is_missing() -> None:
         listing.get()
 
 
+def test_a_broker_that_left_is_no_longer_asked_and_the_others_are_asked_anew() -> None:
+    """Its groups may have gone over to a broker that had answered before."""
+    admin, home, away = set_up()
+    away.up = False
+    known = [{1: HOME, 2: AWAY}, {1: HOME}]
+    home.on(
+        MetadataRequest,
+        lambda request, version: metadata({}, known.pop(0) if len(known) > 1 else known[0])(request, version),
+    )
+    groups: list[list[ListedGroup]] = [[], [ListedGroup(group_id="moved")]]
+    home.on(ListGroupsRequest, lambda request, version: ListGroupsResponse(groups=groups.pop(0)))
+    assert [item.group_id for item in admin.list_groups().get()] == ["moved"]
+
+
 def test_an_item_that_the_answer_leaves_out_is_an_error_of_its_own() -> None:
     admin, home, _ = set_up()
     home.on(CreateTopicsRequest, lambda request, version: CreateTopicsResponse(topics=[]))

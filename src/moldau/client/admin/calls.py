@@ -256,24 +256,27 @@ class AdminCalls:
         self,
         request: Callable[[], Message],
         answer_class: type[Answer],
-        codes_of: Callable[[Answer], int],
+        code_of: Callable[[Answer], int],
         deadline: Deadline,
     ) -> dict[Broker, Outcome[Answer]]:
-        """What each broker of the cluster answers; coordinators that still load are asked again."""
-        self._cluster.refresh([], deadline.remaining_ms)
-        brokers = sorted(self._cluster.brokers.values())
+        """What each broker of the cluster answers.
 
-        def route(items: list[Broker], deadline: Deadline) -> Routes[Broker]:
-            routes: Routes[Broker] = Routes()
-            for broker in items:
-                routes.add(broker, broker)
-            return routes
-
-        def read(answer: Answer, target: Target[Broker]) -> dict[Broker, Outcome[Answer]]:
-            return target.all(outcome(codes_of(answer), None, answer))
-
-        question = Question(lambda items: request(), answer_class, read, RETRY_COORDINATOR)
-        return self._ask_each(brokers, route, question, deadline)
+        While one of them fails in a way that passes, all are asked again: what a broker that is gone was responsible
+        for has gone over to others, which may have answered before that.
+        """
+        failures = 0
+        while True:
+            self._cluster.refresh([], deadline.remaining_ms)
+            brokers = sorted(self._cluster.brokers.values())
+            answers = self._send_all([(broker, request()) for broker in brokers], answer_class, deadline)
+            outcomes = {
+                broker: found if found.error is not None else outcome(code_of(found.get()), None, found.get())
+                for broker, found in zip(brokers, answers, strict=True)
+            }
+            failures += 1
+            again = any(_passes(found, RETRY_COORDINATOR) for found in outcomes.values())
+            if not again or not self._pause(failures, deadline):
+                return outcomes
 
     # Whom to ask
 
