@@ -94,7 +94,9 @@ def handle_describe_configs(call: Call, request: DescribeConfigsRequest) -> None
 
 def describe_configs(request: DescribeConfigsRequest, context: ConfigContext) -> DescribeConfigsResponse:
     response = DescribeConfigsResponse()
-    for resource in request.resources:
+    # A resource that is asked for twice is answered once: an answer is a thousand times as long as the question.
+    by_resource = {(resource.resource_type, resource.resource_name): resource for resource in request.resources}
+    for resource in by_resource.values():
         result = DescribeConfigsResult(
             error_message="", resource_type=resource.resource_type, resource_name=resource.resource_name
         )

@@ -81,10 +81,11 @@ class Dispatcher:
             flexible and api_key != API_VERSIONS,
             now_ms,
         )
-        request = handler.decode(reader, version)
         handler.requests_total += 1
         try:
-            handler.handle(call, request)
+            handler.handle(call, handler.decode(reader, version))
+        except DecodeError:
+            raise
         except Exception:
             log.exception("%s v%d from %s failed; closing the connection", handler.name, version, context.peer)
             call.close_connection()

@@ -15,6 +15,7 @@ from moldau.node.fetch_session import (
     FetchedPartition,
     FetchSession,
     FetchSessionCache,
+    SessionKey,
     session_key,
 )
 from moldau.node.node import Node
@@ -140,13 +141,15 @@ def continue_session(
 
 
 def list_targets(node: Node, request: FetchRequest, version: int) -> list[FetchedPartition]:
-    targets: list[FetchedPartition] = []
+    """The partitions of the request; one that is named twice counts once, with what was said last, as in Kafka."""
+    targets: dict[SessionKey, FetchedPartition] = {}
     for topic in request.topics:
         name = topic_name(node, topic.topic, topic.topic_id, version)
         topic_id = topic.topic_id if version >= FIRST_TOPIC_ID_VERSION else ZERO_UUID
         for partition in topic.partitions:
-            targets.append(target_of(name, topic_id, partition))
-    return targets
+            target = target_of(name, topic_id, partition)
+            targets[session_key(target)] = target
+    return list(targets.values())
 
 
 def target_of(name: str, topic_id: bytes, partition: FetchPartition) -> FetchedPartition:

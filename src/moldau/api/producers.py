@@ -42,7 +42,7 @@ def handle_describe_producers(call: Call, request: DescribeProducersRequest) -> 
     for topic in request.topics:
         topic_response = TopicResponse(name=topic.name)
         response.topics.append(topic_response)
-        for index in topic.partition_indexes:
+        for index in dict.fromkeys(topic.partition_indexes):  # asked twice is answered once: rows are many per question
             answer = PartitionResponse(partition_index=index)
             topic_response.partitions.append(answer)
             try:

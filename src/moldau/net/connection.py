@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 from moldau.api.dispatch import Dispatcher
 from moldau.net.framing import Frame, FrameError, FrameReader, Scratch
+from moldau.net.log_limit import LogLimit
 from moldau.node.context import ClientContext
 from moldau.node.reply import Reply
 from moldau.protocol.primitives import DecodeError
@@ -27,12 +28,14 @@ REPLIES_WAITING_MAX = 256
 UNSENT_BYTES_MAX = 1 << 20
 COALESCE_BYTES_MAX = 64 * 1024
 SENDFILE_BYTES_MAX = 1 << 24
+FRAMES_PER_TURN_MAX = 16
 
 # More data follows at once: lets the head of a fetch reply share a packet with its records (Linux only).
 _MSG_MORE = getattr(socket, "MSG_MORE", 0)
 _HAS_SENDFILE = hasattr(os, "sendfile") and (sys.platform.startswith("linux") or sys.platform == "darwin")
 
 log = logging.getLogger("moldau.net")
+log.addFilter(LogLimit())
 
 
 class Connection:
@@ -92,6 +95,9 @@ class Connection:
                 if count == 0:
                     self.close()
                     return
+                if self._close_when_sent:
+                    # Read and thrown away: closing with unread bytes would reset the connection under our answer.
+                    return
                 complete = frames.received(count)
                 if complete:
                     self._handle_frames(complete, now_ms)
@@ -107,16 +113,14 @@ class Connection:
             self.close()
 
     def _handle_frames(self, frames: list[Frame], now_ms: int) -> None:
-        if self._ready_frames:
-            self._ready_frames.extend(frames)
-            return
+        ready, replies = self._ready_frames, self._replies
+        ready.extend(frames)
         self._handling = True
-        replies = self._replies
         try:
-            for index, frame in enumerate(frames):
+            for _ in range(min(len(ready), FRAMES_PER_TURN_MAX)):
                 if len(replies) >= REPLIES_WAITING_MAX or self._unsent_bytes > UNSENT_BYTES_MAX:
-                    self._ready_frames.extend(frames[index:])
                     break
+                frame = ready.popleft()
                 reply = self._dispatcher.handle(self.context, frame[0], frame[1], frame[2], now_ms)
                 if reply.done and not replies:
                     self._queue(reply)
@@ -127,8 +131,6 @@ class Connection:
                     break
         except DecodeError as error:
             log.warning("closing connection from %s: %s", self.context.peer, error)
-            self._ready_frames.clear()
-            self._pause_reading()
             self._close_when_sent = True
         finally:
             self._handling = False
@@ -159,10 +161,13 @@ class Connection:
             self._send()
         if self.closed:
             return
-        if self._close_when_sent and not self._unsent:
-            self.close()
-            return
         if self._close_when_sent:
+            # Nothing that came after the request that ends the connection is looked at.
+            self._ready_frames.clear()
+            if not self._unsent:
+                self.close()
+            else:
+                self._resume_reading()
             return
         blocked = len(replies) >= REPLIES_WAITING_MAX or self._unsent_bytes > UNSENT_BYTES_MAX
         if blocked:
@@ -177,9 +182,7 @@ class Connection:
     def _handle_postponed(self) -> None:
         if self.closed or not self._ready_frames:
             return
-        frames = list(self._ready_frames)
-        self._ready_frames.clear()
-        self._handle_frames(frames, self._clock())
+        self._handle_frames([], self._clock())
 
     def _send(self) -> None:
         unsent = self._unsent

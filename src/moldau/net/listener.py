@@ -41,6 +41,8 @@ class ListenerLimits:
         self.backlog = backlog
         self.send_buffer_bytes = send_buffer_bytes
         self.receive_buffer_bytes = receive_buffer_bytes
+        # A socket with a higher number than this is refused: a disk without descriptors would count as failed.
+        self.descriptors_max = 1 << 31
 
 
 class Listener:
@@ -139,6 +141,11 @@ class Listener:
         if self._per_address[host] >= allowed:
             self.refused_total += 1
             log.warning("refusing a connection from %s: it has %d already", host, allowed)
+            sock.close()
+            return
+        if sock.fileno() >= self.limits.descriptors_max:
+            self.refused_total += 1
+            log.warning("refusing a connection from %s: too many open files, raise the limit (ulimit -n)", host)
             sock.close()
             return
         sock.setblocking(False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -13,6 +14,8 @@ from moldau.replication.partition import Partition
 from moldau.replication.waiter import PartitionWaiter
 
 NEVER_MS: Final = 1 << 62
+
+log = logging.getLogger("moldau.node")
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -33,8 +36,26 @@ class ParkedRequest(PartitionWaiter):
         raise NotImplementedError
 
     def on_partition_moved(self, now_ms: int) -> None:
-        if not self.finished and self.maybe_answer(now_ms):
-            self.finished = True
+        try:
+            if not self.finished and self.maybe_answer(now_ms):
+                self.finished = True
+        except Exception:
+            self.give_up()
+
+    def on_deadline(self, now_ms: int) -> None:
+        self.finished = True
+        try:
+            self.answer_at_deadline(now_ms)
+        except Exception:
+            self.give_up()
+
+    def give_up(self) -> None:
+        """One request that cannot be answered costs its connection, and nobody else who happens to be served now."""
+        self.finished = True
+        log.exception("a parked request failed; closing its connection")
+        self.reply.close_connection = True
+        if not self.reply.done:
+            self.reply.complete(None)
 
     def cancel(self) -> None:
         """The client is gone."""
@@ -86,7 +107,7 @@ class WaitingRoom:
             request.finished = True
             for partition in request.partitions:
                 partition.drop_finished_waiters()
-            request.answer_at_deadline(now_ms)
+            request.on_deadline(now_ms)
 
     def __len__(self) -> int:
         return sum(1 for entry in self._by_deadline if not entry[2].finished)

@@ -20,7 +20,7 @@ from moldau.net.listener import Listener, ListenerLimits
 from moldau.node.metadata_node import CannotStart as MetadataCannotStart
 from moldau.node.node import Node
 from moldau.server.clock import Clock
-from moldau.server.posix_disk import PosixDisk
+from moldau.server.posix_disk import DEFAULT_OPEN_FILES_MAX, PosixDisk
 from moldau.storage.log_manager import CannotStart as LogsCannotStart
 
 log = logging.getLogger("moldau.server")
@@ -28,6 +28,8 @@ log = logging.getLogger("moldau.server")
 READY_TIMEOUT_S = 60.0
 IDLE_SWEEP_S = 1.0
 CONTROLLED_SHUTDOWN_S = 10.0
+DESCRIPTORS_WANTED = 1 << 20
+DESCRIPTORS_SPARE = 64
 
 
 class StartFailed(Exception):
@@ -87,6 +89,8 @@ class ServerProcess:
         self.clock = Clock()
         self.listeners: list[Listener] = []
         self._fatal: str | None = None
+        self._descriptors_max = 0
+        self._open_files_max = 0
 
     async def run(self) -> None:
         """Runs until SIGTERM or SIGINT."""
@@ -95,10 +99,11 @@ class ServerProcess:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
         loop.set_exception_handler(lambda _, context: self._on_broken(context.get("exception"), stop))
-        raise_descriptor_limit()
+        self._descriptors_max = raise_descriptor_limit()
         # Loading makes many objects that stay: looking through them again and again would double the time.
         gc.disable()
-        disk = PosixDisk(lambda function: post(loop, function))
+        self._open_files_max = min(DEFAULT_OPEN_FILES_MAX, self._descriptors_max // 4)
+        disk = PosixDisk(lambda function: post(loop, function), self._open_files_max)
         self.node = Node(self.config, disk, random.Random(), uuid.uuid4().bytes)
         self.node.on_config_changed = self._apply_limits
         self.node.on_fatal = lambda reason: self._on_fatal(reason, stop)
@@ -148,7 +153,7 @@ class ServerProcess:
     def _bind_listeners(self) -> None:
         dispatcher = Dispatcher(self.node)
         scratch = Scratch()
-        limits = listener_limits(self.config)
+        limits = self._limits(self.config)
         for endpoint in self.config.listeners:
             is_controller = endpoint.name in self.config.controller_listener_names
             listener = Listener(
@@ -164,9 +169,15 @@ class ServerProcess:
                 ) from error
             self.node.bound_port(endpoint.name, listener.port)
 
+    def _limits(self, config: BrokerConfig) -> ListenerLimits:
+        """What the configuration allows, and only as many connections as leave the disk its descriptors."""
+        limits = listener_limits(config)
+        limits.descriptors_max = self._descriptors_max - self._open_files_max - DESCRIPTORS_SPARE
+        return limits
+
     def _apply_limits(self) -> None:
         """Dynamic settings changed: new limits hold for what comes from now on."""
-        limits = listener_limits(self.node.config)
+        limits = self._limits(self.node.config)
         for listener in self.listeners:
             listener.change_limits(limits)
 
@@ -232,9 +243,13 @@ def post(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
     loop.call_soon_threadsafe(function)
 
 
-def raise_descriptor_limit() -> None:
-    """As many open files as the system allows: segments and connections both need them."""
+def raise_descriptor_limit() -> int:
+    """As many open files as the system allows: segments and connections both need them. Returns how many that is."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    # macOS says "unlimited" and then does not take that for an answer.
+    for wanted in (hard, DESCRIPTORS_WANTED, 10240):
+        if soft != resource.RLIM_INFINITY and (wanted == resource.RLIM_INFINITY or wanted > soft):
+            with contextlib.suppress(ValueError, OSError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+                soft = wanted
+    return DESCRIPTORS_WANTED if soft == resource.RLIM_INFINITY else soft

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from moldau.net.connection import REPLIES_WAITING_MAX, UNSENT_BYTES_MAX, Connection
+from moldau.net.connection import FRAMES_PER_TURN_MAX, REPLIES_WAITING_MAX, UNSENT_BYTES_MAX, Connection
 from moldau.net.framing import Scratch
 from moldau.node.context import ClientContext
 from moldau.node.reply import Reply
@@ -130,6 +131,34 @@ def test_what_was_answered_is_sent_before_a_close() -> None:
         client.send(framed(b"n1", b"c2", b"n3"))
         assert await receive(client, 100) == b"n1c2"
         assert connection.closed
+
+    run(scenario)
+
+
+def test_many_small_requests_do_not_keep_the_others_waiting() -> None:
+    async def scenario(script: Script, client: socket.socket, connection: Connection) -> None:
+        count = 20 * FRAMES_PER_TURN_MAX
+        client.send(framed(*[b"n%04d" % number for number in range(count)]))
+        steps = [0]
+        while steps[-1] < count:
+            await asyncio.sleep(0)
+            steps.append(script.handled)
+        assert max(after - before for before, after in itertools.pairwise(steps)) <= FRAMES_PER_TURN_MAX
+        assert await receive(client, 5 * count) == b"".join(b"n%04d" % number for number in range(count))
+
+    run(scenario)
+
+
+def test_nothing_is_read_behind_the_request_that_ends_the_connection() -> None:
+    async def scenario(script: Script, client: socket.socket, connection: Connection) -> None:
+        script.parts[1] = [bytes(900_000)]
+        client.send(framed(b"f\x01", b"c2"))
+        await settle()
+        assert script.handled == 2 and not connection.closed
+        client.send(framed(b"n3"))
+        await settle()
+        assert script.handled == 2
+        assert len(await receive(client, 1_000_000)) == 900_002
 
     run(scenario)
 

@@ -82,3 +82,25 @@ def test_deadlines_are_met_in_their_order() -> None:
     assert room.next_deadline_ms() == 100
     room.expire(250)
     assert [request.events for request in requests] == [[], ["expired at 250"], ["expired at 250"]]
+
+
+class Broken(Recorded):
+    def maybe_answer(self, now_ms: int) -> bool:
+        raise ZeroDivisionError("a bug")
+
+    def answer_at_deadline(self, now_ms: int) -> None:
+        raise ZeroDivisionError("a bug")
+
+
+def test_one_that_fails_costs_its_own_connection_only() -> None:
+    room, watched = WaitingRoom(), partition()
+    broken, other, late = Broken([watched], 100), Recorded([watched], 100), Broken([partition(1)], 50)
+    for request in (broken, other, late):
+        room.park(request)
+    other.can_answer = True
+    watched.notify_waiters(10)
+    assert other.events == ["answered at 10"]
+    assert broken.reply.done and broken.reply.parts is None and broken.reply.close_connection
+    room.expire(200)
+    assert late.reply.done and late.reply.close_connection
+    assert len(room) == 0 and watched.waiters == []
