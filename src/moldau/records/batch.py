@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from crc32c import crc32c
 from librt.strings import read_i16_be, read_i32_be, read_i64_be
 from mypy_extensions import i64
+
+from moldau.records.crc import crc32c
 
 BASE_OFFSET: Final = 0
 BATCH_LENGTH: Final = 8

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from crc32c import crc32c
 from librt.strings import BytesWriter, write_i16_be, write_i32_be, write_i64_be
 from mypy_extensions import i16, i32, i64
 
@@ -28,6 +27,7 @@ from moldau.records.batch import (
     TRANSACTIONAL_FLAG,
 )
 from moldau.records.codecs import DEFAULT_LEVEL, NONE, compress
+from moldau.records.crc import crc32c
 from moldau.records.varints import varint_size, write_varint
 
 # Types of control records: the second number of their key.

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from crc32c import crc32c
 from librt.strings import BytesWriter
 from mypy_extensions import i64
 
 from moldau.records.batch import HEADER_SIZE, NO_LEADER_EPOCH, NO_TIMESTAMP, TRANSACTIONAL_FLAG, BatchHeader
 from moldau.records.builder import header_start, header_tail
 from moldau.records.codecs import NONE, compress, decompress
+from moldau.records.crc import crc32c
 from moldau.records.varints import varint_size, write_varint
 from moldau.records.walk import DECOMPRESSED_BYTES_MAX, Record, parse_records
 
