@@ -9,6 +9,7 @@ import functools
 import re
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -484,6 +485,16 @@ def _failure(call: Callable[[], object]) -> str:
     except ClientError as error:
         return error.name
     return "NONE"
+
+
+@unless_unserved
+def test_the_example_of_the_documentation_runs(side: Side, topic: str, capsys: pytest.CaptureFixture[str]) -> None:
+    side.admin.list_consumer_group_offsets({topic: None})  # the first group of all makes brokers busy for a while
+    document = (Path(__file__).parents[2] / "docs" / "admin.md").read_text()
+    (example,) = re.findall(r"^```python\n(.*?)^```", document, re.DOTALL | re.MULTILINE)
+    exec(example.replace("localhost:9092", side.node.bootstrap).replace('"orders"', repr(topic)), {})
+    printed = capsys.readouterr().out
+    assert "offset=42" in printed and "skip the bad ones" in printed and printed.splitlines()[1] == "audit {}"
 
 
 @pytest.fixture(scope="module")

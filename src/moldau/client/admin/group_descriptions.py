@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from moldau.client.admin.acls import AclOperation, authorized
 from moldau.client.admin.calls import AdminCalls
@@ -159,19 +159,7 @@ class GroupDescriptionAdmin(AdminCalls):
         return self._ask_each(group_ids, self._route_to_coordinators(GROUP_COORDINATOR), question, deadline)
 
 
-class _Assigned(Protocol):
-    """An assignment as two kinds of responses have it."""
-
-    @property
-    def topic_partitions(self) -> Iterable[_AssignedTopic]: ...
-
-
-class _AssignedTopic(Protocol):
-    topic_name: str
-    partitions: list[int]
-
-
-def _partitions(assignment: _Assigned) -> list[TopicPartition]:
+def _partitions(assignment: consumer.Assignment | share.Assignment) -> list[TopicPartition]:
     return sorted(
         TopicPartition(topic.topic_name, index) for topic in assignment.topic_partitions for index in topic.partitions
     )
