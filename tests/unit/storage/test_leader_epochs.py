@@ -96,3 +96,91 @@ def test_a_change_that_cannot_be_written_is_tried_again(tmp_path: Path) -> None:
     epochs.write(True)
     assert not epochs.unsynced
     assert (tmp_path / "missing" / "leader-epoch-checkpoint").read_bytes() == b"0\n1\n1 0\n"
+
+
+# Epochs that begin without records stay in memory
+
+
+def file_of(tmp_path: Path) -> bytes:
+    return (tmp_path / "leader-epoch-checkpoint").read_bytes()
+
+
+def saved(epochs: LeaderEpochs) -> LeaderEpochs:
+    """Epoch 2 from offset 0 on, durable."""
+    epochs.assign(2, 0)
+    epochs.write(True)
+    return epochs
+
+
+def test_the_first_epoch_of_a_log_makes_its_file(epochs: LeaderEpochs, tmp_path: Path) -> None:
+    epochs.begin(0, 0)
+    assert file_of(tmp_path) == b"0\n1\n0 0\n"
+    assert epochs.needs_sync(0)
+
+
+def test_an_epoch_that_begins_is_known_and_not_written(epochs: LeaderEpochs, tmp_path: Path) -> None:
+    saved(epochs).begin(3, 10)
+    assert epochs.entries() == [(2, 0), (3, 10)] and epochs.latest_epoch == 3
+    assert file_of(tmp_path) == b"0\n1\n2 0\n"
+    assert not epochs.needs_sync(10), "there is nothing of it that could be lost"
+
+
+def test_its_first_record_makes_the_file_wanted(epochs: LeaderEpochs, tmp_path: Path) -> None:
+    saved(epochs).begin(3, 10)
+    assert not epochs.assign(3, 10), "an append in the epoch that began changes nothing"
+    assert epochs.needs_sync(11)
+    epochs.write(True)
+    assert not epochs.needs_sync(11)
+    assert file_of(tmp_path) == b"0\n2\n2 0\n3 10\n"
+
+
+def test_epochs_that_follow_each_other_without_records_leave_one(epochs: LeaderEpochs) -> None:
+    saved(epochs).begin(3, 10)
+    epochs.begin(4, 10)
+    epochs.begin(6, 10)
+    assert epochs.entries() == [(2, 0), (6, 10)]
+    assert not epochs.needs_sync(10)
+
+
+def test_an_epoch_with_records_is_still_wanted_when_the_next_begins(epochs: LeaderEpochs, tmp_path: Path) -> None:
+    saved(epochs).begin(3, 10)
+    epochs.begin(4, 15)
+    assert epochs.entries() == [(2, 0), (3, 10), (4, 15)]
+    assert epochs.needs_sync(15), "epoch 3 wrote offsets 10 to 14"
+    epochs.write(True)
+    assert file_of(tmp_path) == b"0\n3\n2 0\n3 10\n4 15\n"
+
+
+def test_what_was_unsynced_before_stays_so(epochs: LeaderEpochs) -> None:
+    epochs.assign(2, 0)
+    epochs.begin(3, 10)
+    assert epochs.needs_sync(10)
+
+
+def test_an_epoch_that_began_is_no_longer_wanted_after_a_cut(epochs: LeaderEpochs, tmp_path: Path) -> None:
+    saved(epochs).begin(3, 10)
+    epochs.truncate_from_end(8)
+    assert epochs.entries() == [(2, 0)]
+    epochs.write(True)
+    assert not epochs.needs_sync(8)
+    assert file_of(tmp_path) == b"0\n1\n2 0\n"
+
+
+def test_epochs_without_records_are_dropped_when_a_log_is_loaded(epochs: LeaderEpochs, tmp_path: Path) -> None:
+    epochs.load(b"0\n3\n2 0\n3 10\n4 15\n")
+    epochs.drop_empty(15)
+    assert epochs.entries() == [(2, 0), (3, 10)] and epochs.latest_epoch == 3
+    epochs.drop_empty(0)
+    assert epochs.entries() == [] and epochs.latest_epoch == -1
+    assert not epochs.needs_sync(0)
+
+
+def test_an_epoch_of_the_file_without_records_gives_way_to_the_next(epochs: LeaderEpochs, tmp_path: Path) -> None:
+    filled(epochs).write(True)
+    again = LeaderEpochs(PosixDisk(), str(tmp_path))
+    again.load(file_of(tmp_path))
+    again.drop_empty(30)
+    again.begin(9, 30)
+    assert again.entries() == [(2, 0), (4, 10), (9, 30)]
+    again.write(True)
+    assert file_of(tmp_path) == b"0\n3\n2 0\n4 10\n9 30\n"

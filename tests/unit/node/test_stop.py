@@ -1,0 +1,70 @@
+"""A node that stops has written everything down; one that starts again goes on where it was."""
+
+from __future__ import annotations
+
+import errno
+
+from moldau.protocol import errors
+from moldau.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from tests.unit.node.world import NodeWorld, batch, produce_request
+
+
+def test_a_controlled_shutdown_gives_leadership_up_before_it_ends() -> None:
+    world = NodeWorld().start()
+    assert world.create("t") == errors.NONE
+    assert world.leave()
+    assert world.produce("t").error_code == errors.NOT_LEADER_OR_FOLLOWER
+    world.stop()
+    assert world.disk.exists("/data/.kafka_cleanshutdown")
+
+
+def test_a_waiting_fetch_is_answered_when_the_node_leaves() -> None:
+    world = NodeWorld().start()
+    assert world.create("t") == errors.NONE
+    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)
+    request = FetchRequest(
+        max_wait_ms=60_000,
+        min_bytes=1,
+        max_bytes=1000,
+        session_epoch=-1,
+        topics=[FetchTopic(topic="t", partitions=[partition])],
+    )
+    asked = world.send(request, 12)
+    assert not asked.reply.done
+    assert world.leave()
+    assert asked.response.responses[0].partitions[0].error_code == errors.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_clean_stop_keeps_records_offsets_topics_and_the_high_watermark() -> None:
+    world = NodeWorld().start()
+    assert world.create("t", 3) == errors.NONE
+    for index in range(3):
+        assert world.produce("t", index, values=index + 1).error_code == errors.NONE
+    topic_id = world.describe("t").topic_id
+    world.leave()
+    world.stop()
+    world.start()
+    assert world.describe("t").topic_id == topic_id
+    assert [world.produce("t", index).base_offset for index in range(3)] == [1, 2, 3]
+    assert world.node.logs.loaded_unclean is False
+
+
+def test_a_stop_without_a_start_to_the_end_is_harmless() -> None:
+    world = NodeWorld().start()
+    world.stop()
+    world.start()
+    assert world.create("t") == errors.NONE
+
+
+def test_a_disk_that_fails_while_the_node_stops_is_reported_and_nothing_more() -> None:
+    world = NodeWorld().start()
+    assert world.create("t") == errors.NONE
+    world.send(produce_request("t", 0, batch(world.now_ms)), 9)
+    for operation in ("append", "sync", "rename", "create", "open"):
+        world.disk.fail(operation, "/data", errno.EIO, times=1000)
+    world.stop()
+    world.disk.clear_faults()
+    assert not world.disk.exists("/data/.kafka_cleanshutdown")
+    world.disk.unlock_directory("/data")
+    world.start()
+    assert world.produce("t").base_offset in (0, 1)
