@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from moldau.client.consumer import Consumer
-from moldau.client.errors import ClientError, ClosedError, CorruptRecordError, OffsetOutOfRangeError
+from moldau.client.errors import (
+    ClientError,
+    ClosedError,
+    CorruptRecordError,
+    LogTruncationError,
+    OffsetOutOfRangeError,
+)
 from moldau.client.results import TopicPartition
 from moldau.protocol.messages.fetch_request import FetchRequest
 from moldau.protocol.messages.fetch_response import (
@@ -21,6 +27,12 @@ from moldau.protocol.messages.list_offsets_response import (
     ListOffsetsTopicResponse,
 )
 from moldau.protocol.messages.metadata_request import MetadataRequest
+from moldau.protocol.messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest
+from moldau.protocol.messages.offset_for_leader_epoch_response import (
+    EpochEndOffset,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderTopicResult,
+)
 from moldau.protocol.primitives import Message
 from moldau.protocol.records_data import MemoryRecords
 from moldau.records.builder import BatchBuilder
@@ -265,3 +277,124 @@ def test_partitions_that_are_not_assigned_and_closed_consumers_are_refused() -> 
     consumer.close()
     with pytest.raises(ClosedError):
         consumer.poll()
+
+
+def test_deserializers_make_what_the_user_wants() -> None:
+    consumer, log = set_up(value_deserializer=lambda data: int(data or b"0"))
+    log.add(0, [b"1", b"22"])
+    consumer.seek_to_beginning()
+    assert [record.value for record in consumer.poll(1000)] == [1, 22]
+
+
+def test_iteration_goes_on_over_polls() -> None:
+    consumer, log = set_up(max_poll_records=1)
+    log.add(0, [b"a", b"b", b"c"])
+    consumer.seek_to_beginning()
+    records = iter(consumer)
+    assert [next(records).value for _ in range(3)] == [b"a", b"b", b"c"]
+
+
+def test_the_next_fetch_is_on_its_way_while_records_are_kept() -> None:
+    consumer, log = set_up()
+    log.add(0, [b"a", b"b"])
+    consumer.seek(P0, 0)
+    assert values(consumer, limit=1) == [b"a"]
+    assert [row.topics[0].partitions[0].fetch_offset for row in log.fetches] == [0, 2]
+
+
+def test_wakeup_ends_a_poll() -> None:
+    consumer, _ = set_up()
+    consumer.seek(P0, 0)
+    consumer.wakeup()
+    start_ms = consumer._cluster.network.now_ms()
+    assert values(consumer, 10_000) == [] and consumer._cluster.network.now_ms() - start_ms < 100
+
+
+def end_of_epoch(consumer: Consumer, epoch: int, end_offset: int) -> None:
+    """The broker answers OffsetForLeaderEpoch so, and its metadata names leader epoch 8 instead of 7."""
+    broker = consumer._cluster.network.brokers[HOME]  # type: ignore[attr-defined]
+    row = EpochEndOffset(partition=0, leader_epoch=epoch, end_offset=end_offset)
+    answer = OffsetForLeaderEpochResponse(topics=[OffsetForLeaderTopicResult(topic="t", partitions=[row])])
+    broker.on(OffsetForLeaderEpochRequest, lambda request, version: answer)
+    plain = metadata({"t": [1]})
+
+    def raised(request: Message, version: int) -> object:
+        answer = plain(request, version)
+        answer.topics[0].partitions[0].leader_epoch = 8  # type: ignore[attr-defined]
+        return answer
+
+    broker.on(MetadataRequest, raised)
+    consumer._stale_topics.add("t")
+
+
+def read_then_change_leader(policy: str, end_offset: int) -> tuple[Consumer, Log]:
+    consumer, log = set_up(auto_offset_reset=policy)
+    log.add(0, [b"a", b"b", b"c"])
+    consumer.seek(P0, 0)
+    assert values(consumer) == [b"a", b"b", b"c"]
+    state = consumer._fetcher.partitions[P0]
+    state.position_epoch = 7
+    end_of_epoch(consumer, 7, end_offset)
+    return consumer, log
+
+
+def test_a_log_that_agrees_is_read_on_under_the_new_leader() -> None:
+    consumer, log = read_then_change_leader("earliest", 3)
+    assert values(consumer, 100) == [] and consumer.position(P0) == 3
+    log.add(0, [b"d"])
+    assert values(consumer) == [b"d"]
+
+
+def test_a_truncated_log_is_read_on_where_it_agrees_or_raised() -> None:
+    """KIP-320: without a policy the user decides, with one reading goes on from the last offset that agrees."""
+    consumer, log = read_then_change_leader("earliest", 2)
+    log.batches[0] = []
+    log.add(0, [b"a", b"b"])
+    log.add(0, [b"other"])
+    assert values(consumer) == [b"other"] and consumer.position(P0) == 3
+    consumer, _ = read_then_change_leader("none", 2)
+    with pytest.raises(LogTruncationError) as caught:
+        consumer.poll(1000)
+    assert (caught.value.partition, caught.value.offset) == (P0, 2)
+
+
+def test_a_nearer_replica_is_read_from_until_it_fails() -> None:
+    """KIP-392: the leader names a replica in our rack; an error there leads back to the leader."""
+    consumer, log = set_up(client_rack="here")
+    log.add(0, [b"a"])
+    home = consumer._cluster.network.brokers[HOME]  # type: ignore[attr-defined]
+    near = ScriptedBroker()
+    consumer._cluster.network.brokers[("near", 9092)] = near  # type: ignore[attr-defined]
+    home.on(MetadataRequest, metadata({"t": [1]}, {1: HOME, 2: ("near", 9092)}))
+    asked: list[str] = []
+
+    def leader(request: Message, version: int) -> object:
+        asked.append("leader")
+        assert isinstance(request, FetchRequest) and request.rack_id == "here"
+        answer = log.fetch(request, version)
+        if len(asked) == 1:
+            assert isinstance(answer, FetchResponse)
+            answer.responses[0].partitions[0].preferred_read_replica = 2
+            answer.responses[0].partitions[0].records = None
+        return answer
+
+    def replica(request: Message, version: int) -> object:
+        asked.append("replica")
+        if asked.count("replica") == 2:
+            log.faults = [1]
+        return log.fetch(request, version)
+
+    home.on(FetchRequest, leader)
+    near.on(FetchRequest, replica)
+    consumer.seek(P0, 0)
+    assert values(consumer) == [b"a"] and asked[:2] == ["leader", "replica"]
+    log.add(0, [b"b"])
+    assert values(consumer, 5000) == [b"b"] and "leader" in asked[2:]
+
+
+def test_a_duration_resets_to_the_first_record_so_young() -> None:
+    consumer, log = set_up(auto_offset_reset="by_duration:PT1H")
+    log.add(0, [b"old"])
+    assert values(consumer, 10) == []  # no record is so young: the end
+    log.add(0, [b"new"])
+    assert values(consumer) == [b"new"]
