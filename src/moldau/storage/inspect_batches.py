@@ -6,11 +6,14 @@ be read raises Unreadable, with the words and the name of the exception that Kaf
 
 from __future__ import annotations
 
+import zlib
+
 from crc32c import crc32c
 
 from moldau.records.batch import (
     ATTRIBUTES,
     BATCH_LENGTH,
+    CURRENT_MAGIC,
     HEADER_SIZE,
     LENGTH_OVERHEAD,
     MAGIC,
@@ -51,6 +54,8 @@ class Batch:
     def is_valid(self) -> bool:
         """Whether the checksum is right."""
         start = self.header.position
+        if self.header.magic < CURRENT_MAGIC:
+            return zlib.crc32(memoryview(self.data)[start + MAGIC : start + self.header.size]) == self.header.crc
         return crc32c(memoryview(self.data)[start + ATTRIBUTES : start + self.header.size]) == self.header.crc
 
     def codec_name(self) -> str:
@@ -93,12 +98,13 @@ class BatchReader:
         if self.position > self.end - size:
             return None
         index = self._load(self.position, size)
-        magic = self._window[index + MAGIC]
-        if magic < 2 or size < HEADER_SIZE:
-            raise Unreadable(
-                INVALID_RECORD, f"The batch at position {self.position} has magic {magic} and {size} bytes"
-            )
-        batch = Batch(header_at(self._window, index, size), self.position, self._window)
+        if self._window[index + MAGIC] < CURRENT_MAGIC:
+            header = legacy_header(self._window, index, size)
+        elif size < HEADER_SIZE:
+            raise Unreadable(INVALID_RECORD, f"The batch at position {self.position} has only {size} bytes")
+        else:
+            header = header_at(self._window, index, size)
+        batch = Batch(header, self.position, self._window)
         self.position += size
         return batch
 
@@ -112,12 +118,25 @@ class BatchReader:
         return index
 
 
+def legacy_header(data: bytes, index: int, size: int) -> BatchHeader:
+    """A message of magic 0 or 1 as the header of a batch: enough to name it, its records are not read."""
+    offset = int.from_bytes(data[index : index + 8], "big", signed=True)
+    crc = int.from_bytes(data[index + 12 : index + 16], "big")
+    timestamp = int.from_bytes(data[index + 18 : index + 26], "big", signed=True) if data[index + MAGIC] == 1 else -1
+    return BatchHeader(
+        index, offset, size, -1, data[index + MAGIC], crc, data[index + 17], 0, timestamp, timestamp, -1, -1, -1, 0
+    )
+
+
 class RecordReader:
     """The records of one batch. `failure` is what ended them early."""
 
     def __init__(self, batch: Batch) -> None:
         self.records: list[Record] = []
         self.failure: Unreadable | None = None
+        if batch.header.magic < CURRENT_MAGIC:
+            self.failure = Unreadable(INVALID_RECORD, f"Records of magic {batch.header.magic} are not read")
+            return
         try:
             body = records_bytes(batch.data, batch.header)
         except CorruptBatch as error:
@@ -138,7 +157,8 @@ class RecordReader:
             for _ in range(header.records_count):
                 record, position = read_record(body, position, header)
                 self.records.append(record)
-            if position != len(body):
+            if position != len(body) and self.records:
+                self.records.pop()  # with the last record comes the look at what follows it
                 message = "Incorrect declared batch size, records still remaining in file"
                 raise Unreadable(INVALID_RECORD, message)
         except Unreadable as failure:
@@ -149,7 +169,10 @@ class RecordReader:
 
 def read_record(body: bytes, position: int, header: BatchHeader) -> tuple[Record, int]:
     """One record and where the next begins; what is wrong with it is said as Kafka says it."""
-    size, start = read_varint(body, position)
+    try:
+        size, start = read_varint(body, position)
+    except IndexError:
+        raise Unreadable(INVALID_RECORD, "Incorrect declared batch size, premature EOF reached") from None
     if size > len(body) - start:
         raise Unreadable(
             INVALID_RECORD,

@@ -28,6 +28,8 @@ def base_offset_of(name: str) -> int:
 def parse_java_long(text: str) -> int:
     if not text.lstrip("+-").isascii() or not text.lstrip("+-").isdigit() or len(text) > 20:
         raise ValueError(text)
+    if not -(2**63) <= int(text) < 2**63:
+        raise ValueError(text)
     return int(text)
 
 
@@ -67,7 +69,7 @@ class OffsetEntries:
         if self.entries and last < self.base_offset:
             raise Unreadable(
                 CORRUPT_INDEX,
-                f"Corrupt index found, index file ({self.path}) has non-zero size but the last offset is {last}"
+                f"Corrupt index found, index file {self.path} has non-zero size but the last offset is {last}"
                 f" which is less than the base offset {self.base_offset}",
             )
         if self.size % OFFSET_ENTRY_SIZE != 0:
@@ -108,8 +110,9 @@ class TimeEntries:
 
 
 def _odd_length(path: str, size: int, entry_size: int) -> Unreadable:
-    kind = "Time index" if entry_size == TIME_ENTRY_SIZE else "Index"
+    kind, dot = ("Time index", "") if entry_size == TIME_ENTRY_SIZE else ("Index", ".")
     return Unreadable(
         CORRUPT_INDEX,
-        f"{kind} file {path} is corrupt, found {size} bytes which is neither positive nor a multiple of {entry_size}.",
+        f"{kind} file {path} is corrupt, found {size} bytes which is neither positive nor a multiple of"
+        f" {entry_size}{dot}",
     )

@@ -32,6 +32,7 @@ Table = dict[int, type[Message]]
 DELETED = "<DELETE>"
 CONSUMER_PROTOCOL = "consumer"
 GROUP_METADATA = 2
+SHORT_MAX = 0x7FFF
 
 ABORT = 0
 COMMIT = 1
@@ -49,10 +50,10 @@ def record_type_name(record_class: type[Message]) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", record_class.__name__).upper()
 
 
-def metadata_json(value: bytes) -> JsonObject:
+def metadata_json(value: bytes, records: Table = METADATA_RECORDS) -> JsonObject:
     """A metadata record with its type and version; raises DecodeError."""
     reader = Reader(value)
-    frame_version = reader.uvarint()
+    frame_version = _read_number(reader, "frame version")
     if frame_version == 0:
         raise DecodeError(
             "Could not deserialize metadata record with frame version 0. Note that upgrades from the preview release"
@@ -63,16 +64,26 @@ def metadata_json(value: bytes) -> JsonObject:
             f"Could not deserialize metadata record due to unknown frame version {frame_version}"
             "(only frame version 1 is supported)"
         )
-    record_type = reader.uvarint()
-    record_class = METADATA_RECORDS.get(record_type)
+    record_type = _read_number(reader, "type")
+    record_class = records.get(record_type)
     if record_class is None:
         unknown = f"org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id {record_type}"
         raise DecodeError(unknown)
-    version = reader.uvarint()
+    version = _read_number(reader, "version")
     message = record_class.decode(reader, version)
     if reader.remaining > 0:
         raise DecodeError(f"Found {reader.remaining} byte(s) of garbage after {record_type_name(record_class)}")
     return {"type": record_type_name(record_class), "version": version, "data": message_to_json(message, version)}
+
+
+def _read_number(reader: Reader, name: str) -> int:
+    try:
+        number = reader.uvarint()
+    except DecodeError as error:
+        raise DecodeError(f"Error while reading {name}") from error
+    if number > SHORT_MAX:
+        raise DecodeError(f"Value for {name} was too large.")
+    return number
 
 
 def decode_metadata(record: Record) -> Shown:
@@ -80,6 +91,21 @@ def decode_metadata(record: Record) -> Shown:
         return None, json_text(metadata_json(record.value or b""))
     except DecodeError as error:
         return None, f"Error at {record.offset}, skipping. {error}"
+
+
+def decode_remote_log_metadata(record: Record) -> Shown:
+    """Shown as JSON; the real tool shows them as its Java objects print themselves."""
+    from moldau.protocol.stored.remote_log_records import REMOTE_LOG_RECORDS
+
+    try:
+        if record.value is None:
+            raise DecodeError(
+                'Cannot invoke "java.nio.ByteBuffer.remaining()" because the return value of'
+                ' "org.apache.kafka.common.record.internal.Record.value()" is null'
+            )
+        return None, json_text(metadata_json(record.value, REMOTE_LOG_RECORDS))
+    except DecodeError as error:
+        return None, f"Error at offset {record.offset}, skipping. {error}"
 
 
 def coordinator_decoder(keys: Table, values: Table, topic_is_offsets: bool = False) -> Decoder:
@@ -93,8 +119,11 @@ def coordinator_decoder(keys: Table, values: Table, topic_is_offsets: bool = Fal
 
 def decode_coordinator_record(record: Record, keys: Table, values: Table, topic_is_offsets: bool) -> Shown:
     if record.key is None:
-        message = f"Failed to decode message at offset {record.offset} using the specified decoder (missing key)"
-        raise Unreadable("java.lang.RuntimeException", message)
+        raise Unreadable(
+            "java.lang.RuntimeException",
+            f"Failed to decode message at offset {record.offset} using the specified decoder (message had a missing"
+            " key)",
+        )
     try:
         record_type, key = read_versioned(record.key, "key")
         key_class = keys.get(record_type)

@@ -7,7 +7,13 @@ from collections.abc import Callable
 from moldau.cli.kafka.options import JavaFailure
 from moldau.records.walk import Record
 from moldau.storage.inspect_json import java_text
-from moldau.storage.inspect_stored import Decoder, Shown, coordinator_decoder, decode_metadata
+from moldau.storage.inspect_stored import (
+    Decoder,
+    Shown,
+    coordinator_decoder,
+    decode_metadata,
+    decode_remote_log_metadata,
+)
 
 PACKAGE = "org.apache.kafka.tools.api."
 
@@ -28,9 +34,7 @@ def stored_decoder(option: str) -> Decoder:
         return coordinator_decoder(SHARE_KEYS, SHARE_VALUES)
     if option == "cluster-metadata-decoder":
         return decode_metadata
-    raise JavaFailure(
-        "java.lang.UnsupportedOperationException", "Moldau has no tiered storage and cannot read its metadata records."
-    )
+    return decode_remote_log_metadata
 
 
 def class_decoder(key_class: str, value_class: str) -> Decoder:
@@ -55,7 +59,7 @@ def _by_class(name: str) -> Callable[[bytes], str]:
     }
     found = known.get(name.removeprefix(PACKAGE)) if name.startswith(PACKAGE) else None
     if found is None:
-        raise JavaFailure("java.lang.ClassNotFoundException", name)
+        raise JavaFailure("java.lang.RuntimeException", "Failed to load decoder class")
     return found
 
 

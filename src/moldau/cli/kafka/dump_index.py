@@ -19,7 +19,7 @@ def _print_pairs(err: TextIO, title: str, found: Pairs, line: str) -> None:
     for path, pairs in found.items():
         err.write(f"{title} :{path}\n")
         for first, second in pairs:
-            err.write("  " + line.format(first, second) + "\n")
+            err.write(line.format(first, second) + "\n")
 
 
 class IndexMismatches:
@@ -29,10 +29,11 @@ class IndexMismatches:
         self.found: Pairs = {}
 
     def add(self, path: str, index_offset: int, log_offset: int) -> None:
-        self.found.setdefault(os.path.abspath(path), []).append((index_offset, log_offset))
+        # The latest first, as in the real tool.
+        self.found.setdefault(os.path.abspath(path), []).insert(0, (index_offset, log_offset))
 
     def print(self, err: TextIO) -> None:
-        _print_pairs(err, "Mismatches in", self.found, "Index offset: {}, log offset: {}")
+        _print_pairs(err, "Mismatches in", self.found, "  Index offset: {}, log offset: {}")
 
 
 class TimeIndexErrors:
@@ -47,16 +48,16 @@ class TimeIndexErrors:
         found.setdefault(os.path.abspath(path), []).append((first, second))
 
     def print(self, err: TextIO) -> None:
-        _print_pairs(err, "Found timestamp mismatch in", self.mismatches, "Index timestamp: {}, log timestamp: {}")
+        _print_pairs(err, "Found timestamp mismatch in", self.mismatches, "  Index timestamp: {}, log timestamp: {}")
         _print_pairs(
             err,
             "Found out of order timestamp in",
             self.out_of_order,
-            "Index timestamp: {}, Previously indexed timestamp: {}",
+            "  Index timestamp: {}, Previously indexed timestamp: {}",
         )
         _print_pairs(
             err,
-            "The following indexed offsets are not found in the log in",
+            "The following indexed offsets are not found in",
             self.not_found,
             "Indexed offset: {}, found log offset: {}",
         )
@@ -95,14 +96,22 @@ def dump_index(
 
 
 def _first_batch(log: File, position: int, size_max: int) -> Batch:
-    size = log.size()
-    if position > size:
-        message = f"Slice from position {position} exceeds end position of FileRecords"
-        raise JavaFailure("java.lang.IllegalArgumentException", message)
+    check_slice(log, position)
     batch = BatchReader(log, position, position + size_max).next()
     if batch is None:
         raise JavaFailure("java.util.NoSuchElementException", None)
     return batch
+
+
+def file_records(log: File) -> str:
+    """As the real tool names an open log."""
+    return f"FileRecords(size={log.size()}, file={log.path}, start=0, end=2147483647)"
+
+
+def check_slice(log: File, position: int) -> None:
+    if position > log.size():
+        message = f"Slice from position {position} exceeds end position of {file_records(log)}"
+        raise JavaFailure("java.lang.IllegalArgumentException", message)
 
 
 def dump_time_index(
@@ -142,6 +151,7 @@ def dump_time_index(
 
 def _batch_with(log: File, position: int, offset: int) -> Batch | None:
     """The first batch from the position on that ends at the offset or later."""
+    check_slice(log, position)
     reader = BatchReader(log, position)
     while (batch := reader.next()) is not None:
         if batch.header.last_offset >= offset:

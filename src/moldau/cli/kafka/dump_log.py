@@ -8,7 +8,8 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
-from moldau.cli.kafka.dump_index import IndexMismatches, TimeIndexErrors, dump_index, dump_time_index
+from moldau.cli.kafka.dump_index import IndexMismatches, TimeIndexErrors, dump_index, dump_time_index, file_records
+from moldau.cli.kafka.dump_producers import dump_snapshot, dump_transactions
 from moldau.cli.kafka.files import ReadOnlyDisk
 from moldau.cli.kafka.options import (
     OPTIONAL_VALUE,
@@ -20,6 +21,8 @@ from moldau.cli.kafka.options import (
     check_help_or_version,
     check_required,
 )
+from moldau.protocol.primitives import DecodeError
+from moldau.records.batch import CURRENT_MAGIC
 from moldau.records.walk import Record
 from moldau.storage.inspect_batches import Batch, BatchReader, RecordReader, Unreadable
 from moldau.storage.inspect_index import base_offset_of
@@ -123,9 +126,9 @@ class Dump:
             sanity, verify = options.has("index-sanity-check"), options.has("verify-index-only")
             dump_time_index(self.disk, path, self.out, sanity, verify, self.time_errors)
         elif suffix == ".snapshot":
-            self.dump_snapshot(path)
+            dump_snapshot(self.disk, path, self.out, self.err)
         elif suffix == ".txnindex":
-            self.dump_transactions(path)
+            dump_transactions(self.disk, path, self.out)
         else:
             self.err.write(f"Ignoring unknown file {path}\n")
 
@@ -137,12 +140,16 @@ class Dump:
         deep = self.options.has("deep-iteration") or self.prints_data
         file = self.disk.open(path)
         try:
+            if bytes_max < 0:
+                message = f"Invalid size: {bytes_max} in read from {file_records(file)}"
+                raise JavaFailure("java.lang.IllegalArgumentException", message)
             reader = BatchReader(file, 0, bytes_max)
-            lines = LogLines(decoder if self.prints_data else None, self.options.has("skip-record-metadata"))
             write = self.out.write
+            lines = LogLines(decoder if self.prints_data else None, self.options.has("skip-record-metadata"), write)
             last_offset = NO_BASE
             while (batch := reader.next()) is not None:
                 write(batch_line(batch))
+                write(batch_place(batch))
                 if not deep:
                     continue
                 records = RecordReader(batch)
@@ -150,7 +157,7 @@ class Dump:
                     if record.offset != last_offset + 1:
                         self.gaps.setdefault(os.path.abspath(path), []).append((last_offset, record.offset))
                     last_offset = record.offset
-                    write(lines.record_line(batch, record))
+                    lines.write_record(batch, record)
                 if records.failure is not None:
                     raise records.failure
             trailing = reader.end - reader.position
@@ -159,48 +166,11 @@ class Dump:
         finally:
             file.close()
 
-    def dump_snapshot(self, path: str) -> None:
-        from moldau.storage.producer_snapshots import DamagedSnapshot, decode_snapshot
-
-        try:
-            entries = decode_snapshot(self.disk.read_file(path), path)
-        except DamagedSnapshot as error:
-            self.err.write(f"{error}\n")
-            return
-        for entry in entries:
-            first = entry.transaction_first_offset
-            self.out.write(
-                f"producerId: {entry.producer_id} producerEpoch: {entry.epoch} coordinatorEpoch:"
-                f" {entry.coordinator_epoch} currentTxnFirstOffset: {optional_long(first if first >= 0 else None)}"
-                f" lastTimestamp: {entry.last_timestamp}"
-            )
-            if entry.batches:
-                batch = entry.batches[0]
-                self.out.write(
-                    f" firstSequence: {batch.first_sequence} lastSequence: {batch.last_sequence} lastOffset:"
-                    f" {batch.last_offset} offsetDelta: {batch.offset_delta} timestamp: {batch.timestamp}"
-                )
-            self.out.write("\n")
-
-    def dump_transactions(self, path: str) -> None:
-        from moldau.storage.txn_index import DamagedTransactionIndex, TransactionIndex
-
-        base_offset = base_offset_of(os.path.basename(path))
-        try:
-            entries = TransactionIndex(self.disk, path, base_offset, self.disk.exists(path)).load()
-        except DamagedTransactionIndex as error:
-            raise JavaFailure("org.apache.kafka.common.KafkaException", str(error)) from error
-        for entry in entries:
-            self.out.write(
-                f"version: 0 producerId: {entry.producer_id} firstOffset: {entry.first_offset} lastOffset:"
-                f" {entry.last_offset} lastStableOffset: {entry.last_stable_offset}\n"
-            )
-
 
 def split_names(text: str) -> list[str]:
-    """As Java splits: empty names at the end are dropped."""
+    """As Java splits: empty names at the end are dropped, but no name at all is an empty one."""
     names = text.split(",")
-    while len(names) > 1 and not names[-1]:
+    while text and names and not names[-1]:
         names.pop()
     return names
 
@@ -235,39 +205,65 @@ def flag(value: bool) -> str:
 
 
 def batch_line(batch: Batch) -> str:
+    """What a batch says of itself; batch_place() ends the line."""
     header = batch.header
+    if header.magic < CURRENT_MAGIC:
+        return f"offset: {header.last_offset}"
     horizon = optional_long(header.base_timestamp if header.has_delete_horizon else None)
-    time = "LogAppendTime" if header.is_log_append_time else "CreateTime"
     return (
         f"baseOffset: {header.base_offset} lastOffset: {header.last_offset} count: {header.records_count}"
         f" baseSequence: {header.base_sequence} lastSequence: {header.last_sequence} producerId: {header.producer_id}"
         f" producerEpoch: {header.producer_epoch} partitionLeaderEpoch: {header.partition_leader_epoch}"
         f" isTransactional: {flag(header.is_transactional)} isControl: {flag(header.is_control)}"
-        f" deleteHorizonMs: {horizon} position: {batch.position} {time}: {header.max_timestamp} size: {header.size}"
+        f" deleteHorizonMs: {horizon}"
+    )
+
+
+def batch_place(batch: Batch) -> str:
+    header = batch.header
+    return (
+        f" position: {batch.position} {time_type(batch)}: {header.max_timestamp} size: {header.size}"
         f" magic: {header.magic} compresscodec: {batch.codec_name()} crc: {header.crc}"
         f" isvalid: {flag(batch.is_valid())}\n"
     )
 
 
-class LogLines:
-    """The lines of records: `decoder` is None where keys and values are not shown."""
+def time_type(batch: Batch) -> str:
+    if batch.header.magic == 0:
+        return "NoTimestampType"
+    return "LogAppendTime" if batch.header.is_log_append_time else "CreateTime"
 
-    def __init__(self, decoder: Decoder | None, skips_metadata: bool) -> None:
+
+class LogLines:
+    """Writes the lines of records: `decoder` is None where keys and values are not shown."""
+
+    def __init__(self, decoder: Decoder | None, skips_metadata: bool, write: Callable[[str], object]) -> None:
         self.decoder = decoder
         self.skips_metadata = skips_metadata
+        self.write = write
 
-    def record_line(self, batch: Batch, record: Record) -> str:
-        parts = ["|"]
+    def write_record(self, batch: Batch, record: Record) -> None:
+        parts: list[str] = []
+        try:
+            self._show(batch, record, parts)
+        except (Unreadable, JavaFailure, DecodeError):
+            self.write("".join(parts))
+            raise
+        parts.append("\n")
+        self.write("".join(parts))
+
+    def _show(self, batch: Batch, record: Record, parts: list[str]) -> None:
+        indent = "| "
         is_control = batch.header.is_control
         if not self.skips_metadata:
-            time = "LogAppendTime" if batch.header.is_log_append_time else "CreateTime"
             key_size = -1 if record.key is None else len(record.key)
             value_size = -1 if record.value is None else len(record.value)
             names = ",".join([name for name, _ in record.headers])
             parts.append(
-                f" offset: {record.offset} {time}: {record.timestamp} keySize: {key_size} valueSize: {value_size}"
-                f" sequence: {batch.sequence_of(record)} headerKeys: [{names}]"
+                f"| offset: {record.offset} {time_type(batch)}: {record.timestamp} keySize: {key_size}"
+                f" valueSize: {value_size} sequence: {batch.sequence_of(record)} headerKeys: [{names}]"
             )
+            indent = " "
             if is_control:
                 from moldau.storage.inspect_stored import control_text
 
@@ -275,11 +271,10 @@ class LogLines:
         if self.decoder is not None and not is_control:
             key, value = self.decoder(record)
             if key is not None:
-                parts.append(f" key: {key}")
+                parts.append(f"{indent}key: {key}")
+                indent = " "
             if value is not None:
-                parts.append(f" payload: {value}")
-        # Without anything to show of it the real tool leaves not even the bar.
-        return "\n" if len(parts) == 1 else "".join(parts) + "\n"
+                parts.append(f"{indent}payload: {value}")
 
 
 def choose_decoder(options: Options) -> Decoder:
