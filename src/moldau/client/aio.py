@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from moldau.client.consumer import ARROW_ROWS, Consumer
 from moldau.client.delivery import Callback, DeliveryFuture
+from moldau.client.errors import ClosedError
 from moldau.client.fetcher import ConsumerRecord
 from moldau.client.producer import Producer
 from moldau.client.results import Headers, OffsetAndTimestamp, RecordMetadata, TopicPartition
@@ -35,14 +36,18 @@ class _Worker:
 
     def __init__(self, name: str) -> None:
         self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self.closed = False
 
     def start(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        if self.closed:
+            raise ClosedError("The client is closed.")
         return asyncio.wrap_future(self._executor.submit(work))
 
     async def run(self, work: Callable[[], T]) -> T:
         return await self.start(work)
 
     def close(self) -> None:
+        self.closed = True
         self._executor.shutdown(wait=False)
 
 
@@ -143,6 +148,8 @@ class AsyncProducer:
 
     async def close(self, timeout: float | None = None) -> None:
         """Delivers what is queued; also after a cancelled call, which may still be in the thread."""
+        if self._worker.closed:
+            return
         await self._worker.run(partial(self._producer.close, timeout))
         self._worker.close()
 
@@ -245,6 +252,8 @@ class AsyncConsumer:
         return await self._call(partial(self._consumer.offsets_for_times, times))
 
     async def close(self) -> None:
+        if self._worker.closed:
+            return
         await self._call(self._consumer.close)
         self._worker.close()
 
@@ -275,6 +284,8 @@ class AsyncAdmin:
         return call
 
     async def close(self) -> None:
+        if self._worker.closed:
+            return
         await self._worker.run(self._admin.close)
         self._worker.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 
 import pytest
@@ -15,6 +16,8 @@ from moldau.records.batch import read_header
 from moldau.records.walk import read_records
 
 P0 = TopicPartition("t", 0)
+
+SEEDS = int(os.environ.get("MOLDAU_CLIENT_SEEDS", "30"))
 
 
 def new_accumulator(**changes: int) -> Accumulator:
@@ -137,6 +140,39 @@ def test_a_duplicate_counts_as_delivered_without_an_offset() -> None:
     assert future.result(0).offset == -1
 
 
+def test_a_batch_that_is_too_large_is_halved_until_it_fits_and_futures_follow() -> None:
+    accumulator = new_accumulator(linger_ms=0)
+    futures = [send(accumulator, b"%d" % number, 0) for number in range(5)]
+    later = send(accumulator, b"x" * 990, 0)
+    (batch,) = drain(accumulator, 0)
+    told: list[int] = []
+    futures[4].add_callback(lambda metadata, error: told.append(-1 if metadata is None else metadata.offset))
+    accumulator.on_error(batch, error_for(10), 1)
+    sizes = []
+    offset = 0
+    while accumulator.batches_held:
+        (part,) = drain(accumulator, 1)
+        assert part.base_sequence == offset
+        if part.count == 3:
+            accumulator.on_error(part, error_for(10), 1)
+            continue
+        sizes.append(part.count)
+        accumulator.on_success(part, offset, -1)
+        for future, callback in part.fate.callbacks:
+            callback(future.metadata(), None)
+        offset += part.count
+    assert sizes == [2, 1, 2, 1] and told == [4] and accumulator.bytes_held == 0
+    assert [future.result(0).offset for future in [*futures, later]] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_single_record_that_is_too_large_fails() -> None:
+    accumulator = new_accumulator(linger_ms=0)
+    future = send(accumulator, b"a", 0)
+    accumulator.on_error(drain(accumulator, 0)[0], error_for(10), 1)
+    error = future.exception(0)
+    assert error is not None and error.name == "MESSAGE_TOO_LARGE" and accumulator.batches_held == 0
+
+
 class ModelBroker:
     """Keeps sequences as a broker does: refuses gaps, recognises the last five batches."""
 
@@ -205,7 +241,7 @@ def run_seed(seed: int, delivery_timeout_ms: int) -> tuple[ModelBroker, list[Del
     return broker, futures, total
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_every_record_is_written_once_and_in_order_whatever_the_network_does(seed: int) -> None:
     broker, futures, _ = run_seed(seed, 10_000_000)
     assert broker.values == [b"%06d" % number for number in range(len(futures))]
@@ -213,7 +249,7 @@ def test_every_record_is_written_once_and_in_order_whatever_the_network_does(see
         assert future.result(0).offset == number
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_what_was_acknowledged_is_written_once_also_when_other_batches_time_out(seed: int) -> None:
     broker, futures, _ = run_seed(seed, 400)
     assert len(set(broker.values)) == len(broker.values)

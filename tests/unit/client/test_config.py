@@ -6,7 +6,7 @@ import pytest
 
 from moldau.client import config as settings
 from moldau.client import errors
-from moldau.client.config import ClientConfig, parse_addresses
+from moldau.client.config import CONSUMER, PRODUCER, ClientConfig, duration_ms, parse_addresses
 from moldau.client.errors import ConfigError
 
 
@@ -50,3 +50,38 @@ def test_error_classes_have_the_names_of_kafka() -> None:
     assert isinstance(errors.error_for(7), errors.RequestTimeoutError)
     with pytest.raises(AttributeError):
         errors.NoSuchThing  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("compression.gzip.level", 0),
+        ("compression.zstd.level", 23),
+        ("auto.offset.reset", "by_duration:1h"),
+        ("metadata.recovery.strategy", "perhaps"),
+        ("max.poll.records", 0),
+    ],
+)
+def test_values_that_kafka_refuses_are_refused(name: str, value: object) -> None:
+    table = CONSUMER if name in CONSUMER else PRODUCER
+    with pytest.raises(ConfigError, match=name.replace(".", r"\.")):
+        ClientConfig(table, {name: value})
+
+
+def test_case_does_not_matter_where_it_does_not_in_kafka() -> None:
+    config = ClientConfig(PRODUCER, {"security_protocol": "plaintext", "metadata.recovery.strategy": "REBOOTSTRAP"})
+    assert config.get_text("security.protocol") == "PLAINTEXT"
+    assert config.get_text("metadata.recovery.strategy") == "rebootstrap"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("PT1H", 3_600_000), ("P1DT2H3M4.5S", 93_784_500), ("P2D", 172_800_000), ("P", None), ("PT", None), ("1h", None)],
+)
+def test_durations_are_read_as_iso_8601(text: str, expected: int | None) -> None:
+    assert duration_ms(text) == expected
+
+
+def test_settings_of_what_is_not_there_yet_are_said_to_be_so() -> None:
+    with pytest.raises(ConfigError, match=r"not support Kafka's setting ssl\.keystore\.location yet"):
+        ClientConfig(PRODUCER, {"ssl.keystore.location": "x"})

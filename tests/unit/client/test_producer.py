@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from moldau.client.accumulator import Batch, PartitionQueue
-from moldau.client.errors import ClientError, ClosedError, ConfigError, RequestTimeoutError
+from moldau.client.errors import ClientError, ClosedError, ConfigError, RecordTooLargeError, RequestTimeoutError
 from moldau.client.partitioner import TopicState, partition_for_key
 from moldau.client.producer import Producer
 from moldau.client.results import RecordMetadata, TopicPartition
@@ -16,6 +16,8 @@ from moldau.protocol.messages.init_producer_id_response import InitProducerIdRes
 from moldau.protocol.messages.metadata_request import MetadataRequest
 from moldau.protocol.messages.produce_request import ProduceRequest
 from moldau.protocol.messages.produce_response import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceResponse,
     ProduceResponse,
     TopicProduceResponse,
@@ -248,3 +250,54 @@ def new_topic(adaptive: bool, choose: Callable[[int], int] = lambda count: 0) ->
     topic = TopicState("t", queues, 1000, adaptive, choose)
     topic.set_available([0, 1, 2])
     return topic
+
+
+def test_many_records_are_sent_with_their_keys() -> None:
+    network, log = set_up({"t": [1, 1, 1]})
+    with new_producer(network) as producer:
+        futures = producer.send_many("t", ["a", "b", None], ["k", None, b"k"])
+        assert futures[0].result(5).partition == partition_for_key(b"k", 3)
+    seen = {(record.key, record.value) for records in log.records.values() for record in records}
+    assert seen == {(b"k", b"a"), (None, b"b"), (b"k", None)}
+
+
+def test_a_custom_partitioner_decides() -> None:
+    network, log = set_up({"t": [1, 1, 1]})
+    with new_producer(network, partitioner=lambda topic, key, count: count - 1) as producer:
+        producer.send_many("t", [b"a", b"b"], [b"k", None])
+    assert list(log.records) == [2]
+
+
+def test_the_delivery_timeout_must_leave_room_for_a_request() -> None:
+    with pytest.raises(ConfigError, match=r"linger\.ms \+ request\.timeout\.ms"):
+        Producer("broker:9092", delivery_timeout_ms=100)
+
+
+def test_a_leader_that_an_answer_names_is_used_without_asking_for_metadata() -> None:
+    """KIP-951: NOT_LEADER_OR_FOLLOWER with the new leader and its address."""
+    network, log = set_up({"t": [1]})
+    other = ScriptedBroker()
+    other.on(ProduceRequest, log.handle)
+    network.brokers[("other", 9092)] = other
+    home = network.brokers[HOME]
+
+    def moved(request: Message, version: int) -> ProduceResponse:
+        assert isinstance(request, ProduceRequest)
+        row = PartitionProduceResponse(
+            index=0, error_code=6, current_leader=LeaderIdAndEpoch(leader_id=2, leader_epoch=8)
+        )
+        topic = TopicProduceResponse(topic_id=request.topic_data[0].topic_id, partition_responses=[row])
+        return ProduceResponse(responses=[topic], node_endpoints=[NodeEndpoint(node_id=2, host="other", port=9092)])
+
+    home.on(ProduceRequest, moved)
+    with new_producer(network) as producer:
+        assert producer.send("t", b"v").result(5).offset == 0
+    assert sum(isinstance(request, MetadataRequest) for _, request in home.seen) == 1
+
+
+def test_a_record_that_no_request_can_carry_is_refused_at_once() -> None:
+    network, _ = set_up({"t": [1]})
+    with new_producer(network, max_request_size=1000) as producer:
+        with pytest.raises(RecordTooLargeError):
+            producer.send("t", b"x" * 2000)
+        assert producer.send("t", b"x").result(5).offset == 0

@@ -17,7 +17,7 @@ from moldau.client.producer import Producer
 from moldau.client.results import TopicPartition
 from tests.unit.client.simulated_network import SimulatedCluster, SimulatedNetwork
 
-SEEDS = int(os.environ.get("MOLDAU_CLIENT_SEEDS", "15"))
+SEEDS = int(os.environ.get("MOLDAU_CLIENT_SEEDS", "6"))
 PARTITIONS = 3
 
 
