@@ -23,6 +23,7 @@ from moldau.protocol.primitives import Message
 log = logging.getLogger("moldau.node")
 
 PARTITIONS_PER_REQUEST_MAX = 1000
+RETRY_MS = 5000
 
 
 class DirectoryAssignments:
@@ -32,13 +33,15 @@ class DirectoryAssignments:
         self._metadata = metadata
         self._replicas = replicas
         self._busy = False
+        self._next_ms = 0
 
     def poll(self, now_ms: int) -> None:
         metadata = self._metadata
         if self._busy or not self._replicas.misplaced or metadata.broker.broker_epoch < 0:
             return
-        if not metadata.is_active_controller:
+        if now_ms < self._next_ms or not metadata.is_active_controller:
             return
+        self._next_ms = now_ms + RETRY_MS
         request = self._request()
         self._busy = True
         metadata.submit(lambda controller: controller.assign_replicas_to_dirs(request, now_ms), self._on_answer, now_ms)
@@ -56,5 +59,7 @@ class DirectoryAssignments:
     def _on_answer(self, answer: Message | KafkaError) -> None:
         """What was taken up has left the list of misplaced replicas with the metadata; the rest is asked again."""
         self._busy = False
-        if isinstance(answer, KafkaError):
+        if not isinstance(answer, KafkaError):
+            self._next_ms = 0
+        else:
             log.warning("the controller did not take up where replicas are, it is told again: %s", answer.message)

@@ -178,6 +178,7 @@ class Node:
 
     def _keep_house(self, now_ms: int) -> None:
         self.logs.housekeeping(now_ms, self.replicas.high_watermark_of)
+        self.replicas.create_late(now_ms)
 
     def _checkpoint_high_watermarks(self, now_ms: int) -> None:
         offsets = self.replicas.high_watermarks()

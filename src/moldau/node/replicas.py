@@ -40,6 +40,7 @@ class Replicas:
         self._by_topic: dict[str, dict[int, Partition]] = {}
         # By topic id and index: replicas that are in another directory than the metadata says, and in which.
         self.misplaced: dict[tuple[bytes, int], bytes] = {}
+        self._not_created: list[Partition] = []
 
     # Looking up
 
@@ -114,18 +115,33 @@ class Replicas:
     def _create(
         self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, is_new: bool, now_ms: int
     ) -> Partition:
-        partition_log: Log | None = None
+        partition = Partition(topic, topic_id, index, self.broker_id, None)
         try:
-            partition_log = self._open_log(topic, topic_id, index, registration, is_new, now_ms)
+            partition.log = self._open_log(topic, topic_id, index, registration, is_new, now_ms)
         except KafkaError as error:
             log.error("cannot open the log of %s-%d: %s; the partition is offline here", topic, index, error.message)
-        partition = Partition(topic, topic_id, index, self.broker_id, partition_log)
-        if partition_log is not None:
-            known = self.logs.high_watermarks.pop((topic, index), partition_log.log_start_offset)
-            bounded = min(max(known, partition_log.log_start_offset), partition_log.log_end_offset)
+            if is_new:
+                self._not_created.append(partition)
+        if partition.log is not None:
+            known = self.logs.high_watermarks.pop((topic, index), partition.log.log_start_offset)
+            bounded = min(max(known, partition.log.log_start_offset), partition.log.log_end_offset)
             partition.high_watermark.restart_at(bounded)
         self._by_topic.setdefault(topic, {})[index] = partition
         return partition
+
+    def create_late(self, now_ms: int) -> None:
+        """New partitions for which there was no space: the first that can be made now shows that there is some."""
+        waiting, self._not_created = self._not_created, []
+        for number, partition in enumerate(waiting):
+            if self.find(partition.topic, partition.index) is not partition:
+                continue
+            try:
+                partition.log = self.logs.create(partition.topic, partition.index, partition.topic_id, now_ms)
+            except KafkaError:
+                self._not_created += waiting[number:]
+                return
+            log.warning("the log of %s-%d could be made now", partition.topic, partition.index)
+            self._note_directory(partition, LOST_DIRECTORY)
 
     def _open_log(
         self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, is_new: bool, now_ms: int

@@ -7,7 +7,6 @@ append is then refused and undone. Kafka: UnifiedLog, LocalLog.
 
 from __future__ import annotations
 
-import errno
 import logging
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -28,7 +27,7 @@ from moldau.records.walk import read_records
 from moldau.storage.disk import Buffer, Disk
 from moldau.storage.flush_job import FlushJob
 from moldau.storage.leader_epochs import LeaderEpochs
-from moldau.storage.log_directory import LogDirectory
+from moldau.storage.log_directory import NO_SPACE, LogDirectory
 from moldau.storage.partition_metadata import PARTITION_METADATA_FILE
 from moldau.storage.producer_snapshots import ProducerSnapshots
 from moldau.storage.producer_state import CompletedTransaction, ProducedBatch, ProducerState, TransactionMarker
@@ -43,7 +42,6 @@ logger = logging.getLogger("moldau.storage")
 ABORT_TYPE: Final = 0
 COMMIT_TYPE: Final = 1
 ANY_EPOCH: Final = 0x7FFFFFFF
-NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class AppendResult:

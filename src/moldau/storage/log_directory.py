@@ -5,12 +5,16 @@ A failed directory stays failed until the node starts again; its logs refuse eve
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Callable
+from typing import Final
 
 from moldau.protocol.errors import KAFKA_STORAGE_ERROR, KafkaError
 from moldau.protocol.uuids import ZERO_UUID
 from moldau.storage.disk import Disk
+
+NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 
 logger = logging.getLogger("moldau.storage")
 
@@ -26,6 +30,7 @@ class LogDirectory:
         self.on_failed = on_failed
         self.failed = False
         self.failure = ""
+        self.is_full = False
         self.folders_unsynced = True  # partitions were created or renamed since the directory was last synced
 
     def fail(self, error: OSError) -> None:
@@ -36,6 +41,19 @@ class LogDirectory:
         logger.error("log directory %s failed and goes offline, its partitions with it: %s", self.path, error)
         if self.on_failed is not None:
             self.on_failed(self)
+
+    def on_write_failed(self, error: OSError) -> None:
+        """A small file that is written from time to time could not be: a full disk is no broken one."""
+        if error.errno not in NO_SPACE:
+            self.fail(error)
+        elif not self.is_full:
+            self.is_full = True
+            logger.error("log directory %s is full: offsets are written down when there is space again", self.path)
+
+    def on_written(self) -> None:
+        if self.is_full:
+            self.is_full = False
+            logger.warning("log directory %s has space again", self.path)
 
     def sync_folders(self, disk: Disk) -> None:
         """Makes the folders of new partitions durable; one sync serves all that were created before it."""

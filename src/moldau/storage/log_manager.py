@@ -27,7 +27,7 @@ from moldau.storage.checkpoints import (
 )
 from moldau.storage.disk import Disk
 from moldau.storage.log import Log
-from moldau.storage.log_directory import LogDirectory
+from moldau.storage.log_directory import NO_SPACE, LogDirectory
 from moldau.storage.meta_properties import read_meta_properties
 from moldau.storage.recovery import DEFAULT_PRODUCER_EXPIRATION_MS, create_log, load_log, no_jitter
 
@@ -258,6 +258,8 @@ class LogManager:
                 self.disk, directory, path, topic, partition, topic_id, self.config_of(topic), now_ms, self.random_below
             )
         except OSError as error:
+            if error.errno in NO_SPACE:
+                raise KafkaError(KAFKA_STORAGE_ERROR, f"No space for {topic}-{partition}: {error}") from error
             directory.fail(error)
             raise directory.storage_error() from error
         self._add(log)
@@ -336,13 +338,17 @@ class LogManager:
 
     # Checkpoints
 
-    def checkpoint(self) -> None:
-        """Writes recovery points and log starts of every directory."""
+    def checkpoint(self, stopping: bool = False) -> None:
+        """Writes recovery points and log starts of every directory; one that stops must not leave old ones behind."""
         for directory in self.online_directories():
             try:
                 self._write_directory_checkpoints(directory)
+                directory.on_written()
             except OSError as error:
-                directory.fail(error)
+                if stopping:
+                    directory.fail(error)
+                else:
+                    directory.on_write_failed(error)
 
     def _write_directory_checkpoints(self, directory: LogDirectory) -> None:
         recovery_points: dict[Partition, int] = {}
@@ -366,8 +372,9 @@ class LogManager:
         for directory in self.online_directories():
             try:
                 write_offsets(self.disk, f"{directory.path}/{REPLICATION_FILE}", per_directory[directory.path])
+                directory.on_written()
             except OSError as error:
-                directory.fail(error)
+                directory.on_write_failed(error)
 
     # From time to time
 
@@ -433,7 +440,7 @@ class LogManager:
                     log.close(now_ms)
                 except KafkaError as error:
                     logger.error("%s-%d could not be closed, the next start recovers it: %s", *_name(log), error)
-        self.checkpoint()
+        self.checkpoint(stopping=True)
         if high_watermarks is not None:
             self.checkpoint_high_watermarks(high_watermarks)
         marker = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'.encode("ascii")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 
+import pytest
+
 from moldau.protocol import errors
 from tests.unit.node.world import NodeWorld
 
@@ -63,20 +65,22 @@ def test_deleting_a_topic_of_a_directory_that_fails_meanwhile_does_not_stop_the_
     assert world.produce("t", in_first(world, "t")).error_code == errors.NONE
 
 
-def test_a_new_partition_in_a_failing_directory_is_lost_and_led_again_after_a_good_start() -> None:
+def test_a_new_partition_whose_directory_fails_is_made_in_another() -> None:
     world = two_directories()
+    lost = in_second(world, "t")
     world.disk.fail("open", "/data2/u-", errno.EIO, times=100)
     world.disk.fail("mkdir", "/data2/u-", errno.EIO, times=100)
     assert world.create("u", 4) == errors.NONE
-    world.run(3000)
-    assert -1 in leaders(world, "u").values()
+    world.run(4000)
+    assert set(leaders(world, "u").values()) == {1} and leaders(world, "t")[lost] == -1
+    assert {directory_of(world, "u", index) for index in range(4)} == {"/data"}
     world.disk.clear_faults()
     world.leave()
     world.stop()
     world.start()
     world.run(1000)
-    assert set(leaders(world, "u").values()) == {1}
-    assert set(leaders(world, "t").values()) == {1}
+    assert set(leaders(world, "u").values()) == {1} and set(leaders(world, "t").values()) == {1}
+    assert [world.produce("u", index).base_offset for index in range(4)] == [0, 0, 0, 0]
 
 
 def test_a_directory_that_is_unreadable_at_start_is_not_replaced_by_empty_logs() -> None:
@@ -97,3 +101,59 @@ def test_a_directory_that_is_unreadable_at_start_is_not_replaced_by_empty_logs()
     world.start()
     world.run(1000)
     assert world.produce("t", lost).base_offset == 1
+
+
+# A full disk
+
+
+def test_a_full_disk_keeps_a_new_partition_waiting_and_everything_else_going() -> None:
+    world = NodeWorld().start()
+    assert world.create("t") == errors.NONE
+    world.disk.fail("open", "/data/u-", errno.ENOSPC, times=6)
+    assert world.create("u", 2) == errors.NONE
+    assert world.produce("t").error_code == errors.NONE
+    assert errors.NONE not in {world.produce("u", index).error_code for index in range(2)}
+    world.run(6000)
+    assert world.fatal == []
+    assert leaders(world, "u") == {0: 1, 1: 1}
+    assert [world.produce("u", index).base_offset for index in range(2)] == [0, 0]
+
+
+def test_a_new_partition_that_waits_for_space_may_be_deleted() -> None:
+    world = NodeWorld().start()
+    world.disk.fail("open", "/data/u-", errno.ENOSPC, times=1000)
+    assert world.create("u") == errors.NONE
+    assert world.delete("u") == errors.NONE
+    world.disk.clear_faults()
+    world.run(3000)
+    assert "/data/u-0" not in {path.rpartition("/")[0] for path in world.disk.all_files()}
+    assert world.create("u") == errors.NONE
+    assert world.produce("u").base_offset == 0
+
+
+def test_checkpoints_wait_for_space(caplog: pytest.LogCaptureFixture) -> None:
+    world = NodeWorld().start()
+    assert world.create("t") == errors.NONE
+    world.disk.fail("append", "-checkpoint.tmp", errno.ENOSPC, times=1000)
+    for _ in range(4):
+        assert world.produce("t").error_code == errors.NONE
+        world.run(5000)
+    assert world.fatal == []
+    assert sum("is full" in record.getMessage() for record in caplog.records) == 1
+    world.disk.clear_faults()
+    world.produce("t")
+    world.run(6000)
+    assert any("has space again" in record.getMessage() for record in caplog.records)
+
+
+def test_a_stop_on_a_full_disk_does_not_claim_to_be_clean() -> None:
+    world = NodeWorld().start()
+    assert world.create("t") == errors.NONE
+    assert world.produce("t").error_code == errors.NONE
+    world.disk.fail("append", "-checkpoint.tmp", errno.ENOSPC, times=1000)
+    world.leave()
+    world.stop()
+    assert not world.disk.exists("/data/.kafka_cleanshutdown")
+    world.disk.clear_faults()
+    world.start()
+    assert world.produce("t").base_offset == 1
