@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -226,3 +228,21 @@ def test_a_restarted_broker_is_found_again(start_moldau: Any, topic: str) -> Non
         node.start()
         assert future.result(30).offset == 1
     assert [r.value for r in read(node.bootstrap, [TopicPartition(topic, 0)], 2)] == [b"before", b"meanwhile"]
+
+
+def documentation_examples() -> list[str]:
+    text = (Path(__file__).parents[2] / "docs" / "client.md").read_text()
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+def test_the_examples_of_the_documentation_run(start_moldau: Any) -> None:
+    """In the order of the page, on a broker of their own."""
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    node = start_moldau()
+    examples = documentation_examples()
+    assert len(examples) >= 5
+    for number, example in enumerate(examples):
+        code = compile(
+            example.replace("localhost:9092", node.bootstrap), f"docs/client.md example {number + 1}", "exec"
+        )
+        exec(code, {"__name__": f"example_{number + 1}"})

@@ -44,6 +44,7 @@ def new_producer(network: SimulatedNetwork, chance: random.Random) -> Producer:
 
 
 def produce(seed: int) -> tuple[SimulatedCluster, list[list[DeliveryFuture]], random.Random]:
+    random.seed(seed)  # the pauses between tries
     chance = random.Random(seed)
     cluster = SimulatedCluster(chance, PARTITIONS, chance.choice([250, 1 << 20]))
     network = SimulatedNetwork(cluster, chance, chance.choice([0.0, 0.02, 0.1]))
