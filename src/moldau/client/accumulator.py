@@ -285,6 +285,8 @@ class Accumulator:
         now: i64 = now_ms
         nearest: i64 = now + 3_600_000
         for queue in self._busy.values():
+            if queue.in_flight:
+                nearest = min(nearest, queue.in_flight[0].created_ms + self._delivery_timeout_ms)
             if not queue.waiting:
                 continue
             batch = queue.waiting[0]
@@ -375,8 +377,12 @@ class Accumulator:
         batch.in_flight = False
 
     def expire(self, now_ms: int) -> None:
-        """Gives up waiting batches that are older than delivery.timeout.ms."""
+        """Gives up batches older than delivery.timeout.ms, also in flight: nobody knows whether those arrive."""
         for queue in list(self._busy.values()):
+            while queue.in_flight and now_ms - queue.in_flight[0].created_ms >= self._delivery_timeout_ms:
+                batch = queue.in_flight[0]
+                self._land(queue, batch)
+                self._give_up(queue, batch, self._too_late(batch))
             while queue.waiting and now_ms - queue.waiting[0].created_ms >= self._delivery_timeout_ms:
                 if queue.in_flight:
                     break
@@ -384,11 +390,13 @@ class Accumulator:
                 batch.open = False
                 if queue.open_batch is batch:
                     queue.open_batch = None
-                sentence = (
-                    f"The batch of {batch.count} records for {batch.partition} was not delivered within"
-                    f" {self._delivery_timeout_ms} ms (delivery.timeout.ms)."
-                )
-                self._give_up(queue, batch, RequestTimeoutError(sentence))
+                self._give_up(queue, batch, self._too_late(batch))
+
+    def _too_late(self, batch: Batch) -> ClientError:
+        return RequestTimeoutError(
+            f"The batch of {batch.count} records for {batch.partition} was not delivered within"
+            f" {self._delivery_timeout_ms} ms (delivery.timeout.ms)."
+        )
 
     def fail_all(self, error: ClientError) -> None:
         """Gives up everything, also what is in flight."""

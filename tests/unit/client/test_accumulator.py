@@ -132,6 +132,18 @@ def test_waiting_batches_expire_after_the_delivery_timeout() -> None:
     assert isinstance(future.exception(0), RequestTimeoutError)
 
 
+def test_a_batch_in_flight_expires_too_and_its_late_answer_is_nobodys() -> None:
+    accumulator = new_accumulator(linger_ms=0)
+    future = send(accumulator, b"a", 0)
+    (batch,) = drain(accumulator, 0)
+    assert accumulator.next_deadline_ms(1) == 10_000
+    accumulator.expire(10_000)
+    assert isinstance(future.exception(0), RequestTimeoutError) and not accumulator.is_in_flight(batch)
+    send(accumulator, b"b", 10_000)
+    (following,) = drain(accumulator, 10_000)
+    assert following.base_sequence == 1 and accumulator.bytes_held > 0
+
+
 def test_a_duplicate_counts_as_delivered_without_an_offset() -> None:
     accumulator = new_accumulator(linger_ms=0)
     future = send(accumulator, b"a", 0)
@@ -233,6 +245,8 @@ def run_seed(seed: int, delivery_timeout_ms: int) -> tuple[ModelBroker, list[Del
             flying.append((now_ms + chance.randrange(1, 200), batch, outcome))
         while flying and flying[0][0] <= now_ms:
             _, batch, result = flying.pop(0)
+            if not batch.in_flight:
+                continue  # it was given up meanwhile
             if isinstance(result, int):
                 accumulator.on_success(batch, result, -1)
             else:
