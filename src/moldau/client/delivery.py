@@ -83,7 +83,8 @@ class Fate:
             return True
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+# Many at a time; the only cycle, over the callbacks of a fate, ends when those were told.
+@mypyc_attr(acyclic=True)
 class DeliveryFuture:
     """The future of one produced record."""
 

@@ -19,7 +19,8 @@ LOG_APPEND_TIME: Final = 1
 SAFE_SUMMAND: Final = 0x3FFFFFFFFFFFFFFF
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+# Many at a time, and never part of a cycle: the garbage collector need not look at them.
+@mypyc_attr(acyclic=True)
 class ConsumerRecord:
     """One record; key and value are bytes or None, or what the consumer's deserializers make of them."""
 

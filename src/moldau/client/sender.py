@@ -382,6 +382,7 @@ class Sender:
                 self._on_batch(batch.partition, batch.count, batch.fate.error)
             for future, callback in batch.fate.callbacks:
                 _call_back(future, callback)
+            batch.fate.callbacks = []
         with self.lock:
             self.untold.difference_update(batch.number for batch in settled)
             self.changed.notify_all()
