@@ -1,0 +1,88 @@
+// Runs Kafka's command line tools one after another in one process, because starting a process for each takes seconds.
+//
+// A line on the standard input is a class and its arguments, separated by tabs. The answer is a line with the exit code
+// and the sizes of both outputs, followed by these.
+
+import java.io.BufferedReader;
+import java.io.ByteArrayOutputStream;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.io.PrintStream;
+import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.common.utils.Exit;
+
+public class ToolRunner {
+    // The log keeps the stream that it finds first, so the streams stay and what is behind them changes.
+    static class Switch extends OutputStream {
+        volatile ByteArrayOutputStream target = new ByteArrayOutputStream();
+
+        @Override
+        public synchronized void write(int one) {
+            target.write(one);
+        }
+
+        @Override
+        public synchronized void write(byte[] data, int start, int size) {
+            target.write(data, start, size);
+        }
+    }
+
+    static volatile CompletableFuture<Integer> ended;
+
+    public static void main(String[] none) throws Exception {
+        PrintStream answers = System.out;
+        Switch out = new Switch();
+        Switch err = new Switch();
+        System.setOut(new PrintStream(out, true));
+        System.setErr(new PrintStream(err, true));
+        Exit.setExitProcedure((code, message) -> endHere(code));
+        Exit.setHaltProcedure((code, message) -> endHere(code));
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            String[] words = line.split("\t", -1);
+            out.target = new ByteArrayOutputStream();
+            err.target = new ByteArrayOutputStream();
+            int code = run(words[0], Arrays.copyOfRange(words, 1, words.length));
+            System.out.flush();
+            System.err.flush();
+            answers.println(code + " " + out.target.size() + " " + err.target.size());
+            out.target.writeTo(answers);
+            err.target.writeTo(answers);
+            answers.flush();
+        }
+        Runtime.getRuntime().halt(0);
+    }
+
+    // Nothing behind the call of exit may run: the thread stays where it is.
+    static void endHere(int code) {
+        ended.complete(code);
+        while (true) {
+            try {
+                Thread.sleep(Long.MAX_VALUE);
+            } catch (InterruptedException again) {
+                continue;
+            }
+        }
+    }
+
+    static int run(String name, String[] arguments) throws Exception {
+        CompletableFuture<Integer> end = new CompletableFuture<>();
+        ended = end;
+        Thread thread = new Thread(() -> {
+            try {
+                Class.forName(name).getMethod("main", String[].class).invoke(null, (Object) arguments);
+                end.complete(0);
+            } catch (Throwable wrapped) {
+                Throwable error = wrapped.getCause() == null ? wrapped : wrapped.getCause();
+                System.err.print("Exception in thread \"main\" ");
+                error.printStackTrace();
+                end.complete(1);
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+        return end.get(90, TimeUnit.SECONDS);
+    }
+}

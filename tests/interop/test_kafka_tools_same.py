@@ -1,0 +1,160 @@
+"""Kafka's tools and ours of the same name, against the same Moldau: same output, same errors, same exit codes.
+
+Both run each command line, on topics with different names: `%` stands for a prefix. What cannot be equal is masked:
+times, stack frames, ids that are random and the list of options, whose texts are our own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.interop.kafka_oracle import TOOL_CLASSES, java_command
+from tests.interop.nodes import Node
+
+pytestmark = pytest.mark.usefixtures("kafka_tools")
+
+CLASSES = {**TOOL_CLASSES, "cluster": "org.apache.kafka.tools.ClusterTool"}
+HERE = Path(__file__).parent
+# Their hash codes are equal in Java: names that differ in them alone come in the same order out of a HashMap.
+REAL, OURS = "wAa", "wBB"
+
+TOPICS = """
+--create --topic %-orders --partitions 2 --config retention.ms=3600000 --config cleanup.policy=compact
+--create --topic %-orders
+--create --topic %-orders --if-not-exists
+--create --topic %.dot --replica-assignment 1,1
+--create --topic %_dot
+--create --topic %-more --partitions 3
+--create --topic %bad --config retention.ms=abc
+--create --topic %bad --config no.such.config=1
+--create --topic %bad --config nonsense
+--create --topic %bad --config cleanup.policy=shred
+--create --topic %bad --partitions 0 --replication-factor 1
+--create --topic %bad --partitions x
+--create --topic %bad --partitions 1 --replication-factor 0
+--create --topic %bad --replication-factor 4
+--create --topic %bad --replica-assignment 1:1
+--create --topic %bad --replica-assignment 1,x
+--create --topic %bad --replica-assignment 9
+--create --topic 'bad name!'
+--create --topic .
+--create
+--create --topic %bad --replica-assignment 1 --partitions 1
+--describe --topic %.*
+--describe --topic %.* --topics-with-overrides
+--describe --topic %.* --under-replicated-partitions
+--describe --topic %.* --unavailable-partitions
+--describe --topic %.* --at-min-isr-partitions
+--describe --topic %.* --at-min-isr-partitions --topics-with-overrides
+--describe --topic nope
+--describe --topic nope --if-exists
+--describe --if-exists
+--describe --topic-id AAAAAAAAAAAAAAAAAAAAAw
+--alter --topic %-orders --partitions 1
+--alter --topic %-orders --partitions 2
+--alter --topic %-orders --partitions 0
+--alter --topic %-orders --partitions 4
+--alter --topic nope --partitions 4
+--alter --topic %-orders
+--delete --topic nope
+--delete --topic nope --if-exists
+--delete --topic %-more
+--list --partitions 3
+--list --describe
+--list --topic [
+--no-such-flag
+--list --if-exists
+--create --topic %x --exclude-internal
+--topic
+--list --topic %.*
+"""
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class RealTools:
+    """Kafka's tools in one process; see ToolRunner.java."""
+
+    def __init__(self, folder: Path) -> None:
+        command = java_command("MAIN")
+        command[-1] = str(HERE / "ToolRunner.java")
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder)
+        self.folder = folder
+
+    def run(self, tool: str, arguments: list[str]) -> Done:
+        stdin, stdout = self.process.stdin, self.process.stdout
+        assert stdin is not None and stdout is not None
+        stdin.write("\t".join([CLASSES[tool], *arguments]).encode() + b"\n")
+        stdin.flush()
+        code, out, err = map(int, stdout.readline().split())
+        return Done(code, stdout.read(out).decode(), stdout.read(err).decode())
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def real(kafka_tools: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealTools]:
+    tools = RealTools(tmp_path_factory.mktemp("tools"))
+    yield tools
+    tools.close()
+
+
+def run_ours(tool: str, arguments: list[str], folder: Path) -> Done:
+    command = [sys.executable, "-m", "moldau.cli.main", f"kafka-{tool}", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1] / "src")}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90, env=environment, cwd=folder)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def masked(done: Done, prefix: str) -> Done:
+    return Done(done.code, _masked(done.out, prefix), _masked(done.err, prefix))
+
+
+def _masked(text: str, prefix: str) -> str:
+    text = re.sub(r"^\tat .*\n|^\t\.\.\. \d+ more\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]", "[TIME]", text)
+    text = re.sub(r"^Caused by: (joptsimple|java.lang.NumberFormat).*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"TopicId: \S{22}", "TopicId: ID", text)
+    text = re.sub(r"adminclient-\d+", "adminclient-1", text)
+    text = re.sub(r"^Option +Description *\n(.*\n)*", "[options]\n", text, flags=re.MULTILINE)
+    return text.replace(prefix, "%")
+
+
+def compare(node: Node, real: RealTools, tool: str, lines: str, first: bool = False) -> None:
+    """first: the address stands before the line, where a tool has subcommands."""
+    different = []
+    for line in lines.strip().splitlines():
+        both = []
+        for prefix in (REAL, OURS):
+            arguments = shlex.split(line.replace("%", prefix))
+            if "--bootstrap-controller" in arguments:
+                arguments.insert(arguments.index("--bootstrap-controller") + 1, f"{node.host}:{node.controller_port}")
+            elif arguments[:1] != ["alone"]:
+                address = ["--bootstrap-server", node.bootstrap]
+                arguments = [*address, *arguments] if first else [*arguments, *address]
+            arguments = arguments[arguments[:1] == ["alone"] :]
+            done = real.run(tool, arguments) if prefix == REAL else run_ours(tool, arguments, real.folder)
+            both.append(masked(done, prefix))
+        if both[0] != both[1]:
+            different.append(f"{line}\n  real: {both[0]}\n  ours: {both[1]}")
+    assert not different, "\n".join(["", *different])
+
+
+def test_kafka_topics(moldau_server: Node, real: RealTools) -> None:
+    compare(moldau_server, real, "topics", TOPICS, first=True)
