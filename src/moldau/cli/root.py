@@ -39,6 +39,8 @@ root = RootGroup(
         "topic": ("moldau.cli.root:topic", "Create, list, describe and delete topics."),
         "produce": ("moldau.cli.produce:produce", "Send lines from standard input to a topic."),
         "consume": ("moldau.cli.consume:consume", "Print the records of a topic."),
+        "log": ("moldau.cli.root:log", "Look into the files of a data directory."),
+        "install-kafka-names": ("moldau.cli.kafka.install:install", "Put Kafka's tool names into a folder."),
     },
 )
 
@@ -64,5 +66,15 @@ topic = LazyGroup(
         "list": ("moldau.cli.topic:list_topics", "List the topics."),
         "describe": ("moldau.cli.topic:describe", "Show partitions, offsets and configs of topics."),
         "delete": ("moldau.cli.topic:delete", "Delete topics and all their records."),
+    },
+)
+
+log = LazyGroup(
+    "log",
+    help="Look into the files of a data directory, without a server and without changing anything.",
+    context_settings=SETTINGS,
+    commands_at={
+        "dump": ("moldau.cli.log:dump", "Print logs, indexes and snapshots."),
+        "verify": ("moldau.cli.log:verify", "Check every file of a data directory."),
     },
 )

@@ -70,7 +70,10 @@ def metadata_json(value: bytes, records: Table = METADATA_RECORDS) -> JsonObject
         unknown = f"org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id {record_type}"
         raise DecodeError(unknown)
     version = _read_number(reader, "version")
-    message = record_class.decode(reader, version)
+    try:
+        message = record_class.decode(reader, version)
+    except DecodeError as error:
+        raise DecodeError(f"Failed to deserialize record with type {record_type}") from error
     if reader.remaining > 0:
         raise DecodeError(f"Found {reader.remaining} byte(s) of garbage after {record_type_name(record_class)}")
     return {"type": record_type_name(record_class), "version": version, "data": message_to_json(message, version)}

@@ -1,0 +1,149 @@
+"""`moldau log`: looks into the files of a data directory, without a server and without changing anything."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+
+import click
+
+from moldau.cli.output import print_error, print_json
+
+FORMATS = click.Choice(["text", "json"])
+
+
+@click.command("dump")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("-r", "--records", is_flag=True, help="Show the records of each batch too.")
+@click.option("--format", "output", type=FORMATS, default="text", show_default=True, help="json: one line per entry.")
+def dump(files: tuple[str, ...], records: bool, output: str) -> None:
+    """Print logs, indexes, producer snapshots, transaction indexes and metadata snapshots.
+
+    Records of the cluster's own topics are decoded by the folder they are in. `moldau kafka-dump-log` prints the same
+    files as Kafka's tool does.
+
+    \b
+    Examples:
+      moldau log dump data/orders-0/*.log --records
+      moldau log dump data/__cluster_metadata-0/00000000000000000000.log --records --format json
+    """
+    from moldau.cli.kafka.files import ReadOnlyDisk
+    from moldau.storage.inspect import NotReadable, describe_file
+    from moldau.storage.inspect_json import json_text
+
+    disk = ReadOnlyDisk()
+    failed = False
+    for path in files:
+        if output == "text" and len(files) > 1:
+            click.secho(path, bold=True)
+        try:
+            for entry in describe_file(disk, path, records):
+                if output == "json":
+                    line = json_text({"file": path, **entry} if len(files) > 1 else entry)
+                else:
+                    line = text_line(entry)
+                sys.stdout.write(line + "\n")
+        except (NotReadable, OSError) as error:
+            sys.stdout.flush()
+            said = f"{error.strerror}" if isinstance(error, OSError) else str(error)
+            print_error(f"{path}: {said}.")
+            failed = True
+    if failed:
+        raise click.exceptions.Exit(1)
+
+
+def time_text(timestamp: object) -> str:
+    if not isinstance(timestamp, int) or timestamp < 0:
+        return "no time"
+    try:
+        moment = datetime.fromtimestamp(timestamp / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{timestamp} ms"
+    return moment.strftime("%Y-%m-%d %H:%M:%S.") + f"{timestamp % 1000:03d}"
+
+
+def text_line(entry: dict[str, object]) -> str:
+    kind = entry["kind"]
+    if kind == "batch":
+        return _batch_text(entry)
+    if kind == "record":
+        if "control" in entry:
+            shown = str(entry["control"])
+        else:
+            shown = f"{_shown(entry['key'])} = {_shown(entry['value'])}"
+        headers = entry.get("headers")
+        if isinstance(headers, list):
+            shown += "  [" + ", ".join(f"{name}={_shown(value)}" for name, value in headers) + "]"
+        return f"  {entry['offset']}  {time_text(entry['timestamp'])}  {shown}"
+    if kind == "index":
+        return f"offset {entry['offset']}  position {entry['position']}"
+    if kind == "time":
+        return f"{time_text(entry['timestamp'])}  offset {entry['offset']}"
+    named = "  ".join(f"{name.replace('_', ' ')} {value}" for name, value in entry.items() if name != "kind")
+    return f"{kind}  {named}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        from moldau.storage.inspect_json import json_text
+
+        return json_text(value)
+    return "null" if value is None else str(value)
+
+
+def _batch_text(entry: dict[str, object]) -> str:
+    parts = [
+        f"{entry['base_offset']}..{entry['last_offset']}",
+        f"{entry['records']} records",
+        f"{entry['size']} bytes at {entry['position']}",
+        str(entry["codec"]),
+        time_text(entry["max_timestamp"]),
+        f"epoch {entry['leader_epoch']}",
+    ]
+    if "producer_id" in entry:
+        parts.append(f"producer {entry['producer_id']}/{entry['producer_epoch']} from {entry['base_sequence']}")
+    parts += [name for name in ("transactional", "control") if entry.get(name)]
+    if not entry["valid"]:
+        parts.append(click.style("WRONG CHECKSUM", fg="red", bold=True))
+    return "  ".join(parts)
+
+
+@click.command("verify")
+@click.argument("directory", type=click.Path(exists=True, file_okay=False))
+@click.option("--quick", is_flag=True, help="Checksums, offsets and indexes alone; do not read the records.")
+@click.option("--format", "output", type=FORMATS, default="text", show_default=True)
+def verify(directory: str, quick: bool, output: str) -> None:
+    """Check every file of a data directory, or of one partition in it, and how they fit together.
+
+    Ends with 1 when there is an error. The server should be stopped: what it has not written yet looks like damage.
+    """
+    from moldau.cli.kafka.files import ReadOnlyDisk
+    from moldau.storage.inspect_directory import check_directory
+    from moldau.storage.inspect_partition import ERROR
+
+    findings = check_directory(ReadOnlyDisk(), directory.rstrip("/") or "/", with_records=not quick)
+    errors = sum(finding.severity == ERROR for finding in findings.found)
+    if output == "json":
+        print_json(
+            {
+                "ok": errors == 0,
+                "files": findings.files,
+                "batches": findings.batches,
+                "records": findings.records,
+                "bytes": findings.bytes,
+                "findings": [vars(finding) for finding in findings.found],
+            }
+        )
+    else:
+        for finding in findings.found:
+            colour = "red" if finding.severity == ERROR else "yellow"
+            click.secho(f"{finding.severity}: ", fg=colour, bold=True, nl=False)
+            click.echo(f"{finding.path}: {finding.message}")
+        records = "" if quick else f", {findings.records:,} records"
+        warnings = len(findings.found) - errors
+        click.echo(
+            f"{findings.files:,} files, {findings.bytes:,} bytes, {findings.batches:,} batches{records}:"
+            f" {errors} errors, {warnings} warnings."
+        )
+    if errors:
+        raise click.exceptions.Exit(1)

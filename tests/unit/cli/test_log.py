@@ -1,0 +1,123 @@
+"""`moldau log dump` and `moldau log verify` on files that are whole and on files that are not."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from moldau.cli.root import root
+from tests.unit.cli.test_dump_log import NAME, batch, write
+
+
+def call(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(root, list(arguments))
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def partition(tmp_path: Path) -> Path:
+    """A data directory with one partition of one segment."""
+    folder = tmp_path / "data" / "orders-0"
+    folder.mkdir(parents=True)
+    first = batch()
+    write(folder, "log", first + batch(2))
+    write(folder, "index", struct.pack(">ii", 3, len(first)))
+    write(folder, "timeindex", struct.pack(">qi", 1_700_000_000_001, 1))
+    (folder / "leader-epoch-checkpoint").write_text("0\n1\n3 0\n")
+    (folder.parent / "meta.properties").write_text(
+        "version=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id=1\ndirectory.id=AR9q14ED9XEw7GCLqVZieQ\n"
+    )
+    (folder.parent / "recovery-point-offset-checkpoint").write_text("0\n1\norders 0 4\n")
+    return folder
+
+
+def verify(folder: Path) -> tuple[int, list[tuple[str, str, str]]]:
+    code, output = call("log", "verify", str(folder.parent), "--format", "json")
+    found = json.loads(output)["findings"]
+    return code, [(Path(item["path"]).name, item["severity"], item["message"]) for item in found]
+
+
+def test_a_whole_directory_has_no_findings(partition: Path) -> None:
+    assert verify(partition) == (0, [])
+    code, output = call("log", "verify", str(partition))
+    assert (code, output.split(":")[-1]) == (0, " 0 errors, 0 warnings.\n")
+
+
+def test_every_inconsistency_is_found_in_one_run(partition: Path) -> None:
+    first = batch()
+    broken = bytearray(batch(2))
+    broken[-1] ^= 1
+    write(partition, "log", first + bytes(broken) + first + b"12345")
+    write(partition, "index", struct.pack(">ii", 2, len(first)) + struct.pack(">ii", 9, 7) + b"x")
+    write(partition, "timeindex", struct.pack(">qi", 5, 1))
+    write(partition, "snapshot", b"nonsense", "00000000000000000004")
+    write(partition, "txnindex", b"odd")
+    (partition / "leader-epoch-checkpoint").write_text("0\n2\n3 0\n2 9\n")
+    (partition / "stray.txt").write_text("")
+    (partition / f"{NAME}.log.deleted").write_text("")
+    (partition.parent / "recovery-point-offset-checkpoint").write_text("0\n2\norders 0 5\ngone 0 1\n")
+    code, found = verify(partition)
+    assert code == 1
+    said = {(name, severity) for name, severity, _ in found}
+    assert said == {
+        (f"{NAME}.log", "error"),
+        (f"{NAME}.index", "error"),
+        (f"{NAME}.timeindex", "error"),
+        (f"{NAME}.txnindex", "error"),
+        ("00000000000000000004.snapshot", "error"),
+        ("leader-epoch-checkpoint", "error"),
+        ("recovery-point-offset-checkpoint", "error"),
+        ("recovery-point-offset-checkpoint", "warning"),
+        ("stray.txt", "warning"),
+        (f"{NAME}.log.deleted", "warning"),
+    }
+    texts = "\n".join(message for _, _, message in found)
+    for part in (
+        "wrong checksum",
+        "should start at 4",
+        "5 bytes",
+        "not a multiple",
+        "comes after epoch",
+        "where no batch",
+    ):
+        assert part in texts
+
+
+def test_dump_prints_batches_and_records_and_json(partition: Path) -> None:
+    path = str(partition / f"{NAME}.log")
+    code, output = call("log", "dump", path, "--records")
+    assert code == 0
+    assert output.splitlines()[1] == "  0  2023-11-14 22:13:20.000  k0 = v0  [h=x]"
+    _, output = call("log", "dump", path, "--records", "--format", "json")
+    kinds = [json.loads(line)["kind"] for line in output.splitlines()]
+    assert kinds == ["batch", "record", "record"] * 2
+    _, output = call("log", "dump", str(partition / f"{NAME}.index"), "--format", "json")
+    assert json.loads(output) == {"kind": "index", "offset": 3, "position": len(batch())}
+
+
+def test_dump_of_something_else_is_a_sentence(partition: Path) -> None:
+    code, output = call("log", "dump", str(partition / "leader-epoch-checkpoint"))
+    assert code == 1
+    assert output.startswith("Error: ")
+    code, output = call("log", "dump", str(partition / "00000000000000000077.log"))
+    assert (code, output.count("\n")) == (1, 1)
+
+
+def test_kafka_names_are_installed_and_replaced_but_nothing_else_is(tmp_path: Path) -> None:
+    folder = tmp_path / "bin"
+    assert call("install-kafka-names", str(folder))[0] == 0
+    assert call("install-kafka-names", str(folder))[0] == 0
+    launcher = folder / "kafka-dump-log.sh"
+    assert launcher.read_text().splitlines()[-1].endswith('kafka-dump-log "$@"')
+    done = subprocess.run(["sh", "-n", str(launcher)], capture_output=True)
+    assert done.returncode == 0
+    launcher.write_text("mine")
+    code, output = call("install-kafka-names", str(folder))
+    assert (code, launcher.read_text()) == (1, "mine")
+    assert "--force" in output
+    assert call("install-kafka-names", str(folder), "--force")[0] == 0
