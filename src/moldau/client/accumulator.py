@@ -133,6 +133,8 @@ class Accumulator:
         self.first_epoch: int = -1
         self.bytes_held: i64 = 0
         self.batches_held: i64 = 0
+        # How many threads wait for memory: while some do, batches need neither be full nor old to leave.
+        self.waiting_for_memory: i64 = 0
         # A batch became full, or a first one was opened: the sender should look. The owner sets it back.
         self.news: bool = False
         # Called with a batch when its fate is settled.
@@ -303,7 +305,7 @@ class Accumulator:
             return False
         if queue.in_flight and self._must_wait(queue, batch):
             return False
-        if not batch.open or batch.attempts > 0 or batch.number <= self._flush_up_to:
+        if not batch.open or batch.attempts > 0 or batch.number <= self._flush_up_to or self.waiting_for_memory > 0:
             return True
         return now_ms - batch.created_ms >= self._linger_ms
 

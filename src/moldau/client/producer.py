@@ -289,17 +289,21 @@ class Producer:
         return not error.retriable
 
     def _wait_for_memory(self, size: i64, deadline: float) -> None:
-        while self._accumulator.bytes_held + size > self._buffer_memory and self._accumulator.batches_held > 0:
+        accumulator = self._accumulator
+        while accumulator.bytes_held + size > self._buffer_memory and accumulator.batches_held > 0:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 raise RequestTimeoutError(
                     f"The buffer ({self._buffer_memory} bytes, buffer.memory) stayed full for"
                     f" {self._max_block_ms} ms (max.block.ms)."
                 )
-            # Open batches may leave now, though they are not full: their memory is needed.
-            self._accumulator.flush()
+            accumulator.waiting_for_memory += 1
+            accumulator.news = True
             self._sender.wake()
-            self._changed.wait(remaining)
+            try:
+                self._changed.wait(remaining)
+            finally:
+                accumulator.waiting_for_memory -= 1
             self._sender.check_usable()
 
     def _key_bytes(self, key: object) -> bytes | None:
