@@ -362,8 +362,11 @@ class LogManager:
         write_offsets(self.disk, f"{directory.path}/{LOG_START_FILE}", log_starts)
         self._checkpointed[directory.path] = set(recovery_points) | set(log_starts)
 
-    def checkpoint_high_watermarks(self, high_watermarks: dict[Partition, int]) -> None:
-        """Writes what replication hands in, each partition into the directory it lives in."""
+    def checkpoint_high_watermarks(self, high_watermarks: dict[Partition, int], sync: bool = False) -> None:
+        """Writes what replication hands in, each partition into the directory it lives in.
+
+        A running node does not wait for the disk, every few seconds, for what a start can do without: it takes the
+        start of the log for the high watermark until it knows better."""
         per_directory: dict[str, dict[Partition, int]] = {directory.path: {} for directory in self.directories}
         for partition, offset in high_watermarks.items():
             log = self.logs.get(partition)
@@ -371,7 +374,7 @@ class LogManager:
                 per_directory[log.log_directory.path][partition] = offset
         for directory in self.online_directories():
             try:
-                write_offsets(self.disk, f"{directory.path}/{REPLICATION_FILE}", per_directory[directory.path])
+                write_offsets(self.disk, f"{directory.path}/{REPLICATION_FILE}", per_directory[directory.path], sync)
                 directory.on_written()
             except OSError as error:
                 directory.on_write_failed(error)
@@ -442,7 +445,7 @@ class LogManager:
                     logger.error("%s-%d could not be closed, the next start recovers it: %s", *_name(log), error)
         self.checkpoint(stopping=True)
         if high_watermarks is not None:
-            self.checkpoint_high_watermarks(high_watermarks)
+            self.checkpoint_high_watermarks(high_watermarks, sync=True)
         marker = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'.encode("ascii")
         for directory in self.online_directories():
             try:

@@ -68,3 +68,14 @@ def test_a_disk_that_fails_while_the_node_stops_is_reported_and_nothing_more() -
     world.disk.unlock_directory("/data")
     world.start()
     assert world.produce("t").base_offset in (0, 1)
+
+
+def test_high_watermarks_are_written_down_without_waiting_for_the_disk() -> None:
+    world = NodeWorld().start()
+    assert world.create("t") == errors.NONE
+    world.run(6000)
+    world.disk.fail("sync", "replication-offset-checkpoint", errno.EIO, times=1000)
+    assert world.produce("t", values=3).error_code == errors.NONE
+    world.run(6000)
+    assert world.disk.peek("/data/replication-offset-checkpoint") == b"0\n1\nt 0 3\n"
+    assert world.fatal == []
