@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+
 from moldau.node.context import ClientContext
 from moldau.node.node import Node
 from moldau.node.reply import Reply
 from moldau.protocol.primitives import Message, Writer
+
+log = logging.getLogger("moldau.api")
 
 
 class Call:
@@ -42,7 +46,13 @@ class Call:
         writer.int32(self.correlation_id)
         if self.flexible_response_header:
             writer.uvarint(0)
-        response.encode(writer, version)
+        try:
+            response.encode(writer, version)
+        except Exception:
+            # Often called in someone else's turn (a commit, an append), which must not fail because of this.
+            log.exception("%s cannot be sent; closing the connection", type(response).__name__)
+            self.close_connection()
+            return
         writer.set_int32(0, writer.size - 4)
         self.reply.complete(writer.finish())
 

@@ -132,6 +132,9 @@ class Connection:
         except DecodeError as error:
             log.warning("closing connection from %s: %s", self.context.peer, error)
             self._close_when_sent = True
+        except Exception:
+            log.exception("closing connection from %s after an unexpected error", self.context.peer)
+            self._close_when_sent = True
         finally:
             self._handling = False
         self._advance()

@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from moldau.net.connection import FRAMES_PER_TURN_MAX, REPLIES_WAITING_MAX, UNSENT_BYTES_MAX, Connection
 from moldau.net.framing import Scratch
 from moldau.node.context import ClientContext
@@ -45,6 +47,8 @@ class Script:
             reply.complete([body])
         elif body[:1] == b"0":
             reply.complete(None)
+        elif body[:1] == b"b":
+            raise ZeroDivisionError("a bug")
         else:
             raise DecodeError("not a request")
         return reply
@@ -117,9 +121,10 @@ def test_a_request_without_an_answer_does_not_hold_up_the_next() -> None:
     run(scenario)
 
 
-def test_a_malformed_frame_closes_only_its_connection() -> None:
+@pytest.mark.parametrize("frame", [b"?", b"b"])
+def test_a_frame_that_cannot_be_handled_closes_only_its_connection(frame: bytes) -> None:
     async def scenario(script: Script, client: socket.socket, connection: Connection) -> None:
-        client.send(framed(b"n1", b"?"))
+        client.send(framed(b"n1", frame))
         assert await receive(client, 100) == b"n1", "what came before it is answered"
         assert connection.closed
 
