@@ -56,8 +56,9 @@ _COMMON: dict[str, Setting] = {
     "metadata.recovery.strategy": Setting("rebootstrap", choices=("rebootstrap", "none"), any_case=True),
     "socket.connection.setup.timeout.ms": Setting(10_000, 0, LONG_MAX),
     "socket.connection.setup.timeout.max.ms": Setting(30_000, 0, LONG_MAX),
-    "send.buffer.bytes": Setting(131_072, -1, INT_MAX),
-    "receive.buffer.bytes": Setting(65_536, -1, INT_MAX),
+    # Kafka's defaults would switch off the system's own tuning of these.
+    "send.buffer.bytes": Setting(-1, -1, INT_MAX),
+    "receive.buffer.bytes": Setting(-1, -1, INT_MAX),
     "security.protocol": Setting("PLAINTEXT", choices=("PLAINTEXT",), any_case=True),
 }
 

@@ -26,7 +26,7 @@ logger = logging.getLogger("moldau.client")
 Address = tuple[str, int]
 Answer = TypeVar("Answer", bound=Message)
 
-RECEIVE_BYTES = 1 << 18
+READS_AT_ONCE = 16
 PARTS_AT_ONCE = 64
 
 
@@ -271,24 +271,29 @@ class SocketNetwork(Network):
             self._drop(link, error)
 
     def _read(self, link: _Link) -> None:
-        assert link.socket is not None
-        try:
-            data = link.socket.recv(RECEIVE_BYTES)
-        except BlockingIOError:
-            return
-        except OSError as error:
-            self._drop(link, self._lost(link, error.strerror or str(error)))
-            return
-        if not data:
-            self._drop(link, self._lost(link, "the other side closed it"))
-            return
-        link.connection.receive(data)
+        for _ in range(READS_AT_ONCE):
+            assert link.socket is not None
+            try:
+                with link.connection.space() as space:
+                    room = len(space)
+                    count = link.socket.recv_into(space)
+            except BlockingIOError:
+                break
+            except OSError as error:
+                self._drop(link, self._lost(link, error.strerror or str(error)))
+                return
+            if not count:
+                self._drop(link, self._lost(link, "the other side closed it"))
+                return
+            link.connection.received(count)
+            if link.connection.closed:
+                self._forget(link)
+                return
+            if count < room:
+                break
         if link.connection.negotiated and link.address in self._troubles:
             del self._troubles[link.address]
-        if link.connection.closed:
-            self._forget(link)
-        else:
-            self._flush(link)
+        self._flush(link)
 
     def _lost(self, link: _Link, reason: str) -> NetworkError:
         where = address_text(link.address)

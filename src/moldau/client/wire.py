@@ -30,6 +30,10 @@ Answer = TypeVar("Answer", bound=Message)
 FIRST_ANSWER_BYTES_MAX = 1 << 20
 ANSWER_BYTES_MAX = 0x7FFFFFFF
 
+# A connection's buffer grows to the size of the answer that arrives, and shrinks again after a large one.
+SPACE_BYTES_MIN = 1 << 16
+SPACE_BYTES_KEPT = 1 << 22
+
 API_VERSIONS = 18
 
 
@@ -103,9 +107,9 @@ class Connection:
         self._waiting: deque[Call[Message]] = deque()
         self._in_flight: deque[Call[Message]] = deque()
         self._outgoing: list[bytes] = []
-        # What arrived and is not a whole frame yet, and how many bytes are needed to go on.
-        self._incoming: list[bytes] = []
-        self._incoming_size = 0
+        # What arrived and is not a whole frame yet lies at the start of the buffer; so many bytes are needed to go on.
+        self._buffer = bytearray(SPACE_BYTES_MIN)
+        self._filled = 0
         self._needed = 4
         self._next_correlation_id = 0
 
@@ -137,21 +141,35 @@ class Connection:
 
     def receive(self, data: bytes) -> None:
         """Takes bytes from the broker and finishes the calls that they answer. Closes itself on anything malformed."""
-        self._incoming.append(data)
-        self._incoming_size += len(data)
-        if self._incoming_size < self._needed:
+        with self.space(len(data)) as space:
+            space[: len(data)] = data
+        self.received(len(data))
+
+    def space(self, size: int = SPACE_BYTES_MIN) -> memoryview:
+        """Where the next bytes are to be put, at least so many; to be released before received() is called."""
+        wanted = max(self._needed, self._filled + size)
+        if len(self._buffer) < wanted:
+            self._buffer += bytes(wanted - len(self._buffer))
+        return memoryview(self._buffer)[self._filled :]
+
+    def received(self, count: int) -> None:
+        """So many bytes were put into space()."""
+        self._filled += count
+        if self._filled < self._needed:
             return
-        # Large answers come in many pieces: they are joined once, when all of them are there.
-        joined = self._incoming[0] if len(self._incoming) == 1 else b"".join(self._incoming)
+        with memoryview(self._buffer) as view:
+            data = bytes(view[: self._filled])
         position = 0
         while not self.closed:
-            size = self._frame_size(joined, position)
+            size = self._frame_size(data, position)
             if size < 0:
                 break
             position += 4 + size
-            self._on_frame(joined, position - size, position)
-        self._incoming = [joined[position:]] if position else [joined]
-        self._incoming_size = len(joined) - position
+            self._on_frame(data, position - size, position)
+        self._filled = len(data) - position
+        if len(self._buffer) > SPACE_BYTES_KEPT and self._filled < SPACE_BYTES_MIN:
+            self._buffer = bytearray(SPACE_BYTES_MIN)
+        self._buffer[: self._filled] = data[position:]
 
     def expired(self, now_ms: int) -> bool:
         """True when a call has waited too long; the owner then closes, as nothing after it can be answered either."""
