@@ -6,17 +6,18 @@ times, stack frames, ids that are random and the list of options, whose texts ar
 
 from __future__ import annotations
 
-import os
+import contextlib
+import io
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from moldau.cli.kafka.frame import run_command
 from tests.interop.kafka_oracle import TOOL_CLASSES, java_command
 from tests.interop.nodes import Node
 
@@ -78,6 +79,29 @@ TOPICS = """
 --list --topic %.*
 """
 
+GET_OFFSETS = """
+--topic %-orders
+--topic %-orders --time earliest
+--topic %-orders --time -3
+--topic %-orders --time -4
+--topic %-orders --time -5
+--topic %-orders --time -6
+--topic %-orders --time 1
+--topic %-orders --time 9999999999999
+--topic %-orders --time bogus
+--topic %-orders --partitions 1,3
+--topic %-orders --partitions 1,x
+--topic nope
+--topic-partitions %-orders:0-2,%.dot
+--topic-partitions %-orders:1,%.dot:-1
+--topic-partitions %-orders:2-,:9
+--topic-partitions %-orders:a
+--topic-partitions %-orders --topic x
+--topic %.* --exclude-internal-topics
+--no-such-flag
+alone --topic x
+"""
+
 
 class Done(NamedTuple):
     code: int
@@ -116,10 +140,10 @@ def real(kafka_tools: None, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def run_ours(tool: str, arguments: list[str], folder: Path) -> Done:
-    command = [sys.executable, "-m", "moldau.cli.main", f"kafka-{tool}", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1] / "src")}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=90, env=environment, cwd=folder)
-    return Done(done.returncode, done.stdout, done.stderr)
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run_command([f"kafka-{tool}", *arguments])
+    return Done(code, out.getvalue(), err.getvalue())
 
 
 def masked(done: Done, prefix: str) -> Done:
@@ -158,3 +182,7 @@ def compare(node: Node, real: RealTools, tool: str, lines: str, first: bool = Fa
 
 def test_kafka_topics(moldau_server: Node, real: RealTools) -> None:
     compare(moldau_server, real, "topics", TOPICS, first=True)
+
+
+def test_kafka_get_offsets(moldau_server: Node, real: RealTools) -> None:
+    compare(moldau_server, real, "get-offsets", GET_OFFSETS)

@@ -65,6 +65,9 @@ def ask(call: str, work: Callable[[], T]) -> T:
         return work()
     except ClientError as error:
         raise java_failure(error, call) from None
+    except ValueError as error:
+        # What the client refuses to send: it makes no sense.
+        raise JavaFailure("java.lang.IllegalArgumentException", str(error)) from None
 
 
 def get_all(call: str, work: Callable[[], Mapping[K, Outcome[T]]]) -> dict[K, T]:
