@@ -330,12 +330,18 @@ class Accumulator:
             batch.base_sequence = queue.next_sequence
             queue.next_sequence = (queue.next_sequence + batch.buffer.records_count) & SEQUENCE_MASK
             batch.data = None
-        if batch.data is None:
-            batch.buffer.close()
-            batch.data = batch.buffer.parts(self.producer_id, batch.producer_epoch, batch.base_sequence)
         batch.attempts += 1
         batch.in_flight = True
         queue.in_flight.append(batch)
+
+    def encode(self, batch: Batch) -> list[bytes]:
+        """The bytes of a drained batch. It is the sender's alone by then: no lock is needed while it is compressed."""
+        data = batch.data
+        if data is None:
+            batch.buffer.close()
+            data = batch.buffer.parts(self.producer_id, batch.producer_epoch, batch.base_sequence)
+            batch.data = data
+        return data
 
     def _renumber(self, queue: PartitionQueue) -> None:
         """KIP-360: a raised epoch starts at sequence 0 again. Brokers keep epochs per partition, and so do we."""

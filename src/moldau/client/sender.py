@@ -299,8 +299,8 @@ class Sender:
                 if topic_id == ZERO_UUID:
                     highest = PRODUCE_TOPIC_ID_VERSION - 1
                 data = topics[name] = TopicProduceData(name=name, topic_id=topic_id, partition_data=[])
-            assert batch.data is not None
-            records = FileRecords(batch.data, 0, sum(map(len, batch.data)))
+            encoded = self.accumulator.encode(batch)
+            records = FileRecords(encoded, 0, sum(map(len, encoded)))
             data.partition_data.append(PartitionProduceData(index=batch.partition.partition, records=records))
         request = ProduceRequest(
             transactional_id=None,
