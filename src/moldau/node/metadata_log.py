@@ -19,10 +19,12 @@ from moldau.raft.batches import control_records
 from moldau.raft.core import RandomSource
 from moldau.raft.log import OffsetAndEpoch, RaftLog
 from moldau.raft.state import QuorumState
+from moldau.records.batch import CorruptBatch, check_crc, split_batches
 from moldau.records.builder import SNAPSHOT_HEADER
 from moldau.storage.disk import Disk, File
 from moldau.storage.log import Log
 from moldau.storage.log_directory import LogDirectory
+from moldau.storage.log_manager import CLEAN_SHUTDOWN_FILE
 from moldau.storage.recovery import create_log, load_log
 
 logger = logging.getLogger("moldau.metadata")
@@ -40,6 +42,19 @@ _SNAPSHOT_NAME = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
 
 def snapshot_name(snapshot: OffsetAndEpoch) -> str:
     return f"{snapshot.offset:020d}-{snapshot.epoch:010d}{CHECKPOINT_SUFFIX}"
+
+
+CHECK_BYTES = 1 << 20
+
+
+class DamagedMetadataLog(Exception):
+    """Bytes in the middle of the log are not what was written."""
+
+    def __init__(self, path: str, position: int) -> None:
+        super().__init__(
+            f"{path} is damaged at or after position {position} although the last stop was clean: restore it from a "
+            f"copy. Without {CLEAN_SHUTDOWN_FILE} the node starts with what lies before, and topics may be lost."
+        )
 
 
 class MetadataLog(RaftLog):
@@ -294,6 +309,8 @@ def open_metadata_log(
     log_config = metadata_log_config(config)
     names = disk.list(directory) if disk.is_directory(directory) else []
     if any(name.endswith(".log") for name in names):
+        if disk.exists(f"{log_directory.path.rstrip('/')}/{CLEAN_SHUTDOWN_FILE}"):
+            check_undamaged(disk, [f"{directory}/{name}" for name in names if name.endswith(".log")])
         log = load_log(disk, log_directory, directory, METADATA_TOPIC, 0, log_config, now_ms)
         log.topic_id = METADATA_TOPIC_UUID
     else:
@@ -302,3 +319,24 @@ def open_metadata_log(
     metadata_log = MetadataLog(disk, log, config, rng)
     metadata_log.load_snapshots()
     return metadata_log
+
+
+def check_undamaged(disk: Disk, paths: list[str]) -> None:
+    """After a clean stop there is no torn end: to cut the log where it cannot be read would lose topics."""
+    for path in paths:
+        file = disk.open(path)
+        position, chunk, size = 0, CHECK_BYTES, file.size()
+        while position < size:
+            data = file.read(position, chunk)
+            try:
+                whole = split_batches(data, 0, len(data))
+            except CorruptBatch as error:
+                raise DamagedMetadataLog(path, position) from error
+            for header in whole:
+                if not check_crc(data, header):
+                    raise DamagedMetadataLog(path, position + int(header.position))
+            if not whole and position + chunk >= size:
+                raise DamagedMetadataLog(path, position)
+            chunk = CHECK_BYTES if whole else 2 * chunk
+            position += sum(int(header.size) for header in whole)
+        file.close()

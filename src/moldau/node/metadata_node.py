@@ -27,7 +27,7 @@ from moldau.metadata.image import MetadataImage
 from moldau.metadata.loader import MetadataLoader
 from moldau.metadata.model import BROKER_RESOURCE
 from moldau.node.local_broker import LocalBroker
-from moldau.node.metadata_log import MetadataLog, open_metadata_log
+from moldau.node.metadata_log import DamagedMetadataLog, MetadataLog, open_metadata_log
 from moldau.node.metadata_snapshots import SnapshotWriter, read_bootstrap_records, read_snapshot_records
 from moldau.node.quorum_view import describe_quorum
 from moldau.protocol import errors
@@ -130,9 +130,12 @@ class MetadataNode:
         self._now_ms = now_ms
         self._read_identity()
         self._bootstrap = read_bootstrap_records(self._disk, self.config.metadata_log_dir)
-        self.log: MetadataLog = open_metadata_log(
-            self._disk, self.config, self._rng, now_ms, lambda directory: self._fatal(directory.failure)
-        )
+        try:
+            self.log: MetadataLog = open_metadata_log(
+                self._disk, self.config, self._rng, now_ms, lambda directory: self._fatal(directory.failure)
+            )
+        except DamagedMetadataLog as error:
+            raise CannotStart(str(error)) from error
         self._load_snapshot()
         local = ReplicaKey(self.node_id, self.directory_id)
         self.raft = Raft(self._raft_config(), local, self.log, self._configured_voters(), self._rng)

@@ -140,6 +140,10 @@ class Node:
             self.metadata.stop(now_ms)
         except (OSError, KafkaError) as error:
             log.error("the metadata log could not be closed, the next start recovers it: %s", error)
+            for directory in self.logs.directories:
+                if directory.path == self.config.metadata_log_dir.rstrip("/"):
+                    # So that it does not get the marker of a clean stop.
+                    directory.fail(OSError(str(error)))
         if self._logs_loaded:
             self.logs.shutdown(now_ms, broker_epoch, high_watermarks)
 

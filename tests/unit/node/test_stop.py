@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import errno
 
+import pytest
+
+from moldau.node.metadata_node import CannotStart
 from moldau.protocol import errors
 from moldau.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from tests.unit.node.world import NodeWorld, batch, produce_request
@@ -79,3 +82,39 @@ def test_high_watermarks_are_written_down_without_waiting_for_the_disk() -> None
     world.run(6000)
     assert world.disk.peek("/data/replication-offset-checkpoint") == b"0\n1\nt 0 3\n"
     assert world.fatal == []
+
+
+METADATA = "/data/__cluster_metadata-0/00000000000000000000.log"
+
+
+def with_topics() -> NodeWorld:
+    world = NodeWorld().start()
+    for topic in ("t", "u"):
+        assert world.create(topic) == errors.NONE
+    return world
+
+
+def test_a_metadata_log_that_is_damaged_after_a_clean_stop_is_not_cut() -> None:
+    world = with_topics()
+    world.leave()
+    world.stop()
+    before = world.disk.peek(METADATA)
+    for position in (8, 30, len(before) // 2, len(before) - 1):
+        world.disk.flip_bit(METADATA, position, 3)
+        damaged = world.disk.peek(METADATA)
+        with pytest.raises(CannotStart, match="damaged"):
+            world.start()
+        world.disk.unlock_directory("/data")
+        assert world.disk.peek(METADATA) == damaged
+        world.disk.flip_bit(METADATA, position, 3)
+    world.start()
+    assert world.describe("t").error_code == errors.NONE
+
+
+def test_a_metadata_log_that_is_torn_after_a_crash_is_cut() -> None:
+    world = with_topics()
+    world.disk.process_crash()
+    world.disk.flip_bit(METADATA, len(world.disk.peek(METADATA)) - 1, 3)
+    world.events.clear()
+    world.start()
+    assert world.describe("t").error_code == errors.NONE
