@@ -80,6 +80,7 @@ types: $(VENV)/.ready
 
 generated: $(VENV)/.ready
 	@$(BIN)/python tools/generate_messages.py --check
+	@$(BIN)/python tools/generate_record_fields.py --check
 	@$(BIN)/python tools/generate_docs.py --check
 
 fast: $(VENV)/.ready
@@ -87,6 +88,7 @@ fast: $(VENV)/.ready
 
 generate: $(VENV)/.ready
 	@$(BIN)/python tools/generate_messages.py
+	@$(BIN)/python tools/generate_record_fields.py
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/python tools/generate_docs.py
 

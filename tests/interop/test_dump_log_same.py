@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.interop.conftest import NodeFactory
-from tests.interop.kafka_oracle import TOOL_CLASSES, KafkaNode, java_command, run_tool
-from tests.interop.nodes import Node
+from tests.interop.kafka_oracle import TOOL_CLASSES, KafkaNode, java_command
+from tests.interop.nodes import MoldauNode, Node
 
 confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 admin_module = pytest.importorskip("confluent_kafka.admin", reason="confluent-kafka is not installed")
@@ -95,10 +97,16 @@ def real_dump(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(command, capture_output=True, env=UTF8, timeout=120)
 
 
+def run_moldau(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+    command = [*MoldauNode.command(), *arguments]
+    environment = {**UTF8}
+    if "MOLDAU_COMMAND" not in environment:
+        environment["PYTHONPATH"] = os.pathsep.join(entry for entry in sys.path if entry)
+    return subprocess.run(command, capture_output=True, env=environment, timeout=120)
+
+
 def our_dump(*arguments: str) -> subprocess.CompletedProcess[bytes]:
-    path = os.pathsep.join(entry for entry in sys.path if entry)
-    command = [sys.executable, "-m", "moldau.cli.main", "kafka-dump-log", *arguments]
-    return subprocess.run(command, capture_output=True, env={**UTF8, "PYTHONPATH": path}, timeout=120)
+    return run_moldau("kafka-dump-log", *arguments)
 
 
 def without_stack(text: bytes) -> list[bytes]:
@@ -157,24 +165,88 @@ def check_internal_topics(data: Path) -> None:
     check_same("--files", joined(logs), "--share-group-state-decoder")
 
 
+def check_verified(data: Path) -> None:
+    """`moldau log verify` finds nothing wrong in a directory that a clean stop left."""
+    done = run_moldau("log", "verify", str(data), "--format", "json")
+    found = json.loads(done.stdout)
+    assert [item for item in found["findings"] if not item["path"].endswith("-delete")] == []
+    assert (done.returncode, found["ok"]) == (0, True)
+    assert found["records"] > 1000
+
+
 def test_every_file_of_a_moldau_directory_is_dumped_alike(start_moldau: NodeFactory) -> None:
     node = start_moldau()
     write_records(node)
     node.stop()
     check_directory(node.data)
+    check_verified(node.data)
+    check_damaged(node.data / "codec-none-0", node.folder)
 
 
 def test_every_file_of_a_kafka_directory_is_dumped_alike(tmp_path: Path) -> None:
-    node = KafkaNode(
-        tmp_path / "kafka", {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "2"}
-    )
+    few = {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "2"}
+    node = KafkaNode(tmp_path / "kafka", few)
     node.format()
     node.start()
     try:
         write_records(node)
         write_transactions(node)
+        # While it runs, its indexes are larger than what is in them.
+        check_same("--files", joined(sorted(node.data.glob("codec-*/*index"))))
     finally:
         node.stop()
     check_directory(node.data)
     check_internal_topics(node.data)
-    assert run_tool("dump-log", "--version").stdout == "4.3.1\n"
+    check_verified(node.data)
+
+
+def flip(data: bytes, position: int) -> bytes:
+    changed = bytearray(data)
+    changed[position] ^= 0xFF
+    return bytes(changed)
+
+
+def damaged(log: bytes, index: bytes, times: bytes) -> dict[str, dict[str, bytes]]:
+    """Files of one segment that do not make sense, by what is wrong."""
+    whole = {"log": log, "index": index, "timeindex": times}
+    snapshot = struct.pack(">hIi", 1, 0, 0)
+    return {
+        "last byte": {"log": flip(log, -1)},
+        "record inside": {"log": flip(log, 70)},
+        "more bytes": {"log": log + b"abc" * 4},
+        "zeros": {"log": log + bytes(100)},
+        "cut": {"log": log[:-10]},
+        "more records": {"log": log[:57] + struct.pack(">i", 9999) + log[61:]},
+        "fewer records": {"log": log[:57] + struct.pack(">i", 3) + log[61:]},
+        "codec": {"log": log[:22] + b"\7" + log[23:]},
+        "index beyond": whole | {"index": index + struct.pack(">ii", 2**20, 2**30)},
+        "index at the end": whole | {"index": index + struct.pack(">ii", 2**20, len(log))},
+        "index moved": whole | {"index": index[:8] + struct.pack(">ii", 2**20, 1) + index[16:]},
+        "index off": whole
+        | {"index": index[:3] + flip(index[3:4], 0) + index[4:11] + flip(index[11:12], 0) + index[12:]},
+        "index odd": whole | {"index": index + b"odd", "timeindex": times + b"odd"},
+        "index zeros": whole | {"index": bytes(80), "timeindex": bytes(120)},
+        "index empty": whole | {"index": b"", "timeindex": b""},
+        "times back": whole | {"timeindex": times + struct.pack(">qi", 5, 3)},
+        "times nowhere": whole | {"timeindex": times + struct.pack(">qi", 2**60, 10**6)},
+        "no log": {"index": index},
+        "snapshot checksum": {"snapshot": snapshot},
+        "snapshot version": {"snapshot": b"\0\5" + snapshot[2:]},
+        "snapshot short": {"snapshot": snapshot[:5]},
+    }
+
+
+def check_damaged(source: Path, folder: Path) -> None:
+    """Of damage, ours says what the real tool says."""
+    log = max(source.glob("*.log"), key=lambda path: len(path.with_suffix(".index").read_bytes()))
+    whole = [log.with_suffix(f".{suffix}").read_bytes() for suffix in ("log", "index", "timeindex")]
+    for what, files in damaged(*whole).items():
+        place = folder / what.replace(" ", "-")
+        place.mkdir()
+        for suffix, data in files.items():
+            (place / f"{log.stem}.{suffix}").write_bytes(data)
+        shown = [path for path in sorted(place.iterdir()) if len(files) == 1 or path.suffix != ".log"]
+        check_same("--files", joined(shown), "--deep-iteration")
+        if what in ("index odd", "times back"):
+            for path in shown:
+                check_same("--files", str(path), "--index-sanity-check")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import struct
+import subprocess
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from moldau.cli.kafka.frame import run_command
 from moldau.cli.kafka.options import break_lines
 from moldau.records.builder import BatchBuilder
 from moldau.records.codecs import ZSTD
+from moldau.storage.inspect_json import java_double, json_text
 
 NAME = "00000000000000000000"
 
@@ -138,6 +141,22 @@ def test_wrong_command_lines_end_as_with_the_real_tool(arguments: str, code: int
 
 def test_the_version_is_that_of_the_kafka_it_speaks() -> None:
     assert run("--version") == (0, "4.3.1\n", "")
+
+
+def test_the_table_of_json_fields_is_not_stale() -> None:
+    """It is generated from the schemas, as the message classes are."""
+    tool = Path(__file__).resolve().parents[3] / "tools" / "generate_record_fields.py"
+    done = subprocess.run([sys.executable, str(tool), "--check"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_json_is_written_as_java_writes_it() -> None:
+    assert json_text({"a": 'x"\n\x1f\x7f', "b": None, "c": True, "d": b"\xff"}) == (
+        '{"a":"x\\"\\n\\u001F\x7f","b":null,"c":true,"d":"/w=="}'
+    )
+    numbers = {2048.0: "2048.0", 0.001: "0.001", 1e7: "1.0E7", 1.5e-5: "1.5E-5", -12345678.25: "-1.234567825E7"}
+    assert {value: java_double(value) for value in numbers} == numbers
+    assert [java_double(value) for value in (0.0, 123456.789)] == ["0.0", "123456.789"]
 
 
 def test_help_keeps_to_eighty_columns() -> None:

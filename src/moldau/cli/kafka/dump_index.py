@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TextIO
 
+from moldau.cli.kafka.java_order import hash_map_order
 from moldau.cli.kafka.options import JavaFailure
 from moldau.records.batch import NO_TIMESTAMP
 from moldau.records.walk import max_timestamp_record
@@ -15,10 +16,15 @@ from moldau.storage.inspect_index import OffsetEntries, TimeEntries, base_offset
 Pairs = dict[str, list[tuple[int, int]]]
 
 
+def absolute(path: str) -> str:
+    """As Java makes a path absolute: `..` and `.` stay in it."""
+    return os.path.join(os.getcwd(), path)
+
+
 def _print_pairs(err: TextIO, title: str, found: Pairs, line: str) -> None:
-    for path, pairs in found.items():
+    for path in hash_map_order(found):
         err.write(f"{title} :{path}\n")
-        for first, second in pairs:
+        for first, second in found[path]:
             err.write(line.format(first, second) + "\n")
 
 
@@ -26,14 +32,15 @@ class IndexMismatches:
     """Entries of offset indexes that point to a batch with another last offset."""
 
     def __init__(self) -> None:
-        self.found: Pairs = {}
+        self.found: dict[str, dict[int, int]] = {}
 
     def add(self, path: str, index_offset: int, log_offset: int) -> None:
-        # The latest first, as in the real tool.
-        self.found.setdefault(os.path.abspath(path), []).insert(0, (index_offset, log_offset))
+        self.found.setdefault(absolute(path), {})[index_offset] = log_offset
 
     def print(self, err: TextIO) -> None:
-        _print_pairs(err, "Mismatches in", self.found, "  Index offset: {}, log offset: {}")
+        # The largest first, as in the real tool.
+        pairs = {path: sorted(found.items(), reverse=True) for path, found in self.found.items()}
+        _print_pairs(err, "Mismatches in", pairs, "  Index offset: {}, log offset: {}")
 
 
 class TimeIndexErrors:
@@ -45,7 +52,7 @@ class TimeIndexErrors:
         self.not_found: Pairs = {}
 
     def add(self, found: Pairs, path: str, first: int, second: int) -> None:
-        found.setdefault(os.path.abspath(path), []).append((first, second))
+        found.setdefault(absolute(path), []).append((first, second))
 
     def print(self, err: TextIO) -> None:
         _print_pairs(err, "Found timestamp mismatch in", self.mismatches, "  Index timestamp: {}, log timestamp: {}")
@@ -65,7 +72,7 @@ class TimeIndexErrors:
 
 def beside(path: str, suffix: str) -> str:
     """The file of the same segment with another suffix, as an absolute path."""
-    folder, name = os.path.split(os.path.abspath(path))
+    folder, name = os.path.split(absolute(path))
     return os.path.join(folder, name.split(".")[0] + suffix)
 
 

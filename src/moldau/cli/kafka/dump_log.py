@@ -8,9 +8,17 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
-from moldau.cli.kafka.dump_index import IndexMismatches, TimeIndexErrors, dump_index, dump_time_index, file_records
+from moldau.cli.kafka.dump_index import (
+    IndexMismatches,
+    TimeIndexErrors,
+    absolute,
+    dump_index,
+    dump_time_index,
+    file_records,
+)
 from moldau.cli.kafka.dump_producers import dump_snapshot, dump_transactions
 from moldau.cli.kafka.files import ReadOnlyDisk
+from moldau.cli.kafka.java_order import hash_map_order
 from moldau.cli.kafka.options import (
     OPTIONAL_VALUE,
     VALUE,
@@ -87,7 +95,7 @@ class Dump:
         self.disk = ReadOnlyDisk()
         self.index_mismatches = IndexMismatches()
         self.time_errors = TimeIndexErrors()
-        self.gaps: dict[str, list[tuple[int, int]]] = {}
+        self.gaps: dict[str, dict[int, int]] = {}
         self.prints_data = options.has("print-data-log") or any(options.has(name) for name in DECODER_OPTIONS)
 
     def run(self) -> int:
@@ -107,9 +115,9 @@ class Dump:
         self.out.flush()
         self.index_mismatches.print(self.err)
         self.time_errors.print(self.err)
-        for path, pairs in self.gaps.items():
+        for path in hash_map_order(self.gaps):
             self.err.write(f"Non-consecutive offsets in {path}\n")
-            for first, second in pairs:
+            for first, second in sorted(self.gaps[path].items()):
                 self.err.write(f"  {first} is followed by {second}\n")
         return 0
 
@@ -155,7 +163,7 @@ class Dump:
                 records = RecordReader(batch)
                 for record in records.records:
                     if record.offset != last_offset + 1:
-                        self.gaps.setdefault(os.path.abspath(path), []).append((last_offset, record.offset))
+                        self.gaps.setdefault(absolute(path), {})[last_offset] = record.offset
                     last_offset = record.offset
                     lines.write_record(batch, record)
                 if records.failure is not None:
