@@ -1133,12 +1133,12 @@ class ConsumerCurrentPartitions(Message):
         self,
         topic_id: bytes = ZERO_UUID,
         partitions: list[int] | None = None,
-        assignment_epochs: list[int] | None = None,
+        assignment_epochs: list[int] | None = NOT_GIVEN,
         unknown_tags: UnknownTags | None = None,
     ) -> None:
         self.topic_id: bytes = topic_id
         self.partitions: list[int] = [] if partitions is None else partitions
-        self.assignment_epochs: list[int] | None = assignment_epochs
+        self.assignment_epochs: list[int] | None = [] if assignment_epochs is NOT_GIVEN else assignment_epochs
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
@@ -1146,7 +1146,7 @@ class ConsumerCurrentPartitions(Message):
         topic_id = reader.uuid()
         count = reader.compact_array_length(4)
         partitions = reader.int32_list(count)
-        assignment_epochs: list[int] | None = None
+        assignment_epochs: list[int] | None = []
         unknown_tags: UnknownTags | None = None
         for _ in range(reader.tag_count()):
             tag = reader.uvarint()
@@ -1164,10 +1164,13 @@ class ConsumerCurrentPartitions(Message):
         writer.compact_array_length(len(self.partitions))
         writer.int32_list(self.partitions)
         tags: UnknownTags = []
-        if self.assignment_epochs is not None:
+        if self.assignment_epochs is None or len(self.assignment_epochs) > 0:
             part = Writer()
-            part.compact_array_length(len(self.assignment_epochs))
-            part.int32_list(self.assignment_epochs)
+            if self.assignment_epochs is None:
+                part.compact_array_length(-1)
+            else:
+                part.compact_array_length(len(self.assignment_epochs))
+                part.int32_list(self.assignment_epochs)
             tags.append((0, part.to_bytes()))
         writer.tags(tags, self.unknown_tags)
 
@@ -2422,12 +2425,12 @@ class StreamsCurrentTasks(Message):
         self,
         subtopology_id: str = "",
         partitions: list[int] | None = None,
-        assignment_epochs: list[int] | None = None,
+        assignment_epochs: list[int] | None = NOT_GIVEN,
         unknown_tags: UnknownTags | None = None,
     ) -> None:
         self.subtopology_id: str = subtopology_id
         self.partitions: list[int] = [] if partitions is None else partitions
-        self.assignment_epochs: list[int] | None = assignment_epochs
+        self.assignment_epochs: list[int] | None = [] if assignment_epochs is NOT_GIVEN else assignment_epochs
         self.unknown_tags: UnknownTags | None = unknown_tags
 
     @staticmethod
@@ -2435,7 +2438,7 @@ class StreamsCurrentTasks(Message):
         subtopology_id = reader.compact_string()
         count = reader.compact_array_length(4)
         partitions = reader.int32_list(count)
-        assignment_epochs: list[int] | None = None
+        assignment_epochs: list[int] | None = []
         unknown_tags: UnknownTags | None = None
         for _ in range(reader.tag_count()):
             tag = reader.uvarint()
@@ -2453,10 +2456,13 @@ class StreamsCurrentTasks(Message):
         writer.compact_array_length(len(self.partitions))
         writer.int32_list(self.partitions)
         tags: UnknownTags = []
-        if self.assignment_epochs is not None:
+        if self.assignment_epochs is None or len(self.assignment_epochs) > 0:
             part = Writer()
-            part.compact_array_length(len(self.assignment_epochs))
-            part.int32_list(self.assignment_epochs)
+            if self.assignment_epochs is None:
+                part.compact_array_length(-1)
+            else:
+                part.compact_array_length(len(self.assignment_epochs))
+                part.int32_list(self.assignment_epochs)
             tags.append((0, part.to_bytes()))
         writer.tags(tags, self.unknown_tags)
 

@@ -102,15 +102,9 @@ class TransactionLogValue(Message):
             raise DecodeError(no_such_version("TransactionLogValue", version))
         producer_id = reader.int64()
         previous_producer_id: int = -1
-        if version <= 0:
-            previous_producer_id = reader.int64()
         next_producer_id: int = -1
-        if version <= 0:
-            next_producer_id = reader.int64()
         producer_epoch = reader.int16()
         next_producer_epoch: int = -1
-        if version <= 0:
-            next_producer_epoch = reader.int16()
         transaction_timeout_ms = reader.int32()
         transaction_status = reader.int8()
         transaction_partitions: list[PartitionsSchema] | None
@@ -127,8 +121,6 @@ class TransactionLogValue(Message):
         transaction_last_update_timestamp_ms = reader.int64()
         transaction_start_timestamp_ms = reader.int64()
         client_transaction_version: int = 0
-        if version <= 0:
-            client_transaction_version = reader.int16()
         unknown_tags: UnknownTags | None = None
         if version >= 1:
             for _ in range(reader.tag_count()):
@@ -164,13 +156,13 @@ class TransactionLogValue(Message):
         if version < 0 or version > 1:
             raise EncodeError(no_such_version("TransactionLogValue", version))
         writer.int64(self.producer_id)
-        if version <= 0:
-            writer.int64(self.previous_producer_id)
-        if version <= 0:
-            writer.int64(self.next_producer_id)
+        if version <= 0 and self.previous_producer_id != -1:
+            raise cannot_send("previous_producer_id", version)
+        if version <= 0 and self.next_producer_id != -1:
+            raise cannot_send("next_producer_id", version)
         writer.int16(self.producer_epoch)
-        if version <= 0:
-            writer.int16(self.next_producer_epoch)
+        if version <= 0 and self.next_producer_epoch != -1:
+            raise cannot_send("next_producer_epoch", version)
         writer.int32(self.transaction_timeout_ms)
         writer.int8(self.transaction_status)
         if version >= 1:
@@ -189,8 +181,8 @@ class TransactionLogValue(Message):
                     transaction_partitions_element.encode(writer, version)
         writer.int64(self.transaction_last_update_timestamp_ms)
         writer.int64(self.transaction_start_timestamp_ms)
-        if version <= 0:
-            writer.int16(self.client_transaction_version)
+        if version <= 0 and self.client_transaction_version != 0:
+            raise cannot_send("client_transaction_version", version)
         if version >= 1:
             tags: UnknownTags = []
             if self.previous_producer_id != -1:
