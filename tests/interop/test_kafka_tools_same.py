@@ -102,6 +102,72 @@ GET_OFFSETS = """
 alone --topic x
 """
 
+CONFIGS = """
+--alter --entity-type topics --entity-name %-orders --add-config retention.ms=60000,cleanup.policy=[compact,delete]
+--describe --entity-type topics --entity-name %-orders
+--describe --topic %-orders --all
+--alter --topic %-orders --delete-config cleanup.policy,no.such.config
+--alter --topic %-orders --add-config no.such.config=1
+--alter --topic %-orders --add-config retention.ms=abc
+--alter --topic %-orders --add-config nonsense
+--alter --topic %-orders --add-config a?b=1
+--alter --topic nope --add-config retention.ms=1
+--alter --topic %-orders
+--alter --entity-type topics --add-config retention.ms=1
+--describe --topic nope
+--describe --topic 'bad name!'
+--describe --entity-type brokers --entity-name 1
+--describe --entity-type brokers --entity-name 1 --all
+--describe --entity-type brokers
+--describe --broker x
+--describe --broker 9
+--alter --broker 1 --add-config log.cleaner.threads=2
+--describe --broker 1
+--alter --broker 1 --delete-config log.cleaner.threads
+--alter --broker 1 --add-config log.dirs=/x
+--alter --broker-defaults --add-config log.retention.ms=7200000
+--describe --broker-defaults
+--alter --broker-defaults --delete-config log.retention.ms
+--describe --entity-type broker-loggers
+--alter --broker-logger 1 --add-config no.such.logger=INFO
+--alter --user alice --add-config producer_byte_rate=1024,consumer_byte_rate=20480000,request_percentage=50
+--alter --user alice --client app --add-config controller_mutation_rate=5
+--alter --user-defaults --add-config producer_byte_rate=1
+--alter --user bob --add-config producer_byte_rate=0.5
+--alter --ip 127.0.0.9 --add-config connection_creation_rate=10
+--alter --ip 127.0.0.9 --add-config nonsense=10
+--describe --entity-type users
+--describe --entity-type users --entity-type clients
+--describe --entity-type clients
+--describe --entity-type ips
+--describe --user alice --client app
+--alter --user alice --add-config no_such_quota=1
+--alter --user alice --add-config producer_byte_rate=x
+--alter --user alice --delete-config request_percentage,no_such_quota
+--alter --client alice --add-config no_such_quota=1
+--alter --user alice --add-config SCRAM-SHA-256=[iterations=100,password=x]
+--alter --user alice --add-config SCRAM-SHA-256=[iterations=8192,password=x]
+--alter --user alice --add-config SCRAM-SHA-512=[password=x]
+--alter --user alice --add-config SCRAM-SHA-512=[x]
+--alter --user alice --add-config SCRAM-SHA-512=[password=x],producer_byte_rate=1
+--describe --user alice
+--describe --entity-type users
+--alter --user nobody --delete-config SCRAM-SHA-512
+--alter --group %g --add-config consumer.session.timeout.ms=50000
+--alter --group %g --add-config consumer.session.timeout.ms=1
+--alter --client-metrics %m --add-config interval.ms=10000,metrics=org.apache
+--describe --client-metrics %m
+--describe --client-metrics nope
+--describe --alter
+--describe
+--describe --entity-type nonsense
+--describe --entity-type topics --entity-type brokers
+--describe --entity-type topics --topic x
+--describe --entity-type topics --entity-type topics
+alone --describe --entity-type topics
+--describe --topic a --add-config b=c
+"""
+
 
 class Done(NamedTuple):
     code: int
@@ -186,3 +252,7 @@ def test_kafka_topics(moldau_server: Node, real: RealTools) -> None:
 
 def test_kafka_get_offsets(moldau_server: Node, real: RealTools) -> None:
     compare(moldau_server, real, "get-offsets", GET_OFFSETS)
+
+
+def test_kafka_configs(moldau_server: Node, real: RealTools) -> None:
+    compare(moldau_server, real, "configs", CONFIGS)

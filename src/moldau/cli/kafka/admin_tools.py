@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
@@ -77,7 +78,13 @@ def get_all(call: str, work: Callable[[], Mapping[K, Outcome[T]]]) -> dict[K, T]
 
 def java_failure(error: Exception, call: str = "") -> JavaFailure:
     """The exception that Java's client throws where ours raises this one."""
-    from moldau.client.errors import ClientError, ConfigError, NoBrokerError, RequestTimeoutError
+    from moldau.client.errors import (
+        ClientError,
+        ConfigError,
+        NoBrokerError,
+        RequestTimeoutError,
+        UnsupportedVersionError,
+    )
     from moldau.protocol.errors import default_text, error_row
 
     assert isinstance(error, ClientError)
@@ -90,6 +97,11 @@ def java_failure(error: Exception, call: str = "") -> JavaFailure:
     if isinstance(error, RequestTimeoutError):
         return JavaFailure(ERRORS_PACKAGE + "TimeoutException", error.message)
     message = error.message
+    if isinstance(error, UnsupportedVersionError):
+        # The api in the spelling of Java's client.
+        missing = re.search(r"does not offer (\w+)\.$", message)
+        if missing is not None:
+            message = "The node does not support " + re.sub(r"(?<=[a-z])(?=[A-Z])", "_", missing[1]).upper()
     if error.name in _JAVA_TEXTS and message == default_text(error.code):
         message = _JAVA_TEXTS[error.name]
     return JavaFailure(ERRORS_PACKAGE + error_row(error.code).exception, message)

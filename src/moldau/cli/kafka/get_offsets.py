@@ -170,7 +170,8 @@ def _offset_lines(admin: Admin, partitions: list[TopicPartition], time: int) -> 
     """One line for each partition that has such an offset; what a leader cannot say is told on the error output."""
     lines = []
     outcomes = ask("listOffsets", lambda: admin.list_offsets(dict.fromkeys(partitions, time)))
-    for partition, outcome in outcomes.items():
+    for partition in partitions:
+        outcome = outcomes[partition]
         if outcome.error is None:
             if outcome.get().offset >= 0:
                 lines.append(f"{partition.topic}:{partition.partition}:{outcome.get().offset}")
