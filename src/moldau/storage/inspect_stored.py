@@ -143,6 +143,8 @@ def decode_coordinator_record(record: Record, keys: Table, values: Table, topic_
 
 def _value_text(data: bytes, value_class: type[Message], topic_is_offsets: bool) -> str:
     version, reader = read_versioned(data, "value")
+    if not value_class.LOWEST_VERSION <= version <= value_class.HIGHEST_VERSION:
+        raise DecodeError(f"Found an unknown record version {version} for {value_class.API_KEY} type")
     shown = message_to_json(read_message(value_class, reader, version, version, "value"), version)
     if topic_is_offsets and value_class.API_KEY == GROUP_METADATA and shown.get("protocolType") == CONSUMER_PROTOCOL:
         members = shown.get("members")
