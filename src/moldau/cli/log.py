@@ -43,6 +43,8 @@ def dump(files: tuple[str, ...], records: bool, output: str) -> None:
                 else:
                     line = text_line(entry)
                 sys.stdout.write(line + "\n")
+        except BrokenPipeError:
+            raise  # that is the output, not a file
         except (NotReadable, OSError) as error:
             sys.stdout.flush()
             said = f"{error.strerror}" if isinstance(error, OSError) else str(error)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -121,3 +123,18 @@ def test_kafka_names_are_installed_and_replaced_but_nothing_else_is(tmp_path: Pa
     assert (code, launcher.read_text()) == (1, "mine")
     assert "--force" in output
     assert call("install-kafka-names", str(folder), "--force")[0] == 0
+
+
+@pytest.mark.parametrize("command", [["kafka-dump-log", "--print-data-log", "--files"], ["log", "dump", "--records"]])
+def test_a_reader_that_has_had_enough_ends_it_quietly(command: list[str], tmp_path: Path) -> None:
+    path = write(tmp_path, "log", b"".join(batch(2 * number) for number in range(3000)))
+    whole = [sys.executable, "-m", "moldau.cli.main", *command, path]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    process = subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.read(10)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(20) == 141

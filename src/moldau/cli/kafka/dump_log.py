@@ -106,6 +106,8 @@ class Dump:
                 self.dump(path)
             except Unreadable as error:
                 raise JavaFailure(error.kafka_class, str(error)) from error
+            except BrokenPipeError:
+                raise  # that is the output, not a file
             except FileNotFoundError as error:
                 raise JavaFailure("java.nio.file.NoSuchFileException", str(error.filename)) from error
             except PermissionError as error:
