@@ -168,6 +168,28 @@ alone --describe --entity-type topics
 --describe --topic a --add-config b=c
 """
 
+LOG_DIRS = """
+--describe --topic-list %-orders,%.dot
+--describe --topic-list nope
+--describe --broker-list 1 --topic-list %-orders
+--describe --broker-list 9
+--describe --broker-list x
+--topic-list x
+--describe --no-such-flag
+alone --describe
+"""
+
+DELETE_FILES = {
+    "good.json": '{"version": 1, "partitions": [%s]}',
+    "twice.json": '{"version": 1, "partitions": [%s, %s]}',
+    "plain.json": '{"partitions": [%s]}',
+    "later.json": '{"version": 2, "partitions": [%s]}',
+    "empty.json": '{"version": 1}',
+    "nonsense.json": "nonsense",
+    "far.json": '{"version": 1, "partitions": [{"topic": "%-orders", "partition": 0, "offset": 99999}]}',
+    "unnamed.json": '{"version": 1, "partitions": [{"partition": 0, "offset": 1}]}',
+}
+
 
 class Done(NamedTuple):
     code: int
@@ -256,3 +278,23 @@ def test_kafka_get_offsets(moldau_server: Node, real: RealTools) -> None:
 
 def test_kafka_configs(moldau_server: Node, real: RealTools) -> None:
     compare(moldau_server, real, "configs", CONFIGS)
+
+
+def test_kafka_log_dirs(moldau_server: Node, real: RealTools) -> None:
+    compare(moldau_server, real, "log-dirs", LOG_DIRS)
+
+
+def test_kafka_delete_records(moldau_server: Node, real: RealTools) -> None:
+    for name, text in DELETE_FILES.items():
+        # One partition: the real tool shows several in an order that changes from run to run.
+        rows = '{"topic": "%-orders", "partition": 1, "offset": -1}'
+        for prefix in (REAL, OURS):
+            (real.folder / f"{prefix}-{name}").write_text(text.replace("%s", rows).replace("%", prefix))
+    lines = [f"--offset-json-file %-{name}" for name in DELETE_FILES]
+    lines += [
+        "--offset-json-file %-nope.json",
+        "--no-such-flag",
+        "--bootstrap-server x:1",
+        "alone --offset-json-file x",
+    ]
+    compare(moldau_server, real, "delete-records", "\n".join(lines))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from moldau.cli.kafka.admin_tools import ask, java_failure
-from moldau.cli.kafka.java_order import hash_map_order, string_hash
+from moldau.cli.kafka.java_order import hash_map_order, hash_order, string_hash
 from moldau.cli.kafka.options import JavaFailure
 
 if TYPE_CHECKING:
@@ -39,20 +39,11 @@ def find_quotas(admin: Admin, types: list[str], names: list[str]) -> dict[QuotaE
         else:
             filters.append(QuotaFilter(entity_type, DEFAULT))
     found = ask("describeClientQuotas", lambda: admin.describe_client_quotas(filters, strict=True))
-    size = 1
-    while size < len(found):
-        size *= 2
-    while len(found) > size * 0.75:
-        size *= 2
-    return dict(sorted(found.items(), key=lambda item: _entity_bucket(item[0], size)))
+    return {entity: found[entity] for entity in hash_order(found, _entity_hash, len(found))}
 
 
-def _entity_bucket(entity: QuotaEntity, size: int) -> int:
-    total = 31
-    for kind, name in entity.parts:
-        total += string_hash(kind) ^ (0 if name is None else string_hash(name))
-    total &= 0xFFFFFFFF
-    return (total ^ total >> 16) & (size - 1)
+def _entity_hash(entity: QuotaEntity) -> int:
+    return 31 + sum(string_hash(kind) ^ (0 if name is None else string_hash(name)) for kind, name in entity.parts)
 
 
 def quota_line(entity: QuotaEntity, quotas: dict[str, float]) -> str:

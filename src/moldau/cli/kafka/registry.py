@@ -6,9 +6,11 @@ from importlib import import_module
 
 # name -> (module:function, one line of help)
 TOOLS: dict[str, tuple[str, str]] = {
+    "kafka-delete-records": ("moldau.cli.kafka.delete_records:main", "Delete records down to an offset."),
     "kafka-dump-log": ("moldau.cli.kafka.dump_log:main", "Print the files of a data directory."),
     "kafka-configs": ("moldau.cli.kafka.configs:main", "Show and change configs, quotas and SCRAM users."),
     "kafka-get-offsets": ("moldau.cli.kafka.get_offsets:main", "Show offsets of partitions."),
+    "kafka-log-dirs": ("moldau.cli.kafka.log_dirs:main", "Show log directories and the replicas in them."),
     "kafka-topics": ("moldau.cli.kafka.topics:main", "Create, list, describe, alter and delete topics."),
 }
 
