@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import zlib
 
-from crc32c import crc32c
-
 from moldau.records.batch import (
     ATTRIBUTES,
     BATCH_LENGTH,
@@ -25,6 +23,7 @@ from moldau.records.batch import (
     CorruptBatch,
     header_at,
 )
+from moldau.records.crc import crc32c
 from moldau.records.varints import read_varint, read_varlong
 from moldau.records.walk import Record, parse_records, records_bytes
 from moldau.storage.disk import File

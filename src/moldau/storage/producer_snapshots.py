@@ -8,8 +8,7 @@ from __future__ import annotations
 import logging
 from struct import Struct
 
-import crc32c
-
+from moldau.records.crc import crc32c
 from moldau.storage.disk import Disk
 from moldau.storage.producer_state import ProducedBatch, ProducerEntry, ProducerState, first_sequence_of
 
@@ -43,7 +42,7 @@ def encode_snapshot(state: ProducerState) -> bytes:
             )
         )
     body = len(state.entries).to_bytes(4, "big") + b"".join(parts)
-    return CURRENT_VERSION.to_bytes(2, "big") + CRC.pack(crc32c.crc32c(body)) + body
+    return CURRENT_VERSION.to_bytes(2, "big") + CRC.pack(crc32c(body)) + body
 
 
 def _producer_id(entry: ProducerEntry) -> int:
@@ -56,7 +55,7 @@ def decode_snapshot(data: bytes, path: str) -> list[ProducerEntry]:
     version, crc, count = HEAD.unpack_from(data)
     if version != CURRENT_VERSION:
         raise DamagedSnapshot(f"{path} has version {version}, known is {CURRENT_VERSION}")
-    if crc32c.crc32c(memoryview(data)[CRC_END:]) != crc:
+    if crc32c(memoryview(data)[CRC_END:]) != crc:
         raise DamagedSnapshot(f"{path} has a wrong checksum")
     if HEAD.size + count * ENTRY.size != len(data):
         raise DamagedSnapshot(f"{path} promises {count} producers and has {len(data)} bytes")

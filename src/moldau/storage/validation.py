@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from crc32c import crc32c
 from librt.strings import BytesWriter, read_i32_be, read_i64_be, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64
 
@@ -56,6 +55,7 @@ from moldau.records.codecs import (
     decompress,
     has_linked_lz4_blocks,
 )
+from moldau.records.crc import crc32c
 from moldau.records.walk import (
     DECOMPRESSED_BYTES_MAX,
     HIGHEST_LONG,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import TextIO
 
-from crc32c import crc32c
-
+from moldau.records.crc import crc32c
 from moldau.storage.disk import Disk
 from moldau.storage.inspect_index import base_offset_of
 from moldau.storage.producer_snapshots import CRC_END, CURRENT_VERSION, ENTRY, HEAD
