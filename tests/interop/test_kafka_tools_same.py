@@ -251,7 +251,7 @@ def _masked(text: str, prefix: str) -> str:
 def compare(node: Node, real: RealTools, tool: str, lines: str, first: bool = False) -> None:
     """first: the address stands before the line, where a tool has subcommands."""
     different = []
-    for line in lines.strip().splitlines():
+    for line in lines.strip("\n").splitlines() or [""]:
         both = []
         for prefix in (REAL, OURS):
             arguments = shlex.split(line.replace("%", prefix))
@@ -298,3 +298,13 @@ def test_kafka_delete_records(moldau_server: Node, real: RealTools) -> None:
         "alone --offset-json-file x",
     ]
     compare(moldau_server, real, "delete-records", "\n".join(lines))
+
+
+def test_kafka_broker_api_versions(moldau_server: Node, real: RealTools) -> None:
+    compare(moldau_server, real, "broker-api-versions", " \n--version\nalone --version\n--no-such-flag")
+
+
+def test_kafka_cluster(moldau_server: Node, real: RealTools) -> None:
+    lines = ["cluster-id", "list-endpoints", "list-endpoints --include-fenced-brokers", "unregister --id 9"]
+    lines += ["cluster-id --bootstrap-controller", "list-endpoints --bootstrap-controller"]
+    compare(moldau_server, real, "cluster", "\n".join(lines))

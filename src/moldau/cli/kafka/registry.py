@@ -8,6 +8,8 @@ from importlib import import_module
 TOOLS: dict[str, tuple[str, str]] = {
     "kafka-delete-records": ("moldau.cli.kafka.delete_records:main", "Delete records down to an offset."),
     "kafka-dump-log": ("moldau.cli.kafka.dump_log:main", "Print the files of a data directory."),
+    "kafka-broker-api-versions": ("moldau.cli.kafka.broker_api_versions:main", "Show the apis of brokers."),
+    "kafka-cluster": ("moldau.cli.kafka.cluster:main", "Show the cluster's id and endpoints, unregister brokers."),
     "kafka-configs": ("moldau.cli.kafka.configs:main", "Show and change configs, quotas and SCRAM users."),
     "kafka-get-offsets": ("moldau.cli.kafka.get_offsets:main", "Show offsets of partitions."),
     "kafka-log-dirs": ("moldau.cli.kafka.log_dirs:main", "Show log directories and the replicas in them."),
