@@ -100,6 +100,8 @@ class MetadataNode:
         self.cluster_id = ""
         self.directory_id = bytes(16)
         self.on_fatal: Callable[[str], None] | None = None
+        self.on_opened: Callable[[], None] | None = None
+        """Called when the log was found to be well, before anything is appended to it."""
         self.send: Callable[[Outbound], None] | None = None
         """Takes requests to other replicas; answers come back through `on_raft_reply` and `on_raft_failure`."""
         self.controller_ports: dict[str, int] = {}
@@ -136,6 +138,8 @@ class MetadataNode:
             )
         except DamagedMetadataLog as error:
             raise CannotStart(str(error)) from error
+        if self.on_opened is not None:
+            self.on_opened()
         self._load_snapshot()
         local = ReplicaKey(self.node_id, self.directory_id)
         self.raft = Raft(self._raft_config(), local, self.log, self._configured_voters(), self._rng)

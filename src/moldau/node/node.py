@@ -67,6 +67,7 @@ class Node:
         self.replicas = Replicas(self.node_id, self.logs, self.log_config_of)
         self.metadata = MetadataNode(config, disk, rng, incarnation_id, self.dynamic)
         self.metadata.on_fatal = self._fatal
+        self.metadata.on_opened = self.logs.take_clean_markers
         self.metadata.add_listener(self._on_metadata)
         self._directory_assignments = DirectoryAssignments(self.metadata, self.replicas)
         self.producer_ids = ProducerIds(self.metadata.allocate_producer_ids)

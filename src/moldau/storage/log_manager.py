@@ -93,6 +93,7 @@ class LogManager:
         self.clean_broker_epochs: dict[str, int] = {}
         self.high_watermarks: dict[Partition, int] = {}
         self.loaded_unclean = False
+        self._clean: dict[str, bool] = {}
         self._locked = False
         self._doomed: list[DoomedFolder] = []
         # What the checkpoint files of each directory hold, to know when they must not outlive a deleted log.
@@ -123,6 +124,7 @@ class LogManager:
     def load(self, now_ms: int) -> None:
         """Opens all logs of all directories. A directory that cannot be read is offline from the start."""
         self.lock()
+        self.take_clean_markers()
         for directory in self.online_directories():
             try:
                 self._load_directory(directory, now_ms)
@@ -138,7 +140,7 @@ class LogManager:
         properties = read_meta_properties(self.disk, directory.path)
         if properties is not None and properties.directory_id is not None:
             directory.directory_id = properties.directory_id
-        clean = self._take_clean_marker(directory)
+        clean = self._clean[directory.path]
         recovery_points = self._read_checkpoint(directory, RECOVERY_POINT_FILE)
         log_starts = self._read_checkpoint(directory, LOG_START_FILE)
         self.high_watermarks.update(self._read_checkpoint(directory, REPLICATION_FILE))
@@ -195,6 +197,15 @@ class LogManager:
         self.logs[(log.topic, log.partition)] = log
         path = log.log_directory.path
         self._counts[path] = self._counts.get(path, 0) + 1
+
+    def take_clean_markers(self) -> None:
+        """Before anything is written: a crash from here on must not be taken for a clean stop."""
+        for directory in self.online_directories():
+            if directory.path not in self._clean:
+                try:
+                    self._clean[directory.path] = self._take_clean_marker(directory)
+                except OSError as error:
+                    directory.fail(error)
 
     def _take_clean_marker(self, directory: LogDirectory) -> bool:
         """Reads and removes the marker of a clean stop: from now on only the next clean stop may claim one."""
