@@ -243,6 +243,7 @@ def _masked(text: str, prefix: str) -> str:
     text = re.sub(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]", "[TIME]", text)
     text = re.sub(r"^Caused by: (joptsimple|java.lang.NumberFormat).*\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"TopicId: \S{22}", "TopicId: ID", text)
+    text = re.sub(r"Epoch: \d+", "Epoch: N", text)
     text = re.sub(r"adminclient-\d+", "adminclient-1", text)
     text = re.sub(r"^Option +Description *\n(.*\n)*", "[options]\n", text, flags=re.MULTILINE)
     return text.replace(prefix, "%")
@@ -308,3 +309,16 @@ def test_kafka_cluster(moldau_server: Node, real: RealTools) -> None:
     lines = ["cluster-id", "list-endpoints", "list-endpoints --include-fenced-brokers", "unregister --id 9"]
     lines += ["cluster-id --bootstrap-controller", "list-endpoints --bootstrap-controller"]
     compare(moldau_server, real, "cluster", "\n".join(lines))
+
+
+def test_kafka_features(moldau_server: Node, real: RealTools) -> None:
+    lines = [
+        "describe",
+        "upgrade --feature metadata.version=99",
+        "upgrade --feature bogus=1",
+        "upgrade --feature bogus",
+    ]
+    lines += ["downgrade --feature transaction.version=1 --dry-run", "disable --feature kraft.version --dry-run"]
+    lines += ["version-mapping", "version-mapping --release-version 3.9-IV0"]
+    lines += ["feature-dependencies --feature transaction.version=2 --feature group.version=1"]
+    compare(moldau_server, real, "features", "\n".join(lines), first=True)

@@ -11,6 +11,7 @@ TOOLS: dict[str, tuple[str, str]] = {
     "kafka-broker-api-versions": ("moldau.cli.kafka.broker_api_versions:main", "Show the apis of brokers."),
     "kafka-cluster": ("moldau.cli.kafka.cluster:main", "Show the cluster's id and endpoints, unregister brokers."),
     "kafka-configs": ("moldau.cli.kafka.configs:main", "Show and change configs, quotas and SCRAM users."),
+    "kafka-features": ("moldau.cli.kafka.features:main", "Show and change the levels of features."),
     "kafka-get-offsets": ("moldau.cli.kafka.get_offsets:main", "Show offsets of partitions."),
     "kafka-log-dirs": ("moldau.cli.kafka.log_dirs:main", "Show log directories and the replicas in them."),
     "kafka-topics": ("moldau.cli.kafka.topics:main", "Create, list, describe, alter and delete topics."),

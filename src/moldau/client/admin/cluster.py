@@ -120,7 +120,6 @@ class ClusterAdmin(AdminCalls):
                 FeatureUpdateKey(
                     feature=name,
                     max_version_level=updates[name].level,
-                    allow_downgrade=updates[name].upgrade_type != UPGRADE,
                     upgrade_type=updates[name].upgrade_type,
                 )
                 for name in names
