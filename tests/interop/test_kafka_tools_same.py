@@ -244,6 +244,7 @@ def _masked(text: str, prefix: str) -> str:
     text = re.sub(r"^Caused by: (joptsimple|java.lang.NumberFormat).*\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"TopicId: \S{22}", "TopicId: ID", text)
     text = re.sub(r"Epoch: \d+", "Epoch: N", text)
+    text = re.sub(r"(HighWatermark: +)\d+|\b\d+ +\t0 +\t\d{13} +\t\d{13}", r"\1N", text)
     text = re.sub(r"adminclient-\d+", "adminclient-1", text)
     text = re.sub(r"^Option +Description *\n(.*\n)*", "[options]\n", text, flags=re.MULTILINE)
     return text.replace(prefix, "%")
@@ -322,3 +323,8 @@ def test_kafka_features(moldau_server: Node, real: RealTools) -> None:
     lines += ["version-mapping", "version-mapping --release-version 3.9-IV0"]
     lines += ["feature-dependencies --feature transaction.version=2 --feature group.version=1"]
     compare(moldau_server, real, "features", "\n".join(lines), first=True)
+
+
+def test_kafka_metadata_quorum(moldau_server: Node, real: RealTools) -> None:
+    lines = "describe --status\ndescribe --replication\ndescribe\ndescribe --status --replication"
+    compare(moldau_server, real, "metadata-quorum", lines, first=True)

@@ -14,6 +14,7 @@ TOOLS: dict[str, tuple[str, str]] = {
     "kafka-features": ("moldau.cli.kafka.features:main", "Show and change the levels of features."),
     "kafka-get-offsets": ("moldau.cli.kafka.get_offsets:main", "Show offsets of partitions."),
     "kafka-log-dirs": ("moldau.cli.kafka.log_dirs:main", "Show log directories and the replicas in them."),
+    "kafka-metadata-quorum": ("moldau.cli.kafka.metadata_quorum:main", "Show the metadata quorum."),
     "kafka-topics": ("moldau.cli.kafka.topics:main", "Create, list, describe, alter and delete topics."),
 }
 
