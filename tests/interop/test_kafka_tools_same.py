@@ -245,6 +245,7 @@ def _masked(text: str, prefix: str) -> str:
     text = re.sub(r"TopicId: \S{22}", "TopicId: ID", text)
     text = re.sub(r"Epoch: \d+", "Epoch: N", text)
     text = re.sub(r"(HighWatermark: +)\d+|\b\d+ +\t0 +\t\d{13} +\t\d{13}", r"\1N", text)
+    text = re.sub(r"directory.id=[\w-]{22}", "directory.id=ID", text)
     text = re.sub(r"adminclient-\d+", "adminclient-1", text)
     text = re.sub(r"^Option +Description *\n(.*\n)*", "[options]\n", text, flags=re.MULTILINE)
     return text.replace(prefix, "%")
@@ -328,3 +329,21 @@ def test_kafka_features(moldau_server: Node, real: RealTools) -> None:
 def test_kafka_metadata_quorum(moldau_server: Node, real: RealTools) -> None:
     lines = "describe --status\ndescribe --replication\ndescribe\ndescribe --status --replication"
     compare(moldau_server, real, "metadata-quorum", lines, first=True)
+
+
+def test_kafka_storage(moldau_server: Node, real: RealTools) -> None:
+    base = "process.roles=broker,controller\nnode.id=1\ncontroller.listener.names=CONTROLLER\n"
+    base += "listeners=PLAINTEXT://127.0.0.1:19092,CONTROLLER://127.0.0.1:19192\n"
+    for prefix in (REAL, OURS):
+        dynamic = f"{base}controller.quorum.bootstrap.servers=127.0.0.1:19192\nlog.dirs={real.folder}/{prefix}-a\n"
+        fixed = f"{base}controller.quorum.voters=1@127.0.0.1:19192\nlog.dirs={real.folder}/{prefix}-b\n"
+        (real.folder / f"{prefix}-a.properties").write_text(dynamic)
+        (real.folder / f"{prefix}-b.properties").write_text(fixed)
+        (real.folder / f"{prefix}-bad.properties").write_text("node.id=1\n")
+    lines = ["info -c %-a.properties", "format -t MkU3OEVBNTcwNTJENDM2Qk -c %-a.properties"]
+    form = "format -t MkU3OEVBNTcwNTJENDM2Qk -c %-a.properties --standalone"
+    lines += [form, "info -c %-a.properties", form, f"{form} --ignore-formatted", "format -t other -c %-b.properties"]
+    lines += ["format -t X -c %-b.properties --release-version 9.9", "format -t X -c %-b.properties --standalone"]
+    lines += ["format -t X -c %-b.properties", "format -t X -c nope.properties --standalone", "version-mapping"]
+    lines += ["feature-dependencies --feature transaction.version=2", "info -c %-bad.properties"]
+    compare(moldau_server, real, "storage", "\n".join(f"alone {line}" for line in lines))

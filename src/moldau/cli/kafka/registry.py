@@ -15,6 +15,7 @@ TOOLS: dict[str, tuple[str, str]] = {
     "kafka-get-offsets": ("moldau.cli.kafka.get_offsets:main", "Show offsets of partitions."),
     "kafka-log-dirs": ("moldau.cli.kafka.log_dirs:main", "Show log directories and the replicas in them."),
     "kafka-metadata-quorum": ("moldau.cli.kafka.metadata_quorum:main", "Show the metadata quorum."),
+    "kafka-storage": ("moldau.cli.kafka.storage:main", "Format log directories and show what they hold."),
     "kafka-topics": ("moldau.cli.kafka.topics:main", "Create, list, describe, alter and delete topics."),
 }
 
