@@ -282,6 +282,29 @@ class Accumulator:
                 requests[leader] = [batch]
         return requests
 
+    def blocked_leaders(
+        self,
+        now_ms: int,
+        leader_of: Callable[[TopicPartition], int | None],
+        connected: Callable[[int], bool],
+        room: Callable[[int], bool],
+    ) -> set[int]:
+        """The leaders for which batches are due and that can take none of them now."""
+        blocked: set[int] = set()
+        free: set[int] = set()
+        for queue in self._busy.values():
+            leader = leader_of(queue.partition)
+            if leader is None:
+                continue
+            due = bool(queue.waiting) and self._is_due(queue.waiting[0], now_ms)
+            if not connected(leader):
+                if due or queue.in_flight:
+                    blocked.add(leader)
+            elif due:
+                held = bool(queue.in_flight) and self._must_wait(queue, queue.waiting[0])
+                (blocked if held or not room(leader) else free).add(leader)
+        return blocked - free
+
     def next_deadline_ms(self, now_ms: int) -> int:
         """When drain() or expire() may have something to do without anything else happening."""
         now: i64 = now_ms
@@ -305,6 +328,10 @@ class Accumulator:
             return False
         if queue.in_flight and self._must_wait(queue, batch):
             return False
+        return self._is_due(batch, now_ms)
+
+    def _is_due(self, batch: Batch, now_ms: i64) -> bool:
+        """Whether the batch need not wait for more records."""
         if not batch.open or batch.attempts > 0 or batch.number <= self._flush_up_to or self.waiting_for_memory > 0:
             return True
         return now_ms - batch.created_ms >= self._linger_ms

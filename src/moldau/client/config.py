@@ -83,6 +83,7 @@ PRODUCER: dict[str, Setting] = {
     "max.in.flight.requests.per.connection": Setting(5, 1, INT_MAX),
     "max.request.size": Setting(1_048_576, 0, INT_MAX),
     "partitioner.adaptive.partitioning.enable": Setting(True),
+    "partitioner.availability.timeout.ms": Setting(0, 0, LONG_MAX),
     "partitioner.ignore.keys": Setting(False),
     "retries": Setting(INT_MAX, 0, INT_MAX),
 }

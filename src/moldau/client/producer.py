@@ -82,6 +82,7 @@ class Producer:
             read.get_int("max.in.flight.requests.per.connection"),
             self.batch_bytes,
             read.get_bool("partitioner.adaptive.partitioning.enable"),
+            read.get_int("partitioner.availability.timeout.ms"),
             on_batch,
         )
         self._topics: dict[str, TopicState] = self._sender.topics

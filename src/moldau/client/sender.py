@@ -48,6 +48,7 @@ class Sender:
         in_flight_max: int,
         batch_bytes: int,
         adaptive: bool,
+        availability_timeout_ms: int,
         on_batch: OnBatch | None,
     ) -> None:
         self.cluster = cluster
@@ -58,6 +59,11 @@ class Sender:
         self._in_flight_max = in_flight_max
         self._batch_bytes = batch_bytes
         self._adaptive = adaptive
+        # KIP-794: for how long a leader may take nothing before its partitions are avoided; 0 is for ever.
+        self._availability_timeout_ms = availability_timeout_ms if adaptive else 0
+        # Since when each leader for which batches wait has taken none, and the leaders that are avoided therefore.
+        self._blocked_since_ms: dict[int, int] = {}
+        self._avoided: set[int] = set()
         self._on_batch = on_batch
         self.lock = threading.Lock()
         self.changed = threading.Condition(self.lock)
@@ -159,6 +165,8 @@ class Sender:
         now_ms = network.now_ms()
         with self.lock:
             self.accumulator.expire(now_ms)
+            if self._availability_timeout_ms > 0:
+                self._avoid_blocked_leaders(now_ms)
         while self._drain(now_ms):
             pass
         self._tell_settled()
@@ -166,6 +174,8 @@ class Sender:
             wait_ms = max(0, self.accumulator.next_deadline_ms(now_ms) - now_ms)
             if self._has_questions():
                 wait_ms = min(wait_ms, max(1, self._not_before_ms - now_ms))
+            if self._availability_timeout_ms > 0:
+                wait_ms = min(wait_ms, self._until_avoided_ms(now_ms))
             if self.accumulator.news or self._finished_unlocked():
                 wait_ms = 0
             self.accumulator.news = False
@@ -237,16 +247,25 @@ class Sender:
         self._pause(missing)
 
     def _keep_topic(self, name: str) -> None:
-        partitions = self.cluster.topics[name].partitions
+        count = len(self.cluster.topics[name].partitions)
         state = self.topics.get(name)
         if state is None:
             state = self.topics[name] = TopicState(name, [], self._batch_bytes, self._adaptive, random.randrange)
-        if len(state.queues) != len(partitions):
-            state.queues = [self.accumulator.queue(TopicPartition(name, index)) for index in range(len(partitions))]
-        state.set_available([index for index in range(len(partitions)) if partitions[index].leader >= 0])
+        if len(state.queues) != count:
+            state.queues = [self.accumulator.queue(TopicPartition(name, index)) for index in range(count)]
+        self._set_available(state)
         self.topic_errors.pop(name, None)
         self.wanted_topics.discard(name)
         self._stale_topics.discard(name)
+
+    def _set_available(self, state: TopicState) -> None:
+        """The partitions with a leader, without those that are avoided unless all of them are."""
+        found = self.cluster.topics.get(state.name)
+        if found is None:
+            return
+        led = [row for index, row in sorted(found.partitions.items()) if row.leader >= 0 and index < len(state.queues)]
+        chosen = [row for row in led if row.leader not in self._avoided]
+        state.set_available([row.partition for row in chosen or led])
 
     def _pause(self, failed: bool) -> None:
         self._failures = self._failures + 1 if failed else 0
@@ -287,6 +306,33 @@ class Sender:
 
     def _has_room(self, leader: int) -> bool:
         return self.cluster.network.in_flight_count(self.cluster.broker_address(leader)) < self._in_flight_max
+
+    def _is_connected(self, leader: int) -> bool:
+        return self.cluster.network.is_ready(self.cluster.broker_address(leader))
+
+    def _known_leader(self, partition: TopicPartition) -> int | None:
+        """The leader, also while newer metadata is asked for."""
+        found = self.cluster.leader(partition)
+        return None if found is None else found.leader
+
+    def _avoid_blocked_leaders(self, now_ms: int) -> None:
+        """A leader that takes nothing for too long gets no records without a key until it takes some again."""
+        blocked = self.accumulator.blocked_leaders(now_ms, self._known_leader, self._is_connected, self._has_room)
+        self._blocked_since_ms = {leader: self._blocked_since_ms.get(leader, now_ms) for leader in blocked}
+        avoided = {
+            leader
+            for leader, since_ms in self._blocked_since_ms.items()
+            if now_ms - since_ms > self._availability_timeout_ms
+        }
+        if avoided != self._avoided:
+            self._avoided = avoided
+            for state in self.topics.values():
+                self._set_available(state)
+
+    def _until_avoided_ms(self, now_ms: int) -> int:
+        """When a leader that is blocked now would be avoided."""
+        times = [since for leader, since in self._blocked_since_ms.items() if leader not in self._avoided]
+        return max(1, min(times, default=now_ms + 3_600_000) + self._availability_timeout_ms + 1 - now_ms)
 
     def _send(self, leader: int, batches: list[Batch]) -> None:
         topics: dict[str, TopicProduceData] = {}

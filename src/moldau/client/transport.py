@@ -47,6 +47,10 @@ class Network:
     def in_flight_count(self, address: Address) -> int:
         raise NotImplementedError
 
+    def is_ready(self, address: Address) -> bool:
+        """Whether a call would leave at once: there is a connection, and it knows the broker's versions."""
+        raise NotImplementedError
+
     def wake(self) -> None:
         """Makes a poll() that waits in another thread return."""
 
@@ -142,6 +146,10 @@ class SocketNetwork(Network):
     def in_flight_count(self, address: Address) -> int:
         link = self._links.get(address)
         return 0 if link is None else link.connection.in_flight_count
+
+    def is_ready(self, address: Address) -> bool:
+        link = self._links.get(address)
+        return link is not None and link.connection.negotiated
 
     def poll(self, timeout_ms: int) -> None:
         while self._unsent:

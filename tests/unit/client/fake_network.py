@@ -112,6 +112,10 @@ class FakeNetwork(Network):
         connection = self._connections.get(address)
         return 0 if connection is None else connection.in_flight_count
 
+    def is_ready(self, address: Address) -> bool:
+        connection = self._connections.get(address)
+        return connection is not None and connection.negotiated and not connection.closed
+
     def wake(self) -> None:
         self._woken.set()
 
@@ -122,12 +126,16 @@ class FakeNetwork(Network):
         if self.real_time:
             self._woken.wait(min(timeout_ms, 50) / 1000)
             self._woken.clear()
+            self._expire()
             return
         deadlines = [connection.next_deadline_ms() for connection in self._connections.values()]
         nearest = min([self.clock_ms + timeout_ms, *(item for item in deadlines if item is not None)])
         self.clock_ms = max(self.clock_ms + (timeout_ms == 0), nearest)
-        for connection in self._connections.values():
-            if connection.expired(self.clock_ms):
+        self._expire()
+
+    def _expire(self) -> None:
+        for connection in list(self._connections.values()):
+            if connection.expired(self.now_ms()):
                 connection.close(RequestTimeoutError("The broker did not answer in time."))
 
     def close(self) -> None:

@@ -174,6 +174,10 @@ class SimulatedNetwork(Network):
         pipe = self._pipes.get(address)
         return 0 if pipe is None else pipe.connection.in_flight_count
 
+    def is_ready(self, address: Address) -> bool:
+        pipe = self._pipes.get(address)
+        return pipe is not None and pipe.connection.negotiated and not pipe.connection.closed
+
     def close(self) -> None:
         pass
 
