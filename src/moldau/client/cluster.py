@@ -23,7 +23,7 @@ from moldau.client.errors import (
     error_for,
 )
 from moldau.client.results import Outcome, TopicPartition
-from moldau.client.transport import Address, Network, SocketNetwork
+from moldau.client.transport import Address, Network, SocketNetwork, address_text
 from moldau.client.wire import Call
 from moldau.protocol.errors import LEADER_NOT_AVAILABLE, NONE, UNKNOWN_TOPIC_OR_PARTITION
 from moldau.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
@@ -179,9 +179,15 @@ class Cluster:
         raise NoBrokerError(" ".join(dict.fromkeys(problem.message for problem in problems)))
 
     def _wait(self, call: Call[Answer], address: Address) -> Answer:
+        """The network ends calls that were sent; one that still waits for a connection is given up here."""
+        deadline_ms = self.network.now_ms() + call.timeout_ms
         self.network.submit(address, call)
         while not call.done:
-            self.network.poll(call.timeout_ms)
+            remaining_ms = deadline_ms - self.network.now_ms()
+            if remaining_ms < 0:
+                call.finish(None, RequestTimeoutError(f"The broker at {address_text(address)} did not answer in time."))
+            else:
+                self.network.poll(remaining_ms)
         return call.answer()
 
     def _timeout(self, deadline_ms: int) -> int:
@@ -369,10 +375,10 @@ class Cluster:
     def ask_leaders(
         self,
         partitions: Iterable[TopicPartition],
-        ask: Callable[[int, list[TopicPartition]], dict[TopicPartition, Outcome[T]]],
+        ask: Callable[[int, list[TopicPartition], int], dict[TopicPartition, Outcome[T]]],
         timeout_ms: int,
     ) -> dict[TopicPartition, Outcome[T]]:
-        """Asks each partition's leader through ask(broker_id, its partitions), once per leader.
+        """Asks each partition's leader through ask(broker_id, its partitions, timeout_ms), once per leader.
 
         Partitions whose outcome is a retriable error are asked again, after their metadata, until the timeout.
         """
@@ -390,7 +396,7 @@ class Cluster:
                 else:
                     by_leader.setdefault(found.leader, []).append(item)
             for broker_id, items in by_leader.items():
-                outcomes.update(self._ask_one(ask, broker_id, items))
+                outcomes.update(self._ask_one(ask, broker_id, items, max(1, deadline_ms - self.network.now_ms())))
             failures += 1
             patient = self._auto_create_topics or failures < UNKNOWN_TOPIC_TRIES
             missing = [item for item in missing if _may_retry(outcomes[item].error, patient)]
@@ -403,12 +409,13 @@ class Cluster:
 
     def _ask_one(
         self,
-        ask: Callable[[int, list[TopicPartition]], dict[TopicPartition, Outcome[T]]],
+        ask: Callable[[int, list[TopicPartition], int], dict[TopicPartition, Outcome[T]]],
         broker_id: int,
         items: list[TopicPartition],
+        timeout_ms: int,
     ) -> dict[TopicPartition, Outcome[T]]:
         try:
-            return ask(broker_id, items)
+            return ask(broker_id, items, timeout_ms)
         except (NetworkError, RequestTimeoutError) as error:
             return {item: Outcome(error=error) for item in items}
 

@@ -6,27 +6,18 @@ answer is on its way while the user works on the records.
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
 from moldau.client import config as settings
 from moldau.client.cluster import Cluster
-from moldau.client.errors import (
-    ClientError,
-    ClosedError,
-    LogTruncationError,
-    NetworkError,
-    RequestTimeoutError,
-    UnsupportedVersionError,
-    error_for,
-)
+from moldau.client.errors import ClientError, ClosedError, RequestTimeoutError, error_for
 from moldau.client.fetch_session import FetchSession, Wanted
 from moldau.client.fetcher import NO_EPOCH, NO_REPLICA, ConsumerRecord, Fetcher, PartitionState, deserialize
-from moldau.client.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, end_of_epochs, list_offsets
-from moldau.client.results import OffsetAndTimestamp, Outcome, TopicPartition
+from moldau.client.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
+from moldau.client.positions import Positions
+from moldau.client.results import OffsetAndTimestamp, TopicPartition
 from moldau.client.transport import Network
 from moldau.client.wire import Call
 from moldau.protocol.errors import INVALID_REQUEST, OFFSET_OUT_OF_RANGE
@@ -37,17 +28,10 @@ from moldau.records.arrow_decoder import ArrowColumns
 
 __all__ = ["Consumer", "ConsumerRecord"]
 
-logger = logging.getLogger("moldau.client")
-
-# A poll may take this much longer than asked when metadata is missing: giving up sooner would never get an answer.
-QUESTION_MS_MIN = 2_000
-
 # From this version on, Fetch names topics by id.
 FETCH_TOPIC_ID_VERSION = 13
 
 ARROW_ROWS = 65_536
-
-_RESET = {"earliest": EARLIEST, "latest": LATEST}
 
 
 class Consumer:
@@ -87,8 +71,9 @@ class Consumer:
             self._isolation, read.get_int("fetch.max.bytes"), self._partition_max_bytes, read.get_bool("check.crcs")
         )
         self._sessions: dict[int, FetchSession] = {}
-        self._stale_topics: set[str] = set()
-        self._problem: ClientError | None = None
+        self._positions = Positions(
+            self._cluster, self._fetcher, self._reset_policy, self._isolation, self._request_timeout_ms
+        )
         self._woken = False
         self._closed = False
 
@@ -121,9 +106,18 @@ class Consumer:
     def position(self, partition: TopicPartition) -> int:
         """The offset of the next record that poll() gives; found out where it is not known yet."""
         state = self._state(partition)
-        if state.position is None:
-            self._find_positions([state], self._api_timeout_ms)
-        assert state.position is not None
+        network = self._cluster.network
+        deadline_ms = network.now_ms() + self._api_timeout_ms
+        while state.position is None:
+            self._raise_problem(False)
+            self._positions.ask_position(state)
+            remaining_ms = deadline_ms - network.now_ms()
+            if remaining_ms <= 0:
+                reason = f" {self._positions.last_error.message}" if self._positions.last_error is not None else ""
+                raise RequestTimeoutError(
+                    f"The position of {partition} was not found out within {self._api_timeout_ms} ms.{reason}"
+                )
+            network.poll(min(remaining_ms, self._positions.until_retry_ms()))
         return state.position
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
@@ -186,15 +180,15 @@ class Consumer:
         self._raise_problem(found)
         remaining_ms = deadline_ms - network.now_ms()
         if not found:
-            self._prepare(max(remaining_ms, 0))
-        elif self._any_unvalidated():
-            self._stale_topics.update(item.topic for item in self._fetcher.partitions)
+            self._positions.ask()
+        elif self._positions.any_unvalidated():
+            self._positions.stale_topics.update(item.topic for item in self._fetcher.partitions)
         self._send_fetches()
         if found or remaining_ms <= 0 or self._woken:
             self._woken = False
             network.poll(0)
             return False
-        network.poll(min(remaining_ms, self._until_retry_ms()))
+        network.poll(min(remaining_ms, self._positions.until_retry_ms()))
         return True
 
     def wakeup(self) -> None:
@@ -258,104 +252,10 @@ class Consumer:
 
     def _raise_problem(self, found: bool) -> None:
         """An error waits until the records before it were handed out."""
-        problem = self._problem
+        problem = self._positions.problem
         if problem is not None and not found:
-            self._problem = None
+            self._positions.problem = None
             raise problem
-
-    # Fetching
-
-    def _prepare(self, timeout_ms: int) -> None:
-        """Finds out what is missing before records can be fetched; what may pass by itself is left to the next poll."""
-        try:
-            self._learn(max(timeout_ms, QUESTION_MS_MIN))
-        except ClientError as error:
-            if not error.retriable:
-                raise
-            logger.warning("%s The consumer goes on trying.", error)
-
-    def _learn(self, timeout_ms: int) -> None:
-        """Refreshes metadata that is missing or old, and finds out positions that are not known."""
-        unknown = {item.topic for item in self._fetcher.partitions if self._cluster.is_old(item.topic)}
-        asked = unknown | self._stale_topics
-        if asked:
-            self._cluster.refresh(sorted(asked), timeout_ms)
-            self._stale_topics.clear()
-        missing = [state for state in self._fetcher.partitions.values() if state.position is None and not state.paused]
-        if missing:
-            self._find_positions(missing, timeout_ms)
-        if self._any_unvalidated():
-            self._validate(timeout_ms)
-
-    def _find_positions(self, states: list[PartitionState], timeout_ms: int) -> None:
-        wanted: dict[TopicPartition, int] = {}
-        for state in states:
-            if state.reset_to is None:
-                if self._reset_policy == "none":
-                    sentence = f"{state.partition} has no position: seek first, or set auto.offset.reset."
-                    raise error_for(OFFSET_OUT_OF_RANGE, sentence)
-                state.reset_to = self._reset_timestamp()
-            wanted[state.partition] = state.reset_to
-        found = list_offsets(self._cluster, wanted, timeout_ms, self._isolation)
-        for state in states:
-            outcome: Outcome[OffsetAndTimestamp] = found[state.partition]
-            row = outcome.get()
-            if row.offset < 0:
-                state.reset_to = LATEST  # no record is so young as the duration asks for
-            else:
-                self._fetcher.seek(state, row.offset, row.leader_epoch)
-        if any(state.position is None for state in states):
-            self._find_positions([state for state in states if state.position is None], timeout_ms)
-
-    def _reset_timestamp(self) -> int:
-        """What auto.offset.reset means now, for ListOffsets."""
-        if self._reset_policy in _RESET:
-            return _RESET[self._reset_policy]
-        duration_ms = settings.duration_ms(self._reset_policy.removeprefix(settings.BY_DURATION))
-        assert duration_ms is not None
-        return time.time_ns() // 1_000_000 - duration_ms
-
-    # KIP-320: a log may have been truncated under the reader when its leader changed
-
-    def _is_unvalidated(self, state: PartitionState) -> bool:
-        leader = self._cluster.leader(state.partition)
-        if leader is None or state.position is None or leader.leader_epoch <= state.validated_epoch:
-            return False
-        if state.position_epoch == NO_EPOCH:
-            state.validated_epoch = leader.leader_epoch  # there is nothing to compare
-            return False
-        return True
-
-    def _any_unvalidated(self) -> bool:
-        return any(self._is_unvalidated(state) for state in self._fetcher.partitions.values())
-
-    def _validate(self, timeout_ms: int) -> None:
-        states = [state for state in self._fetcher.partitions.values() if self._is_unvalidated(state)]
-        try:
-            found = end_of_epochs(self._cluster, {item.partition: item.position_epoch for item in states}, timeout_ms)
-        except UnsupportedVersionError:
-            found = {}
-        for state in states:
-            leader = self._cluster.leader(state.partition)
-            outcome = found.get(state.partition)
-            if outcome is not None:
-                epoch, end_offset = outcome.get()
-                self._on_end_of_epoch(state, epoch, end_offset)
-            if leader is not None:
-                state.validated_epoch = leader.leader_epoch
-
-    def _on_end_of_epoch(self, state: PartitionState, epoch: int, end_offset: int) -> None:
-        assert state.position is not None
-        if epoch >= 0 and end_offset >= state.position:
-            return
-        sentence = f"The log of {state.partition} was truncated to offset {end_offset}, before {state.position}."
-        if self._reset_policy == "none":
-            raise LogTruncationError(sentence, state.partition, end_offset)
-        if epoch < 0 or end_offset < 0:
-            self._fetcher.reset(state, self._reset_timestamp())
-        else:
-            logger.warning("%s Reading goes on from there.", sentence)
-            self._fetcher.seek(state, end_offset, epoch)
 
     # Requests
 
@@ -366,9 +266,9 @@ class Consumer:
         for state in self._fetcher.fetchable(now_ms):
             broker_id = self._broker_for(state, now_ms)
             if broker_id is None:
-                self._stale_topics.add(state.partition.topic)
-                self._back_off(state)
-            elif not self._is_unvalidated(state) and not network.in_flight_count(
+                self._positions.stale_topics.add(state.partition.topic)
+                self._positions.back_off(state)
+            elif not self._positions.is_unvalidated(state) and not network.in_flight_count(
                 self._cluster.broker_address(broker_id)
             ):
                 by_broker.setdefault(broker_id, []).append(state)
@@ -457,24 +357,10 @@ class Consumer:
         self._on_error(state, problem)
 
     def _on_error(self, state: PartitionState, error: ClientError) -> None:
-        out_of_range = error.code == OFFSET_OUT_OF_RANGE
-        if out_of_range and self._reset_policy != "none":
-            self._fetcher.reset(state, self._reset_timestamp())
-        elif error.retriable:
-            if error.refresh_metadata or isinstance(error, NetworkError | RequestTimeoutError):
-                self._stale_topics.add(state.partition.topic)
-            self._back_off(state)
-        elif out_of_range:
-            sentence = f"Offset {state.fetch_offset} of {state.partition} is out of range."
-            self._problem = error_for(error.code, sentence)
+        if error.code != OFFSET_OUT_OF_RANGE:
+            self._positions.on_error(state, error)
+        elif self._reset_policy != "none":
+            self._fetcher.reset(state, self._positions.reset_timestamp())
         else:
-            self._problem = error
-
-    def _back_off(self, state: PartitionState) -> None:
-        state.failures += 1
-        state.not_before_ms = self._cluster.network.now_ms() + self._cluster.backoff.delay_ms(state.failures)
-
-    def _until_retry_ms(self) -> int:
-        now_ms = self._cluster.network.now_ms()
-        waits = [state.not_before_ms - now_ms for state in self._fetcher.partitions.values()]
-        return min((wait for wait in waits if wait > 0), default=1_000)
+            sentence = f"Offset {state.fetch_offset} of {state.partition} is out of range."
+            self._positions.problem = error_for(error.code, sentence)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from moldau.client.cluster import Cluster
 from moldau.client.errors import error_for
@@ -14,6 +15,14 @@ from moldau.protocol.messages.list_offsets_request import (
     ListOffsetsTopic,
 )
 from moldau.protocol.messages.list_offsets_response import ListOffsetsResponse
+from moldau.protocol.messages.offset_for_leader_epoch_request import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+from moldau.protocol.messages.offset_for_leader_epoch_response import OffsetForLeaderEpochResponse
+
+T = TypeVar("T")
 
 LATEST = -1
 EARLIEST = -2
@@ -35,27 +44,26 @@ def list_offsets(
 ) -> dict[TopicPartition, Outcome[OffsetAndTimestamp]]:
     """wanted: a timestamp or one of the special values per partition. Offset -1: no record is that young."""
 
-    def ask(broker_id: int, items: list[TopicPartition]) -> dict[TopicPartition, Outcome[OffsetAndTimestamp]]:
-        request = _request(cluster, wanted, items, isolation, timeout_ms)
-        return _outcomes(cluster.ask_broker(request, ListOffsetsResponse, timeout_ms, broker_id), items)
+    def ask(
+        broker_id: int, items: list[TopicPartition], timeout_ms: int
+    ) -> dict[TopicPartition, Outcome[OffsetAndTimestamp]]:
+        request = offsets_request(cluster, {item: wanted[item] for item in items}, isolation, timeout_ms)
+        return offsets_outcomes(cluster.ask_broker(request, ListOffsetsResponse, timeout_ms, broker_id), items)
 
     return cluster.ask_leaders(wanted, ask, timeout_ms)
 
 
-def _request(
-    cluster: Cluster,
-    wanted: Mapping[TopicPartition, int],
-    items: list[TopicPartition],
-    isolation: int,
-    timeout_ms: int,
+def offsets_request(
+    cluster: Cluster, wanted: Mapping[TopicPartition, int], isolation: int, timeout_ms: int
 ) -> ListOffsetsRequest:
+    """What to ask the broker that leads these partitions."""
     topics: dict[str, ListOffsetsTopic] = {}
-    for item in items:
+    for item, timestamp in wanted.items():
         leader = cluster.leader(item)
         row = ListOffsetsPartition(
             partition_index=item.partition,
             current_leader_epoch=-1 if leader is None else leader.leader_epoch,
-            timestamp=wanted[item],
+            timestamp=timestamp,
         )
         topics.setdefault(item.topic, ListOffsetsTopic(name=item.topic, partitions=[])).partitions.append(row)
     return ListOffsetsRequest(
@@ -63,8 +71,8 @@ def _request(
     )
 
 
-def _outcomes(
-    answer: ListOffsetsResponse, items: list[TopicPartition]
+def offsets_outcomes(
+    answer: ListOffsetsResponse, items: Iterable[TopicPartition]
 ) -> dict[TopicPartition, Outcome[OffsetAndTimestamp]]:
     outcomes: dict[TopicPartition, Outcome[OffsetAndTimestamp]] = {}
     for topic in answer.topics:
@@ -74,43 +82,39 @@ def _outcomes(
                 outcomes[item] = Outcome(error=error_for(row.error_code))
             else:
                 outcomes[item] = Outcome(OffsetAndTimestamp(row.offset, row.timestamp, row.leader_epoch))
+    return _with_left_out(outcomes, items)
+
+
+def epochs_request(cluster: Cluster, wanted: Mapping[TopicPartition, int]) -> OffsetForLeaderEpochRequest:
+    """KIP-320: for a leader epoch per partition, the largest epoch up to it that the leader has, and where it ends."""
+    topics: dict[str, OffsetForLeaderTopic] = {}
+    for item, epoch in wanted.items():
+        leader = cluster.leader(item)
+        row = OffsetForLeaderPartition(
+            partition=item.partition,
+            current_leader_epoch=-1 if leader is None else leader.leader_epoch,
+            leader_epoch=epoch,
+        )
+        topics.setdefault(item.topic, OffsetForLeaderTopic(topic=item.topic, partitions=[])).partitions.append(row)
+    return OffsetForLeaderEpochRequest(replica_id=CONSUMER_REPLICA, topics=list(topics.values()))
+
+
+def epochs_outcomes(
+    answer: OffsetForLeaderEpochResponse, items: Iterable[TopicPartition]
+) -> dict[TopicPartition, Outcome[tuple[int, int]]]:
+    """The epoch and its end offset, by partition."""
+    found: dict[TopicPartition, Outcome[tuple[int, int]]] = {}
+    for topic in answer.topics:
+        for end in topic.partitions:
+            error = None if end.error_code == NONE else error_for(end.error_code)
+            found[TopicPartition(topic.topic, end.partition)] = Outcome((end.leader_epoch, end.end_offset), error)
+    return _with_left_out(found, items)
+
+
+def _with_left_out(
+    outcomes: dict[TopicPartition, Outcome[T]], items: Iterable[TopicPartition]
+) -> dict[TopicPartition, Outcome[T]]:
     for item in items:
         if item not in outcomes:
             outcomes[item] = Outcome(error=error_for(-1, f"The broker's answer leaves out {item}."))
     return outcomes
-
-
-def end_of_epochs(
-    cluster: Cluster, wanted: Mapping[TopicPartition, int], timeout_ms: int
-) -> dict[TopicPartition, Outcome[tuple[int, int]]]:
-    """KIP-320: for a leader epoch per partition, the largest epoch up to it that the leader has, and where it ends."""
-    from moldau.protocol.messages.offset_for_leader_epoch_request import (
-        OffsetForLeaderEpochRequest,
-        OffsetForLeaderPartition,
-        OffsetForLeaderTopic,
-    )
-    from moldau.protocol.messages.offset_for_leader_epoch_response import OffsetForLeaderEpochResponse
-
-    def ask(broker_id: int, items: list[TopicPartition]) -> dict[TopicPartition, Outcome[tuple[int, int]]]:
-        topics: dict[str, OffsetForLeaderTopic] = {}
-        for item in items:
-            leader = cluster.leader(item)
-            row = OffsetForLeaderPartition(
-                partition=item.partition,
-                current_leader_epoch=-1 if leader is None else leader.leader_epoch,
-                leader_epoch=wanted[item],
-            )
-            topics.setdefault(item.topic, OffsetForLeaderTopic(topic=item.topic, partitions=[])).partitions.append(row)
-        request = OffsetForLeaderEpochRequest(replica_id=CONSUMER_REPLICA, topics=list(topics.values()))
-        answer = cluster.ask_broker(request, OffsetForLeaderEpochResponse, timeout_ms, broker_id)
-        found: dict[TopicPartition, Outcome[tuple[int, int]]] = {}
-        for topic in answer.topics:
-            for end in topic.partitions:
-                error = None if end.error_code == NONE else error_for(end.error_code)
-                found[TopicPartition(topic.topic, end.partition)] = Outcome((end.leader_epoch, end.end_offset), error)
-        for item in items:
-            if item not in found:
-                found[item] = Outcome(error=error_for(-1, f"The broker's answer leaves out {item}."))
-        return found
-
-    return cluster.ask_leaders(wanted, ask, timeout_ms)

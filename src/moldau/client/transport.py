@@ -128,6 +128,9 @@ class SocketNetwork(Network):
         link = self._links.get(address)
         now_ms = self.now_ms()
         if link is None:
+            if self._closed:
+                call.finish(None, NetworkError("The client was closed."))
+                return
             trouble = self._troubles.get(address)
             if trouble is not None and now_ms < trouble.not_before_ms:
                 call.finish(None, trouble.error)

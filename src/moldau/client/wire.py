@@ -119,6 +119,8 @@ class Connection:
 
     def start(self, now_ms: int, timeout_ms: int) -> None:
         """Asks for the broker's versions; nothing else is sent before the answer."""
+        # Whoever gave up meanwhile needs no answer, and its deadline must not end the connection.
+        self._waiting = deque(call for call in self._waiting if not call.done)
         self._ask_versions(ApiVersionsRequest.HIGHEST_VERSION, now_ms + timeout_ms)
 
     def submit(self, call: Call[Answer], now_ms: int) -> None:

@@ -324,7 +324,7 @@ def end_of_epoch(consumer: Consumer, epoch: int, end_offset: int) -> None:
         return answer
 
     broker.on(MetadataRequest, raised)
-    consumer._stale_topics.add("t")
+    consumer._positions.stale_topics.add("t")
 
 
 def read_then_change_leader(policy: str, end_offset: int) -> tuple[Consumer, Log]:
