@@ -125,16 +125,17 @@ def test_arrow_tables_go_there_and_back(server: str, topic: str) -> None:
 
 def test_positions_offsets_and_times(server: str, topic: str) -> None:
     (partition,) = create(server, topic)
+    base = time.time_ns() // 1_000_000 - 600_000  # not so old that retention takes them
     with Producer(server) as producer:
         for number in range(10):
-            producer.send(topic, b"%d" % number, timestamp_ms=1000 * number)
+            producer.send(topic, b"%d" % number, timestamp_ms=base + 1000 * number)
     with Consumer(server, auto_offset_reset="earliest") as consumer:
         assert consumer.partitions_for(topic) == [partition]
         assert consumer.beginning_offsets([partition]) == {partition: 0}
         assert consumer.end_offsets([partition]) == {partition: 10}
-        found = consumer.offsets_for_times({partition: 4500})[partition]
-        assert found is not None and (found.offset, found.timestamp) == (5, 5000)
-        assert consumer.offsets_for_times({partition: 99_999}) == {partition: None}
+        found = consumer.offsets_for_times({partition: base + 4500})[partition]
+        assert found is not None and (found.offset, found.timestamp) == (5, base + 5000)
+        assert consumer.offsets_for_times({partition: base + 99_999}) == {partition: None}
         consumer.assign([partition])
         assert consumer.position(partition) == 0
         consumer.seek(partition, 7)

@@ -32,7 +32,7 @@ def handle_describe_log_dirs(call: Call, request: DescribeLogDirsRequest) -> Non
             continue
         result.total_bytes, result.usable_bytes = disk.total_bytes(directory.path), disk.free_bytes(directory.path)
         topics: dict[str, DescribeLogDirsTopic] = {}
-        for partition in replicas.all():
+        for partition in sorted(replicas.all(), key=lambda each: (each.topic, each.index)):
             log = partition.log
             if log is None or log.log_directory is not directory:
                 continue
