@@ -33,6 +33,8 @@ class Cli:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=self.environment,
+            # A shell's background jobs ignore Ctrl-C, and so would their children.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def run(self, *arguments: str, stdin: bytes = b"") -> tuple[int, bytes, str]:
