@@ -80,6 +80,8 @@ def _directory(directory: LogDirectory, topics: set[str]) -> dict[str, object]:
     from moldau.cli.kafka.java_order import hash_order, partition_hash
 
     replicas = {replica.partition: replica for replica in directory.replicas}
+    # The real tool puts what it shows into a map of its own, in the order of the map of all.
+    chosen = [each for each in hash_order(replicas, partition_hash) if not topics or each.topic in topics]
     rows = [
         {
             "partition": str(partition),
@@ -87,8 +89,7 @@ def _directory(directory: LogDirectory, topics: set[str]) -> dict[str, object]:
             "offsetLag": replicas[partition].offset_lag,
             "isFuture": replicas[partition].is_future,
         }
-        for partition in hash_order(replicas, partition_hash)
-        if not topics or partition.topic in topics
+        for partition in hash_order(chosen, partition_hash)
     ]
     error = None if directory.error is None else java_failure(directory.error).class_name
     return {"partitions": rows, "error": error, "logDir": directory.path}
