@@ -15,7 +15,6 @@ import sys
 from collections import deque
 from collections.abc import Callable
 
-from moldau.api.dispatch import Dispatcher
 from moldau.net.framing import Frame, FrameError, FrameReader, Scratch
 from moldau.net.log_limit import LogLimit
 from moldau.node.context import ClientContext
@@ -35,6 +34,9 @@ _MSG_MORE = getattr(socket, "MSG_MORE", 0)
 _HAS_SENDFILE = hasattr(os, "sendfile") and (sys.platform.startswith("linux") or sys.platform == "darwin")
 
 log = logging.getLogger("moldau.net")
+
+# What a dispatcher does with a frame: context, data, start, end, now_ms.
+Handle = Callable[[ClientContext, bytes, int, int, int], Reply]
 log.addFilter(LogLimit())
 
 
@@ -45,7 +47,7 @@ class Connection:
         self,
         sock: socket.socket,
         loop: asyncio.AbstractEventLoop,
-        dispatcher: Dispatcher,
+        handle: Handle,
         context: ClientContext,
         scratch: Scratch,
         frame_bytes_max: int,
@@ -55,7 +57,7 @@ class Connection:
         self._sock = sock
         self._fd = sock.fileno()
         self._loop = loop
-        self._dispatcher = dispatcher
+        self._handle = handle
         self.context = context
         self._frames = FrameReader(scratch, frame_bytes_max)
         self._ready_frames: deque[Frame] = deque()
@@ -121,7 +123,7 @@ class Connection:
                 if len(replies) >= REPLIES_WAITING_MAX or self._unsent_bytes > UNSENT_BYTES_MAX:
                     break
                 frame = ready.popleft()
-                reply = self._dispatcher.handle(self.context, frame[0], frame[1], frame[2], now_ms)
+                reply = self._handle(self.context, frame[0], frame[1], frame[2], now_ms)
                 if reply.done and not replies:
                     self._queue(reply)
                 else:

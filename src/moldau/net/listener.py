@@ -9,8 +9,7 @@ import socket
 from collections import Counter
 from collections.abc import Callable
 
-from moldau.api.dispatch import Dispatcher
-from moldau.net.connection import Connection
+from moldau.net.connection import Connection, Handle
 from moldau.net.framing import Scratch
 from moldau.node.context import ClientContext
 
@@ -54,7 +53,7 @@ class Listener:
         host: str,
         port: int,
         is_controller: bool,
-        dispatcher: Dispatcher,
+        handle: Handle,
         limits: ListenerLimits,
         scratch: Scratch,
         clock: Callable[[], int],
@@ -64,7 +63,7 @@ class Listener:
         self.port = port
         self.limits = limits
         self._is_controller = is_controller
-        self._dispatcher = dispatcher
+        self._handle = handle
         self._scratch = scratch
         self._clock = clock
         self._socket: socket.socket | None = None
@@ -160,7 +159,7 @@ class Listener:
         connection = Connection(
             sock,
             asyncio.get_running_loop(),
-            self._dispatcher,
+            self._handle,
             context,
             self._scratch,
             self.limits.frame_bytes_max,

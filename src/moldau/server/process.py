@@ -157,7 +157,14 @@ class ServerProcess:
         for endpoint in self.config.listeners:
             is_controller = endpoint.name in self.config.controller_listener_names
             listener = Listener(
-                endpoint.name, endpoint.host, endpoint.port, is_controller, dispatcher, limits, scratch, self.clock
+                endpoint.name,
+                endpoint.host,
+                endpoint.port,
+                is_controller,
+                dispatcher.handle,
+                limits,
+                scratch,
+                self.clock,
             )
             self.listeners.append(listener)
             try:

@@ -68,7 +68,7 @@ def run(scenario: Scenario, script: Script | None = None) -> None:
         theirs.setblocking(False)
         dispatcher: Any = script if script is not None else Script()
         connection = Connection(
-            ours, loop, dispatcher, ClientContext("L", "test:1"), Scratch(), 10_000_000, Clock(), lambda c: None
+            ours, loop, dispatcher.handle, ClientContext("L", "test:1"), Scratch(), 10_000_000, Clock(), lambda c: None
         )
         try:
             await asyncio.wait_for(scenario(dispatcher, theirs, connection), 10)

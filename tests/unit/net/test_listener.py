@@ -15,8 +15,8 @@ Scenario = Callable[[Listener], Awaitable[None]]
 
 def run(limits: ListenerLimits, scenario: Scenario) -> None:
     async def main() -> None:
-        dispatcher: Any = None
-        listener = Listener("L", "127.0.0.1", 0, False, dispatcher, limits, Scratch(), lambda: 1_000_000)
+        handle: Any = None
+        listener = Listener("L", "127.0.0.1", 0, False, handle, limits, Scratch(), lambda: 1_000_000)
         listener.bind()
         listener.start()
         try:
