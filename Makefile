@@ -127,7 +127,7 @@ demo: $(COMPILED)/.installed
 
 bench: $(COMPILED)/.installed
 	@if [ -x ../shared/bench/compare ]; then \
-		$(PYTHON) ../shared/bench/compare --moldau "$(CURDIR)/$(COMPILED_BIN)/moldau"; \
+		$(PYTHON) ../shared/bench/compare --rows single,start,partitions --moldau "$(CURDIR)/$(COMPILED_BIN)/moldau"; \
 	else echo "the side-by-side benchmark (../shared/bench/compare) is not on this machine"; fi
 
 clean:

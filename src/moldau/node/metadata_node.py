@@ -499,7 +499,7 @@ class MetadataNode:
         return levels
 
     def add_listener(self, listener: Listener) -> None:
-        """Called with (delta, image) for every committed batch; one that comes late gets what is there first."""
+        """Called with (delta, image) for every batch committed from now on; what is there already is in `image`."""
         self._listeners.append(listener)
 
     def allocate_producer_ids(self, now_ms: int, done: Callable[[int, int, int], None]) -> None:
