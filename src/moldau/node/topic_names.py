@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
+from moldau.config.resources import check_topic_name
+from moldau.protocol.errors import KafkaError
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-CLUSTER_METADATA_TOPIC = "__cluster_metadata"
-NAME_LENGTH_MAX = 249
-
-_LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def is_internal(name: str) -> bool:
@@ -16,4 +13,8 @@ def is_internal(name: str) -> bool:
 
 
 def is_valid_topic_name(name: str) -> bool:
-    return 0 < len(name) <= NAME_LENGTH_MAX and name not in (".", "..") and _LEGAL.fullmatch(name) is not None
+    try:
+        check_topic_name(name)
+    except KafkaError:
+        return False
+    return True
