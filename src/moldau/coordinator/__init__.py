@@ -1,0 +1,1 @@
+"""Coordinators: event-sourced state machines over internal topics."""

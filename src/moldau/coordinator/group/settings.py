@@ -1,0 +1,22 @@
+"""The settings of the group coordinator: the broker's group.* and offsets.* keys, and what a group has of its own."""
+
+from __future__ import annotations
+
+from moldau.config.broker_config import BrokerConfig
+
+
+class GroupSettings:
+    """Typed views of the configuration in force; `update` is called when dynamic settings change."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self.update(config)
+
+    def update(self, config: BrokerConfig) -> None:
+        self.config = config
+        self.offset_metadata_bytes_max = config.get_int("offset.metadata.max.bytes")
+        self.offsets_retention_ms = config.get_int("offsets.retention.minutes") * 60_000
+        self.offsets_retention_check_ms = config.get_int("offsets.retention.check.interval.ms")
+        self.classic_size_max = config.get_int("group.max.size")
+        self.classic_initial_delay_ms = config.get_int("group.initial.rebalance.delay.ms")
+        self.classic_session_min_ms = config.get_int("group.min.session.timeout.ms")
+        self.classic_session_max_ms = config.get_int("group.max.session.timeout.ms")
