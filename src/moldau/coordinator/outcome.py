@@ -18,6 +18,7 @@ class Outcome:
     `replay` is False where the machine has changed its state already and only wants it written down.
     `on_written(error, now_ms)` is called once the records are committed (None) or cannot be (the error).
     A transactional outcome carries the producer whose transaction the records belong to.
+    `atomic` is False where the records do not depend on each other: they may be written as several batches.
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class Outcome:
         on_written: Callable[[KafkaError | None, int], None] | None = None,
         producer_id: int = -1,
         producer_epoch: int = -1,
+        atomic: bool = True,
     ) -> None:
         self.records: list[StoredRecord] = [] if records is None else records
         self.response = response
@@ -35,3 +37,4 @@ class Outcome:
         self.on_written = on_written
         self.producer_id = producer_id
         self.producer_epoch = producer_epoch
+        self.atomic = atomic

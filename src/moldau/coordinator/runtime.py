@@ -34,6 +34,7 @@ class CoordinatorRuntime:
         self._codec = codec
         self._image = MetadataImage()
         self._loading: list[Shard] = []
+        self._due_ms = NEVER_MS
 
     # Leadership
 
@@ -43,16 +44,36 @@ class CoordinatorRuntime:
         if known is not None:
             if known.leader_epoch >= leader_epoch:
                 return
+            if known.leader_epoch + 1 == leader_epoch and known.state != FAILED:
+                # Nobody else can have led in between, so the state still is what the log says.
+                known.leader_epoch = leader_epoch
+                known.log = log
+                known.release_committed(now_ms)
+                return
             self.resign(index, now_ms)
         self._image = image
+        self._begin_load(index, leader_epoch, log, now_ms)
+
+    def _begin_load(self, index: int, leader_epoch: int, log: CoordinatorLog, now_ms: int) -> None:
         timers = Timers()
         timers.on_earlier = self._on_earlier
         machine = self._make_machine(index, timers)
         shard = Shard(f"{self.topic}-{index}", leader_epoch, log, machine, timers, self._codec)
+        shard.on_broken = self._on_broken
+        shard.load_started_ms = now_ms
         self.shards[index] = shard
         self._loading.append(shard)
-        # Most are empty or small: they are ready at once.
-        self._load(shard, now_ms)
+        if self._is_empty(shard):
+            # Most are: they are ready at once.
+            self._load_step(shard, now_ms)
+        else:
+            self._on_earlier(now_ms)
+
+    def _is_empty(self, shard: Shard) -> bool:
+        try:
+            return shard.log.start_offset() == shard.log.end_offset()
+        except KafkaError:
+            return False
 
     def resign(self, index: int, now_ms: int) -> None:
         shard = self.shards.pop(index, None)
@@ -63,26 +84,36 @@ class CoordinatorRuntime:
         for index in list(self.shards):
             self.resign(index, now_ms)
 
-    def _load(self, shard: Shard, now_ms: int) -> None:
+    def _on_broken(self, shard: Shard, now_ms: int) -> None:
+        """Memory and log differ: what is in the log counts. If that cannot be replayed either, the shard has failed."""
+        for index, known in self.shards.items():
+            if known is shard:
+                shard.close(now_ms)
+                self._begin_load(index, shard.leader_epoch, shard.log, now_ms)
+                return
+
+    def _load_step(self, shard: Shard, now_ms: int) -> None:
         try:
-            finished = shard.load_step(self._load_bytes)
+            if not shard.load_step(self._load_bytes):
+                return
+            self._loading.remove(shard)
+            shard.activate(self._image, now_ms)
         except Exception:
             # Whoever asks is told to look again; a restart or another leader reads the log anew.
             logger.exception("%s cannot be loaded; its groups have no coordinator until it is led anew", shard.name)
-            shard.state = FAILED
-            self._loading.remove(shard)
+            if shard in self._loading:
+                self._loading.remove(shard)
+            shard.close(now_ms, FAILED)
             return
-        if finished:
-            self._loading.remove(shard)
-            if shard.loaded_records:
-                logger.info("%s is loaded: %d records", shard.name, shard.loaded_records)
-            shard.activate(self._image, now_ms)
-        else:
-            self._on_earlier(now_ms)
+        if shard.loaded_records:
+            elapsed_ms = now_ms - shard.load_started_ms
+            logger.info("%s is loaded: %d records in %d ms", shard.name, shard.loaded_records, elapsed_ms)
 
     def _on_earlier(self, due_ms: int) -> None:
-        if self.on_new_deadline is not None:
-            self.on_new_deadline(due_ms)
+        if due_ms < self._due_ms:
+            self._due_ms = due_ms
+            if self.on_new_deadline is not None:
+                self.on_new_deadline(due_ms)
 
     # Requests
 
@@ -111,19 +142,26 @@ class CoordinatorRuntime:
     # Driven from outside
 
     def poll(self, now_ms: int) -> int:
-        """One step of each shard that loads, then what is due; returns when to call again."""
-        for shard in list(self._loading):
-            if shard.state == LOADING:
-                self._load(shard, now_ms)
-            else:
-                self._loading.remove(shard)
+        """One step of a shard that loads, then what is due; returns when to call again."""
+        if now_ms < self._due_ms:
+            return self._due_ms
+        self._due_ms = NEVER_MS
+        self._load(now_ms)
         next_ms = now_ms if self._loading else NEVER_MS
         for shard in list(self.shards.values()):
             if shard.state == ACTIVE:
                 if shard.next_ms() <= now_ms:
                     shard.poll(now_ms)
                 next_ms = min(next_ms, shard.next_ms())
-        return next_ms
+        self._due_ms = min(self._due_ms, next_ms)
+        return self._due_ms
+
+    def _load(self, now_ms: int) -> None:
+        """One at a time: the first is ready soon, and others are served in between."""
+        while self._loading and self._loading[0].state != LOADING:
+            del self._loading[0]
+        if self._loading:
+            self._load_step(self._loading[0], now_ms)
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> None:
         self._image = image

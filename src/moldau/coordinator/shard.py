@@ -14,7 +14,7 @@ from typing import Final
 
 from moldau.coordinator.log import CoordinatorLog
 from moldau.coordinator.machine import CoordinatorMachine
-from moldau.coordinator.outcome import Outcome
+from moldau.coordinator.outcome import Outcome, StoredRecord
 from moldau.coordinator.timers import NEVER_MS, Timer, Timers
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
@@ -31,6 +31,9 @@ CLOSED: Final = 2
 FAILED: Final = 3
 
 RETRY_MS: Final = 500
+# Varints, lengths and attributes of a record in a batch take less than this.
+RECORD_OVERHEAD: Final = 32
+BATCH_OVERHEAD: Final = 128
 END_TRANSACTION_KEYS: Final = {b"\x00\x00\x00\x00": False, b"\x00\x00\x00\x01": True}
 
 logger = logging.getLogger("moldau.coordinator")
@@ -48,47 +51,54 @@ class Waiting:
         self.deadline_ms = deadline_ms
 
     def finish(self, error: KafkaError | None, now_ms: int) -> None:
+        """Never raises: it is often called in the turn of somebody else, who must not suffer."""
         outcome = self.outcome
-        if outcome.on_written is not None:
-            outcome.on_written(error, now_ms)
-        if self.done is None:
-            return
-        if error is not None:
-            self.done(error)
-        elif outcome.response is not None:
-            self.done(outcome.response)
+        try:
+            if outcome.on_written is not None:
+                outcome.on_written(error, now_ms)
+            if self.done is None:
+                return
+            if error is not None:
+                self.done(error)
+            elif outcome.response is not None:
+                self.done(outcome.response)
+        except Exception:
+            logger.exception("the outcome of a request was written, but could not be passed on")
 
 
 class Shard:
-    """See the module."""
+    """See the module. `on_broken` is called when memory and log may differ: the shard must be loaded anew."""
 
     def __init__(
         self, name: str, leader_epoch: int, log: CoordinatorLog, machine: CoordinatorMachine, timers: Timers, codec: int
     ) -> None:
         self.name = name
         self.leader_epoch = leader_epoch
+        self.log = log
         self.machine = machine
         self.timers = timers
         self.state = LOADING
         self.written_end = 0
         self.loaded_records = 0
-        self._log = log
+        self.load_started_ms = -1
+        self.on_broken: Callable[[Shard, int], None] | None = None
         self._codec = codec
         self._load_position = -1
         self._waiting: deque[Waiting] = deque()
         self._watching = False
+        self._writing = False
 
     # Loading
 
     def load_step(self, max_bytes: int) -> bool:
         """Replays the next part of the log; True when there is no more. The log end at that moment is the state."""
         if self._load_position < 0:
-            self._load_position = self._log.start_offset()
-        data = self._log.read(self._load_position, max_bytes)
+            self._load_position = self.log.start_offset()
+        data = self.log.read(self._load_position, max_bytes)
         if data:
             self._replay_batches(data)
             return False
-        self.written_end = self._log.end_offset()
+        self.written_end = self.log.end_offset()
         return True
 
     def _replay_batches(self, data: bytes) -> None:
@@ -113,34 +123,33 @@ class Shard:
 
     def activate(self, image: MetadataImage, now_ms: int) -> None:
         """Everything is replayed: requests may come."""
+        outcome = self.machine.on_loaded(image, now_ms)
         self.state = ACTIVE
-        self.write_internal(self.machine.on_loaded(image, now_ms), now_ms)
+        self.write_internal(outcome, now_ms)
 
-    def close(self, now_ms: int) -> None:
+    def close(self, now_ms: int, state: int = CLOSED) -> None:
         """Leadership is gone, or the broker stops: whoever waits must look for the coordinator again."""
-        self.state = CLOSED
+        self.state = state
         self.timers.clear()
         waiting, self._waiting = self._waiting, deque()
         for entry in waiting:
             entry.finish(KafkaError(errors.NOT_COORDINATOR), now_ms)
-        self.machine.on_unloaded(now_ms)
+        try:
+            self.machine.on_unloaded(now_ms)
+        except Exception:
+            logger.exception("%s could not tell everyone that it ends", self.name)
+        # What was set while everyone was told belongs to nobody.
+        self.timers.clear()
 
     # Writing
 
     def write(self, outcome: Outcome, done: Done | None, deadline_ms: int, now_ms: int) -> None:
         """Appends what was decided and answers when it is committed."""
         if outcome.records:
-            try:
-                self.written_end = self._append(outcome, now_ms)
-            except KafkaError as error:
+            error = self._append_and_replay(outcome, now_ms)
+            if error is not None:
                 Waiting(outcome, done, -1, now_ms).finish(error, now_ms)
                 return
-            if outcome.replay:
-                # The offset of the last record: a batch has no gaps, so the others follow from it.
-                offset = self.written_end - len(outcome.records)
-                for key, value in outcome.records:
-                    self.machine.replay(key, value, offset, outcome.producer_id, outcome.producer_epoch)
-                    offset += 1
         self._release_or_wait(outcome, done, deadline_ms, now_ms)
 
     def write_internal(self, outcome: Outcome | None, now_ms: int) -> None:
@@ -153,22 +162,61 @@ class Shard:
         self.written_end = end_offset
         self.machine.replay_end_transaction(producer_id, producer_epoch, committed)
 
-    def _append(self, outcome: Outcome, now_ms: int) -> int:
+    def _append_and_replay(self, outcome: Outcome, now_ms: int) -> KafkaError | None:
+        self._writing = True
+        try:
+            if outcome.atomic:
+                self._append_batch(outcome, outcome.records, now_ms)
+            else:
+                for records in self._in_batches(outcome.records):
+                    self._append_batch(outcome, records, now_ms)
+        except KafkaError as error:
+            return error
+        except Exception:
+            # The record is in the log and its effect is not, or half of it.
+            logger.exception("%s cannot replay what it has written; loading it anew", self.name)
+            if self.on_broken is not None:
+                self.on_broken(self, now_ms)
+            return KafkaError(errors.NOT_COORDINATOR)
+        finally:
+            self._writing = False
+        return None
+
+    def _append_batch(self, outcome: Outcome, records: list[StoredRecord], now_ms: int) -> None:
         builder = BatchBuilder(codec=self._codec)
-        for key, value in outcome.records:
+        for key, value in records:
             builder.append(now_ms, key, value)
         transactional = outcome.producer_id >= 0
         batch = builder.build(outcome.producer_id, outcome.producer_epoch, base_sequence=0, transactional=transactional)
-        if len(batch) > self._log.batch_bytes_max():
-            raise KafkaError(
-                errors.RECORD_LIST_TOO_LARGE,
-                f"{len(outcome.records)} records of {self.name} make {len(batch)} bytes, more than a batch may have",
-            )
-        return self._log.append(batch, now_ms)
+        self.written_end = self.log.append(batch, now_ms)
+        if outcome.replay:
+            # A batch has no gaps, so the offsets follow from its end.
+            offset = self.written_end - len(records)
+            machine = self.machine
+            for key, value in records:
+                machine.replay(key, value, offset, outcome.producer_id, outcome.producer_epoch)
+                offset += 1
+
+    def _in_batches(self, records: list[StoredRecord]) -> list[list[StoredRecord]]:
+        """Records that need not be written together, in batches that the log takes."""
+        size_max = self.log.batch_bytes_max() - BATCH_OVERHEAD
+        batches: list[list[StoredRecord]] = [[]]
+        size = 0
+        for key, value in records:
+            record_size = RECORD_OVERHEAD + len(key) + (0 if value is None else len(value))
+            if batches[-1] and size + record_size > size_max:
+                batches.append([])
+                size = 0
+            batches[-1].append((key, value))
+            size += record_size
+        return batches
 
     def _release_or_wait(self, outcome: Outcome, done: Done | None, deadline_ms: int, now_ms: int) -> None:
         waiting = Waiting(outcome, done, self.written_end, deadline_ms)
-        if not self._waiting and self.written_end <= self._log.high_watermark():
+        high_watermark = self.log.high_watermark()
+        if self._waiting:
+            self._release_up_to(high_watermark, now_ms)
+        if not self._waiting and self.written_end <= high_watermark:
             waiting.finish(None, now_ms)
             return
         self._waiting.append(waiting)
@@ -177,18 +225,22 @@ class Shard:
     def _watch(self) -> None:
         if not self._watching:
             self._watching = True
-            self._log.watch(self._on_log_moved)
+            self.log.watch(self._on_log_moved)
 
     def _on_log_moved(self, now_ms: int) -> None:
         self._watching = False
-        if self.state == CLOSED:
+        if self.state != ACTIVE:
             return
-        self.release_committed(now_ms)
+        if not self._writing:
+            # Otherwise a verb is between its decision and its replay, and looks itself when it is done.
+            self.release_committed(now_ms)
         if self._waiting:
             self._watch()
 
     def release_committed(self, now_ms: int) -> None:
-        high_watermark = self._log.high_watermark()
+        self._release_up_to(self.log.high_watermark(), now_ms)
+
+    def _release_up_to(self, high_watermark: int, now_ms: int) -> None:
         waiting = self._waiting
         while waiting and waiting[0].end_offset <= high_watermark:
             waiting.popleft().finish(None, now_ms)
@@ -211,10 +263,11 @@ class Shard:
 
     def poll(self, now_ms: int) -> None:
         """Fires timers and gives up on those who waited too long; what they wrote may still be committed later."""
-        timer = self.timers.take_due(now_ms)
-        while timer is not None and self.state == ACTIVE:
-            self._fire(timer, now_ms)
+        while self.state == ACTIVE:
             timer = self.timers.take_due(now_ms)
+            if timer is None:
+                break
+            self._fire(timer, now_ms)
         if self._first_deadline_ms() <= now_ms:
             self._give_up_on_late(now_ms)
 
@@ -233,12 +286,17 @@ class Shard:
             return
         if outcome is None:
             return
-        end_before = self.written_end
-        self.write(outcome, None, NEVER_MS, now_ms)
-        failed = len(outcome.records) > 0 and self.written_end == end_before
-        if failed and outcome.replay and not self.timers.is_scheduled(timer.key):
-            # Nothing has changed, so what was due is still due.
-            logger.warning("%s could not write what was due (%s); trying again", self.name, timer.key)
+        if not outcome.records:
+            self.write(outcome, None, NEVER_MS, now_ms)
+            return
+        error = self._append_and_replay(outcome, now_ms)
+        if error is None:
+            self._release_or_wait(outcome, None, NEVER_MS, now_ms)
+            return
+        Waiting(outcome, None, -1, now_ms).finish(error, now_ms)
+        if outcome.replay and self.state == ACTIVE and not self.timers.is_scheduled(timer.key):
+            # What could not be written has changed nothing, so it is still due.
+            logger.warning("%s could not write what was due (%s): %s; trying again", self.name, timer.key, error)
             self.timers.schedule(timer.key, now_ms + RETRY_MS, timer.action)
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> None:

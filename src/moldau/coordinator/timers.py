@@ -9,6 +9,7 @@ from typing import Final
 from moldau.coordinator.outcome import Outcome
 
 NEVER_MS: Final = 1 << 62
+SWEEP_FROM: Final = 64
 
 TimerAction = Callable[[int], Outcome | None]
 """Called with the time; what it returns is written like the outcome of a request."""
@@ -32,6 +33,7 @@ class Timers:
         self._by_key: dict[str, Timer] = {}
         self._heap: list[tuple[int, int, Timer]] = []
         self._sequence = 0
+        self._cancelled = 0
         # Told when something is due earlier than anything before.
         self.on_earlier: Callable[[int], None] | None = None
 
@@ -43,7 +45,7 @@ class Timers:
             timer.action = action
             return
         if timer is not None:
-            timer.cancelled = True
+            self._leave_in_heap(timer)
         timer = Timer(key, due_ms, action)
         self._by_key[key] = timer
         self._push(timer)
@@ -59,7 +61,16 @@ class Timers:
     def cancel(self, key: str) -> None:
         timer = self._by_key.pop(key, None)
         if timer is not None:
-            timer.cancelled = True
+            self._leave_in_heap(timer)
+
+    def _leave_in_heap(self, timer: Timer) -> None:
+        """A cancelled timer goes when its time comes, or with all others once they are the majority."""
+        timer.cancelled = True
+        self._cancelled += 1
+        if self._cancelled > SWEEP_FROM and self._cancelled * 2 > len(self._heap):
+            self._heap = [entry for entry in self._heap if not entry[2].cancelled]
+            heapq.heapify(self._heap)
+            self._cancelled = 0
 
     def is_scheduled(self, key: str) -> bool:
         return key in self._by_key
@@ -72,12 +83,14 @@ class Timers:
     def clear(self) -> None:
         self._by_key.clear()
         self._heap.clear()
+        self._cancelled = 0
 
     def next_ms(self) -> int:
         """When to look again: no timer is due before."""
         heap = self._heap
         while heap and heap[0][2].cancelled:
             heapq.heappop(heap)
+            self._cancelled -= 1
         return heap[0][0] if heap else NEVER_MS
 
     def take_due(self, now_ms: int) -> Timer | None:

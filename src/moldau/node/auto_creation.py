@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from moldau.node.internal_topics import GROUP_TOPIC, group_topic
 from moldau.node.node import Node
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
@@ -20,7 +21,10 @@ def create_missing_topics(node: Node, names: list[str], now_ms: int) -> None:
     node.topics_in_creation.update(wanted)
     request = CreateTopicsRequest(timeout_ms=30_000)
     for name in wanted:
-        request.topics.append(CreatableTopic(name=name, num_partitions=-1, replication_factor=-1))
+        if name == GROUP_TOPIC:
+            request.topics.append(group_topic(node.config))
+        else:
+            request.topics.append(CreatableTopic(name=name, num_partitions=-1, replication_factor=-1))
 
     def done(result: Message | KafkaError) -> None:
         node.topics_in_creation.difference_update(wanted)

@@ -16,6 +16,7 @@ from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.features import SUPPORTED_FEATURES
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import BROKER_RESOURCE, TOPIC_RESOURCE, EndPoint
+from moldau.node.coordinators import Coordinators
 from moldau.node.directory_assignments import DirectoryAssignments
 from moldau.node.fetch_session import FetchSessionCache
 from moldau.node.metadata_node import SECURITY_PROTOCOLS, MetadataNode
@@ -65,6 +66,7 @@ class Node:
         self.logs.retention_interval_ms = config.get_int("log.retention.check.interval.ms")
         self.logs.checkpoint_interval_ms = config.get_int("log.flush.offset.checkpoint.interval.ms")
         self.replicas = Replicas(self.node_id, self.logs, self.log_config_of)
+        self.coordinators = Coordinators(config, self.replicas, rng)
         self.metadata = MetadataNode(config, disk, rng, incarnation_id, self.dynamic)
         self.metadata.on_fatal = self._fatal
         self.metadata.on_opened = self.logs.take_clean_markers
@@ -117,6 +119,7 @@ class Node:
 
     def _on_unfenced(self) -> None:
         self.is_ready = True
+        self.coordinators.start(self.image, self._now_ms)
         if self.on_ready is not None:
             self.on_ready()
 
@@ -126,7 +129,13 @@ class Node:
         deadline_ms = self.metadata.poll(now_ms)
         self._directory_assignments.poll(now_ms)
         self.waiting.expire(now_ms)
-        return min(deadline_ms, self._schedule.run(now_ms), self.waiting.next_deadline_ms())
+        coordinators_ms = self.coordinators.poll(now_ms)
+        return min(deadline_ms, coordinators_ms, self._schedule.run(now_ms), self.waiting.next_deadline_ms())
+
+    def set_wake_up(self, wake_at: Callable[[int], None]) -> None:
+        """`wake_at` is told when `poll` must be called earlier than it said."""
+        self.waiting.on_new_deadline = wake_at
+        self.coordinators.set_wake_up(wake_at)
 
     def begin_shutdown(self, now_ms: int, finished: Callable[[], None]) -> None:
         """Hands leadership over; `finished` is called when the controller lets this node go."""
@@ -135,6 +144,7 @@ class Node:
 
     def stop(self, now_ms: int) -> None:
         """Writes everything down. The node cannot be used afterwards."""
+        self.coordinators.stop(now_ms)
         broker_epoch = self.metadata.broker.broker_epoch
         high_watermarks = self.replicas.high_watermarks()
         try:
@@ -164,12 +174,14 @@ class Node:
             elif resource_type == BROKER_RESOURCE:
                 self._update_dynamic_config()
         self.replicas.apply(delta, image, self._now_ms)
+        self.coordinators.apply(delta, image, self._now_ms)
 
     def _update_dynamic_config(self) -> None:
         self.dynamic.update_default(self.image.broker_defaults())
         self.dynamic.update_broker(self.image.config(BROKER_RESOURCE, str(self.node_id)))
         self._log_configs.clear()
         self.fetch_bytes_max = self.config.get_int("fetch.max.bytes")
+        self.coordinators.update_config(self.config)
         if self.on_config_changed is not None:
             self.on_config_changed()
 

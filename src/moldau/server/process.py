@@ -49,7 +49,7 @@ class Pump:
         self._timer: asyncio.TimerHandle | None = None
         self._due_ms = 1 << 62
         self.stopped = False
-        node.waiting.on_new_deadline = self.wake_at
+        node.set_wake_up(self.wake_at)
 
     def run(self) -> None:
         self._timer = None

@@ -24,7 +24,7 @@ class NodeProgram(Program):
         self.dispatcher = Dispatcher(self.node)
         self._fatal: str | None = None
         self.node.on_fatal = self._on_fatal
-        self.node.waiting.on_new_deadline = host.wake_at
+        self.node.set_wake_up(host.wake_at)
         for endpoint in config.listeners:
             self.node.bound_port(endpoint.name, endpoint.port)
 

@@ -1,0 +1,116 @@
+"""The coordinators of one broker: which shards it leads, by the metadata; routing of requests to them; their timers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, cast
+
+from moldau.config.broker_config import BrokerConfig
+from moldau.coordinator.dice import RandomSource
+from moldau.coordinator.group.machine import GroupMachine
+from moldau.coordinator.group.settings import GroupSettings
+from moldau.coordinator.machine import CoordinatorMachine
+from moldau.coordinator.outcome import Outcome
+from moldau.coordinator.routing import partition_for
+from moldau.coordinator.runtime import CoordinatorRuntime
+from moldau.coordinator.shard import Done
+from moldau.coordinator.timers import Timers
+from moldau.metadata.delta import MetadataDelta
+from moldau.metadata.image import MetadataImage
+from moldau.node.coordinator_log import PartitionLog
+from moldau.node.internal_topics import GROUP_TOPIC
+from moldau.node.replicas import Replicas
+
+# A step of loading holds up everyone else, so it is kept short whatever offsets.load.buffer.size says.
+LOAD_STEP_BYTES_MAX: Final = 512 * 1024
+
+GroupVerb = Callable[[GroupMachine], Outcome]
+
+
+class GroupCoordinator:
+    """The groups that this broker coordinates."""
+
+    def __init__(self, config: BrokerConfig, rng: RandomSource) -> None:
+        self.settings = GroupSettings(config)
+        self._rng = rng
+        load_bytes = min(config.get_int("offsets.load.buffer.size"), LOAD_STEP_BYTES_MAX)
+        codec = config.get_int("offsets.topic.compression.codec")
+        self.runtime = CoordinatorRuntime(GROUP_TOPIC, self._make_machine, load_bytes, codec)
+        self.runtime.write_timeout_ms = config.get_int("offsets.commit.timeout.ms")
+        self._partitions_default = config.get_int("offsets.topic.num.partitions")
+        self.partitions = self._partitions_default
+
+    def _make_machine(self, index: int, timers: Timers) -> GroupMachine:
+        return GroupMachine(index, timers, self.settings, self._rng)
+
+    def follow(self, image: MetadataImage) -> None:
+        topic = image.topics_by_name.get(GROUP_TOPIC)
+        self.partitions = self._partitions_default if topic is None else len(topic.partitions)
+
+    def partition_for(self, group_id: str) -> int:
+        """The partition of __consumer_offsets that holds what is known about this group."""
+        return partition_for(group_id, self.partitions)
+
+    def run(self, group_id: str, verb: GroupVerb, done: Done, now_ms: int) -> None:
+        """Runs a verb on the machine that has this group; `done` gets the answer or a KafkaError as it was raised."""
+        self.run_at(self.partition_for(group_id), verb, done, now_ms)
+
+    def run_at(self, index: int, verb: GroupVerb, done: Done, now_ms: int) -> None:
+        """The same on a shard by its index, for what concerns many groups."""
+        self.runtime.run(index, cast(Callable[[CoordinatorMachine], Outcome], verb), done, now_ms)
+
+
+class Coordinators:
+    """All coordinators of this broker; follows the metadata once the broker takes part in the cluster."""
+
+    def __init__(self, config: BrokerConfig, replicas: Replicas, rng: RandomSource) -> None:
+        self.groups = GroupCoordinator(config, rng)
+        self._replicas = replicas
+        self._started = False
+
+    def set_wake_up(self, wake_at: Callable[[int], None]) -> None:
+        """`wake_at` is told when something is due before the time that `poll` returned."""
+        self.groups.runtime.on_new_deadline = wake_at
+
+    def update_config(self, config: BrokerConfig) -> None:
+        self.groups.settings.update(config)
+
+    def start(self, image: MetadataImage, now_ms: int) -> None:
+        """The broker has joined: takes up what the metadata says it leads."""
+        self._started = True
+        self.groups.follow(image)
+        topic = image.topics_by_name.get(GROUP_TOPIC)
+        if topic is not None:
+            for index, registration in topic.partitions.items():
+                self._follow_partition(index, registration.leader, registration.leader_epoch, image, now_ms)
+
+    def apply(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> None:
+        """Called after the replicas have followed the same delta."""
+        if not self._started:
+            return
+        runtime = self.groups.runtime
+        if any(topic.name == GROUP_TOPIC for topic in delta.deleted_topics.values()):
+            runtime.resign_all(now_ms)
+        # Shards that are there see the change before new ones are loaded: those start from the new image.
+        runtime.on_metadata(delta, image, now_ms)
+        for changed in delta.changed_topics.values():
+            if changed.name == GROUP_TOPIC:
+                self.groups.follow(image)
+                for index, registration in changed.changed_partitions.items():
+                    self._follow_partition(index, registration.leader, registration.leader_epoch, image, now_ms)
+
+    def _follow_partition(self, index: int, leader: int, leader_epoch: int, image: MetadataImage, now_ms: int) -> None:
+        partition = self._replicas.find(GROUP_TOPIC, index)
+        if leader == self._replicas.broker_id and partition is not None:
+            log = PartitionLog(partition, leader_epoch)
+            self.groups.runtime.lead(index, leader_epoch, log, image, now_ms)
+        else:
+            self.groups.runtime.resign(index, now_ms)
+
+    def poll(self, now_ms: int) -> int:
+        return self.groups.runtime.poll(now_ms)
+
+    def stop(self, now_ms: int) -> None:
+        """The broker ends: whoever still waits is told to look elsewhere."""
+        self._started = False
+        self.groups.runtime.resign_all(now_ms)
