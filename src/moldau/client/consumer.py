@@ -25,6 +25,7 @@ from moldau.protocol.messages.fetch_request import FetchRequest
 from moldau.protocol.messages.fetch_response import FetchResponse, PartitionData
 from moldau.protocol.uuids import ZERO_UUID
 from moldau.records.arrow_decoder import ArrowColumns
+from moldau.records.text_writer import TextWriter
 
 __all__ = ["Consumer", "ConsumerRecord"]
 
@@ -173,6 +174,15 @@ class Consumer:
             if not self._go_on(bool(parts), deadline_ms):
                 parts = parts or self._fetcher.take_arrow(max_rows, columns, buffers)
                 return to_record_batch(parts, columns, buffers) if parts else None
+
+    def poll_text(self, writer: TextWriter, timeout_ms: int = 0, max_rows: int = ARROW_ROWS) -> int:
+        """Writes what arrived as text, whole batches of it; returns how many records, 0 if nothing does in time."""
+        self._check_open()
+        deadline_ms = self._cluster.network.now_ms() + timeout_ms
+        while True:
+            rows = self._fetcher.take_text(max_rows, writer)
+            if not self._go_on(rows > 0, deadline_ms):
+                return rows or self._fetcher.take_text(max_rows, writer)
 
     def _go_on(self, found: bool, deadline_ms: int) -> bool:
         """Asks the leaders ahead of the reader, and waits if nothing was found; False when it is time to return."""

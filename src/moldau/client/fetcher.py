@@ -20,6 +20,7 @@ from moldau.protocol.messages.fetch_response import PartitionData
 from moldau.protocol.records_data import MemoryRecords
 from moldau.records.arrow_decoder import ArrowColumns
 from moldau.records.batch import HEADER_SIZE, BatchHeader, CorruptBatch, check_crc, split_batches
+from moldau.records.text_writer import TextWriter
 from moldau.records.walk import DECOMPRESSED_BYTES_MAX, read_records, records_bytes
 
 __all__ = ["ArrowPart", "ConsumerRecord", "Fetcher", "PartitionState"]
@@ -227,6 +228,36 @@ class Fetcher:
                 break
             self._order.rotate(-1)
         return parts
+
+    def take_text(self, limit: int, writer: TextWriter) -> int:
+        """Like take_arrow(), as text; returns how many records were written."""
+        before = int(writer.rows)
+        for _ in range(len(self._order)):
+            state = self.partitions[self._order[0]]
+            if not state.paused:
+                state.put_back()
+                writer.begin(*state.partition)
+                while writer.rows - before < limit and not writer.full and self._write_next(state, writer):
+                    pass
+            if writer.rows - before >= limit or writer.full:
+                break
+            self._order.rotate(-1)
+        return int(writer.rows) - before
+
+    def _write_next(self, state: PartitionState, writer: TextWriter) -> bool:
+        found = self._next_batch(state)
+        if found is None:
+            return False
+        data, start, end, header = found
+        assert state.position is not None
+        try:
+            writer.add_batch(data, start, end, header, state.position)
+        except CorruptBatch as error:
+            raise self._corrupt(state, header, str(error)) from None
+        state.position = int(header.next_offset)
+        state.position_epoch = int(header.partition_leader_epoch)
+        self._forget_empty(state)
+        return True
 
     def _add_next(
         self, state: PartitionState, columns: ArrowColumns, buffers: list[bytes], parts: list[ArrowPart]
