@@ -1,4 +1,8 @@
-"""FindCoordinator, and how requests about groups get to their coordinator and its errors back to the client."""
+"""FindCoordinator, and how requests about groups get to their coordinator and its errors back to the client.
+
+FindCoordinator versions 0-6: 1 adds the key type, 4 asks for many keys at once (KIP-699), 6 adds share groups. The
+first question for a group makes the topic __consumer_offsets; clients ask again until its leaders are known.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,22 @@ from typing import Final
 
 from moldau.api.call import Call
 from moldau.coordinator.shard import Done
+from moldau.node.auto_creation import create_missing_topics
 from moldau.node.coordinators import GroupVerb
+from moldau.node.internal_topics import GROUP_TOPIC
+from moldau.node.node import Node
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
+from moldau.protocol.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
 from moldau.protocol.primitives import Message
+
+GROUP_KEY: Final = 0
+TRANSACTION_KEY: Final = 1
+SHARE_KEY: Final = 2
+FIRST_BATCHED_VERSION: Final = 4
+FIRST_SHARE_VERSION: Final = 6
+NO_NODE: Final = (-1, "", -1)
 
 # What the log of a coordinator may say, and what that means to a client of the coordinator.
 LOG_ERRORS: Final = {
@@ -41,6 +57,43 @@ def answer(call: Call, on_error: Callable[[KafkaError], Message]) -> Done:
     return done
 
 
+class Slot:
+    """Where the answer to one of several questions goes."""
+
+    def __init__(self, gathering: Gathering, number: int) -> None:
+        self._gathering = gathering
+        self._number = number
+
+    def done(self, result: Message | KafkaError) -> None:
+        self._gathering.fill(self._number, result)
+
+
+class Gathering:
+    """Collects the answers of several shards; `finish` gets them all, in the order of the questions."""
+
+    def __init__(self, count: int, finish: Callable[[list[Message | KafkaError]], None]) -> None:
+        self._results: list[Message | KafkaError] = [KafkaError(errors.UNKNOWN_SERVER_ERROR)] * count
+        # One more than there are questions: the last is taken back when all of them were asked.
+        self._missing = count + 1
+        self._finish = finish
+
+    def slot(self, number: int) -> Done:
+        return Slot(self, number).done
+
+    def fill(self, number: int, result: Message | KafkaError) -> None:
+        self._results[number] = result
+        self._one_less()
+
+    def begin(self) -> None:
+        """All questions were asked; some may be answered already."""
+        self._one_less()
+
+    def _one_less(self) -> None:
+        self._missing -= 1
+        if self._missing == 0:
+            self._finish(self._results)
+
+
 def run_group(call: Call, group_id: str, verb: GroupVerb, done: Done) -> None:
     """Runs a verb on the machine of this group. Made with `answer`, `done` may also be given to the verb, which then
     returns an outcome without a response and calls it itself, later."""
@@ -51,3 +104,52 @@ def check_group_id(group_id: str | None) -> None:
     """For the requests of members; offsets may be committed under an empty group id, as old clients do."""
     if not group_id:
         raise KafkaError(errors.INVALID_GROUP_ID)
+
+
+def handle_find_coordinator(call: Call, request: FindCoordinatorRequest) -> None:
+    if call.version >= FIRST_BATCHED_VERSION:
+        keys = request.coordinator_keys
+        call.respond(FindCoordinatorResponse(coordinators=[find_coordinator(call, request.key_type, k) for k in keys]))
+        return
+    found = find_coordinator(call, request.key_type, request.key)
+    call.respond(
+        FindCoordinatorResponse(
+            error_code=found.error_code,
+            error_message=errors.default_text(found.error_code) if found.error_code else "NONE",
+            node_id=found.node_id,
+            host=found.host,
+            port=found.port,
+        )
+    )
+
+
+def find_coordinator(call: Call, key_type: int, key: str) -> Coordinator:
+    code, (node_id, host, port) = errors.NONE, NO_NODE
+    try:
+        node_id, host, port = coordinator_node(call, key_type, key)
+    except KafkaError as error:
+        code = error.code
+    return Coordinator(key, node_id, host, port, code)
+
+
+def coordinator_node(call: Call, key_type: int, key: str) -> tuple[int, str, int]:
+    """Id, host and port of the broker that coordinates this key."""
+    if key_type == GROUP_KEY:
+        return group_coordinator_node(call.node, key, call.context.listener, call.now_ms)
+    if key_type == TRANSACTION_KEY or (key_type == SHARE_KEY and call.version >= FIRST_SHARE_VERSION):
+        # Nobody coordinates transactions or share groups here yet.
+        raise KafkaError(errors.COORDINATOR_NOT_AVAILABLE)
+    raise KafkaError(errors.INVALID_REQUEST)
+
+
+def group_coordinator_node(node: Node, group_id: str, listener: str, now_ms: int) -> tuple[int, str, int]:
+    topic = node.image.topics_by_name.get(GROUP_TOPIC)
+    if topic is None:
+        create_missing_topics(node, [GROUP_TOPIC], now_ms)
+        raise KafkaError(errors.COORDINATOR_NOT_AVAILABLE)
+    leader, _ = node.leader_of(GROUP_TOPIC, node.coordinators.groups.partition_for(group_id))
+    endpoint = node.endpoint_of(leader, listener)
+    broker = node.image.brokers.get(leader)
+    if endpoint is None or broker is None or broker.fenced:
+        raise KafkaError(errors.COORDINATOR_NOT_AVAILABLE)
+    return endpoint[0], endpoint[1], endpoint[2]

@@ -21,7 +21,7 @@ class CoordinatorMachine:
         """Applies a marker: what this producer has pending counts now, or never will."""
         raise NotImplementedError
 
-    def on_loaded(self, image: MetadataImage, now_ms: int) -> Outcome | None:
+    def on_loaded(self, image: MetadataImage, now_ms: int) -> list[Outcome]:
         """Everything was replayed: timers start. What must be written because time has passed is returned."""
         raise NotImplementedError
 
@@ -29,6 +29,6 @@ class CoordinatorMachine:
         """Leadership is gone: everyone who waits gets NOT_COORDINATOR."""
         raise NotImplementedError
 
-    def on_metadata(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> Outcome | None:
-        """The cluster's metadata changed."""
+    def on_metadata(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> list[Outcome]:
+        """The cluster's metadata changed; returns what is to be written because of that."""
         raise NotImplementedError

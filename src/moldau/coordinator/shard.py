@@ -123,9 +123,9 @@ class Shard:
 
     def activate(self, image: MetadataImage, now_ms: int) -> None:
         """Everything is replayed: requests may come."""
-        outcome = self.machine.on_loaded(image, now_ms)
+        outcomes = self.machine.on_loaded(image, now_ms)
         self.state = ACTIVE
-        self.write_internal(outcome, now_ms)
+        self._write_internal(outcomes, now_ms)
 
     def close(self, now_ms: int, state: int = CLOSED) -> None:
         """Leadership is gone, or the broker stops: whoever waits must look for the coordinator again."""
@@ -152,10 +152,11 @@ class Shard:
                 return
         self._release_or_wait(outcome, done, deadline_ms, now_ms)
 
-    def write_internal(self, outcome: Outcome | None, now_ms: int) -> None:
-        """For what nobody asked for: timers, metadata."""
-        if outcome is not None:
-            self.write(outcome, None, NEVER_MS, now_ms)
+    def _write_internal(self, outcomes: list[Outcome], now_ms: int) -> None:
+        """For what nobody asked for."""
+        for outcome in outcomes:
+            if self.state == ACTIVE:
+                self.write(outcome, None, NEVER_MS, now_ms)
 
     def on_marker_written(self, producer_id: int, producer_epoch: int, committed: bool, end_offset: int) -> None:
         """A transaction marker went into this shard's partition: what was pending counts now, or never will."""
@@ -301,8 +302,8 @@ class Shard:
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> None:
         try:
-            outcome = self.machine.on_metadata(delta, image, now_ms)
+            outcomes = self.machine.on_metadata(delta, image, now_ms)
         except Exception:
             logger.exception("%s could not follow a change of the metadata", self.name)
             return
-        self.write_internal(outcome, now_ms)
+        self._write_internal(outcomes, now_ms)

@@ -7,6 +7,7 @@ from typing import Final
 from mypy_extensions import mypyc_attr
 
 from moldau.coordinator.outcome import StoredRecord
+from moldau.protocol.messages.describe_groups_response import DescribedGroup
 
 CLASSIC: Final = "classic"
 CONSUMER: Final = "consumer"
@@ -69,4 +70,8 @@ class Group:
 
     def offsets_expire_from(self, topic: str, committed_ms: int) -> int:
         """When the retention of a committed offset begins to count; -1 while it does not, because the group lives."""
+        raise NotImplementedError
+
+    def describe(self) -> DescribedGroup:
+        """As DescribeGroups shows it, which knows classic groups only."""
         raise NotImplementedError

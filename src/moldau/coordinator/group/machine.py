@@ -9,7 +9,10 @@ from __future__ import annotations
 from typing import Final
 
 from moldau.coordinator.dice import RandomSource
-from moldau.coordinator.group.part import GroupPart, combine
+from moldau.coordinator.group.admin import GroupAdmin
+from moldau.coordinator.group.offset_records import group_of_key
+from moldau.coordinator.group.offsets import Offsets
+from moldau.coordinator.group.part import GroupPart
 from moldau.coordinator.group.settings import GroupSettings
 from moldau.coordinator.group.state import GroupShardState
 from moldau.coordinator.machine import CoordinatorMachine
@@ -18,9 +21,12 @@ from moldau.coordinator.timers import Timers
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
 
-OFFSET_TYPES: Final = frozenset({0, 1})
+# Record types, the first two bytes of a key. Those that are not here (share and streams groups, and what a later
+# release may write) are left alone.
+LAST_OFFSET_TYPE: Final = 1
 CLASSIC_TYPE: Final = 2
 CONSUMER_TYPES: Final = frozenset({3, 4, 5, 6, 7, 8, 16})
+CONSUMER_GROUP_TYPE: Final = 3
 
 
 class GroupMachine(CoordinatorMachine):
@@ -28,41 +34,39 @@ class GroupMachine(CoordinatorMachine):
 
     def __init__(self, index: int, timers: Timers, settings: GroupSettings, rng: RandomSource) -> None:
         self.state = GroupShardState(index, timers, settings, rng)
-        self.offsets = GroupPart()
+        self.offsets = Offsets(self.state)
         self.classic = GroupPart()
         self.consumer = GroupPart()
-        self.admin = GroupPart()
-        self._parts = [self.classic, self.consumer, self.offsets, self.admin]
+        self.admin = GroupAdmin(self.state, self.offsets)
+        self._parts: list[GroupPart] = [self.classic, self.consumer, self.offsets, self.admin]
 
     def replay(self, key: bytes, value: bytes | None, offset: int, producer_id: int, producer_epoch: int) -> None:
         if len(key) < 2:
             return
         record_type = (key[0] << 8) | key[1]
-        if record_type in OFFSET_TYPES:
-            self.offsets.replay(record_type, key, value)
-        elif record_type == CLASSIC_TYPE:
+        if record_type <= LAST_OFFSET_TYPE:
+            self.offsets.replay_commit(key, value, offset, producer_id)
+            return
+        if record_type == CLASSIC_TYPE:
             self.classic.replay(record_type, key, value)
         elif record_type in CONSUMER_TYPES:
             self.consumer.replay(record_type, key, value)
-        # Share and streams groups, and what a later release may write, are left alone.
+        if value is None and record_type in (CLASSIC_TYPE, CONSUMER_GROUP_TYPE):
+            self.state.offsets.forget_group_without_offsets(group_of_key(key))
 
     def replay_end_transaction(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
-        pass
+        self.state.offsets.end_transaction(producer_id, committed)
 
-    def on_loaded(self, image: MetadataImage, now_ms: int) -> Outcome | None:
+    def on_loaded(self, image: MetadataImage, now_ms: int) -> list[Outcome]:
         self.state.image = image
-        outcome: Outcome | None = None
-        for part in self._parts:
-            outcome = combine(outcome, part.on_loaded(now_ms))
-        return outcome
+        outcomes = [part.on_loaded(now_ms) for part in self._parts]
+        return [outcome for outcome in outcomes if outcome is not None]
 
     def on_unloaded(self, now_ms: int) -> None:
         for part in self._parts:
             part.on_unloaded(now_ms)
 
-    def on_metadata(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> Outcome | None:
+    def on_metadata(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> list[Outcome]:
         self.state.image = image
-        outcome: Outcome | None = None
-        for part in self._parts:
-            outcome = combine(outcome, part.on_metadata(delta, image, now_ms))
-        return outcome
+        outcomes = [part.on_metadata(delta, image, now_ms) for part in self._parts]
+        return [outcome for outcome in outcomes if outcome is not None]

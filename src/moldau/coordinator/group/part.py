@@ -26,13 +26,3 @@ class GroupPart:
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> Outcome | None:
         """The cluster's metadata changed."""
         return None
-
-
-def combine(first: Outcome | None, second: Outcome | None) -> Outcome | None:
-    """One outcome out of two that nobody waits for and that are both replayed after they were written."""
-    if first is None or second is None:
-        return first if second is None else second
-    assert first.replay == second.replay and first.on_written is None and second.on_written is None
-    first.records += second.records
-    first.atomic = first.atomic and second.atomic
-    return first

@@ -1,0 +1,149 @@
+"""ListGroups, DescribeGroups, DeleteGroups: the groups that this broker coordinates, for administrators.
+
+ListGroups versions 0-5: 4 filters by state (KIP-518), 5 by type (KIP-848). DescribeGroups versions 0-6 knows classic
+groups: 3 adds the authorized operations, 4 static members, 6 says that a group does not exist. DeleteGroups versions
+0-2.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moldau.api.call import Call
+from moldau.api.coordinators import Gathering, as_client_sees
+from moldau.coordinator.group.machine import GroupMachine
+from moldau.coordinator.outcome import Outcome
+from moldau.coordinator.shard import FAILED
+from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages.delete_groups_request import DeleteGroupsRequest
+from moldau.protocol.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
+from moldau.protocol.messages.describe_groups_request import DescribeGroupsRequest
+from moldau.protocol.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
+from moldau.protocol.messages.list_groups_request import ListGroupsRequest
+from moldau.protocol.messages.list_groups_response import ListGroupsResponse
+from moldau.protocol.primitives import Message
+
+# Read, delete, describe, describe and alter configs, as bits of the operations' codes: without an authorizer, all are
+# allowed.
+ALL_GROUP_OPERATIONS: Final = (1 << 3) | (1 << 6) | (1 << 8) | (1 << 10) | (1 << 11)
+
+
+def by_shard(call: Call, group_ids: list[str]) -> dict[int, list[str]]:
+    """Group ids by the partition of their coordinator, in the order in which they were named."""
+    found: dict[int, list[str]] = {}
+    for group_id in group_ids:
+        found.setdefault(call.node.coordinators.groups.partition_for(group_id), []).append(group_id)
+    return found
+
+
+# ListGroups
+
+
+def handle_list_groups(call: Call, request: ListGroupsRequest) -> None:
+    runtime = call.node.coordinators.groups.runtime
+    indexes = [index for index, shard in runtime.shards.items() if shard.state != FAILED]
+
+    def decide(machine: GroupMachine) -> Outcome:
+        return machine.admin.list_groups(request.states_filter, request.types_filter)
+
+    def finish(results: list[Message | KafkaError]) -> None:
+        if not call.reply.done:
+            call.respond(joined_list(results))
+
+    gathering = Gathering(len(indexes), finish)
+    for number, index in enumerate(indexes):
+        call.node.coordinators.groups.run_at(index, decide, gathering.slot(number), call.now_ms)
+    gathering.begin()
+
+
+def joined_list(results: list[Message | KafkaError]) -> ListGroupsResponse:
+    """All groups, or the first error: half a list would look like a whole one."""
+    response = ListGroupsResponse()
+    for result in results:
+        if isinstance(result, KafkaError):
+            code = as_client_sees(result).code
+            if code != errors.NOT_COORDINATOR:
+                return ListGroupsResponse(error_code=code)
+        else:
+            assert isinstance(result, ListGroupsResponse)
+            response.groups += result.groups
+    return response
+
+
+# DescribeGroups
+
+
+def handle_describe_groups(call: Call, request: DescribeGroupsRequest) -> None:
+    shards = by_shard(call, request.groups)
+
+    def finish(results: list[Message | KafkaError]) -> None:
+        if call.reply.done:
+            return
+        response = DescribeGroupsResponse()
+        for group_ids, result in zip(shards.values(), results, strict=True):
+            response.groups += described(group_ids, result)
+        for group in response.groups:
+            if request.include_authorized_operations and group.error_code == 0:
+                group.authorized_operations = ALL_GROUP_OPERATIONS
+        call.respond(response)
+
+    gathering = Gathering(len(shards), finish)
+    for number, (index, group_ids) in enumerate(shards.items()):
+        verb = DescribeVerb(group_ids, call.version)
+        call.node.coordinators.groups.run_at(index, verb.decide, gathering.slot(number), call.now_ms)
+    gathering.begin()
+
+
+class DescribeVerb:
+    def __init__(self, group_ids: list[str], version: int) -> None:
+        self._group_ids = group_ids
+        self._version = version
+
+    def decide(self, machine: GroupMachine) -> Outcome:
+        return machine.admin.describe(self._group_ids, self._version)
+
+
+def described(group_ids: list[str], result: Message | KafkaError) -> list[DescribedGroup]:
+    if isinstance(result, KafkaError):
+        code = as_client_sees(result).code
+        return [DescribedGroup(code, None, group_id) for group_id in group_ids]
+    assert isinstance(result, DescribeGroupsResponse)
+    return result.groups
+
+
+# DeleteGroups
+
+
+def handle_delete_groups(call: Call, request: DeleteGroupsRequest) -> None:
+    shards = by_shard(call, list(dict.fromkeys(request.groups_names)))
+
+    def finish(results: list[Message | KafkaError]) -> None:
+        if call.reply.done:
+            return
+        response = DeleteGroupsResponse()
+        for group_ids, result in zip(shards.values(), results, strict=True):
+            response.results += deleted(group_ids, result)
+        call.respond(response)
+
+    gathering = Gathering(len(shards), finish)
+    for number, (index, group_ids) in enumerate(shards.items()):
+        verb = DeleteVerb(group_ids)
+        call.node.coordinators.groups.run_at(index, verb.decide, gathering.slot(number), call.now_ms)
+    gathering.begin()
+
+
+class DeleteVerb:
+    def __init__(self, group_ids: list[str]) -> None:
+        self._group_ids = group_ids
+
+    def decide(self, machine: GroupMachine) -> Outcome:
+        return machine.admin.delete(self._group_ids)
+
+
+def deleted(group_ids: list[str], result: Message | KafkaError) -> list[DeletableGroupResult]:
+    if isinstance(result, KafkaError):
+        code = as_client_sees(result).code
+        return [DeletableGroupResult(group_id, code) for group_id in group_ids]
+    assert isinstance(result, DeleteGroupsResponse)
+    return result.results

@@ -1,0 +1,353 @@
+"""OffsetCommit, OffsetFetch, OffsetDelete: where consumer groups are in their partitions.
+
+OffsetCommit versions 2-10: 5 drops the retention time, 6 adds leader epochs (KIP-320), 7 static members, 9 the epochs
+of KIP-848, 10 topic ids. OffsetFetch versions 1-10: 2 may ask for all topics, 7 for stable offsets only (KIP-447), 8
+for several groups (KIP-709), 9 says who asks (KIP-848), 10 topic ids. Topics and partitions that do not exist are
+refused here; the rest is up to the coordinator of the group.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moldau.api.call import Call
+from moldau.api.coordinators import Gathering, as_client_sees
+from moldau.coordinator.group.machine import GroupMachine
+from moldau.coordinator.outcome import Outcome
+from moldau.metadata.image import MetadataImage
+from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages.offset_commit_request import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from moldau.protocol.messages.offset_commit_response import (
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from moldau.protocol.messages.offset_delete_request import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from moldau.protocol.messages.offset_delete_response import (
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from moldau.protocol.messages.offset_fetch_request import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from moldau.protocol.messages.offset_fetch_response import (
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from moldau.protocol.primitives import Message
+from moldau.protocol.uuids import ZERO_UUID
+
+FIRST_TOPIC_ID_VERSION: Final = 10
+FIRST_GROUPS_VERSION: Final = 8
+FIRST_GROUP_ERROR_VERSION: Final = 2
+NO_OFFSET: Final = -1
+NO_EPOCH: Final = -1
+
+
+# OffsetCommit
+
+
+class CommitCall:
+    """One commit on its way through the coordinator; `refused` holds the answers that are known before."""
+
+    def __init__(self, call: Call, request: OffsetCommitRequest, refused: list[OffsetCommitResponseTopic]) -> None:
+        self._call = call
+        self._request = request
+        self._refused = refused
+
+    def decide(self, machine: GroupMachine) -> Outcome:
+        return machine.offsets.commit(self._request, self._call.version, self._call.now_ms)
+
+    def done(self, result: Message | KafkaError) -> None:
+        if self._call.reply.done:
+            return
+        if isinstance(result, KafkaError):
+            response = OffsetCommitResponse(topics=failed_topics(self._request.topics, as_client_sees(result).code))
+        else:
+            assert isinstance(result, OffsetCommitResponse)
+            response = result
+        if self._refused:
+            response.topics = merged(self._refused, response.topics)
+        self._call.respond(response)
+
+
+def handle_offset_commit(call: Call, request: OffsetCommitRequest) -> None:
+    refused: list[OffsetCommitResponseTopic] = []
+    accepted: list[OffsetCommitRequestTopic] = []
+    image = call.node.image
+    for topic in request.topics:
+        if is_wholly_known(image, topic, call.version):
+            accepted.append(topic)
+        else:
+            refuse_unknown(image, topic, call.version, accepted, refused)
+    request.topics = accepted
+    if not accepted:
+        call.respond(OffsetCommitResponse(topics=refused))
+        return
+    commit = CommitCall(call, request, refused)
+    call.node.coordinators.groups.run(request.group_id, commit.decide, commit.done, call.now_ms)
+
+
+def is_wholly_known(image: MetadataImage, topic: OffsetCommitRequestTopic, version: int) -> bool:
+    """Whether the topic and all its partitions exist. Gives the topic both its name and its id."""
+    if version >= FIRST_TOPIC_ID_VERSION:
+        found = image.topics_by_id.get(topic.topic_id)
+    else:
+        found = image.topics_by_name.get(topic.name)
+    if found is None:
+        return False
+    topic.name = found.name
+    topic.topic_id = found.topic_id
+    partitions = found.partitions
+    for partition in topic.partitions:
+        if partition.partition_index not in partitions:
+            return False
+    return len(topic.partitions) > 0
+
+
+def refuse_unknown(
+    image: MetadataImage,
+    topic: OffsetCommitRequestTopic,
+    version: int,
+    accepted: list[OffsetCommitRequestTopic],
+    refused: list[OffsetCommitResponseTopic],
+) -> None:
+    by_id = version >= FIRST_TOPIC_ID_VERSION
+    found = image.topics_by_id.get(topic.topic_id) if by_id else image.topics_by_name.get(topic.name)
+    if found is None:
+        code = errors.UNKNOWN_TOPIC_ID if by_id else errors.UNKNOWN_TOPIC_OR_PARTITION
+        refused.append(failed_topic(topic, topic.partitions, code))
+        return
+    known = [partition for partition in topic.partitions if partition.partition_index in found.partitions]
+    unknown = [partition for partition in topic.partitions if partition.partition_index not in found.partitions]
+    if unknown:
+        refused.append(failed_topic(topic, unknown, errors.UNKNOWN_TOPIC_OR_PARTITION))
+    if known:
+        accepted.append(OffsetCommitRequestTopic(topic.name, topic.topic_id, known))
+
+
+def failed_topic(
+    topic: OffsetCommitRequestTopic, partitions: list[OffsetCommitRequestPartition], code: int
+) -> OffsetCommitResponseTopic:
+    answers = [OffsetCommitResponsePartition(partition.partition_index, code) for partition in partitions]
+    return OffsetCommitResponseTopic(topic.name, topic.topic_id, answers)
+
+
+def failed_topics(topics: list[OffsetCommitRequestTopic], code: int) -> list[OffsetCommitResponseTopic]:
+    return [failed_topic(topic, topic.partitions, code) for topic in topics]
+
+
+def merged(
+    first: list[OffsetCommitResponseTopic], second: list[OffsetCommitResponseTopic]
+) -> list[OffsetCommitResponseTopic]:
+    """Partitions of one topic stand together, whoever has answered for them."""
+    topics = list(first)
+    by_name = {topic.name: topic for topic in topics if topic.name}
+    for topic in second:
+        known = by_name.get(topic.name)
+        if known is None:
+            topics.append(topic)
+        else:
+            known.partitions = known.partitions + topic.partitions
+    return topics
+
+
+# OffsetFetch
+
+
+def handle_offset_fetch(call: Call, request: OffsetFetchRequest) -> None:
+    if call.version >= FIRST_GROUPS_VERSION:
+        groups = request.groups
+    else:
+        groups = [only_group(request)]
+    fetch = FetchCall(call, groups, request.require_stable)
+    fetch.start()
+
+
+def only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
+    """What versions below 8 ask, in the form of the later ones."""
+    topics: list[OffsetFetchRequestTopics] | None = None
+    if request.topics is not None:
+        topics = [
+            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+            for topic in request.topics
+        ]
+    return OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
+
+
+class FetchOfGroup:
+    """The question about one group; `unknown` are the topics whose ids nobody knows."""
+
+    def __init__(self, call: Call, group: OffsetFetchRequestGroup, require_stable: bool) -> None:
+        self.group = group
+        self._call = call
+        self._require_stable = require_stable
+        self._unknown: list[OffsetFetchRequestTopics] = []
+        if group.topics is not None:
+            group.topics = self._resolved(group.topics)
+
+    def _resolved(self, topics: list[OffsetFetchRequestTopics]) -> list[OffsetFetchRequestTopics]:
+        """Gives each topic both its name and its id. Names that are not known are fine: offsets may outlive a topic."""
+        image = self._call.node.image
+        by_id = self._call.version >= FIRST_TOPIC_ID_VERSION
+        resolved: list[OffsetFetchRequestTopics] = []
+        for topic in topics:
+            found = image.topics_by_id.get(topic.topic_id) if by_id else image.topics_by_name.get(topic.name)
+            if found is not None:
+                topic.name = found.name
+                topic.topic_id = found.topic_id
+            elif by_id:
+                self._unknown.append(topic)
+                continue
+            resolved.append(topic)
+        return resolved
+
+    def decide(self, machine: GroupMachine) -> Outcome:
+        return Outcome(response=machine.offsets.fetch(self.group, self._require_stable))
+
+    def finish(self, result: Message | KafkaError) -> OffsetFetchResponseGroup:
+        if isinstance(result, KafkaError):
+            return self._failed(as_client_sees(result).code)
+        assert isinstance(result, OffsetFetchResponseGroup)
+        if self._call.version >= FIRST_TOPIC_ID_VERSION:
+            if self.group.topics is None:
+                result.topics = self._with_ids(result.topics)
+            for topic in self._unknown:
+                result.topics.append(failed_fetch(topic, errors.UNKNOWN_TOPIC_ID))
+        return result
+
+    def _failed(self, code: int) -> OffsetFetchResponseGroup:
+        response = OffsetFetchResponseGroup(group_id=self.group.group_id, error_code=code)
+        if self._call.version < FIRST_GROUP_ERROR_VERSION and self.group.topics is not None:
+            # There is no place for the error of a group yet.
+            response.topics = [failed_fetch(topic, code) for topic in self.group.topics]
+        return response
+
+    def _with_ids(self, topics: list[OffsetFetchResponseTopics]) -> list[OffsetFetchResponseTopics]:
+        """Topics without an id cannot be told in this version."""
+        by_name = self._call.node.image.topics_by_name
+        told: list[OffsetFetchResponseTopics] = []
+        for topic in topics:
+            if topic.topic_id == ZERO_UUID and topic.name in by_name:
+                topic.topic_id = by_name[topic.name].topic_id
+            if topic.topic_id != ZERO_UUID:
+                told.append(topic)
+        return told
+
+
+class FetchCall:
+    """The questions about all groups of a request, each to its coordinator."""
+
+    def __init__(self, call: Call, groups: list[OffsetFetchRequestGroup], require_stable: bool) -> None:
+        self._call = call
+        self._groups = [FetchOfGroup(call, group, require_stable) for group in groups]
+        self._gathering = Gathering(len(groups), self._answer)
+
+    def start(self) -> None:
+        coordinators = self._call.node.coordinators
+        for number, one in enumerate(self._groups):
+            coordinators.groups.run(one.group.group_id, one.decide, self._gathering.slot(number), self._call.now_ms)
+        self._gathering.begin()
+
+    def _answer(self, results: list[Message | KafkaError]) -> None:
+        if self._call.reply.done:
+            return
+        groups = [one.finish(result) for one, result in zip(self._groups, results, strict=True)]
+        if self._call.version >= FIRST_GROUPS_VERSION:
+            self._call.respond(OffsetFetchResponse(groups=groups))
+        else:
+            self._call.respond(as_only_group(groups[0]))
+
+
+def failed_fetch(topic: OffsetFetchRequestTopics, code: int) -> OffsetFetchResponseTopics:
+    answers = [OffsetFetchResponsePartitions(index, NO_OFFSET, NO_EPOCH, "", code) for index in topic.partition_indexes]
+    return OffsetFetchResponseTopics(topic.name, topic.topic_id, answers)
+
+
+def as_only_group(group: OffsetFetchResponseGroup) -> OffsetFetchResponse:
+    """The answer in the form of the versions below 8."""
+    response = OffsetFetchResponse(error_code=group.error_code)
+    for topic in group.topics:
+        answers = [
+            OffsetFetchResponsePartition(
+                one.partition_index, one.committed_offset, one.committed_leader_epoch, one.metadata, one.error_code
+            )
+            for one in topic.partitions
+        ]
+        response.topics.append(OffsetFetchResponseTopic(topic.name, answers))
+    return response
+
+
+# OffsetDelete
+
+
+class DeleteCall:
+    """One deletion on its way through the coordinator; `refused` holds the answers that are known before."""
+
+    def __init__(self, call: Call, request: OffsetDeleteRequest, refused: list[OffsetDeleteResponseTopic]) -> None:
+        self._call = call
+        self._request = request
+        self._refused = refused
+
+    def decide(self, machine: GroupMachine) -> Outcome:
+        return machine.offsets.delete(self._request)
+
+    def done(self, result: Message | KafkaError) -> None:
+        if self._call.reply.done:
+            return
+        if isinstance(result, KafkaError):
+            self._call.respond(OffsetDeleteResponse(error_code=as_client_sees(result).code))
+            return
+        assert isinstance(result, OffsetDeleteResponse)
+        by_name = {topic.name: topic for topic in self._refused}
+        topics = list(self._refused)
+        for topic in result.topics:
+            known = by_name.get(topic.name)
+            if known is None:
+                topics.append(topic)
+            else:
+                known.partitions = known.partitions + topic.partitions
+        result.topics = topics
+        self._call.respond(result)
+
+
+def handle_offset_delete(call: Call, request: OffsetDeleteRequest) -> None:
+    refused: list[OffsetDeleteResponseTopic] = []
+    accepted: list[OffsetDeleteRequestTopic] = []
+    for topic in request.topics:
+        found = call.node.image.topics_by_name.get(topic.name)
+        partitions = {} if found is None else found.partitions
+        known: list[OffsetDeleteRequestPartition] = []
+        unknown: list[OffsetDeleteResponsePartition] = []
+        for partition in topic.partitions:
+            if partition.partition_index in partitions:
+                known.append(partition)
+            else:
+                code = errors.UNKNOWN_TOPIC_OR_PARTITION
+                unknown.append(OffsetDeleteResponsePartition(partition.partition_index, code))
+        if unknown:
+            refused.append(OffsetDeleteResponseTopic(topic.name, unknown))
+        if known:
+            accepted.append(OffsetDeleteRequestTopic(topic.name, known))
+    request.topics = accepted
+    if not accepted:
+        call.respond(OffsetDeleteResponse(topics=refused))
+        return
+    deletion = DeleteCall(call, request, refused)
+    call.node.coordinators.groups.run(request.group_id, deletion.decide, deletion.done, call.now_ms)

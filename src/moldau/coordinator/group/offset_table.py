@@ -1,0 +1,128 @@
+"""The committed offsets of one shard, and those that wait for the end of a transaction.
+
+Only `replay` of the offsets part changes it. Of a regular commit and one whose transaction ended, the one counts whose
+record lies later in the log, whenever its marker came.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moldau.coordinator.group.offset_records import CommittedOffset
+from moldau.protocol.uuids import ZERO_UUID
+
+TopicOffsets = dict[int, CommittedOffset]
+GroupOffsets = dict[str, TopicOffsets]
+
+NO_OFFSETS: Final[GroupOffsets] = {}
+
+
+class OffsetTable:
+    """By group, topic and partition. A group is in `by_group` from its first commit until its tombstone."""
+
+    def __init__(self) -> None:
+        self.by_group: dict[str, GroupOffsets] = {}
+        # By producer id, the offsets of its open transaction.
+        self.pending: dict[int, dict[str, GroupOffsets]] = {}
+        # By group, topic and partition: how many open transactions have offsets for it.
+        self._open: dict[str, dict[str, dict[int, int]]] = {}
+        # One object for each topic name and id, however many groups have offsets for it.
+        self._names: dict[str, str] = {}
+        self._ids: dict[bytes, bytes] = {ZERO_UUID: ZERO_UUID}
+
+    # Committed offsets
+
+    def find(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
+        topics = self.by_group.get(group_id)
+        partitions = None if topics is None else topics.get(topic)
+        return None if partitions is None else partitions.get(partition)
+
+    def of_group(self, group_id: str) -> GroupOffsets:
+        """By topic and partition; not to be changed by the caller."""
+        return self.by_group.get(group_id, NO_OFFSETS)
+
+    def has_group(self, group_id: str) -> bool:
+        return group_id in self.by_group
+
+    def put(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
+        topics = self.by_group.get(group_id)
+        if topics is None:
+            topics = self.by_group[group_id] = {}
+        partitions = topics.get(topic)
+        if partitions is None:
+            partitions = topics[self._names.setdefault(topic, topic)] = {}
+        committed.topic_id = self._ids.setdefault(committed.topic_id, committed.topic_id)
+        partitions[partition] = committed
+
+    def remove(self, group_id: str, topic: str, partition: int) -> None:
+        topics = self.by_group.get(group_id)
+        partitions = None if topics is None else topics.get(topic)
+        if topics is None or partitions is None:
+            return
+        partitions.pop(partition, None)
+        if not partitions:
+            del topics[topic]
+
+    def forget_group_without_offsets(self, group_id: str) -> None:
+        """The group's tombstone was replayed."""
+        topics = self.by_group.get(group_id)
+        if topics is not None and not topics:
+            del self.by_group[group_id]
+
+    def __len__(self) -> int:
+        return sum([len(partitions) for topics in self.by_group.values() for partitions in topics.values()])
+
+    # Transactions
+
+    def put_pending(
+        self, producer_id: int, group_id: str, topic: str, partition: int, committed: CommittedOffset
+    ) -> None:
+        # The group exists from now on, as after any other commit.
+        self.by_group.setdefault(group_id, {})
+        groups = self.pending.setdefault(producer_id, {})
+        partitions = groups.setdefault(group_id, {}).setdefault(topic, {})
+        if partition not in partitions:
+            counts = self._open.setdefault(group_id, {}).setdefault(topic, {})
+            counts[partition] = counts.get(partition, 0) + 1
+        partitions[partition] = committed
+
+    def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
+        """Whether an open transaction has an offset for this partition."""
+        topics = self._open.get(group_id)
+        counts = None if topics is None else topics.get(topic)
+        return counts is not None and partition in counts
+
+    def has_pending(self, group_id: str) -> bool:
+        return group_id in self._open
+
+    def pending_partitions(self, group_id: str) -> list[tuple[str, int]]:
+        found: list[tuple[str, int]] = []
+        for topic, counts in self._open.get(group_id, {}).items():
+            for partition in counts:
+                found.append((topic, partition))
+        return found
+
+    def end_transaction(self, producer_id: int, committed: bool) -> None:
+        """What the producer has pending counts from now on, or never will."""
+        groups = self.pending.pop(producer_id, None)
+        if groups is None:
+            return
+        for group_id, topics in groups.items():
+            for topic, partitions in topics.items():
+                for partition, pending in partitions.items():
+                    self._close(group_id, topic, partition)
+                    if committed:
+                        known = self.find(group_id, topic, partition)
+                        if known is None or known.record_offset < pending.record_offset:
+                            self.put(group_id, topic, partition, pending)
+
+    def _close(self, group_id: str, topic: str, partition: int) -> None:
+        topics = self._open[group_id]
+        counts = topics[topic]
+        counts[partition] -= 1
+        if counts[partition] == 0:
+            del counts[partition]
+        if not counts:
+            del topics[topic]
+        if not topics:
+            del self._open[group_id]
