@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from moldau.client.aio import AsyncAdmin, AsyncConsumer, AsyncProducer
     from moldau.client.consumer import Consumer, ConsumerRecord
     from moldau.client.producer import Producer
-    from moldau.client.results import RecordMetadata, TopicPartition
+    from moldau.client.rebalance import RebalanceListener
+    from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, RecordMetadata, TopicPartition
 
 __all__ = [
     "Admin",
@@ -20,9 +21,12 @@ __all__ = [
     "AsyncConsumer",
     "AsyncProducer",
     "Consumer",
+    "ConsumerGroupMetadata",
     "ConsumerRecord",
     "NewTopic",
+    "OffsetAndMetadata",
     "Producer",
+    "RebalanceListener",
     "RecordMetadata",
     "TopicPartition",
 ]
@@ -34,8 +38,11 @@ _HOME = {
     "AsyncConsumer": "aio",
     "AsyncProducer": "aio",
     "Consumer": "consumer",
+    "ConsumerGroupMetadata": "results",
     "ConsumerRecord": "consumer",
+    "OffsetAndMetadata": "results",
     "Producer": "producer",
+    "RebalanceListener": "rebalance",
     "RecordMetadata": "results",
     "TopicPartition": "results",
 }

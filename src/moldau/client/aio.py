@@ -183,7 +183,7 @@ class AsyncConsumer:
             try:
                 records = await asyncio.shield(future)
             except asyncio.CancelledError:
-                self._consumer.wakeup()
+                self._consumer.interrupt_poll()
                 future.add_done_callback(self._keep)
                 raise
             if self._kept:
@@ -210,7 +210,7 @@ class AsyncConsumer:
 
     async def _call(self, work: Callable[[], T]) -> T:
         """Interrupts a poll that waits, so that nothing takes as long as that."""
-        self._consumer.wakeup()
+        self._consumer.interrupt_poll()
         return await self._worker.run(work)
 
     async def assign(self, partitions: Iterable[TopicPartition]) -> None:

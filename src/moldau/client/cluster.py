@@ -96,7 +96,7 @@ class Cluster:
         self._request_timeout_ms = config.get_int("request.timeout.ms")
         self._metadata_age_max_ms = config.get_int("metadata.max.age.ms")
         self._rebootstrap = config.get_text("metadata.recovery.strategy") == "rebootstrap"
-        self._auto_create_topics = auto_create_topics
+        self.auto_create_topics = auto_create_topics
         self._first_contact_ms = first_contact_ms
         self.backoff = Backoff(
             config.get_int("retry.backoff.ms"), config.get_int("retry.backoff.max.ms"), random.random
@@ -243,7 +243,7 @@ class Cluster:
         """Like refresh(), without waiting."""
         request = MetadataRequest(
             topics=[MetadataRequestTopic(name=name) for name in names],
-            allow_auto_topic_creation=self._auto_create_topics,
+            allow_auto_topic_creation=self.auto_create_topics,
         )
 
         def on_done(answer: MetadataResponse | None, error: ClientError | None) -> None:
@@ -292,7 +292,7 @@ class Cluster:
         asked = None if names is None else [MetadataRequestTopic(name=name) for name in names]
         request = MetadataRequest(
             topics=asked,
-            allow_auto_topic_creation=self._auto_create_topics if auto_create is None else auto_create,
+            allow_auto_topic_creation=self.auto_create_topics if auto_create is None else auto_create,
         )
         self.replay_metadata(self.call(request, MetadataResponse, timeout_ms, tries=tries), names)
 
@@ -355,7 +355,7 @@ class Cluster:
     def topic(self, name: str, timeout_ms: int, auto_create: bool | None = None) -> TopicMetadata:
         """The topic's metadata, fresh; waits through retriable errors other than a topic that does not exist."""
         deadline_ms = self.network.now_ms() + timeout_ms
-        create = self._auto_create_topics if auto_create is None else auto_create
+        create = self.auto_create_topics if auto_create is None else auto_create
         failures = 0
         while True:
             self.refresh([name], max(1, deadline_ms - self.network.now_ms()), auto_create)
@@ -398,7 +398,7 @@ class Cluster:
             for broker_id, items in by_leader.items():
                 outcomes.update(self._ask_one(ask, broker_id, items, max(1, deadline_ms - self.network.now_ms())))
             failures += 1
-            patient = self._auto_create_topics or failures < UNKNOWN_TOPIC_TRIES
+            patient = self.auto_create_topics or failures < UNKNOWN_TOPIC_TRIES
             missing = [item for item in missing if _may_retry(outcomes[item].error, patient)]
             delay_ms = self.backoff.delay_ms(failures)
             if missing and self.network.now_ms() + delay_ms >= deadline_ms:

@@ -24,11 +24,7 @@ _NOT_YET = (
     "ssl.",
     "sasl.",
     "security.",
-    "group.",
     "transaction",
-    "enable.auto.commit",
-    "auto.commit.",
-    "session.timeout",
 )
 
 
@@ -91,16 +87,29 @@ PRODUCER: dict[str, Setting] = {
 CONSUMER: dict[str, Setting] = {
     **_COMMON,
     "allow.auto.create.topics": Setting(True),
+    "auto.commit.interval.ms": Setting(5_000, 0, INT_MAX),
     "auto.offset.reset": Setting("latest", choices=("latest", "earliest", "none", "by_duration:PnDTnHnMn.nS")),
     "check.crcs": Setting(True),
     "client.rack": Setting(""),
     "default.api.timeout.ms": Setting(60_000, 0, INT_MAX),
+    "enable.auto.commit": Setting(True),
+    "exclude.internal.topics": Setting(True),
     "fetch.max.bytes": Setting(52_428_800, 0, INT_MAX),
     "fetch.max.wait.ms": Setting(500, 0, INT_MAX),
     "fetch.min.bytes": Setting(1, 0, INT_MAX),
+    "group.id": Setting(None),
+    "group.instance.id": Setting(None),
+    "group.protocol": Setting("classic", choices=("classic", "consumer"), any_case=True),
+    "group.remote.assignor": Setting(None),
+    "heartbeat.interval.ms": Setting(3_000, 0, INT_MAX),
     "isolation.level": Setting("read_uncommitted", choices=("read_committed", "read_uncommitted")),
     "max.partition.fetch.bytes": Setting(1_048_576, 0, INT_MAX),
+    "max.poll.interval.ms": Setting(300_000, 1, INT_MAX),
     "max.poll.records": Setting(500, 1, INT_MAX),
+    "partition.assignment.strategy": Setting(
+        "org.apache.kafka.clients.consumer.RangeAssignor,org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
+    ),
+    "session.timeout.ms": Setting(45_000, 0, INT_MAX),
 }
 
 
@@ -145,6 +154,10 @@ class ClientConfig:
         value = self._values[name]
         assert isinstance(value, str)
         return value
+
+    def get_optional(self, name: str) -> str | None:
+        """The text of a setting that need not be set."""
+        return None if self._values[name] is None else self.get_text(name)
 
 
 def _unknown(name: str, settings: Mapping[str, Setting]) -> str:

@@ -1,26 +1,36 @@
-"""The consumer: assigned partitions, positions, poll. Groups join through the same class when they come.
+"""The consumer: partitions of a group or assigned by the user, positions, poll, commits.
 
 poll() asks the leaders ahead of the reader: a partition is fetched again as soon as nothing of it is kept, so that the
-answer is on its way while the user works on the records.
+answer is on its way while the user works on the records. With a group, poll() also does what the group wants of the
+user's thread; a thread of its own keeps the member alive between two polls (group_heartbeat.py).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import wraps
 from types import TracebackType
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from moldau.client import config as settings
 from moldau.client.cluster import Cluster
-from moldau.client.errors import ClientError, ClosedError, RequestTimeoutError, error_for
+from moldau.client.errors import ClientError, ClosedError, RequestTimeoutError, WakeupError, error_for
 from moldau.client.fetch_session import FetchSession, Wanted
 from moldau.client.fetcher import NO_EPOCH, NO_REPLICA, ConsumerRecord, Fetcher, PartitionState, deserialize
+from moldau.client.group_commits import Callback
+from moldau.client.group_gate import Gate
+from moldau.client.group_heartbeat import HeartbeatThread
+from moldau.client.group_network import DrivenNetwork
+from moldau.client.group_session import ConsumerGroup
+from moldau.client.group_settings import read_group_settings
 from moldau.client.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
 from moldau.client.positions import Positions
-from moldau.client.results import OffsetAndTimestamp, TopicPartition
+from moldau.client.rebalance import RebalanceListener
+from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from moldau.client.transport import Network
 from moldau.client.wire import Call
-from moldau.protocol.errors import INVALID_REQUEST, OFFSET_OUT_OF_RANGE
+from moldau.protocol.errors import INVALID_GROUP_ID, INVALID_REQUEST, OFFSET_OUT_OF_RANGE
 from moldau.protocol.messages.fetch_request import FetchRequest
 from moldau.protocol.messages.fetch_response import FetchResponse, PartitionData
 from moldau.protocol.uuids import ZERO_UUID
@@ -34,9 +44,29 @@ FETCH_TOPIC_ID_VERSION = 13
 
 ARROW_ROWS = 65_536
 
+CLOSE_TIMEOUT_MS = 30_000
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _inside(method: Callable[Concatenate[Consumer, P], R]) -> Callable[Concatenate[Consumer, P], R]:
+    """A method that the heartbeat thread must not come in between of."""
+
+    @wraps(method)
+    def run(self: Consumer, /, *arguments: P.args, **more: P.kwargs) -> R:
+        with self._gate:
+            return method(self, *arguments, **more)
+
+    return run
+
 
 class Consumer:
-    """Reads records of assigned partitions; to be used by one thread."""
+    """Reads records of a group's partitions or of assigned ones; to be used by one thread.
+
+    heartbeat_thread: whether a thread keeps the member of a group alive between two polls; tests that bring a clock
+    of their own do without.
+    """
 
     def __init__(
         self,
@@ -46,10 +76,14 @@ class Consumer:
         value_deserializer: Callable[[bytes | None], Any] | None = None,
         network: Network | None = None,
         first_contact_ms: int | None = None,
+        heartbeat_thread: bool | None = None,
         config: Mapping[str, object] | None = None,
         **more: object,
     ) -> None:
-        read = settings.read(settings.CONSUMER, bootstrap_servers, config, more)
+        given = {**(config or {}), **more}
+        own_assignors = _take_own_assignors(given)
+        read = settings.read(settings.CONSUMER, bootstrap_servers, None, given)
+        group_settings = read_group_settings(read, own_assignors)
         self._key_deserializer = key_deserializer
         self._value_deserializer = value_deserializer
         self._isolation = READ_COMMITTED if read.get_text("isolation.level") == "read_committed" else READ_UNCOMMITTED
@@ -75,19 +109,145 @@ class Consumer:
         self._positions = Positions(
             self._cluster, self._fetcher, self._reset_policy, self._isolation, self._request_timeout_ms
         )
+        self._gate = Gate(self._cluster.network.wake)
+        self._group: ConsumerGroup | None = None
+        self._wants_thread = network is None if heartbeat_thread is None else heartbeat_thread
+        self._thread: HeartbeatThread | None = None
         self._woken = False
+        self._interrupted = False
         self._closed = False
+        if group_settings is not None:
+            driven = DrivenNetwork(self._cluster.network)
+            self._cluster.network = driven
+            self._group = ConsumerGroup(
+                group_settings,
+                self._cluster,
+                self._fetcher,
+                self._positions,
+                self._request_timeout_ms,
+                self._metadata_age_max_ms,
+                read.get_bool("exclude.internal.topics"),
+                self._call_user,
+            )
+            self._group.wakeup_requested = self._take_wakeup
+            driven.drive = self._group.drive
+            driven.until_due_ms = self._group.until_due_ms
+
+    # Groups
+
+    @_inside
+    def subscribe(
+        self,
+        topics: Iterable[str] | None = None,
+        pattern: str | re.Pattern[str] | None = None,
+        listener: RebalanceListener | None = None,
+    ) -> None:
+        """Joins the group for these topics, or for those whose whole name the pattern matches; poll() does the rest.
+
+        A pattern that is text is matched by the broker (RE2 syntax) where group.protocol is consumer; otherwise, and
+        if it is compiled, it is matched here. Another subscription takes the place of the one before.
+        """
+        self._check_open()
+        group = self._require_group()
+        names = None if topics is None else _checked_topics(topics)
+        if (names is None) == (pattern is None):
+            raise error_for(INVALID_REQUEST, "subscribe() takes either topics or a pattern.")
+        if names is not None and not names:
+            self.unsubscribe()
+            return
+        if not group.subscribed and self._fetcher.partitions:
+            raise error_for(INVALID_REQUEST, _EXCLUSIVE)
+        group.subscribe(names, _checked_pattern(pattern), listener)
+        if self._thread is None and self._wants_thread:
+            self._thread = HeartbeatThread(
+                self._gate,
+                self._cluster.network.poll,
+                lambda: group.coordinator.in_flight > 0,
+                group.until_due_ms,
+                f"moldau-heartbeat-{group.settings.group_id}",
+            )
+            self._thread.start()
+
+    @_inside
+    def unsubscribe(self) -> None:
+        """Leaves the group, or forgets the partitions that were assigned. Nothing is committed by this."""
+        self._check_open()
+        group = self._group
+        if group is not None and group.subscribed:
+            deadline_ms = self._cluster.network.now_ms() + self._api_timeout_ms
+            group.leave(deadline_ms, "the consumer unsubscribed")
+            group.raise_raised()
+        self._fetcher.assign([])
+
+    def subscription(self) -> set[str]:
+        """The topics that are subscribed to; for a pattern, those that it matches as far as that is known here."""
+        return set() if self._group is None else self._group.subscription()
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """This consumer's place in its group, for offsets that a transaction commits."""
+        return self._require_group().metadata()
+
+    @_inside
+    def enforce_rebalance(self, reason: str = "the user asked for a rebalance") -> None:
+        """The next poll() joins the group again; in the protocol of KIP-848 the broker alone decides that."""
+        group = self._require_group()
+        if not group.subscribed:
+            raise error_for(INVALID_REQUEST, "There is no rebalance to enforce: this consumer has no subscription.")
+        group.enforce_rebalance(reason)
+
+    # Commits
+
+    @_inside
+    def commit(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None,
+        timeout_ms: int | None = None,
+    ) -> None:
+        """Commits these offsets, or the positions behind all records that poll() gave, and waits until it is done."""
+        self._check_open()
+        group = self._require_group()
+        wanted = self._fetcher.consumed() if offsets is None else _checked_offsets(offsets)
+        group.commit_sync(wanted, self._api_timeout_ms if timeout_ms is None else timeout_ms)
+
+    @_inside
+    def commit_async(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None,
+        callback: Callback | None = None,
+    ) -> None:
+        """Commits without waiting, once; callback(offsets, error or None) is called by a later poll() or close()."""
+        self._check_open()
+        group = self._require_group()
+        wanted = self._fetcher.consumed() if offsets is None else _checked_offsets(offsets)
+        group.commit_async(wanted, callback, self._api_timeout_ms)
+
+    @_inside
+    def committed(
+        self, partitions: Iterable[TopicPartition], timeout_ms: int | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """What the group committed for each partition; None where nothing."""
+        self._check_open()
+        group = self._require_group()
+        wanted = list(dict.fromkeys(partitions))
+        return group.committed(wanted, self._api_timeout_ms if timeout_ms is None else timeout_ms) if wanted else {}
 
     # Assignment and positions
 
+    @_inside
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Reads these partitions from now on; those that were assigned before keep their position."""
+        """Reads these partitions from now on; those that were assigned before keep their position.
+
+        With a group.id the others begin where the group committed; the group's members are not asked.
+        """
         self._check_open()
-        self._fetcher.assign(partitions)
+        if self._group is not None and self._group.subscribed:
+            raise error_for(INVALID_REQUEST, _EXCLUSIVE)
+        self._fetcher.assign(partitions, from_committed=self._group is not None)
 
     def assignment(self) -> list[TopicPartition]:
         return list(self._fetcher.partitions)
 
+    @_inside
     def seek(self, partition: TopicPartition, offset: int, leader_epoch: int = NO_EPOCH) -> None:
         """leader_epoch: that of the record before the offset, where known; a truncated log is noticed by it."""
         if offset < 0:
@@ -96,14 +256,17 @@ class Consumer:
         self._fetcher.seek(state, offset, leader_epoch)
         state.validated_epoch = NO_EPOCH
 
+    @_inside
     def seek_to_beginning(self, partitions: Iterable[TopicPartition] = ()) -> None:
         for partition in list(partitions) or self.assignment():
             self._fetcher.reset(self._state(partition), EARLIEST)
 
+    @_inside
     def seek_to_end(self, partitions: Iterable[TopicPartition] = ()) -> None:
         for partition in list(partitions) or self.assignment():
             self._fetcher.reset(self._state(partition), LATEST)
 
+    @_inside
     def position(self, partition: TopicPartition) -> int:
         """The offset of the next record that poll() gives; found out where it is not known yet."""
         state = self._state(partition)
@@ -111,7 +274,11 @@ class Consumer:
         deadline_ms = network.now_ms() + self._api_timeout_ms
         while state.position is None:
             self._raise_problem(False)
+            if self._take_wakeup():
+                raise WakeupError
             self._positions.ask_position(state)
+            if self._group is not None:
+                self._group.ask_committed()
             remaining_ms = deadline_ms - network.now_ms()
             if remaining_ms <= 0:
                 reason = f" {self._positions.last_error.message}" if self._positions.last_error is not None else ""
@@ -121,10 +288,12 @@ class Consumer:
             network.poll(min(remaining_ms, self._positions.until_retry_ms()))
         return state.position
 
+    @_inside
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
         for partition in partitions:
             self._state(partition).paused = True
 
+    @_inside
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
         for partition in partitions:
             self._state(partition).paused = False
@@ -132,6 +301,7 @@ class Consumer:
     def paused(self) -> list[TopicPartition]:
         return [partition for partition, state in self._fetcher.partitions.items() if state.paused]
 
+    @_inside
     def lag(self, partition: TopicPartition) -> int | None:
         """How many offsets the position is behind the end as of the last fetch; None before the first."""
         state = self._state(partition)
@@ -144,12 +314,15 @@ class Consumer:
 
     # Records
 
+    @_inside
     def poll(self, timeout_ms: int = 0, max_records: int | None = None) -> list[ConsumerRecord]:
         """Records that arrived, at least one unless the timeout passes; at most max_records (max.poll.records)."""
         self._check_open()
         limit = self._max_poll_records if max_records is None else max_records
         deadline_ms = self._cluster.network.now_ms() + timeout_ms
         while True:
+            if self._group is not None:
+                self._group.step()
             records = self._fetcher.take(limit)
             if not self._go_on(bool(records), deadline_ms):
                 records = records or self._fetcher.take(limit)
@@ -157,6 +330,7 @@ class Consumer:
                     deserialize(records, self._key_deserializer, self._value_deserializer)
                 return records
 
+    @_inside
     def poll_arrow(self, timeout_ms: int = 0, max_rows: int = ARROW_ROWS, headers: bool = False) -> Any:
         """A pyarrow RecordBatch of what arrived, None if nothing does before the timeout.
 
@@ -170,6 +344,8 @@ class Consumer:
         columns = ArrowColumns(headers)
         buffers: list[bytes] = []
         while True:
+            if self._group is not None:
+                self._group.step()
             parts = self._fetcher.take_arrow(max_rows, columns, buffers)
             if not self._go_on(bool(parts), deadline_ms):
                 parts = parts or self._fetcher.take_arrow(max_rows, columns, buffers)
@@ -194,17 +370,29 @@ class Consumer:
         elif self._positions.any_unvalidated():
             self._positions.stale_topics.update(item.topic for item in self._fetcher.partitions)
         self._send_fetches()
-        if found or remaining_ms <= 0 or self._woken:
-            self._woken = False
+        if found or remaining_ms <= 0 or self._woken or self._interrupted:
+            self._woken = self._interrupted = False
             network.poll(0)
             return False
         network.poll(min(remaining_ms, self._positions.until_retry_ms()))
         return True
 
     def wakeup(self) -> None:
-        """Makes a poll() that waits return with nothing; may be called from another thread."""
+        """Makes a poll() that waits return with nothing; may be called from another thread.
+
+        Anything else that waits for the group, such as commit(), raises WakeupError.
+        """
         self._woken = True
         self._cluster.network.wake()
+
+    def interrupt_poll(self) -> None:
+        """Makes a poll() that waits return with nothing, and nothing else."""
+        self._interrupted = True
+        self._cluster.network.wake()
+
+    def _take_wakeup(self) -> bool:
+        woken, self._woken = self._woken, False
+        return woken
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         while True:
@@ -212,19 +400,23 @@ class Consumer:
 
     # Questions
 
+    @_inside
     def partitions_for(self, topic: str) -> list[TopicPartition]:
         """The partitions of a topic; raises where it does not exist."""
         self._check_open()
         found = self._cluster.topic(topic, self._api_timeout_ms)
         return [TopicPartition(topic, partition) for partition in sorted(found.partitions)]
 
+    @_inside
     def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return self._list(dict.fromkeys(partitions, EARLIEST))
 
+    @_inside
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The high watermarks, or the last stable offsets under read_committed."""
         return self._list(dict.fromkeys(partitions, LATEST))
 
+    @_inside
     def offsets_for_times(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """The first record at or after each time, None where there is none so young."""
         self._check_open()
@@ -232,9 +424,31 @@ class Consumer:
         results = {partition: outcome.get() for partition, outcome in found.items()}
         return {partition: (None if row.offset < 0 else row) for partition, row in results.items()}
 
-    def close(self) -> None:
-        self._closed = True
-        self._cluster.close()
+    def close(self, timeout_ms: int = CLOSE_TIMEOUT_MS, leave_group: bool | None = None) -> None:
+        """Commits (with enable.auto.commit), tells the listener, leaves the group, and ends all connections.
+
+        leave_group: None for Kafka's rule, by which static members stay, so that they find their partitions again.
+        """
+        if self._thread is not None:
+            self._thread.stop()
+        with self._gate:
+            if self._closed:
+                return
+            group = self._group
+            try:
+                if group is not None:
+                    self._close_group(group, self._cluster.network.now_ms() + timeout_ms, leave_group)
+            finally:
+                self._closed = True
+                self._cluster.close()
+        if group is not None:
+            group.raise_raised()
+
+    def _close_group(self, group: ConsumerGroup, deadline_ms: int, leave_group: bool | None) -> None:
+        group.finish_commits(deadline_ms)
+        if group.subscribed:
+            group.leave(deadline_ms, "the consumer is being closed", None if leave_group is None else not leave_group)
+        group.tell_commits()
 
     def __enter__(self) -> Consumer:
         return self
@@ -248,6 +462,16 @@ class Consumer:
         self._check_open()
         found = list_offsets(self._cluster, wanted, self._api_timeout_ms, self._isolation)
         return {partition: outcome.get().offset for partition, outcome in found.items()}
+
+    def _call_user(self, work: Callable[[], object]) -> None:
+        """The user's own code, during which heartbeats go on and the consumer can be used."""
+        with self._gate.left():
+            work()
+
+    def _require_group(self) -> ConsumerGroup:
+        if self._group is None:
+            raise error_for(INVALID_GROUP_ID, "Groups and commits need the setting group.id.")
+        return self._group
 
     def _check_open(self) -> None:
         if self._closed:
@@ -374,3 +598,43 @@ class Consumer:
         else:
             sentence = f"Offset {state.fetch_offset} of {state.partition} is out of range."
             self._positions.problem = error_for(error.code, sentence)
+
+
+_EXCLUSIVE = "Partitions are either subscribed to or assigned: unsubscribe() first."
+
+
+def _take_own_assignors(given: dict[str, object]) -> list[object] | None:
+    """Takes partition.assignment.strategy out of the settings where it has classes or objects of the user's own."""
+    for spelling, value in list(given.items()):
+        if spelling.replace("_", ".") != "partition.assignment.strategy":
+            continue
+        items = list(value) if isinstance(value, list | tuple) else [value]
+        if not all(isinstance(item, str) for item in items):
+            del given[spelling]
+            return items
+    return None
+
+
+def _checked_topics(topics: Iterable[str]) -> list[str]:
+    names = [topics] if isinstance(topics, str) else list(dict.fromkeys(topics))
+    if any(not isinstance(name, str) or not name.strip() for name in names):
+        raise error_for(INVALID_REQUEST, "The name of a topic to subscribe to must not be empty.")
+    return names
+
+
+def _checked_pattern(pattern: str | re.Pattern[str] | None) -> str | re.Pattern[str] | None:
+    if isinstance(pattern, str) and not pattern:
+        raise error_for(INVALID_REQUEST, "The pattern to subscribe to must not be empty.")
+    return pattern
+
+
+def _checked_offsets(
+    offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    checked: dict[TopicPartition, OffsetAndMetadata] = {}
+    for partition, given in offsets.items():
+        row = OffsetAndMetadata(given) if isinstance(given, int) else given
+        if row.offset < 0:
+            raise error_for(INVALID_REQUEST, f"The offset {row.offset} of {partition} must not be negative.")
+        checked[TopicPartition(*partition)] = row
+    return checked

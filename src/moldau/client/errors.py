@@ -16,6 +16,7 @@ from moldau.protocol.errors import (
     OFFSET_OUT_OF_RANGE,
     PRODUCER_FENCED,
     REQUEST_TIMED_OUT,
+    UNKNOWN_MEMBER_ID,
     UNKNOWN_SERVER_ERROR,
     UNSUPPORTED_VERSION,
     default_text,
@@ -109,6 +110,44 @@ class LogTruncationError(ClientError):
         super().__init__(OFFSET_OUT_OF_RANGE, message)
         self.partition = partition
         self.offset = offset
+
+
+class CommitFailedError(ClientError):
+    """Offsets were not committed because this consumer is not a member of the group any more."""
+
+    def __init__(self, message: str, code: int = UNKNOWN_MEMBER_ID) -> None:
+        super().__init__(code, message)
+
+    @property
+    def retriable(self) -> bool:
+        return False
+
+
+class RetriableCommitFailedError(ClientError):
+    """An asynchronous commit failed in a way that may pass: the user may commit again (later offsets, if any)."""
+
+    def __init__(self, cause: ClientError) -> None:
+        super().__init__(cause.code, f"The offsets were not committed: {cause.message}")
+        self.cause = cause
+
+    @property
+    def retriable(self) -> bool:
+        return True
+
+
+class NoOffsetForPartitionError(ClientError):
+    """Nothing is committed for the partitions, and there is no reset policy that says where to begin."""
+
+    def __init__(self, message: str, partitions: tuple[object, ...]) -> None:
+        super().__init__(OFFSET_OUT_OF_RANGE, message)
+        self.partitions = partitions
+
+
+class WakeupError(ClientError):
+    """wakeup() was called while something else than poll() waited."""
+
+    def __init__(self) -> None:
+        super().__init__(INVALID_REQUEST, "The call was ended by wakeup().")
 
 
 _classes: dict[int, type[ClientError]] = {}

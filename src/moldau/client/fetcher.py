@@ -14,7 +14,7 @@ from typing import Any
 from moldau.client.errors import ClientError, error_for
 from moldau.client.offsets import READ_COMMITTED
 from moldau.client.record import ConsumerRecord, decode_batch
-from moldau.client.results import TopicPartition
+from moldau.client.results import OffsetAndMetadata, TopicPartition
 from moldau.protocol.errors import CORRUPT_MESSAGE, NONE
 from moldau.protocol.messages.fetch_response import PartitionData
 from moldau.protocol.records_data import MemoryRecords
@@ -59,6 +59,10 @@ class PartitionState:
         # The ListOffsets timestamp by which the position is to be found out.
         self.reset_to: int | None = None
         self.paused = False
+        # A group's partition whose position is what the group committed: asked before the reset policy.
+        self.awaiting_committed = False
+        # About to be given up: nothing more of it is handed out, so that what was committed for it stays true.
+        self.held = False
         self.in_flight = False
         self.not_before_ms = 0
         self.failures = 0
@@ -118,15 +122,35 @@ class Fetcher:
         # Which partition records are taken from first; it moves on so that none starves.
         self._order: deque[TopicPartition] = deque()
 
-    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+    def assign(self, partitions: Iterable[TopicPartition], from_committed: bool = False) -> None:
+        """Those that were assigned already stay where they are; new ones begin at the committed offset if so told."""
         wanted = list(dict.fromkeys(partitions))
-        self.partitions = {item: self.partitions.get(item) or PartitionState(item) for item in wanted}
+        before = self.partitions
+        self.partitions = {item: before.get(item) or PartitionState(item) for item in wanted}
         self._order = deque(wanted)
+        for item, state in self.partitions.items():
+            if from_committed and item not in before:
+                state.awaiting_committed = True
+
+    def hold(self, partitions: Iterable[TopicPartition], held: bool = True) -> None:
+        for item in partitions:
+            state = self.partitions.get(item)
+            if state is not None:
+                state.held = held
+
+    def consumed(self, partitions: Iterable[TopicPartition] | None = None) -> dict[TopicPartition, OffsetAndMetadata]:
+        """The positions behind what was handed out, where known; None: of all partitions."""
+        return {
+            item: OffsetAndMetadata(state.position, state.position_epoch)
+            for item in (self.partitions if partitions is None else partitions)
+            if (state := self.partitions.get(item)) is not None and state.position is not None
+        }
 
     def seek(self, state: PartitionState, position: int, epoch: int = NO_EPOCH) -> None:
         state.position = position
         state.position_epoch = epoch
         state.reset_to = None
+        state.awaiting_committed = False
         state.clear()
 
     def reset(self, state: PartitionState, timestamp: int) -> None:
@@ -135,6 +159,7 @@ class Fetcher:
         state.position = None
         state.position_epoch = NO_EPOCH
         state.reset_to = timestamp
+        state.awaiting_committed = False
 
     @property
     def bytes_kept(self) -> int:
@@ -154,6 +179,7 @@ class Fetcher:
             if state.position is not None
             and not state.in_flight
             and not state.paused
+            and not state.held
             and state.not_before_ms <= now_ms
             and (state.bytes_kept < self._partition_max_bytes or state.empty)
         ]
@@ -189,7 +215,7 @@ class Fetcher:
         taken: list[ConsumerRecord] = []
         for _ in range(len(self._order)):
             state = self.partitions[self._order[0]]
-            if not state.paused and state.arrived:
+            if not state.paused and not state.held and state.arrived:
                 self._take_from(state, limit, taken)
             if len(taken) >= limit:
                 break
@@ -220,7 +246,7 @@ class Fetcher:
         parts: list[ArrowPart] = []
         for _ in range(len(self._order)):
             state = self.partitions[self._order[0]]
-            if not state.paused:
+            if not state.paused and not state.held:
                 state.put_back()
                 while columns.rows < limit and self._add_next(state, columns, buffers, parts):
                     pass
@@ -234,7 +260,7 @@ class Fetcher:
         before = int(writer.rows)
         for _ in range(len(self._order)):
             state = self.partitions[self._order[0]]
-            if not state.paused:
+            if not state.paused and not state.held:
                 state.put_back()
                 writer.begin(*state.partition)
                 while writer.rows - before < limit and not writer.full and self._write_next(state, writer):

@@ -17,9 +17,9 @@ from moldau.client.errors import (
     ClientError,
     LogTruncationError,
     NetworkError,
+    NoOffsetForPartitionError,
     RequestTimeoutError,
     UnsupportedVersionError,
-    error_for,
 )
 from moldau.client.fetcher import NO_EPOCH, Fetcher, PartitionState
 from moldau.client.offsets import (
@@ -32,7 +32,6 @@ from moldau.client.offsets import (
 )
 from moldau.client.results import OffsetAndTimestamp, Outcome, TopicPartition
 from moldau.client.wire import Call
-from moldau.protocol.errors import OFFSET_OUT_OF_RANGE
 from moldau.protocol.messages.list_offsets_response import ListOffsetsResponse
 from moldau.protocol.messages.offset_for_leader_epoch_response import OffsetForLeaderEpochResponse
 from moldau.protocol.primitives import Message
@@ -42,6 +41,11 @@ logger = logging.getLogger("moldau.client")
 Answer = TypeVar("Answer", bound=Message)
 
 _RESET = {"earliest": EARLIEST, "latest": LATEST}
+
+
+def _is_to_reset(state: PartitionState) -> bool:
+    """Nothing says where to begin: neither the user nor what the group committed."""
+    return state.position is None and not state.awaiting_committed
 
 
 class Positions:
@@ -69,12 +73,13 @@ class Positions:
         """Asks whatever is to be known before more can be fetched and is not being asked already."""
         states = self._fetcher.partitions.values()
         self._ask_metadata(item.topic for item in self._fetcher.partitions)
-        self._ask_offsets([state for state in states if state.position is None and not state.paused])
+        self._ask_offsets([state for state in states if _is_to_reset(state) and not state.paused])
         self._ask_epochs([state for state in states if self.is_unvalidated(state)])
 
     def ask_position(self, state: PartitionState) -> None:
         self._ask_metadata([state.partition.topic])
-        self._ask_offsets([state])
+        if _is_to_reset(state):
+            self._ask_offsets([state])
 
     def until_retry_ms(self) -> int:
         """How long until something that failed may be tried again."""
@@ -175,7 +180,7 @@ class Positions:
             if state.reset_to is None:
                 if self._reset_policy == "none":
                     sentence = f"{state.partition} has no position: seek first, or set auto.offset.reset."
-                    raise error_for(OFFSET_OUT_OF_RANGE, sentence)
+                    raise NoOffsetForPartitionError(sentence, (state.partition,))
                 state.reset_to = self.reset_timestamp()
             wanted[state.partition] = state.reset_to
 

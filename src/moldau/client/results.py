@@ -38,6 +38,24 @@ class OffsetAndTimestamp(NamedTuple):
     leader_epoch: int
 
 
+class OffsetAndMetadata(NamedTuple):
+    """A committed offset with the committer's remark; leader epoch -1: not known."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+class ConsumerGroupMetadata(NamedTuple):
+    """A consumer's place in its group, for offsets that are committed in a transaction (KIP-447)."""
+
+    group_id: str
+    # Of the classic protocol; the member epoch in that of KIP-848. -1: not a member.
+    generation_id: int = -1
+    member_id: str = ""
+    group_instance_id: str | None = None
+
+
 class Outcome(Generic[T]):
     """What became of one item of a request: a value or an error, never both.
 

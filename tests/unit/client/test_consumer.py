@@ -10,6 +10,7 @@ from moldau.client.errors import (
     ClosedError,
     CorruptRecordError,
     LogTruncationError,
+    NoOffsetForPartitionError,
     OffsetOutOfRangeError,
 )
 from moldau.client.results import TopicPartition
@@ -174,7 +175,7 @@ def test_without_a_position_the_reset_policy_decides() -> None:
     log.add(0, [b"new"])
     assert values(consumer) == [b"new"]
     consumer, log = set_up(auto_offset_reset="none")
-    with pytest.raises(OffsetOutOfRangeError):
+    with pytest.raises(NoOffsetForPartitionError):
         consumer.poll(10)
 
 

@@ -43,7 +43,6 @@ from moldau.client.admin.group_descriptions import (
     MemberDescription,
 )
 from moldau.client.admin.group_members import MemberToRemove
-from moldau.client.admin.group_offsets import OffsetAndMetadata
 from moldau.client.admin.groups import GroupListing
 from moldau.client.admin.log_dirs import LogDirectory, ReplicaLogDirInfo, ReplicaOnDisk, TopicPartitionReplica
 from moldau.client.admin.placement import PREFERRED, UNCLEAN, PartitionReassignment
@@ -68,6 +67,7 @@ from moldau.client.admin.transactions import (
     TransactionListing,
 )
 from moldau.client.admin.users import ScramCredential, ScramDeletion, ScramMechanism, ScramUpsertion
+from moldau.client.results import OffsetAndMetadata
 
 __all__ = [
     "APPEND",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from moldau.client.admin.calls import AdminCalls
 from moldau.client.admin.checks import by_topic, checked_group, checked_int, checked_partitions
@@ -17,7 +17,7 @@ from moldau.client.admin.routing import (
     outcome,
 )
 from moldau.client.errors import error_for
-from moldau.client.results import Outcome, TopicPartition
+from moldau.client.results import OffsetAndMetadata, Outcome, TopicPartition
 from moldau.protocol import errors as codes
 
 if TYPE_CHECKING:
@@ -28,15 +28,7 @@ if TYPE_CHECKING:
 NAMES_VERSION = 9
 LONG_MAX = 0x7FFFFFFFFFFFFFFF
 
-Offsets = dict[TopicPartition, Outcome["OffsetAndMetadata | None"]]
-
-
-class OffsetAndMetadata(NamedTuple):
-    """A committed offset with the committer's remark; leader epoch -1: not known."""
-
-    offset: int
-    leader_epoch: int = -1
-    metadata: str = ""
+Offsets = dict[TopicPartition, Outcome[OffsetAndMetadata | None]]
 
 
 class GroupOffsetAdmin(AdminCalls):

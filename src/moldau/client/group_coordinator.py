@@ -1,0 +1,149 @@
+"""Finds the coordinator of a group and carries requests to it, on a connection of its own; nothing here waits.
+
+The connection is its own because brokers answer in order: a fetch that waits for records would hold up heartbeats,
+and a JoinGroup that waits for other members would hold up fetches.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from moldau.client.cluster import Cluster
+from moldau.client.errors import ClientError, NetworkError, RequestTimeoutError, UnsupportedVersionError, error_for
+from moldau.client.group_membership import FOREVER_MS
+from moldau.client.transport import Address
+from moldau.client.wire import Call
+from moldau.protocol.errors import NONE
+from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
+from moldau.protocol.messages.find_coordinator_response import FindCoordinatorResponse
+from moldau.protocol.primitives import Message
+
+logger = logging.getLogger("moldau.client")
+
+Answer = TypeVar("Answer", bound=Message)
+
+GROUP = 0
+# Before this version one key is asked for, from it on many.
+MANY_KEYS_VERSION = 4
+
+
+class CoordinatorAddress(tuple[str, int]):
+    """The address of a broker, but not equal to it: the network keeps another connection for it."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return hash(("coordinator", self[0], self[1]))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CoordinatorAddress) and tuple(self) == tuple(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
+class Coordinator:
+    """Where one group's coordinator is, as far as known."""
+
+    def __init__(self, cluster: Cluster, group_id: str, request_timeout_ms: int) -> None:
+        self._cluster = cluster
+        self._group_id = group_id
+        self._request_timeout_ms = request_timeout_ms
+        self._address: Address | None = None
+        self._asking = False
+        self._many_keys = True
+        self._not_before_ms = 0
+        self._failures = 0
+        # Calls on their way; whoever drives the group polls the network while there are some.
+        self.in_flight = 0
+        # Why the coordinator is not known, where asking again does not help.
+        self.problem: ClientError | None = None
+        self.last_error: ClientError | None = None
+
+    @property
+    def known(self) -> bool:
+        return self._address is not None
+
+    def forget(self, reason: str) -> None:
+        if self._address is not None:
+            logger.info("The coordinator of group %s is not known any more: %s", self._group_id, reason)
+        self._address = None
+
+    def next_deadline_ms(self) -> int:
+        """When find() has something to do."""
+        return FOREVER_MS if self._asking or self.known else self._not_before_ms
+
+    def find(self, now_ms: int) -> None:
+        """Asks where the coordinator is unless that is known or being asked."""
+        if self.known or self._asking or now_ms < self._not_before_ms:
+            return
+        self._asking = True
+        request = FindCoordinatorRequest(key_type=GROUP)
+        highest: int | None = None
+        if self._many_keys:
+            request.coordinator_keys = [self._group_id]
+        else:
+            request.key = self._group_id
+            highest = MANY_KEYS_VERSION - 1
+        self.in_flight += 1
+        self._cluster.start_call(
+            request, FindCoordinatorResponse, self._request_timeout_ms, self._on_found, highest_version=highest
+        )
+
+    def _on_found(self, answer: FindCoordinatorResponse | None, error: ClientError | None) -> None:
+        self._asking = False
+        self.in_flight -= 1
+        if isinstance(error, UnsupportedVersionError) and self._many_keys:
+            self._many_keys = False
+            return
+        host, port = "", -1
+        if answer is not None:
+            code, message, host, port = _row(answer)
+            error = None if code == NONE else error_for(code, message)
+        if error is None:
+            self._failures = 0
+            self._address = CoordinatorAddress((host, port))
+            return
+        self.last_error = error
+        if not error.retriable:
+            self.problem = error
+        self._failures += 1
+        self._not_before_ms = self._cluster.network.now_ms() + self._cluster.backoff.delay_ms(self._failures)
+
+    def send(
+        self,
+        request: Message,
+        answer_class: type[Answer],
+        timeout_ms: int,
+        when_done: Callable[[Answer | None, ClientError | None], None],
+        highest_version: int | None = None,
+    ) -> None:
+        """To be called while the coordinator is known: when_done(answer, None) once, or (None, error)."""
+        assert self._address is not None
+
+        def on_done(call: Call[Answer]) -> None:
+            self.in_flight -= 1
+            if isinstance(call.error, NetworkError | RequestTimeoutError):
+                self.last_error = call.error
+                self._lost(address, call.error)
+            when_done(None if call.error is not None else call.answer(), call.error)
+
+        address = self._address
+        self.in_flight += 1
+        call = Call(request, answer_class, timeout_ms, highest_version, True, on_done)
+        self._cluster.network.submit(address, call)
+
+    def _lost(self, address: Address, error: ClientError) -> None:
+        if self._address == address:
+            self.forget(error.message)
+            self._failures += 1
+            self._not_before_ms = self._cluster.network.now_ms() + self._cluster.backoff.delay_ms(self._failures)
+
+
+def _row(answer: FindCoordinatorResponse) -> tuple[int, str | None, str, int]:
+    if answer.coordinators:
+        row = answer.coordinators[0]
+        return row.error_code, row.error_message, row.host, row.port
+    return answer.error_code, answer.error_message, answer.host, answer.port

@@ -1,0 +1,93 @@
+"""What both protocols of group membership have in common: requests out, answers in, duties of the user's thread.
+
+A membership knows no socket, clock or thread. Whoever drives it asks next_request() for what is to be sent to the
+coordinator, hands back what came of it, and calls tick() when next_deadline_ms() has come; that may be any thread.
+What concerns the user, such as giving up partitions, is a duty: it waits until the user calls poll().
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from moldau.client.errors import ClientError
+from moldau.client.results import ConsumerGroupMetadata
+from moldau.protocol.primitives import Message
+
+FOREVER_MS = 1 << 60
+
+
+class Duty(Enum):
+    """What a membership waits for the user's thread to do."""
+
+    # Classic: commit, give up partitions as the rebalance protocol says, then prepared().
+    PREPARE = "prepare"
+    # Classic: take the assignment over, then completed().
+    COMPLETE = "complete"
+    # KIP-848: go over to the target as far as possible, then reconciled().
+    RECONCILE = "reconcile"
+    # All partitions are somebody else's already: tell the user, then lost().
+    LOST = "lost"
+
+
+class Membership:
+    """One member's place in its group."""
+
+    # What the user has to be told by the next poll().
+    problem: ClientError | None = None
+    # Set once nothing can be done any more; every poll() says so.
+    fatal: ClientError | None = None
+
+    def on_poll(self, now_ms: int) -> None:
+        """The user called poll(): it is alive, and a group may be joined."""
+        raise NotImplementedError
+
+    def duty(self) -> Duty | None:
+        raise NotImplementedError
+
+    def tick(self, now_ms: int) -> None:
+        """Does what is due by time alone."""
+        raise NotImplementedError
+
+    def next_request(self, now_ms: int) -> Message | None:
+        """What is to be sent now, if anything; to be called again until there is nothing."""
+        raise NotImplementedError
+
+    def timeout_ms(self, request: Message, request_timeout_ms: int) -> int:
+        """How long to wait for the answer to a request."""
+        raise NotImplementedError
+
+    def on_answer(self, request: Message, answer: Message, now_ms: int) -> bool:
+        """Takes an answer over; False if the coordinator is another one or not ready to answer."""
+        raise NotImplementedError
+
+    def on_failure(self, request: Message, error: ClientError, now_ms: int) -> None:
+        """There is no answer, and what became of the request is not known."""
+        raise NotImplementedError
+
+    def next_deadline_ms(self) -> int:
+        """When tick() or next_request() will have something to do."""
+        raise NotImplementedError
+
+    def leave(self, now_ms: int, reason: str, remain: bool | None = None) -> None:
+        """Leaves the group, after the user gave up all partitions.
+
+        remain: whether to stay a member as far as the coordinator knows, None for the protocol's own rule: static
+        members stay, so that they find their partitions again when they come back.
+        """
+        raise NotImplementedError
+
+    @property
+    def leaving(self) -> bool:
+        """A request to leave is still to be sent or answered."""
+        raise NotImplementedError
+
+    def metadata(self) -> ConsumerGroupMetadata:
+        raise NotImplementedError
+
+    def check_commit(self) -> None:
+        """Raises where offsets cannot be committed now: not a member, or in the middle of a rebalance."""
+        raise NotImplementedError
+
+    def on_commit_refused(self, code: int, generation_id: int) -> ClientError:
+        """The coordinator refused a commit because of the membership it was made with; what the user is told."""
+        raise NotImplementedError

@@ -1,0 +1,53 @@
+"""A network that drives the group whenever it is polled, so that no wait of the consumer holds up its heartbeats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from moldau.client.transport import Address, Network
+from moldau.client.wire import Call
+from moldau.protocol.primitives import Message
+
+Answer = TypeVar("Answer", bound=Message)
+
+
+class DrivenNetwork(Network):
+    """Another network with one thing added: before and after each poll the group has its turn."""
+
+    def __init__(self, inner: Network) -> None:
+        self.inner = inner
+        self.drive: Callable[[], None] = _nothing
+        # How long nothing of the group is due.
+        self.until_due_ms: Callable[[], int] = _an_hour
+
+    def now_ms(self) -> int:
+        return self.inner.now_ms()
+
+    def submit(self, address: Address, call: Call[Answer]) -> None:
+        self.inner.submit(address, call)
+
+    def poll(self, timeout_ms: int) -> None:
+        self.drive()
+        self.inner.poll(max(0, min(timeout_ms, self.until_due_ms())))
+        self.drive()
+
+    def in_flight_count(self, address: Address) -> int:
+        return self.inner.in_flight_count(address)
+
+    def is_ready(self, address: Address) -> bool:
+        return self.inner.is_ready(address)
+
+    def wake(self) -> None:
+        self.inner.wake()
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def _nothing() -> None:
+    pass
+
+
+def _an_hour() -> int:
+    return 3_600_000

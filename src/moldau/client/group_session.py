@@ -1,0 +1,497 @@
+"""A consumer's place in its group: joins coordinator, membership, topics, commits and rebalances, for both protocols.
+
+drive() may be called by any thread that is inside the gate: it sends what is due and takes answers. step() is the
+user's, called by poll(): it does what only the user's thread may do, such as calling the listener.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+
+from moldau.client.assignors import Assignor, MemberAssignment, MemberSubscription
+from moldau.client.assignors.wire import read_subscription, write_assignment, write_subscription
+from moldau.client.cluster import Cluster
+from moldau.client.errors import ClientError, RequestTimeoutError, WakeupError, error_for
+from moldau.client.fetcher import Fetcher
+from moldau.client.group_classic import ClassicMembership
+from moldau.client.group_classic import State as ClassicState
+from moldau.client.group_commits import Callback, Commit, Commits, Offsets
+from moldau.client.group_consumer import ConsumerMembership
+from moldau.client.group_coordinator import Coordinator
+from moldau.client.group_membership import FOREVER_MS, Membership
+from moldau.client.group_offsets import Committed, CommittedOffsets
+from moldau.client.group_rebalance import ClassicRebalance, ConsumerRebalance, Rebalance
+from moldau.client.group_settings import CLASSIC, GroupSettings
+from moldau.client.group_topics import GroupTopics, Snapshot
+from moldau.client.positions import Positions
+from moldau.client.rebalance import RebalanceListener
+from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+from moldau.protocol import api_keys
+from moldau.protocol.errors import INCONSISTENT_GROUP_PROTOCOL, STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID
+from moldau.protocol.primitives import Message
+from moldau.protocol.uuids import uuid_to_text
+
+logger = logging.getLogger("moldau.client")
+
+Pattern = str | re.Pattern[str]
+
+
+class ConsumerGroup:
+    """Everything of one consumer that has to do with its group."""
+
+    def __init__(
+        self,
+        settings: GroupSettings,
+        cluster: Cluster,
+        fetcher: Fetcher,
+        positions: Positions,
+        request_timeout_ms: int,
+        metadata_age_max_ms: int,
+        exclude_internal: bool,
+        call: Callable[[Callable[[], object]], None],
+    ) -> None:
+        """call: runs the user's code, outside of the gate."""
+        self.settings = settings
+        self._cluster = cluster
+        self._fetcher = fetcher
+        self._positions = positions
+        self._request_timeout_ms = request_timeout_ms
+        self._call = call
+        self.coordinator = Coordinator(cluster, settings.group_id, request_timeout_ms)
+        self.topics = GroupTopics(cluster, request_timeout_ms, metadata_age_max_ms, exclude_internal)
+        self._classic: ClassicMembership | None = None
+        self._modern: ConsumerMembership | None = None
+        if settings.protocol == CLASSIC:
+            self._classic = ClassicMembership(settings, cluster.backoff, self._protocols)
+        else:
+            self._modern = ConsumerMembership(settings, cluster.backoff, uuid_to_text(_new_uuid()))
+        self.subscribed = False
+        self._names: set[str] | None = None
+        self._pattern: re.Pattern[str] | None = None
+        # Classic: what the current generation was joined with, and (leader) the metadata it was assigned by.
+        self._joined_with: frozenset[str] | None = None
+        self._assigned_by: tuple[set[str], Snapshot] | None = None
+        # Classic: the topics of all members, which the leader keeps an eye on.
+        self._group_names: set[str] = set()
+        self._identity = ConsumerGroupMetadata(settings.group_id, group_instance_id=settings.instance_id)
+        self.commits = Commits(cluster, self.coordinator, self._active, self._identity, request_timeout_ms)
+        self.committed_offsets = CommittedOffsets(
+            cluster, self.coordinator, self._asker, settings.require_stable, request_timeout_ms
+        )
+        self._rebalance = Rebalance(settings, fetcher, self._commit_before_rebalance, call)
+        self._duties: ClassicRebalance | ConsumerRebalance
+        if self._classic is not None:
+            self._duties = ClassicRebalance(self._rebalance, self._classic, self.is_subscribed, self._on_assigned)
+        else:
+            assert self._modern is not None
+            self._duties = ConsumerRebalance(self._rebalance, self._modern, self.topics.resolve, self._on_assigned)
+        self._asked_committed = False
+        self._next_auto_commit_ms: int | None = None
+        self._auto_commit: Commit | None = None
+        self.wakeup_requested: Callable[[], bool] = _never
+
+    @property
+    def membership(self) -> Membership:
+        membership = self._classic or self._modern
+        assert membership is not None
+        return membership
+
+    def _active(self) -> Membership | None:
+        """None while the user assigns partitions: commits are then made outside of any membership."""
+        return self.membership if self.subscribed else None
+
+    def _asker(self) -> ConsumerGroupMetadata:
+        """Who asks for committed offsets: with a member epoch, a stale member is noticed (KIP-848)."""
+        if self._modern is not None and self.subscribed and self._modern.epoch > 0:
+            return self._modern.metadata()
+        return self._identity
+
+    def metadata(self) -> ConsumerGroupMetadata:
+        return self.membership.metadata() if self.subscribed else self._identity
+
+    # Subscription
+
+    def subscribe(
+        self, names: Iterable[str] | None, pattern: Pattern | None, listener: RebalanceListener | None
+    ) -> None:
+        """A pattern as text is the broker's to match in the protocol of KIP-848; else its matches are found here."""
+        self._rebalance.listener = listener
+        self._names = None if names is None else set(names)
+        self._pattern = None
+        self.subscribed = True
+        if isinstance(pattern, re.Pattern) or (pattern is not None and self._classic is not None):
+            self._pattern = re.compile(pattern)
+            self.topics.forget_all()
+        elif self._modern is not None:
+            self._modern.subscribe(self._names, pattern)
+
+    def unsubscribe(self) -> None:
+        """After the group was left."""
+        self.subscribed = False
+        self._names = None
+        self._pattern = None
+        self._joined_with = None
+        self._assigned_by = None
+        self._group_names = set()
+
+    def subscription(self) -> set[str]:
+        """The names of the topics; empty for a pattern that only the broker knows the matches of."""
+        return set(self._names or ())
+
+    def is_subscribed(self, topic: str) -> bool:
+        if self._pattern is not None:
+            return self._pattern.fullmatch(topic) is not None
+        return self._names is not None and topic in self._names
+
+    def _match(self, pattern: re.Pattern[str]) -> None:
+        """Topics come and go under a pattern."""
+        if not self.topics.all_known():
+            return
+        matched = self.topics.matching(pattern)
+        if matched != self._names:
+            self._names = matched
+            if self._modern is not None:
+                self._modern.subscribe(matched, None)
+
+    # Any thread: requests out, answers in
+
+    def drive(self) -> None:
+        now_ms = self._cluster.network.now_ms()
+        membership = self.membership
+        if self.subscribed:
+            membership.tick(now_ms)
+            self._keep_topics(now_ms)
+            if self._classic is not None:
+                self._check_rejoin(self._classic)
+                self._maybe_assign(self._classic, now_ms)
+        if self._needs_coordinator(now_ms):
+            self.coordinator.find(now_ms)
+        while self.coordinator.known and (request := membership.next_request(now_ms)) is not None:
+            self._send(membership, request)
+        self.commits.step(now_ms)
+
+    def until_due_ms(self) -> int:
+        """How long drive() has nothing to do; 0 or less: it has something to do now."""
+        return self.next_deadline_ms() - self._cluster.network.now_ms()
+
+    def next_deadline_ms(self) -> int:
+        membership_ms = self.membership.next_deadline_ms()
+        deadlines = [self.commits.next_deadline_ms()]
+        if self.subscribed:
+            deadlines.append(self.topics.next_deadline_ms())
+        if self.coordinator.known:
+            deadlines.append(membership_ms)
+        elif membership_ms < FOREVER_MS or self.commits.pending or self._wants_committed():
+            deadlines.append(self.coordinator.next_deadline_ms())
+        return min(deadlines)
+
+    def _needs_coordinator(self, now_ms: int) -> bool:
+        wanted = self.membership.next_deadline_ms() < FOREVER_MS
+        return wanted or self.commits.pending or self._wants_committed() or (self.subscribed and not self._is_fatal())
+
+    def _is_fatal(self) -> bool:
+        return self.membership.fatal is not None
+
+    def _wants_committed(self) -> bool:
+        return self._asked_committed or any(state.awaiting_committed for state in self._fetcher.partitions.values())
+
+    def _send(self, membership: Membership, request: Message) -> None:
+        def when_done(answer: Message | None, error: ClientError | None) -> None:
+            now_ms = self._cluster.network.now_ms()
+            if answer is None:
+                assert error is not None
+                membership.on_failure(request, error, now_ms)
+            elif not membership.on_answer(request, answer, now_ms):
+                self.coordinator.forget("it said that the group is elsewhere.")
+
+        answer_class = api_keys.response_class(request.API_KEY)
+        timeout_ms = membership.timeout_ms(request, self._request_timeout_ms)
+        self.coordinator.send(request, answer_class, timeout_ms, when_done)
+
+    def _keep_topics(self, now_ms: int) -> None:
+        if self._pattern is not None:
+            self.topics.keep_all(now_ms)
+            self._match(self._pattern)
+        elif self._classic is not None:
+            self.topics.keep((self._names or set()) | self._group_names, now_ms)
+
+    # Classic: joining and leading
+
+    def _protocols(self) -> list[tuple[str, bytes]]:
+        """What each assignor tells the leader, as of now."""
+        assert self._classic is not None
+        names = sorted(self._names or ())
+        self._joined_with = frozenset(names)
+        owned = list(self._fetcher.partitions)
+        rack, generation_id = self.settings.rack, self._classic.generation_id
+        return [
+            (
+                assignor.name,
+                write_subscription(
+                    MemberSubscription(names, assignor.subscription_user_data(names), owned, generation_id, rack)
+                ),
+            )
+            for assignor in self.settings.assignors
+        ]
+
+    def _check_rejoin(self, membership: ClassicMembership) -> None:
+        """Another subscription, or (leader) other partitions than those that were assigned: join again."""
+        if membership.rejoin_needed or membership.state is not ClassicState.STABLE:
+            return
+        if self._joined_with is not None and self._joined_with != frozenset(self._names or ()):
+            membership.request_rejoin("the subscription changed")
+        elif membership.is_leader and self._assigned_by is not None:
+            names, before = self._assigned_by
+            if self.topics.is_known(names) and self.topics.snapshot(names, self.settings.rack is not None) != before:
+                membership.request_rejoin("topics or their partitions changed")
+
+    def _maybe_assign(self, membership: ClassicMembership, now_ms: int) -> None:
+        """The leader assigns as soon as it knows the topics of all members."""
+        if membership.state is not ClassicState.ASSIGNING:
+            return
+        try:
+            subscriptions = {
+                row.member_id: read_subscription(row.metadata, row.group_instance_id) for row in membership.members
+            }
+            self._group_names = {topic for row in subscriptions.values() for topic in row.topics}
+            if self._pattern is None and not self.topics.is_known(self._group_names):
+                self.topics.keep((self._names or set()) | self._group_names, now_ms)
+                return
+            names = set(self._group_names)
+            self._assigned_by = (names, self.topics.snapshot(names, self.settings.rack is not None))
+            if membership.skip_assignment:
+                membership.assigned({})
+                return
+            membership.assigned(self._run_assignor(membership.protocol_name, subscriptions))
+        except ClientError as error:
+            membership.assign_failed(error, now_ms)
+
+    def _run_assignor(self, name: str, subscriptions: Mapping[str, MemberSubscription]) -> dict[str, bytes]:
+        found = next((item for item in self.settings.assignors if item.name == name), None)
+        if found is None:
+            raise error_for(INCONSISTENT_GROUP_PROTOCOL, f"The group chose the assignor {name}, which is not set here.")
+        assigned = _assign(found, self.topics, subscriptions)
+        return {member: write_assignment(row) for member, row in assigned.items()}
+
+    # The user's thread
+
+    def step(self) -> None:
+        """What poll() does for the group: callbacks, rebalances, commits, positions; raises what the user must know."""
+        network = self._cluster.network
+        if self.subscribed:
+            self.membership.on_poll(network.now_ms())
+            self.drive()
+            # A pattern has to be matched before the group is joined with its matches.
+            while self._names_known() and self._duties.step(network.now_ms()):
+                self.raise_raised()
+            self.drive()
+        self.tell_commits()
+        self._raise_problems()
+        self._maybe_auto_commit(network.now_ms())
+        self.ask_committed()
+
+    def _names_known(self) -> bool:
+        return self._pattern is None or self._names is not None
+
+    def raise_raised(self) -> None:
+        raised, self._rebalance.raised = self._rebalance.raised, None
+        if raised is not None:
+            raise raised
+
+    def _raise_problems(self) -> None:
+        if self.subscribed and self.membership.fatal is not None:
+            raise self.membership.fatal
+        for owner in (self.membership, self.coordinator, self.topics):
+            problem = owner.problem
+            if problem is not None:
+                owner.problem = None
+                raise problem
+
+    def tell_commits(self) -> None:
+        while self.commits.to_tell:
+            commit = self.commits.to_tell.popleft()
+            callback = commit.callback
+            assert callback is not None
+            self._call(partial(callback, commit.offsets, commit.error))
+
+    def _on_assigned(self, now_ms: int) -> None:
+        self._next_auto_commit_ms = now_ms + self.settings.auto_commit_interval_ms
+
+    # Commits
+
+    def _commit_before_rebalance(self, partitions: Iterable[TopicPartition], now_ms: int) -> Commit:
+        deadline_ms = now_ms + self.settings.max_poll_interval_ms
+        return self.commits.start(Commit(self._fetcher.consumed(partitions), deadline_ms, patient=True))
+
+    def _maybe_auto_commit(self, now_ms: int) -> None:
+        if not self.settings.auto_commit:
+            return
+        if self._next_auto_commit_ms is None:
+            self._next_auto_commit_ms = now_ms + self.settings.auto_commit_interval_ms
+        if self._auto_commit is not None and self._auto_commit.done:
+            if self._auto_commit.error is not None and self._auto_commit.error.retriable:
+                self._next_auto_commit_ms = now_ms + self._cluster.backoff.delay_ms(1)
+            self._auto_commit = None
+        if self._auto_commit is not None or now_ms < self._next_auto_commit_ms:
+            return
+        self._next_auto_commit_ms = now_ms + self.settings.auto_commit_interval_ms
+        if self.can_commit() and (offsets := self._fetcher.consumed()):
+            deadline_ms = now_ms + self._request_timeout_ms
+            self._auto_commit = self.commits.start(Commit(offsets, deadline_ms, patient=False))
+            self.drive()
+
+    def can_commit(self) -> bool:
+        try:
+            self.check_commit()
+        except ClientError:
+            return False
+        return True
+
+    def check_commit(self) -> None:
+        if self.subscribed:
+            self.membership.check_commit()
+
+    def commit_sync(self, offsets: Offsets, timeout_ms: int) -> None:
+        """Commits and waits; the commits that were started before come first."""
+        self.check_commit()
+        deadline_ms = self._cluster.network.now_ms() + timeout_ms
+        commit = self.commits.start(Commit(dict(offsets), deadline_ms, patient=True))
+        self._wait(lambda: commit.done, deadline_ms + 1)
+        self.tell_commits()
+        if commit.error is not None:
+            raise commit.error
+
+    def commit_async(self, offsets: Offsets, callback: Callback | None, timeout_ms: int) -> None:
+        deadline_ms = self._cluster.network.now_ms() + timeout_ms
+        self.commits.start(Commit(dict(offsets), deadline_ms, patient=False, callback=callback))
+        self.drive()
+
+    # Committed offsets
+
+    def committed(
+        self, partitions: Collection[TopicPartition], timeout_ms: int
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """Asks and waits, through errors that pass."""
+        deadline_ms = self._cluster.network.now_ms() + timeout_ms
+        results: list[Committed] = []
+        self._asked_committed = True
+        try:
+            while True:
+                self._wait(lambda: self._try_committed(partitions, results), deadline_ms)
+                self._wait(lambda: bool(results), deadline_ms)
+                found = results.pop()
+                error = next((row.error for row in found.values() if row.error is not None), None)
+                if error is None:
+                    return {item: found[item].get() for item in partitions}
+                if not self._passes(error):
+                    raise error
+        finally:
+            self._asked_committed = False
+
+    def _try_committed(self, partitions: Collection[TopicPartition], results: list[Committed]) -> bool:
+        return self.committed_offsets.ask(partitions, self._cluster.network.now_ms(), results.append)
+
+    def _passes(self, error: ClientError) -> bool:
+        return error.retriable or error.code in (STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID)
+
+    def ask_committed(self) -> None:
+        """Asks for the positions of partitions that begin where the group committed."""
+        states = [state for state in self._fetcher.partitions.values() if state.awaiting_committed]
+        if not states:
+            return
+
+        def when_done(found: Committed) -> None:
+            for state in states:
+                if self._fetcher.partitions.get(state.partition) is not state or not state.awaiting_committed:
+                    continue
+                outcome = found[state.partition]
+                if outcome.error is not None:
+                    if not self._passes(outcome.error):
+                        self._positions.problem = outcome.error
+                    continue
+                committed = outcome.get()
+                state.awaiting_committed = False
+                if committed is not None:
+                    self._fetcher.seek(state, committed.offset, committed.leader_epoch)
+
+        self.committed_offsets.ask([state.partition for state in states], self._cluster.network.now_ms(), when_done)
+
+    # Leaving
+
+    def leave(self, deadline_ms: int, reason: str, remain: bool | None = None) -> None:
+        """Gives up all partitions and leaves; waits for the answer until the deadline."""
+        membership = self.membership
+        lost = self._classic.is_lost if self._classic is not None else not self.can_commit()
+        self._rebalance.drop_all(lost)
+        membership.leave(self._cluster.network.now_ms(), reason, remain)
+        self.subscribed = False
+        network = self._cluster.network
+        while membership.leaving and network.now_ms() < deadline_ms:
+            if not self.coordinator.known and self.coordinator.last_error is not None:
+                break  # nobody to tell: the session will end by itself
+            network.poll(deadline_ms - network.now_ms())
+        self.unsubscribe()
+
+    def finish_commits(self, deadline_ms: int) -> None:
+        """Before the end: what was consumed is committed, and what was started is waited for."""
+        now_ms = self._cluster.network.now_ms()
+        if self.settings.auto_commit and self.can_commit():
+            self.commits.start(Commit(self._fetcher.consumed(), deadline_ms, patient=True))
+        while self.commits.pending and now_ms < deadline_ms:
+            self._cluster.network.poll(deadline_ms - now_ms)
+            now_ms = self._cluster.network.now_ms()
+        self.commits.step(now_ms)
+
+    def enforce_rebalance(self, reason: str) -> None:
+        if self._classic is not None:
+            self._classic.request_rejoin(reason)
+        else:
+            logger.warning("A member of a group of the consumer protocol cannot enforce a rebalance.")
+
+    def _wait(self, is_done: Callable[[], bool], deadline_ms: int) -> None:
+        network = self._cluster.network
+        while not is_done():
+            if self.wakeup_requested():
+                raise WakeupError
+            self._raise_problems()
+            remaining_ms = deadline_ms - network.now_ms()
+            if remaining_ms <= 0:
+                last = self.coordinator.last_error
+                reason = f" {last.message}" if last is not None else ""
+                raise RequestTimeoutError(f"The group {self.settings.group_id} did not answer in time.{reason}")
+            network.poll(min(remaining_ms, self._until_retry_ms()))
+
+    def _until_retry_ms(self) -> int:
+        return max(1, min(1_000, self.committed_offsets.next_deadline_ms() - self._cluster.network.now_ms()))
+
+
+def _assign(
+    assignor: Assignor, topics: GroupTopics, subscriptions: Mapping[str, MemberSubscription]
+) -> dict[str, MemberAssignment]:
+    names = {topic for row in subscriptions.values() for topic in row.topics}
+    try:
+        assigned = assignor.assign(topics.group_metadata(names), subscriptions)
+    except ClientError:
+        raise
+    except Exception as error:
+        raise error_for(-1, f"The assignor {assignor.name} failed: {error!r}") from error
+    strangers = assigned.keys() - subscriptions.keys()
+    if strangers:
+        raise error_for(-1, f"The assignor {assignor.name} assigned to members that are not in the group.")
+    return {member: assigned.get(member, MemberAssignment([])) for member in subscriptions}
+
+
+def _new_uuid() -> bytes:
+    while True:
+        made = os.urandom(16)
+        # Kafka keeps ids that begin with a dash from being made: they look like options on a command line.
+        if not uuid_to_text(made).startswith("-"):
+            return made
+
+
+def _never() -> bool:
+    return False
