@@ -1,207 +1,277 @@
-"""`moldau consume`: prints the records of a topic, by partition and offset."""
+"""`moldau consume`: prints the records of topics, by partition and offset or time."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable
-from typing import BinaryIO
 
 import click
 
-from moldau.cli.options import connection_of, connection_options
-from moldau.cli.record_text import BadFormat, compile_format, to_json_line
-from moldau.client.consumer import Consumer, ConsumerRecord
+from moldau.cli import positions
+from moldau.cli.completion import complete_topics
+from moldau.cli.options import CONSUMER, Connection, connected
+from moldau.cli.output import print_note
+from moldau.cli.positions import Position, check_partitions, parse_partitions, parse_position
+from moldau.cli.progress import WorkBar
+from moldau.cli.record_filter import RecordFilter, filter_options
+from moldau.cli.record_text import BadFormat, compile_format, fast_writer, to_json_line
+from moldau.client.consumer import Consumer
+from moldau.client.record import ConsumerRecord
 from moldau.client.results import TopicPartition
+from moldau.records.text_writer import NO_LIMIT, TextWriter
 
 POLL_MS = 1_000
 POLL_RECORDS = 5_000
+POLL_ROWS = 50_000
+
+# Whole topics are read here, not one event after the other: larger fetches than a program's default.
+PARTITION_FETCH_BYTES = 4 * 1024 * 1024
+
+Renderer = Callable[[ConsumerRecord], bytes]
+Ends = dict[TopicPartition, int]
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("topics", nargs=-1, required=True, metavar="TOPIC...", shell_complete=complete_topics)
 @click.option(
     "-o",
     "--offset",
-    default="beginning",
-    show_default=True,
-    metavar="OFFSET",
-    help="Where to start in each partition: beginning, end, a number, -N for the last N, or @TIME"
-    " (milliseconds, or as in @2026-01-31T12:00:00).",
+    default=None,
+    metavar="WHERE",
+    help=f"Where to start in each partition: {positions.HELP}. Default: beginning.",
 )
 @click.option("--from-beginning", "offset", flag_value="beginning", help="The same as -o beginning.")
-@click.option("-p", "--partitions", metavar="N[,N...]", help="Only these partitions. Default: all.")
+@click.option("--last", type=click.IntRange(min=0), metavar="N", help="The same as -o -N.")
+@click.option(
+    "-u", "--until", metavar="WHERE", help="Where to stop, written as for -o; the record there is not printed any more."
+)
+@click.option("-p", "--partitions", metavar="N[,N...]", help="Only these partitions, as in 0,2 or 0-3. Default: all.")
 @click.option("-n", "--count", type=click.IntRange(min=0), metavar="N", help="Stop after N records.")
 @click.option("-F", "--follow", is_flag=True, help="Wait for more at the end. Default: stop there.")
+@filter_options
 @click.option(
     "-f",
     "--format",
     "text_format",
-    default="%s\\n",
+    default="auto",
     show_default=True,
     metavar="FORMAT",
-    help="json, or a format string as kcat has them: %s value, %k key, %h headers, %t topic, %p partition, %o offset,"
-    " %T timestamp, %S and %K sizes, \\n \\t \\xHH.",
+    help="value, json, hex, pretty, or a format string as kcat has them: %s value, %k key, %h headers, %t topic,"
+    " %p partition, %o offset, %T timestamp, %S and %K sizes, \\n \\t \\xHH; %s{hex}, %s{base64}, %T{iso}."
+    " auto: pretty on a terminal, value elsewhere.",
 )
 @click.option("--null-marker", default="", metavar="TEXT", help="What to print for a null key or value.")
 @click.option("--read-committed", is_flag=True, help="Leave out records of open and aborted transactions.")
-@connection_options
+@connected
 def consume(
-    topic: str,
-    offset: str,
+    connection: Connection,
+    topics: tuple[str, ...],
+    offset: str | None,
+    last: int | None,
+    until: str | None,
     partitions: str | None,
     count: int | None,
     follow: bool,
     text_format: str,
     null_marker: str,
     read_committed: bool,
-    bootstrap_server: str,
-    timeout_s: float,
-    settings: tuple[str, ...],
+    greps: tuple[str, ...],
+    key_greps: tuple[str, ...],
+    header_greps: tuple[str, ...],
 ) -> None:
-    """Print the records of TOPIC.
+    """Print the records of topics, up to where they end now.
 
     \b
     Examples:
       moldau consume orders
-      moldau consume orders -o -10 -f '%p:%o %k=%s\\n'
-      moldau consume orders -o end --follow -f json
+      moldau consume orders --follow -o end
+      moldau consume orders --last 10 -f '%p:%o %k=%s\\n'
+      moldau consume orders -o @-1h -u @-30m -f json
+      moldau consume orders --grep 'card.*declined' -n 20
     """
-    connection = connection_of(bootstrap_server, timeout_s, settings)
-    try:
-        render = to_json_line if text_format == "json" else compile_format(text_format, null_marker.encode())
-    except BadFormat as error:
-        raise click.UsageError(str(error)) from None
+    if offset is not None and last is not None:
+        raise click.UsageError("--last says where to start already: leave --offset out.")
+    start = Position(positions.LAST, last) if last is not None else parse_position("--offset", offset or "beginning")
+    stop = None if until is None else parse_position("--until", until)
+    if stop is not None and follow and stop.kind != positions.AT:
+        raise click.UsageError("--follow reads on into the future: --until can be an offset then, nothing else.")
     wanted = None if partitions is None else parse_partitions(partitions)
-    start = parse_offset(offset)
+    output = Output(text_format, null_marker.encode(), RecordFilter(greps, key_greps, header_greps), len(topics) > 1)
     config = connection.config(
+        CONSUMER,
         allow_auto_create_topics="false",
         auto_offset_reset="earliest",
         isolation_level="read_committed" if read_committed else "read_uncommitted",
         default_api_timeout_ms=connection.timeout_ms,
+        max_partition_fetch_bytes=PARTITION_FETCH_BYTES,
     )
     with Consumer(config=config, first_contact_ms=0) as consumer:
-        chosen = choose_partitions(topic, consumer.partitions_for(topic), wanted)
-        ends = _place(consumer, chosen, start)
-        _print_records(consumer, None if follow else ends, count, render, timeout_s)
+        chosen: list[TopicPartition] = []
+        for topic in dict.fromkeys(topics):
+            chosen += choose_partitions(topic, consumer.partitions_for(topic), wanted)
+        ends = place(consumer, chosen, start, stop, follow)
+        Reading(consumer, output, ends, count, connection.timeout_s).run()
 
 
-Start = tuple[str, int]
+class Output:
+    """Where records go and how they look there: the compiled writer if it can do it, else one record at a time."""
+
+    def __init__(self, text_format: str, null: bytes, chosen: RecordFilter, with_topic: bool) -> None:
+        terminal = sys.stdout.isatty()
+        if text_format == "auto":
+            text_format = "pretty" if terminal else "value"
+        self.filter = chosen
+        self.writer: TextWriter | None = None
+        self.render: Renderer = to_json_line
+        self.rows = 0
+        self.bytes = 0
+        self._out = sys.stdout.buffer
+        try:
+            if text_format == "pretty":
+                from moldau.cli.record_view import PrettyRenderer
+
+                self.render = PrettyRenderer(with_topic, terminal and click.get_current_context().color is not False)
+            elif text_format == "hex":
+                from moldau.cli.record_view import render_hex
+
+                self.render = render_hex
+            else:
+                self.writer = None if chosen else fast_writer(text_format, null)
+                if self.writer is None and text_format != "json":
+                    self.render = compile_format("%s\\n" if text_format == "value" else text_format, null)
+        except BadFormat as error:
+            raise click.UsageError(str(error)) from None
+
+    def poll(self, consumer: Consumer, timeout_ms: int, remaining: int | None, ends: Ends | None) -> int:
+        """Prints what arrived and is wanted; returns how many records were printed."""
+        if self.writer is not None:
+            rows = self._poll_text(self.writer, consumer, timeout_ms, remaining)
+        else:
+            rows = self._poll_records(consumer, timeout_ms, remaining, ends)
+        self.rows += rows
+        return rows
+
+    def _poll_text(self, writer: TextWriter, consumer: Consumer, timeout_ms: int, remaining: int | None) -> int:
+        before = int(writer.rows)
+        writer.limit = NO_LIMIT if remaining is None else before + remaining
+        consumer.poll_text(writer, timeout_ms, POLL_ROWS)
+        self.bytes = int(writer.record_bytes)
+        self._write(writer.take())
+        return int(writer.rows) - before
+
+    def _poll_records(self, consumer: Consumer, timeout_ms: int, remaining: int | None, ends: Ends | None) -> int:
+        limit = POLL_RECORDS if remaining is None or self.filter else min(POLL_RECORDS, remaining)
+        records = consumer.poll(timeout_ms, limit)
+        if ends is not None:
+            records = [item for item in records if item.offset < ends[TopicPartition(item.topic, item.partition)]]
+        if self.filter:
+            records = [record for record in records if self.filter.matches(record)]
+        if remaining is not None:
+            records = records[:remaining]
+        texts = [self.render(record) for record in records]
+        self.bytes += sum(len(text) for text in texts)
+        self._write(b"".join(texts))
+        return len(records)
+
+    def _write(self, text: bytes) -> None:
+        if text:
+            self._out.write(text)
+            self._out.flush()
 
 
-def parse_offset(text: str) -> Start:
-    """('at', offset), ('last', n), ('time', ms), ('beginning', 0) or ('end', 0)."""
-    if text in ("beginning", "earliest", "start"):
-        return ("beginning", 0)
-    if text in ("end", "latest"):
-        return ("end", 0)
-    if text.startswith("@"):
-        return ("time", _parse_time(text[1:]))
-    try:
-        number = int(text)
-    except ValueError:
-        raise click.UsageError(f"--offset wants beginning, end, a number, -N or @TIME, not {text!r}.") from None
-    return ("last", -number) if text.startswith("-") else ("at", number)
+class Reading:
+    """One run over partitions: until their ends, or for ever, or until enough was printed."""
+
+    def __init__(
+        self, consumer: Consumer, output: Output, ends: Ends | None, count: int | None, timeout_s: float
+    ) -> None:
+        self.consumer = consumer
+        self.output = output
+        self.ends = ends
+        self.count = count
+        self.timeout_s = timeout_s
+        self._starts = {item: consumer.position(item) for item in consumer.assignment()}
+
+    def run(self) -> None:
+        ends = self.ends
+        if ends is not None and self.output.writer is not None:
+            for item, end in ends.items():
+                self.output.writer.set_end(item.topic, item.partition, end)
+        # The bar would stand in the middle of records that are printed to the same terminal.
+        total = None if ends is None else sum(max(0, end - self._starts[item]) for item, end in ends.items())
+        with WorkBar("reading", total, wanted=not sys.stdout.isatty()) as bar:
+            self._loop(bar)
+        if self.output.rows == 0 and self.count != 0 and sys.stdout.isatty():
+            print_note("No records." if not self.output.filter else "No record matches.")
+
+    def _loop(self, bar: WorkBar) -> None:
+        told = progress = time.monotonic()
+        positions_before = -1
+        if self.ends is None and sys.stdout.isatty():
+            print_note("Waiting for records; Ctrl-C ends.")
+        while (remaining := self._remaining()) is None or remaining > 0:
+            if self.ends is not None and _pause_finished(self.consumer, self.ends):
+                return
+            rows = self.output.poll(self.consumer, POLL_MS, remaining, self.ends)
+            now = time.monotonic()
+            if rows or self.output.filter or now - told > 1:
+                # Records that are filtered out are progress too.
+                read = sum(self.consumer.position(item) - start for item, start in self._starts.items())
+                bar.update(read, self.output.rows, self.output.bytes)
+                told = now
+                if rows or read != positions_before:
+                    progress = now
+                positions_before = read
+            if self.ends is not None and now - progress > self.timeout_s:
+                raise click.ClickException(
+                    f"Nothing arrived for {self.timeout_s:g} seconds although the end is not reached."
+                    " Is the broker still there?"
+                )
+
+    def _remaining(self) -> int | None:
+        return None if self.count is None else self.count - self.output.rows
 
 
-def _parse_time(text: str) -> int:
-    if text.isdigit():
-        return int(text)
-    from datetime import datetime
-
-    try:
-        return int(datetime.fromisoformat(text).timestamp() * 1000)
-    except ValueError:
-        raise click.UsageError(f"@TIME wants milliseconds or a time as 2026-01-31T12:00:00, not {text!r}.") from None
-
-
-def parse_partitions(text: str) -> list[int]:
-    """'0,2,5-7' as a list."""
-    numbers: list[int] = []
-    for item in text.split(","):
-        first, dash, last = item.strip().partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
-            raise click.UsageError(f"--partitions wants numbers as in 0,2 or 0-3, not {text!r}.")
-        numbers.extend(range(int(first), int(last if dash else first) + 1))
-    return numbers
+def _pause_finished(consumer: Consumer, ends: Ends) -> bool:
+    """Partitions that are read to their end are left alone; True when all are."""
+    finished = [item for item in consumer.assignment() if consumer.position(item) >= ends[item]]
+    consumer.pause(finished)
+    return len(finished) == len(ends)
 
 
 def choose_partitions(topic: str, found: list[TopicPartition], wanted: list[int] | None) -> list[TopicPartition]:
     if wanted is None:
         return found
-    missing = [number for number in wanted if TopicPartition(topic, number) not in found]
-    if missing:
-        numbers = ", ".join(str(number) for number in missing)
-        raise click.ClickException(
-            f"Topic {topic} has partitions 0 to {len(found) - 1}; there is no partition {numbers}."
-        )
-    return [TopicPartition(topic, number) for number in dict.fromkeys(wanted)]
+    check_partitions(topic, [item.partition for item in found], wanted)
+    return [TopicPartition(topic, number) for number in wanted]
 
 
-def _place(consumer: Consumer, chosen: list[TopicPartition], start: Start) -> dict[TopicPartition, int]:
-    """Assigns the partitions, seeks, and returns where each ends now."""
+def place(
+    consumer: Consumer, chosen: list[TopicPartition], start: Position, stop: Position | None, follow: bool
+) -> Ends | None:
+    """Assigns the partitions, seeks, and returns where to stop in each; None: never."""
     begins = consumer.beginning_offsets(chosen)
     ends = consumer.end_offsets(chosen)
-    kind, number = start
     consumer.assign(chosen)
-    if kind == "at" and all(not begins[item] <= number <= ends[item] for item in chosen):
+    if start.kind == positions.AT and all(not begins[item] <= start.number <= ends[item] for item in chosen):
         have = "; ".join(f"{item} has {begins[item]} to {ends[item]}" for item in chosen[:3])
-        raise click.ClickException(f"Offset {number} is not there: {have}.")
-    times = consumer.offsets_for_times(dict.fromkeys(chosen, number)) if kind == "time" else {}
-    for item in chosen:
-        found = times.get(item)
-        if kind == "time":
-            position = ends[item] if found is None else found.offset
-        else:
-            position = {
-                "beginning": begins[item],
-                "end": ends[item],
-                "last": ends[item] - number,
-                "at": number,
-            }[kind]
-        consumer.seek(item, min(max(position, begins[item]), ends[item]))
-    return ends
+        raise click.ClickException(f"Offset {start.number} is not there: {have}.")
+    for item, offset in find_offsets(consumer, start, begins, ends).items():
+        consumer.seek(item, min(max(offset, begins[item]), ends[item]))
+    if stop is not None:
+        found = find_offsets(consumer, stop, begins, ends)
+        return found if follow else {item: min(offset, ends[item]) for item, offset in found.items()}
+    return None if follow else ends
 
 
-def _print_records(
-    consumer: Consumer,
-    ends: dict[TopicPartition, int] | None,
-    count: int | None,
-    render: Callable[[ConsumerRecord], bytes],
-    timeout_s: float,
-) -> None:
-    """Prints until the ends (None: for ever) or the count are reached."""
-    out = sys.stdout.buffer
-    remaining = count
-    progress = time.monotonic()
-    while remaining is None or remaining > 0:
-        if ends is not None and _pause_finished(consumer, ends):
-            return
-        limit = POLL_RECORDS if remaining is None else min(POLL_RECORDS, remaining)
-        records = consumer.poll(POLL_MS, limit)
-        if ends is not None:
-            records = [
-                record for record in records if record.offset < ends[TopicPartition(record.topic, record.partition)]
-            ]
-        if records:
-            progress = time.monotonic()
-            _write(out, records, render)
-        elif ends is not None and time.monotonic() - progress > timeout_s:
-            raise click.ClickException(
-                f"Nothing arrived for {timeout_s:g} seconds although the end is not reached. Is the broker still there?"
-            )
-        if remaining is not None:
-            remaining -= len(records)
-
-
-def _write(out: BinaryIO, records: list[ConsumerRecord], render: Callable[[ConsumerRecord], bytes]) -> None:
-    out.write(b"".join([render(record) for record in records]))
-    out.flush()
-
-
-def _pause_finished(consumer: Consumer, ends: dict[TopicPartition, int]) -> bool:
-    """Partitions that are read to their end are left alone; True when all are."""
-    open_partitions = [item for item in consumer.assignment() if consumer.position(item) < ends[item]]
-    finished = [item for item in consumer.assignment() if item not in open_partitions]
-    consumer.pause(finished)
-    return not open_partitions
+def find_offsets(consumer: Consumer, where: Position, begins: Ends, ends: Ends) -> Ends:
+    """The offset of a place in each partition."""
+    if where.kind == positions.TIME:
+        times = consumer.offsets_for_times(dict.fromkeys(ends, where.number))
+        return {item: ends[item] if found is None else found.offset for item, found in times.items()}
+    if where.kind == positions.LAST:
+        return {item: end - where.number for item, end in ends.items()}
+    if where.kind == positions.AT:
+        return dict.fromkeys(ends, where.number)
+    return dict(ends) if where.kind == positions.END else dict(begins)

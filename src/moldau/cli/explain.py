@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+from moldau.cli.options import address_origin
+from moldau.cli.profiles import ProfileError
 from moldau.client.errors import ClientError, ConfigError, NetworkError, NoBrokerError, ProtocolError
-from moldau.protocol.errors import (
-    INVALID_PARTITIONS,
-    REQUEST_TIMED_OUT,
-    TOPIC_ALREADY_EXISTS,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
+from moldau.protocol import errors
 
 _NEXT_STEPS = {
-    UNKNOWN_TOPIC_OR_PARTITION: "`moldau topic list` shows which topics there are.",
-    TOPIC_ALREADY_EXISTS: "Choose another name, or accept it with --if-not-exists.",
-    INVALID_PARTITIONS: "Give a number of partitions above 0.",
-    REQUEST_TIMED_OUT: "Is the broker busy, or is the address right? --timeout allows more time.",
+    errors.UNKNOWN_TOPIC_OR_PARTITION: "`moldau topic list` shows which topics there are.",
+    errors.TOPIC_ALREADY_EXISTS: "Choose another name, or accept it with --if-not-exists.",
+    errors.INVALID_PARTITIONS: "`moldau topic describe NAME` shows how many there are.",
+    errors.INVALID_REPLICATION_FACTOR: "`moldau cluster describe` shows which brokers there are.",
+    errors.INVALID_CONFIG: "`moldau config describe topic NAME --all --docs` shows the configs there are.",
+    errors.REQUEST_TIMED_OUT: "Is the broker busy, or is the address right? --timeout allows more time.",
+    errors.NOT_ENOUGH_REPLICAS: "`moldau cluster health` shows which replicas are missing.",
+    errors.TOPIC_AUTHORIZATION_FAILED: "The user may not do that; an administrator can grant it with kafka-acls.",
+    errors.CLUSTER_AUTHORIZATION_FAILED: "The user may not do that; an administrator can grant it with kafka-acls.",
+    errors.GROUP_AUTHORIZATION_FAILED: "The user may not do that; an administrator can grant it with kafka-acls.",
+    errors.MESSAGE_TOO_LARGE: "The topic takes records up to max.message.bytes: `moldau topic alter` can raise it.",
 }
 
 
 def explain(error: Exception) -> str | None:
     """The sentences for an error that was to be expected; None for any other."""
     if isinstance(error, NoBrokerError):
-        step = "Start a broker with `moldau server`, or say where one is with --bootstrap-server HOST:PORT."
-    elif isinstance(error, (NetworkError, ProtocolError)):
-        step = "Is the address given with --bootstrap-server right?"
+        step = address_origin() or "Is a broker there? `moldau server` starts one."
+        step += " --bootstrap-server HOST:PORT names another address."
+    elif isinstance(error, NetworkError | ProtocolError):
+        step = f"{address_origin()} Is the address given with --bootstrap-server right?".strip()
     elif isinstance(error, ConfigError):
         step = ""
     elif isinstance(error, ClientError):
         step = _NEXT_STEPS.get(error.code, "")
+    elif isinstance(error, ProfileError):
+        return str(error)
     elif isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror or error}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from typing import IO
 
 import click
 
@@ -44,10 +45,35 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
+class Failure(click.ClickException):
+    """What went wrong, for the end of the command."""
+
+    def show(self, file: IO[str] | None = None) -> None:
+        from moldau.cli.output import print_error
+
+        print_error(self.message)
+
+
 class RootGroup(LazyGroup):
     """The group at the top: turns what goes wrong below into a sentence and an exit code."""
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """While a shell completes, Kafka's tools are commands too; main() runs them without this group."""
+        names = super().list_commands(ctx)
+        if not ctx.resilient_parsing:
+            return names
+        from moldau.cli.kafka.registry import TOOLS
+
+        return [*names, *sorted(TOOLS)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if ctx.resilient_parsing and cmd_name.startswith("kafka-"):
+            return click.Command(cmd_name, help=f"Kafka's {cmd_name}.")
+        return super().get_command(ctx, cmd_name)
+
     def invoke(self, ctx: click.Context) -> object:
+        if os.environ.get("NO_COLOR"):
+            ctx.color = False
         try:
             result: object = super().invoke(ctx)
             sys.stdout.flush()
@@ -58,7 +84,11 @@ class RootGroup(LazyGroup):
             # Whoever read our output has had enough. What is still buffered must not fail again at exit.
             _silence_stdout()
             ctx.exit(141)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except click.ClickException as error:
+            if isinstance(error, click.UsageError):
+                raise
+            raise Failure(error.message) from error
+        except (click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:
             from moldau.cli.explain import explain
@@ -71,7 +101,7 @@ class RootGroup(LazyGroup):
                     f"Something unexpected happened: {type(error).__name__}: {error}. This is a bug in Moldau;"
                     " MOLDAU_DEBUG=1 shows where."
                 )
-            raise click.ClickException(sentence) from error
+            raise Failure(sentence) from error
 
 
 def _silence_stdout() -> None:

@@ -21,7 +21,8 @@ root = RootGroup(
     "moldau",
     help="Apache Kafka's system in Python: a broker that starts in a blink, and the tools to use one.",
     epilog="`moldau COMMAND --help` says more. Brokers are found by --bootstrap-server, else by the environment"
-    " variable MOLDAU_BOOTSTRAP_SERVER, else at localhost:9092.",
+    " variable MOLDAU_BOOTSTRAP_SERVER, else by the profile in use (`moldau profile`), else at localhost:9092."
+    " Kafka's own tools are here too, under their names: `moldau kafka-topics --list`.",
     context_settings=SETTINGS,
     params=[
         click.Option(
@@ -36,10 +37,16 @@ root = RootGroup(
     commands_at={
         "server": ("moldau.cli.server_command:server", "Run a node."),
         "storage": ("moldau.cli.root:storage", "Prepare the directories of a node."),
-        "topic": ("moldau.cli.root:topic", "Create, list, describe and delete topics."),
-        "produce": ("moldau.cli.produce:produce", "Send lines from standard input to a topic."),
-        "consume": ("moldau.cli.consume:consume", "Print the records of a topic."),
+        "topic": ("moldau.cli.root:topic", "Create, list, describe, change and delete topics."),
+        "produce": ("moldau.cli.produce:produce", "Send lines of standard input or of files to a topic."),
+        "consume": ("moldau.cli.consume:consume", "Print the records of topics."),
+        "config": ("moldau.cli.root:config", "Show and change configs of topics, brokers and groups."),
+        "cluster": ("moldau.cli.root:cluster", "Show the cluster and whether it is healthy."),
+        "broker": ("moldau.cli.root:broker", "Show brokers and their log directories."),
+        "perf": ("moldau.cli.root:perf", "Measure throughput and latency."),
         "log": ("moldau.cli.root:log", "Look into the files of a data directory."),
+        "profile": ("moldau.cli.root:profile", "Keep addresses and client settings under names."),
+        "completion": ("moldau.cli.completion:completion", "Print the completion script of a shell."),
         "install-kafka-names": ("moldau.cli.kafka.install:install", "Put Kafka's tool names into a folder."),
     },
 )
@@ -59,13 +66,72 @@ storage = LazyGroup(
 
 topic = LazyGroup(
     "topic",
-    help="Create, list, describe and delete topics.",
+    help="Create, list, describe, change and delete topics.",
     context_settings=SETTINGS,
     commands_at={
         "create": ("moldau.cli.topic:create", "Create topics."),
         "list": ("moldau.cli.topic:list_topics", "List the topics."),
-        "describe": ("moldau.cli.topic:describe", "Show partitions, offsets and configs of topics."),
+        "describe": ("moldau.cli.topic_describe:describe", "Show partitions, offsets and configs of topics."),
+        "alter": ("moldau.cli.topic_alter:alter", "Change configs of topics, or how many partitions they have."),
+        "add-partitions": ("moldau.cli.topic_alter:add_partitions", "Give a topic more partitions."),
+        "delete-records": ("moldau.cli.topic_records:delete_records", "Delete the records before given offsets."),
+        "truncate-to": ("moldau.cli.topic_records:truncate_to", "Delete everything before an offset or a time."),
         "delete": ("moldau.cli.topic:delete", "Delete topics and all their records."),
+    },
+)
+
+config = LazyGroup(
+    "config",
+    help="Show and change configs of topics, brokers, groups and the cluster.",
+    context_settings=SETTINGS,
+    commands_at={
+        "describe": ("moldau.cli.config:describe", "Show configs and where each value comes from."),
+        "alter": ("moldau.cli.config:alter", "Set configs and take them away."),
+    },
+)
+
+cluster = LazyGroup(
+    "cluster",
+    help="Show the cluster and whether it is healthy.",
+    context_settings=SETTINGS,
+    commands_at={
+        "describe": ("moldau.cli.cluster:describe", "Show the cluster's id, controller, quorum and brokers."),
+        "health": ("moldau.cli.cluster:health", "Tell whether everything is as it should be."),
+    },
+)
+
+broker = LazyGroup(
+    "broker",
+    help="Show brokers and their log directories.",
+    context_settings=SETTINGS,
+    commands_at={
+        "list": ("moldau.cli.broker:list_brokers", "List the brokers."),
+        "describe": ("moldau.cli.broker:describe", "Show address, partitions, log directories and configs."),
+    },
+)
+
+perf = LazyGroup(
+    "perf",
+    help="Measure throughput and latency of a cluster, from here.",
+    context_settings=SETTINGS,
+    commands_at={
+        "produce": ("moldau.cli.perf:produce", "Send records as fast as it goes, or at a rate."),
+        "consume": ("moldau.cli.perf:consume", "Read a topic as fast as it goes."),
+        "latency": ("moldau.cli.perf:latency", "Send one record at a time and wait until it comes back."),
+    },
+)
+
+profile = LazyGroup(
+    "profile",
+    help="Keep addresses and client settings under names, so that they need not be typed.",
+    context_settings=SETTINGS,
+    commands_at={
+        "list": ("moldau.cli.profile:list_profiles", "List the profiles."),
+        "show": ("moldau.cli.profile:show", "Show the settings of a profile."),
+        "create": ("moldau.cli.profile:create", "Create a profile."),
+        "use": ("moldau.cli.profile:use", "Take a profile into use."),
+        "delete": ("moldau.cli.profile:delete", "Delete a profile."),
+        "path": ("moldau.cli.profile:path", "Print where a profile is kept."),
     },
 )
 
