@@ -66,7 +66,7 @@ class LineEncoder:
         self._delimiter: bytes = delimiter
         self._separator: bytes | None = separator
         self._key: bytes | None = key
-        self._null: bytes | None = null
+        self._null_text: bytes | None = null
         self._headers: bytes = headers
         self._partitions: i64 = partitions
         self._batch_bytes: i64 = batch_bytes
@@ -101,7 +101,7 @@ class LineEncoder:
         separator = self._separator
         if separator is None:
             value = data[start:end]
-            self._add_record(self._frames[0], self._key, None if value == self._null else value)
+            self._add_record(self._frames[0], self._key, None if value == self._null_text else value)
         else:
             found: i64 = data.find(separator, start, end)
             if found < 0:
@@ -110,9 +110,11 @@ class LineEncoder:
             key = data[start:found]
             value = data[found + len(separator) : end]
             frames = self._frames[len(self._frames) - 1]
-            if key != self._null and len(self._frames) > 1:
+            if key != self._null_text and len(self._frames) > 1:
                 frames = self._frames[(murmur2_range(data, start, found) & 0x7FFFFFFF) % self._partitions]
-            self._add_record(frames, None if key == self._null else key, None if value == self._null else value)
+            self._add_record(
+                frames, None if key == self._null_text else key, None if value == self._null_text else value
+            )
         if self.problem == NOTHING_WRONG:
             self.lines += 1
 

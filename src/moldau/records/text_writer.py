@@ -45,7 +45,7 @@ class TextWriter:
         self._before: bytes = before
         self._fields: bytes = fields
         self._literals: list[bytes] = literals
-        self._null: bytes = null
+        self._null_text: bytes = null
         self._out: BytesWriter = BytesWriter()
         # How many records were written, how many bytes their keys and values have, and where to stop.
         self.rows: i64 = 0
@@ -150,9 +150,9 @@ class TextWriter:
         while index < count:
             field = i64(self._fields[index])
             if field == VALUE:
-                out.write(self._null if value_size < 0 else data[value_start : value_start + value_size])
+                out.write(self._null_text if value_size < 0 else data[value_start : value_start + value_size])
             elif field == KEY:
-                out.write(self._null if key_size < 0 else data[key_start : key_start + key_size])
+                out.write(self._null_text if key_size < 0 else data[key_start : key_start + key_size])
             elif field == OFFSET:
                 write_decimal(out, offset)
             elif field == TIMESTAMP:
