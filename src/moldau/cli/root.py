@@ -40,6 +40,7 @@ root = RootGroup(
         "topic": ("moldau.cli.root:topic", "Create, list, describe, change and delete topics."),
         "produce": ("moldau.cli.produce:produce", "Send lines of standard input or of files to a topic."),
         "consume": ("moldau.cli.consume:consume", "Print the records of topics."),
+        "group": ("moldau.cli.root:group", "Show groups of consumers and their lag, reset their offsets."),
         "config": ("moldau.cli.root:config", "Show and change configs of topics, brokers and groups."),
         "cluster": ("moldau.cli.root:cluster", "Show the cluster and whether it is healthy."),
         "broker": ("moldau.cli.root:broker", "Show brokers and their log directories."),
@@ -77,6 +78,20 @@ topic = LazyGroup(
         "delete-records": ("moldau.cli.topic_records:delete_records", "Delete the records before given offsets."),
         "truncate-to": ("moldau.cli.topic_records:truncate_to", "Delete everything before an offset or a time."),
         "delete": ("moldau.cli.topic:delete", "Delete topics and all their records."),
+    },
+)
+
+group = LazyGroup(
+    "group",
+    help="Show groups of consumers and their lag, reset their offsets.",
+    context_settings=SETTINGS,
+    commands_at={
+        "list": ("moldau.cli.group:list_groups", "List the groups of all kinds."),
+        "describe": ("moldau.cli.group:describe", "Show state, offsets, lag and members of groups."),
+        "reset-offsets": ("moldau.cli.group_offsets:reset_offsets", "Set the committed offsets of a group."),
+        "delete-offsets": ("moldau.cli.group_offsets:delete_offsets", "Forget the offsets of topics."),
+        "remove-members": ("moldau.cli.group:remove_members", "Make members leave a group."),
+        "delete": ("moldau.cli.group:delete", "Delete groups without members."),
     },
 )
 

@@ -102,10 +102,19 @@ class Options:
         return None if default is None else str(default)
 
     def integer(self, name: str) -> int | None:
-        text = self.text(name)
+        return self._whole(name, self.text(name), 32)
+
+    def long(self, name: str) -> int | None:
+        return self._whole(name, self.text(name), 64)
+
+    def longs(self, name: str) -> list[int]:
+        """All values, for options that may be given many times."""
+        return [found for found in (self._whole(name, text, 64) for text in self.values(name)) if found is not None]
+
+    def _whole(self, name: str, text: str | None, bits: int) -> int | None:
         if text is None:
             return None
-        if not re.fullmatch(r"[+-]?\d+", text) or not -(2**31) <= int(text) < 2**31:
+        if not re.fullmatch(r"[+-]?\d+", text) or not -(1 << bits - 1) <= int(text) < 1 << bits - 1:
             raise JavaFailure(
                 "joptsimple.OptionArgumentConversionException", f"Cannot parse argument '{text}' of option {name}"
             )
