@@ -124,12 +124,12 @@ def handle_find_coordinator(call: Call, request: FindCoordinatorRequest) -> None
 
 
 def find_coordinator(call: Call, key_type: int, key: str) -> Coordinator:
-    code, (node_id, host, port) = errors.NONE, NO_NODE
+    if key_type not in (GROUP_KEY, TRANSACTION_KEY, SHARE_KEY):
+        return Coordinator(key, *NO_NODE, errors.INVALID_REQUEST, errors.default_text(errors.INVALID_REQUEST))
     try:
-        node_id, host, port = coordinator_node(call, key_type, key)
+        return Coordinator(key, *coordinator_node(call, key_type, key))
     except KafkaError as error:
-        code = error.code
-    return Coordinator(key, node_id, host, port, code)
+        return Coordinator(key, *NO_NODE, error.code)
 
 
 def coordinator_node(call: Call, key_type: int, key: str) -> tuple[int, str, int]:

@@ -83,7 +83,9 @@ class CommitCall:
             assert isinstance(result, OffsetCommitResponse)
             response = result
         if self._refused:
-            response.topics = merged(self._refused, response.topics)
+            for topic in response.topics:
+                add_to(self._refused, topic)
+            response.topics = self._refused
         self._call.respond(response)
 
 
@@ -132,12 +134,12 @@ def refuse_unknown(
     found = image.topics_by_id.get(topic.topic_id) if by_id else image.topics_by_name.get(topic.name)
     if found is None:
         code = errors.UNKNOWN_TOPIC_ID if by_id else errors.UNKNOWN_TOPIC_OR_PARTITION
-        refused.append(failed_topic(topic, topic.partitions, code))
+        add_to(refused, failed_topic(topic, topic.partitions, code))
         return
     known = [partition for partition in topic.partitions if partition.partition_index in found.partitions]
     unknown = [partition for partition in topic.partitions if partition.partition_index not in found.partitions]
     if unknown:
-        refused.append(failed_topic(topic, unknown, errors.UNKNOWN_TOPIC_OR_PARTITION))
+        add_to(refused, failed_topic(topic, unknown, errors.UNKNOWN_TOPIC_OR_PARTITION))
     if known:
         accepted.append(OffsetCommitRequestTopic(topic.name, topic.topic_id, known))
 
@@ -153,19 +155,13 @@ def failed_topics(topics: list[OffsetCommitRequestTopic], code: int) -> list[Off
     return [failed_topic(topic, topic.partitions, code) for topic in topics]
 
 
-def merged(
-    first: list[OffsetCommitResponseTopic], second: list[OffsetCommitResponseTopic]
-) -> list[OffsetCommitResponseTopic]:
+def add_to(topics: list[OffsetCommitResponseTopic], added: OffsetCommitResponseTopic) -> None:
     """Partitions of one topic stand together, whoever has answered for them."""
-    topics = list(first)
-    by_name = {topic.name: topic for topic in topics if topic.name}
-    for topic in second:
-        known = by_name.get(topic.name)
-        if known is None:
-            topics.append(topic)
-        else:
-            known.partitions = known.partitions + topic.partitions
-    return topics
+    for topic in topics:
+        if topic.name == added.name and topic.topic_id == added.topic_id:
+            topic.partitions = topic.partitions + added.partitions
+            return
+    topics.append(added)
 
 
 # OffsetFetch
@@ -345,9 +341,7 @@ def handle_offset_delete(call: Call, request: OffsetDeleteRequest) -> None:
             refused.append(OffsetDeleteResponseTopic(topic.name, unknown))
         if known:
             accepted.append(OffsetDeleteRequestTopic(topic.name, known))
+    # Asked also when nothing is left of the request: the group must exist.
     request.topics = accepted
-    if not accepted:
-        call.respond(OffsetDeleteResponse(topics=refused))
-        return
     deletion = DeleteCall(call, request, refused)
     call.node.coordinators.groups.run(request.group_id, deletion.decide, deletion.done, call.now_ms)

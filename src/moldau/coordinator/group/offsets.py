@@ -186,11 +186,15 @@ class Offsets(GroupPart):
             for partition in topic.partitions:
                 index = partition.partition_index
                 code = errors.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else 0
-                if not subscribed:
+                if not subscribed and self._has_any(group_id, topic.name, index):
                     records.append((encode_offset_key(group_id, topic.name, index), None))
                 answers.append(OffsetDeleteResponsePartition(index, code))
             response.topics.append(OffsetDeleteResponseTopic(topic.name, answers))
         return Outcome(records, response)
+
+    def _has_any(self, group_id: str, topic: str, partition: int) -> bool:
+        table = self._table
+        return table.find(group_id, topic, partition) is not None or table.is_pending(group_id, topic, partition)
 
     def tombstones_of(self, group_id: str) -> list[StoredRecord]:
         """Removes every offset of a group, those of open transactions too."""
