@@ -184,6 +184,9 @@ def _value(entry: ConfigEntry) -> object:
 
 
 def _chain(entry: ConfigEntry) -> str:
+    """Where the value comes from first, then what would hold without it; nothing if there is no such thing."""
+    if len(entry.synonyms) < 2:
+        return ""
     return "  <  ".join(
         f"{'[hidden]' if value is None else value} ({CONFIG_SOURCES.get(source, 'unknown')}"
         f"{'' if name == entry.name else ' ' + name})"

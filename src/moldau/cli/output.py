@@ -82,24 +82,33 @@ def _fit(widths: list[int]) -> list[int]:
         widest = max(range(len(fitted)), key=fitted.__getitem__)
         if fitted[widest] <= NARROWEST:
             break
-        fitted[widest] = max(NARROWEST, fitted[widest] - (sum(fitted) - available))
+        fitted[widest] -= 1
     return fitted
 
 
 def _fold(row: Sequence[Styled], widths: Sequence[int], is_right: Sequence[bool]) -> list[str]:
     """The lines of one row; a text that is too long goes on below."""
-    pieces = [
-        [cell.text[at : at + width] for at in range(0, len(cell.text), width)] or [""]
-        for cell, width in zip(row, widths, strict=True)
-    ]
+    pieces = [_break(cell.text, width) for cell, width in zip(row, widths, strict=True)]
     lines = []
     for number in range(max(len(parts) for parts in pieces)):
         cells = []
         for cell, parts, width, right in zip(row, pieces, widths, is_right, strict=True):
-            text = _pad(parts[number] if number < len(parts) else "", width, right)
-            cells.append(_coloured(cell, text))
+            text = parts[number] if number < len(parts) else ""
+            is_last = len(cells) == len(row) - 1
+            cells.append(_coloured(cell, text if is_last and not right else _pad(text, width, right)))
         lines.append(GAP.join(cells).rstrip())
     return lines
+
+
+def _break(text: str, width: int) -> list[str]:
+    """Pieces no longer than the width, between words where there are any."""
+    pieces: list[str] = []
+    while len(text) > width:
+        blank = text.rfind(" ", width // 2, width + 1)
+        cut = width if blank < 0 else blank
+        pieces.append(text[:cut])
+        text = text[cut:].lstrip(" ") if blank >= 0 else text[cut:]
+    return [*pieces, text]
 
 
 def print_json(value: object) -> None:

@@ -34,6 +34,9 @@ CHUNKS_A_SECOND = 200
 
 POLL_ROWS = 20_000
 
+BUFFER_BYTES = 4 * 1024 * 1024
+BUFFER_BATCHES = 8
+
 
 def topic_argument(command: Command) -> Command:
     return click.argument(
@@ -135,7 +138,13 @@ def produce(
     about += "" if rate is None else f", {rate:g}/s"
     measured = Measurement("produce", topic, about, records, duration_s)
     config = connection.config(
-        PRODUCER, compression_type=compression, acks=acks, batch_size=batch_size, linger_ms=linger_ms
+        PRODUCER,
+        compression_type=compression,
+        acks=acks,
+        batch_size=batch_size,
+        linger_ms=linger_ms,
+        # A large buffer would only let records wait in line: the latency would be the length of the line.
+        buffer_memory=max(BUFFER_BYTES, BUFFER_BATCHES * batch_size),
     )
     load = Load(measured, size, keys, rate)
     with Producer(config=config, first_contact_ms=0, on_batch=load.on_batch) as producer:
