@@ -34,6 +34,8 @@ class Histogram:
 
     def percentile_us(self, percent: float) -> float:
         """At least so many percent of the durations are not longer."""
+        if percent >= 100:
+            return float(self.highest_us)
         wanted = self.count * percent / 100
         seen = 0
         for index, count in enumerate(self._counts):

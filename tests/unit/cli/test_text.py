@@ -134,7 +134,7 @@ def test_nothing_in_a_record_can_command_the_terminal() -> None:
     line = PrettyRenderer(False, False)(record(b"\x1b[2J", b"caf\xc3\xa9 \xff\x07", [("\x1b", b"\x00")])).decode()
     assert "\x1b" not in line and "\x07" not in line and "\x00" not in line
     assert "\\x1b[2J" in line and "café \\xff\\x07" in line
-    assert readable("two\nlines\t".encode()) == "two\nlines\t"
+    assert readable(b"two\nlines\t") == "two\nlines\t"
 
 
 def test_pretty_lines_show_where_and_when() -> None:
