@@ -10,18 +10,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from moldau.client.consumer import ARROW_ROWS, Consumer
+from moldau.client.consumer import ARROW_ROWS, CLOSE_TIMEOUT_MS, Consumer
 from moldau.client.delivery import Callback, DeliveryFuture
 from moldau.client.errors import ClosedError
 from moldau.client.fetcher import ConsumerRecord
 from moldau.client.producer import Producer
-from moldau.client.results import Headers, OffsetAndTimestamp, RecordMetadata, TopicPartition
+from moldau.client.rebalance import RebalanceListener
+from moldau.client.results import (
+    ConsumerGroupMetadata,
+    Headers,
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    RecordMetadata,
+    TopicPartition,
+)
 
 if TYPE_CHECKING:
     from moldau.client.arrow import ArrowDelivery
@@ -162,37 +172,79 @@ class AsyncProducer:
         await self.close(None if kind is None else 0)
 
 
+class _ListenerOnLoop(RebalanceListener):
+    """Calls a listener whose methods may be coroutines: on the event loop, while the consumer's thread waits."""
+
+    def __init__(self, inner: RebalanceListener, loop: asyncio.AbstractEventLoop, owner: AsyncConsumer) -> None:
+        self._inner = inner
+        self._loop = loop
+        self._owner = owner
+
+    def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
+        self._call(self._inner.on_partitions_revoked, partitions)
+
+    def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
+        self._call(self._inner.on_partitions_assigned, partitions)
+
+    def on_partitions_lost(self, partitions: list[TopicPartition]) -> None:
+        self._call(self._inner.on_partitions_lost, partitions)
+
+    def _call(self, method: Callable[[list[TopicPartition]], object], partitions: list[TopicPartition]) -> None:
+        async def run() -> None:
+            self._owner.listening += 1
+            try:
+                result = method(partitions)
+                if inspect.isawaitable(result):
+                    await result
+            finally:
+                self._owner.listening -= 1
+
+        asyncio.run_coroutine_threadsafe(run(), self._loop).result()
+
+
 class AsyncConsumer:
-    """Reads records of assigned partitions; takes what Consumer takes. To be used by one task at a time."""
+    """Reads records of a group's partitions or of assigned ones; takes what Consumer takes.
+
+    To be used by one task at a time. A rebalance listener's methods may be coroutines and use the consumer.
+    """
 
     def __init__(self, bootstrap_servers: str | Iterable[str] | None = None, **more: Any) -> None:
         self._consumer = Consumer(bootstrap_servers, **more)
         self._worker = _Worker("moldau-aio-consumer")
-        # Records of a poll whose task was cancelled: they come first in the next one.
+        # While a listener runs, the thread waits for it: what the listener calls is carried out by another one.
+        self._listener_worker = _Worker("moldau-aio-listener")
+        self.listening = 0
+        # A poll whose task was cancelled, and what it read: that comes first in the next one.
+        self._cancelled: asyncio.Future[list[ConsumerRecord]] | None = None
         self._kept: list[ConsumerRecord] = []
 
     async def poll(self, timeout_ms: int = 0, max_records: int | None = None) -> list[ConsumerRecord]:
         """Records that arrived, at least one unless the timeout passes. A cancelled poll loses none."""
-        if self._kept:
-            timeout_ms = 0
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_ms / 1000
         while True:
+            if self._cancelled is not None:
+                await asyncio.wait([self._cancelled])
+            if self._kept:
+                # Before another poll, which would commit them.
+                records, self._kept = self._kept, []
+                return records
             remaining_ms = max(0, int((deadline - loop.time()) * 1000))
             future = self._worker.start(partial(self._consumer.poll, remaining_ms, max_records))
             try:
                 records = await asyncio.shield(future)
             except asyncio.CancelledError:
                 self._consumer.interrupt_poll()
+                self._cancelled = future
                 future.add_done_callback(self._keep)
                 raise
-            if self._kept:
-                records, self._kept = self._kept + records, []
             # Another call may have woken the poll before its time.
             if records or loop.time() >= deadline:
                 return records
 
     def _keep(self, future: asyncio.Future[list[ConsumerRecord]]) -> None:
+        if self._cancelled is future:
+            self._cancelled = None
         if not future.cancelled() and future.exception() is None:
             self._kept += future.result()
 
@@ -210,8 +262,47 @@ class AsyncConsumer:
 
     async def _call(self, work: Callable[[], T]) -> T:
         """Interrupts a poll that waits, so that nothing takes as long as that."""
+        if self.listening:
+            return await self._listener_worker.run(work)
         self._consumer.interrupt_poll()
         return await self._worker.run(work)
+
+    async def subscribe(
+        self,
+        topics: Iterable[str] | None = None,
+        pattern: str | re.Pattern[str] | None = None,
+        listener: RebalanceListener | None = None,
+    ) -> None:
+        """Joins the group for these topics, or for those that the pattern matches."""
+        if listener is not None:
+            listener = _ListenerOnLoop(listener, asyncio.get_running_loop(), self)
+        names = topics if topics is None or isinstance(topics, str) else list(topics)
+        await self._call(partial(self._consumer.subscribe, names, pattern, listener))
+
+    async def unsubscribe(self) -> None:
+        await self._call(self._consumer.unsubscribe)
+
+    def subscription(self) -> set[str]:
+        return self._consumer.subscription()
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        return self._consumer.group_metadata()
+
+    async def enforce_rebalance(self, reason: str = "the user asked for a rebalance") -> None:
+        await self._call(partial(self._consumer.enforce_rebalance, reason))
+
+    async def commit(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None,
+        timeout_ms: int | None = None,
+    ) -> None:
+        """Commits these offsets, or the positions behind all records that poll() gave."""
+        await self._call(partial(self._consumer.commit, offsets, timeout_ms))
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition], timeout_ms: int | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        return await self._call(partial(self._consumer.committed, list(partitions), timeout_ms))
 
     async def assign(self, partitions: Iterable[TopicPartition]) -> None:
         await self._call(partial(self._consumer.assign, list(partitions)))
@@ -251,11 +342,15 @@ class AsyncConsumer:
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         return await self._call(partial(self._consumer.offsets_for_times, times))
 
-    async def close(self) -> None:
+    async def close(self, timeout_ms: int = CLOSE_TIMEOUT_MS, leave_group: bool | None = None) -> None:
+        """Commits (with enable.auto.commit), tells the listener and leaves the group."""
         if self._worker.closed:
             return
-        await self._call(self._consumer.close)
-        self._worker.close()
+        try:
+            await self._call(partial(self._consumer.close, timeout_ms, leave_group))
+        finally:
+            self._worker.close()
+            self._listener_worker.close()
 
     async def __aenter__(self) -> AsyncConsumer:
         return self

@@ -106,6 +106,8 @@ class Cluster:
         self.cluster_id: str | None = None
         self.controller_id = -1
         self.topics: dict[str, TopicMetadata] = {}
+        # Grows with everything that is learned of topics and brokers.
+        self.metadata_version = 0
         self._topic_errors: dict[str, ClientError] = {}
         self._topic_ids: dict[bytes, str] = {}
         self._refreshed_ms: dict[str, int] = {}
@@ -298,6 +300,7 @@ class Cluster:
 
     def replay_metadata(self, answer: MetadataResponse, asked: Sequence[str] | None) -> None:
         """Takes over what a Metadata response says; asked names that it leaves out are forgotten."""
+        self.metadata_version += 1
         if answer.brokers:
             self.brokers = {row.node_id: Broker(row.node_id, row.host, row.port, row.rack) for row in answer.brokers}
         self.cluster_id = answer.cluster_id

@@ -174,6 +174,7 @@ class Consumer:
         self._check_open()
         group = self._group
         if group is not None and group.subscribed:
+            group.check_not_rebalancing("unsubscribe")
             deadline_ms = self._cluster.network.now_ms() + self._api_timeout_ms
             group.leave(deadline_ms, "the consumer unsubscribed")
             group.raise_raised()
@@ -429,12 +430,14 @@ class Consumer:
 
         leave_group: None for Kafka's rule, by which static members stay, so that they find their partitions again.
         """
+        group = self._group
+        if group is not None:
+            group.check_not_rebalancing("close")
         if self._thread is not None:
             self._thread.stop()
         with self._gate:
             if self._closed:
                 return
-            group = self._group
             try:
                 if group is not None:
                     self._close_group(group, self._cluster.network.now_ms() + timeout_ms, leave_group)

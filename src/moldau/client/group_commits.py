@@ -80,8 +80,13 @@ class Commits:
         membership: Callable[[], Membership | None],
         identity: ConsumerGroupMetadata,
         request_timeout_ms: int,
+        on_stale_topic: Callable[[str], None],
     ) -> None:
-        """membership: None while partitions are assigned by the user; then identity is who commits."""
+        """membership: None while partitions are assigned by the user; then identity is who commits.
+
+        on_stale_topic: told the topics whose id the coordinator does not know.
+        """
+        self._on_stale_topic = on_stale_topic
         self._cluster = cluster
         self._coordinator = coordinator
         self._membership = membership
@@ -90,8 +95,6 @@ class Commits:
         self._open: deque[Commit] = deque()
         # Done, and the user has not been told yet.
         self.to_tell: deque[Commit] = deque()
-        # Topics whose id the coordinator does not know: their metadata is old.
-        self.stale_topics: set[str] = set()
 
     @property
     def pending(self) -> bool:
@@ -159,7 +162,9 @@ class Commits:
     ) -> None:
         if answer is not None:
             error = self._error_of(commit, generation_id, answer)
-        if error is None or not error.retriable or not commit.patient:
+        # The next heartbeat brings the epoch that the coordinator knows.
+        may_pass = error is not None and (error.retriable or error.code == STALE_MEMBER_EPOCH)
+        if error is None or not may_pass or not commit.patient:
             self._finish(commit, error)
             return
         commit.error = error
@@ -190,7 +195,7 @@ class Commits:
         if code in _COORDINATOR_ELSEWHERE:
             self._coordinator.forget(error_for(code).message)
         if code == UNKNOWN_TOPIC_ID:
-            self.stale_topics.add(partition.topic)
+            self._on_stale_topic(partition.topic)
         found = error_for(code)
         return error_for(code, f"The offset of {partition} was not committed: {found.message}")
 

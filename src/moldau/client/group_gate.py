@@ -17,7 +17,7 @@ class Gate:
     def __init__(self, wake: Callable[[], None]) -> None:
         """wake: makes whoever is inside look up."""
         self._lock = threading.RLock()
-        self._wake = wake
+        self.wake = wake
         self._depth = 0
         self._counting = threading.Lock()
         self._waiting = 0
@@ -37,7 +37,7 @@ class Gate:
         with self._counting:
             self._waiting += 1
         try:
-            self._wake()
+            self.wake()
             self._lock.acquire()
         finally:
             with self._counting:

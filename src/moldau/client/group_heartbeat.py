@@ -39,6 +39,7 @@ class HeartbeatThread:
     def stop(self) -> None:
         """To be called outside of the gate."""
         self._stop.set()
+        self._gate.wake()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join()
 

@@ -42,8 +42,13 @@ class CommittedOffsets:
         identity: Callable[[], ConsumerGroupMetadata],
         require_stable: bool,
         request_timeout_ms: int,
+        on_stale_topic: Callable[[str], None],
     ) -> None:
-        """identity: with a member epoch where the group has the protocol of KIP-848, so that a stale one is noticed."""
+        """identity: with a member epoch where the group has the protocol of KIP-848, so that a stale one is noticed.
+
+        on_stale_topic: told the topics whose id the coordinator does not know.
+        """
+        self._on_stale_topic = on_stale_topic
         self._cluster = cluster
         self._coordinator = coordinator
         self._identity = identity
@@ -51,7 +56,6 @@ class CommittedOffsets:
         self._request_timeout_ms = request_timeout_ms
         self._many_groups = True
         self.asking = False
-        self.stale_topics: set[str] = set()
         self._not_before_ms = 0
         self._failures = 0
 
@@ -136,7 +140,7 @@ class CommittedOffsets:
         self, partition: TopicPartition, code: int, committed: OffsetAndMetadata
     ) -> Outcome[OffsetAndMetadata | None]:
         if code == UNKNOWN_TOPIC_ID:
-            self.stale_topics.add(partition.topic)
+            self._on_stale_topic(partition.topic)
         if code == UNKNOWN_TOPIC_OR_PARTITION:
             return Outcome(error=error_for(code, f"Partition {partition} does not exist."))
         if code != NONE:

@@ -188,7 +188,7 @@ class ConsumerRebalance:
         self,
         rebalance: Rebalance,
         membership: ConsumerMembership,
-        resolve: Callable[[Iterable[bytes], int], Mapping[bytes, str]],
+        resolve: Callable[[Iterable[bytes]], Mapping[bytes, str]],
         on_assigned: Callable[[int], None],
     ) -> None:
         self._rebalance = rebalance
@@ -207,7 +207,7 @@ class ConsumerRebalance:
     def _reconcile(self, now_ms: int) -> bool:
         rebalance, membership = self._rebalance, self._membership
         target = membership.target
-        names = self._resolve(target, now_ms)
+        names = self._resolve(target)
         known: Target = {topic_id: items for topic_id, items in target.items() if topic_id in names}
         wanted = [
             TopicPartition(names[topic_id], number) for topic_id, items in known.items() for number in sorted(items)

@@ -22,7 +22,7 @@ from moldau.client.group_classic import State as ClassicState
 from moldau.client.group_commits import Callback, Commit, Commits, Offsets
 from moldau.client.group_consumer import ConsumerMembership
 from moldau.client.group_coordinator import Coordinator
-from moldau.client.group_membership import FOREVER_MS, Membership
+from moldau.client.group_membership import Membership
 from moldau.client.group_offsets import Committed, CommittedOffsets
 from moldau.client.group_rebalance import ClassicRebalance, ConsumerRebalance, Rebalance
 from moldau.client.group_settings import CLASSIC, GroupSettings
@@ -31,13 +31,16 @@ from moldau.client.positions import Positions
 from moldau.client.rebalance import RebalanceListener
 from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from moldau.protocol import api_keys
-from moldau.protocol.errors import INCONSISTENT_GROUP_PROTOCOL, STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID
+from moldau.protocol.errors import INCONSISTENT_GROUP_PROTOCOL, INVALID_REQUEST, STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID
 from moldau.protocol.primitives import Message
 from moldau.protocol.uuids import uuid_to_text
 
 logger = logging.getLogger("moldau.client")
 
 Pattern = str | re.Pattern[str]
+
+# How often topics are looked at without any news of them: their metadata may have grown old.
+LOOK_AGAIN_MS = 200
 
 
 class ConsumerGroup:
@@ -78,9 +81,16 @@ class ConsumerGroup:
         # Classic: the topics of all members, which the leader keeps an eye on.
         self._group_names: set[str] = set()
         self._identity = ConsumerGroupMetadata(settings.group_id, group_instance_id=settings.instance_id)
-        self.commits = Commits(cluster, self.coordinator, self._active, self._identity, request_timeout_ms)
+        self.commits = Commits(
+            cluster, self.coordinator, self._active, self._identity, request_timeout_ms, positions.stale_topics.add
+        )
         self.committed_offsets = CommittedOffsets(
-            cluster, self.coordinator, self._asker, settings.require_stable, request_timeout_ms
+            cluster,
+            self.coordinator,
+            self._asker,
+            settings.require_stable,
+            request_timeout_ms,
+            positions.stale_topics.add,
         )
         self._rebalance = Rebalance(settings, fetcher, self._commit_before_rebalance, call)
         self._duties: ClassicRebalance | ConsumerRebalance
@@ -90,6 +100,9 @@ class ConsumerGroup:
             assert self._modern is not None
             self._duties = ConsumerRebalance(self._rebalance, self._modern, self.topics.resolve, self._on_assigned)
         self._asked_committed = False
+        self._in_duty = False
+        self._looked_at = -1
+        self._look_again_ms = 0
         self._next_auto_commit_ms: int | None = None
         self._auto_commit: Commit | None = None
         self.wakeup_requested: Callable[[], bool] = _never
@@ -122,6 +135,7 @@ class ConsumerGroup:
         self._rebalance.listener = listener
         self._names = None if names is None else set(names)
         self._pattern = None
+        self._look_again_ms = 0
         self.subscribed = True
         if isinstance(pattern, re.Pattern) or (pattern is not None and self._classic is not None):
             self._pattern = re.compile(pattern)
@@ -164,11 +178,8 @@ class ConsumerGroup:
         membership = self.membership
         if self.subscribed:
             membership.tick(now_ms)
-            self._keep_topics(now_ms)
-            if self._classic is not None:
-                self._check_rejoin(self._classic)
-                self._maybe_assign(self._classic, now_ms)
-        if self._needs_coordinator(now_ms):
+            self._look_around(now_ms)
+        if self._needs_coordinator():
             self.coordinator.find(now_ms)
         while self.coordinator.known and (request := membership.next_request(now_ms)) is not None:
             self._send(membership, request)
@@ -179,25 +190,46 @@ class ConsumerGroup:
         return self.next_deadline_ms() - self._cluster.network.now_ms()
 
     def next_deadline_ms(self) -> int:
-        membership_ms = self.membership.next_deadline_ms()
         deadlines = [self.commits.next_deadline_ms()]
         if self.subscribed:
             deadlines.append(self.topics.next_deadline_ms())
         if self.coordinator.known:
-            deadlines.append(membership_ms)
-        elif membership_ms < FOREVER_MS or self.commits.pending or self._wants_committed():
+            deadlines.append(self.membership.next_deadline_ms())
+        elif self._needs_coordinator():
             deadlines.append(self.coordinator.next_deadline_ms())
         return min(deadlines)
 
-    def _needs_coordinator(self, now_ms: int) -> bool:
-        wanted = self.membership.next_deadline_ms() < FOREVER_MS
-        return wanted or self.commits.pending or self._wants_committed() or (self.subscribed and not self._is_fatal())
+    def _needs_coordinator(self) -> bool:
+        if self.subscribed and self.membership.fatal is None:
+            return True
+        return self.membership.leaving or self.commits.pending or self._wants_committed()
 
-    def _is_fatal(self) -> bool:
-        return self.membership.fatal is not None
+    def _look_around(self, now_ms: int) -> None:
+        """Topics come and go; looked at when something was learned, when something is missing, and now and then."""
+        seen = self._cluster.metadata_version
+        news = self._looked_at != seen or now_ms >= min(self._look_again_ms, self.topics.next_deadline_ms())
+        if not news and not self._waits_for_topics():
+            return
+        self._looked_at = seen
+        self._look_again_ms = now_ms + LOOK_AGAIN_MS
+        if self._pattern is not None:
+            self._match(self._pattern)
+        if self._classic is not None:
+            self._check_rejoin(self._classic)
+            self._maybe_assign(self._classic, now_ms)
+        self.topics.everything = self._pattern is not None
+        self.topics.names = (self._names or set()) | self._group_names
+        self.topics.ids = set() if self._modern is None else set(self._modern.target)
+        self.topics.step(now_ms)
 
     def _wants_committed(self) -> bool:
         return self._asked_committed or any(state.awaiting_committed for state in self._fetcher.partitions.values())
+
+    def _waits_for_topics(self) -> bool:
+        if self._classic is not None:
+            return self._classic.state is ClassicState.ASSIGNING
+        assert self._modern is not None
+        return any(self._cluster.topic_name(topic_id) is None for topic_id in self._modern.target)
 
     def _send(self, membership: Membership, request: Message) -> None:
         def when_done(answer: Message | None, error: ClientError | None) -> None:
@@ -211,13 +243,6 @@ class ConsumerGroup:
         answer_class = api_keys.response_class(request.API_KEY)
         timeout_ms = membership.timeout_ms(request, self._request_timeout_ms)
         self.coordinator.send(request, answer_class, timeout_ms, when_done)
-
-    def _keep_topics(self, now_ms: int) -> None:
-        if self._pattern is not None:
-            self.topics.keep_all(now_ms)
-            self._match(self._pattern)
-        elif self._classic is not None:
-            self.topics.keep((self._names or set()) | self._group_names, now_ms)
 
     # Classic: joining and leading
 
@@ -259,7 +284,6 @@ class ConsumerGroup:
             }
             self._group_names = {topic for row in subscriptions.values() for topic in row.topics}
             if self._pattern is None and not self.topics.is_known(self._group_names):
-                self.topics.keep((self._names or set()) | self._group_names, now_ms)
                 return
             names = set(self._group_names)
             self._assigned_by = (names, self.topics.snapshot(names, self.settings.rack is not None))
@@ -282,17 +306,30 @@ class ConsumerGroup:
     def step(self) -> None:
         """What poll() does for the group: callbacks, rebalances, commits, positions; raises what the user must know."""
         network = self._cluster.network
+        self.check_not_rebalancing("poll")
         if self.subscribed:
             self.membership.on_poll(network.now_ms())
             self.drive()
-            # A pattern has to be matched before the group is joined with its matches.
-            while self._names_known() and self._duties.step(network.now_ms()):
-                self.raise_raised()
+            self._do_duties()
             self.drive()
         self.tell_commits()
         self._raise_problems()
         self._maybe_auto_commit(network.now_ms())
         self.ask_committed()
+
+    def _do_duties(self) -> None:
+        self._in_duty = True
+        try:
+            # A pattern has to be matched before the group is joined with its matches.
+            while self._names_known() and self._duties.step(self._cluster.network.now_ms()):
+                self.raise_raised()
+        finally:
+            self._in_duty = False
+
+    def check_not_rebalancing(self, what: str) -> None:
+        """A listener is called in the middle of a rebalance, which cannot be left or gone on with from there."""
+        if self._in_duty:
+            raise error_for(INVALID_REQUEST, f"{what}() cannot be called by a rebalance listener.")
 
     def _names_known(self) -> bool:
         return self._pattern is None or self._names is not None
@@ -458,6 +495,7 @@ class ConsumerGroup:
             if self.wakeup_requested():
                 raise WakeupError
             self._raise_problems()
+            self._positions.ask_stale_metadata()
             remaining_ms = deadline_ms - network.now_ms()
             if remaining_ms <= 0:
                 last = self.coordinator.last_error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from moldau.client.assignors import GroupMetadata, PartitionReplicas
 from moldau.client.cluster import Cluster
@@ -26,30 +26,43 @@ class GroupTopics:
         self._request_timeout_ms = request_timeout_ms
         self._age_max_ms = age_max_ms
         self._exclude_internal = exclude_internal
+        # What is to be known: topics by name and by id, and whether all topics are (what a pattern matches is there).
+        self.names: set[str] = set()
+        self.ids: set[bytes] = set()
+        self.everything = False
         self._asking = False
+        self._missing = False
         self._not_before_ms = 0
         self._failures = 0
         self._all_asked_ms: int | None = None
         self.problem: ClientError | None = None
-        self._wants_more = False
 
     def next_deadline_ms(self) -> int:
-        return self._not_before_ms if self._wants_more and not self._asking else FOREVER_MS
+        """When step() may ask for what is missing; what only grows old is asked for whenever it is called."""
+        return self._not_before_ms if self._missing and not self._asking else FOREVER_MS
+
+    def step(self, now_ms: int) -> None:
+        """Asks for what is not known or was not asked for lately."""
+        if self._asking:
+            return
+        if self.everything:
+            asked_ms = self._all_asked_ms
+            self._missing = asked_ms is None or now_ms - asked_ms >= self._age_max_ms
+            rows, names = None, None
+        else:
+            names = sorted(name for name in self.names if self._cluster.is_old(name))
+            rows = [MetadataRequestTopic(name=name) for name in names]
+            self._missing = bool(rows)
+        if not self._missing:
+            unknown = [topic_id for topic_id in self.ids if self._cluster.topic_name(topic_id) is None]
+            rows, names = [MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in unknown], []
+            self._missing = bool(unknown)
+        if self._missing and now_ms >= self._not_before_ms:
+            self._ask(rows, names)
 
     def is_known(self, names: Iterable[str]) -> bool:
         """Whether all of them were asked for lately, found or not."""
         return not any(self._cluster.is_old(name) and self._cluster.topic_error(name) is None for name in names)
-
-    def keep(self, names: Collection[str], now_ms: int) -> None:
-        """Asks for those that are not known or were not asked for lately."""
-        old = [name for name in names if self._cluster.is_old(name)]
-        self._ask_if(bool(old), [MetadataRequestTopic(name=name) for name in sorted(old)], old, now_ms, True)
-
-    def keep_all(self, now_ms: int) -> None:
-        """Asks for all topics of the cluster, from time to time; what a pattern matches is among them."""
-        asked_ms = self._all_asked_ms
-        old = asked_ms is None or now_ms - asked_ms >= self._age_max_ms
-        self._ask_if(old, None, None, now_ms, False)
 
     def all_known(self) -> bool:
         return self._all_asked_ms is not None
@@ -58,34 +71,15 @@ class GroupTopics:
         """All topics are asked for once more before a pattern is matched."""
         self._all_asked_ms = None
 
-    def resolve(self, topic_ids: Iterable[bytes], now_ms: int) -> dict[bytes, str]:
-        """The names of topic ids as far as known; the others are asked for."""
-        found: dict[bytes, str] = {}
-        missing: list[bytes] = []
-        for topic_id in topic_ids:
-            name = self._cluster.topic_name(topic_id)
-            if name is None:
-                missing.append(topic_id)
-            else:
-                found[topic_id] = name
-        rows = [MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in missing]
-        self._ask_if(bool(missing), rows, [], now_ms, False)
-        return found
+    def resolve(self, topic_ids: Iterable[bytes]) -> dict[bytes, str]:
+        """The names of topic ids as far as known."""
+        found = {topic_id: self._cluster.topic_name(topic_id) for topic_id in topic_ids}
+        return {topic_id: name for topic_id, name in found.items() if name is not None}
 
-    def _ask_if(
-        self,
-        wanted: bool,
-        rows: list[MetadataRequestTopic] | None,
-        names: list[str] | None,
-        now_ms: int,
-        may_create: bool,
-    ) -> None:
-        self._wants_more = wanted
-        if not wanted or self._asking or now_ms < self._not_before_ms:
-            return
+    def _ask(self, rows: list[MetadataRequestTopic] | None, names: list[str] | None) -> None:
         self._asking = True
         request: Message = MetadataRequest(
-            topics=rows, allow_auto_topic_creation=may_create and self._cluster.auto_create_topics
+            topics=rows, allow_auto_topic_creation=bool(names) and self._cluster.auto_create_topics
         )
 
         def on_done(answer: MetadataResponse | None, error: ClientError | None) -> None:

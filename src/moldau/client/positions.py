@@ -81,6 +81,10 @@ class Positions:
         if _is_to_reset(state):
             self._ask_offsets([state])
 
+    def ask_stale_metadata(self) -> None:
+        """Asks for the topics whose metadata turned out to be old, without a poll()."""
+        self._ask_metadata(())
+
     def until_retry_ms(self) -> int:
         """How long until something that failed may be tried again."""
         now_ms = self._cluster.network.now_ms()
