@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -14,39 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.nodes import HOST, MoldauNode, Node, free_ports
-
-SECONDS_MAX = 60
-
-
-class Cli:
-    """Runs `moldau` against one broker."""
-
-    def __init__(self, node: Node, folder: Path) -> None:
-        self.environment = MoldauNode(folder).environment()
-        self.environment["MOLDAU_BOOTSTRAP_SERVER"] = node.bootstrap
-
-    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [*MoldauNode.command(), *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=self.environment,
-            # A shell's background jobs ignore Ctrl-C, and so would their children.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-
-    def run(self, *arguments: str, stdin: bytes = b"") -> tuple[int, bytes, str]:
-        process = self.start(*arguments)
-        out, err = process.communicate(stdin, SECONDS_MAX)
-        assert b"Traceback" not in err, err.decode()
-        return process.returncode, out, err.decode()
-
-    def ok(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        code, out, err = self.run(*arguments, stdin=stdin)
-        assert code == 0, f"moldau {' '.join(arguments)}: {code}\n{err}"
-        return out
+from tests.interop.cli import SECONDS_MAX, Cli
+from tests.interop.nodes import HOST, Node, free_ports
 
 
 @pytest.fixture

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import sys
+
+
+def buffer_stdout() -> None:
+    """Gives the output its buffer back where PYTHONUNBUFFERED took it away.
+
+    Without one, what does not fit into a pipe at once is silently lost.
+    """
+    raw = getattr(sys.stdout, "buffer", None)
+    if isinstance(raw, io.RawIOBase):
+        encoding, errors = sys.stdout.encoding, sys.stdout.errors
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding, errors, line_buffering=True)
 
 
 def main() -> None:
@@ -16,12 +28,14 @@ def main() -> None:
 
             code = run_server(arguments[1:])
         elif arguments and arguments[0].startswith("kafka-"):
+            buffer_stdout()
             from moldau.cli.kafka.frame import run_command
 
             code = run_command(arguments)
         else:
             from moldau.cli.root import root
 
+            buffer_stdout()
             root.main(args=arguments, prog_name="moldau")
             code = 0
     except KeyboardInterrupt:
