@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
@@ -34,10 +35,40 @@ def connect(
     """An admin client with the settings of the file, which Kafka's tools take with --command-config."""
     from moldau.client.admin import Admin
 
-    config = _known(read_config(config_file)) if config_file is not None else {}
+    config = known_settings(read_config(config_file)) if config_file is not None else {}
     config.pop("bootstrap.servers", None)
-    where = {"bootstrap.controllers": controllers} if controllers is not None else {"bootstrap.servers": servers}
+    setting = "bootstrap.servers" if controllers is None else "bootstrap.controllers"
+    address = servers if controllers is None else controllers
+    check_servers(address or "", setting, "Failed to create new KafkaAdminClient")
+    where = {setting: address}
     return Admin(config={**config, **where, **more})
+
+
+def check_servers(servers: str, setting: str, failed: str) -> None:
+    """Java's clients end at once where none of the servers can be found; `failed`: what could not be made."""
+    import socket
+
+    reason = None
+    found = 0
+    for server in filter(None, (part.strip() for part in servers.split(","))):
+        address = re.fullmatch(r"(?:.*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:(\d+)", server)
+        if address is None:
+            reason = f"Invalid url in {setting}: {server}"
+            break
+        if not 0 < int(address[2]) < 65536:
+            reason = f"Invalid port in {setting}: {server}"
+            break
+        try:
+            socket.getaddrinfo(address[1], int(address[2]), type=socket.SOCK_STREAM)
+            found += 1
+        except OSError:
+            sentence = f"Couldn't resolve server {server} from {setting} as DNS resolution failed for {address[1]}"
+            sys.stderr.write(log_line("WARN", sentence, "org.apache.kafka.clients.ClientUtils"))
+    if reason is None and not found:
+        reason = f"No resolvable bootstrap urls given in {setting}"
+    if reason is not None:
+        cause = JavaFailure("org.apache.kafka.common.config.ConfigException", reason)
+        raise JavaFailure("org.apache.kafka.common.KafkaException", failed, cause)
 
 
 def read_config(path: str) -> dict[str, str]:
@@ -51,7 +82,7 @@ def read_config(path: str) -> dict[str, str]:
         raise JavaFailure("java.nio.file.NoSuchFileException", path) from None
 
 
-def _known(config: dict[str, str]) -> dict[str, object]:
+def known_settings(config: dict[str, str]) -> dict[str, object]:
     """Java's clients ignore settings that they do not know, and people's files have settings for other clients."""
     from moldau.client.config import ADMIN
 
@@ -115,5 +146,4 @@ def log_line(level: str, text: str, logger: str) -> str:
 
 
 def said(failure: JavaFailure) -> str:
-    """The exception as Java prints it; there is no stack here that would tell anybody something."""
-    return failure.class_name if failure.message is None else f"{failure.class_name}: {failure.message}"
+    return failure.said()

@@ -18,14 +18,14 @@ TYPE_COLUMN = 14
 
 
 def _parser() -> CommandParser:
-    parser = CommandParser(prog="kafka-cluster", description="The cluster as a whole.", allow_abbrev=False)
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=CommandParser)
+    parser = CommandParser(prog="kafka-cluster", description="The cluster as a whole.", help_code=1)
+    commands = parser.add_subparsers(dest="command")
     for name, about in (
         ("cluster-id", "Show the id of the cluster."),
         ("unregister", "Take a broker out of the cluster for good."),
         ("list-endpoints", "List the brokers or controllers."),
     ):
-        command = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
+        command = commands.add_parser(name, help=about)
         command.add_argument("--config", help="As --command-config.")
         command.add_argument("--command-config", "-c", help="A file with settings for the admin client.")
         connection_options(command, short=True)

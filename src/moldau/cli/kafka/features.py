@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from moldau.cli.kafka.admin_tools import Connect, ask, connect, java_failure
 from moldau.cli.kafka.options import JavaFailure
-from moldau.cli.kafka.subcommands import CommandParser, connection_options
+from moldau.cli.kafka.subcommands import CommandParser, UsageError, connection_options
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin
 
 # command -> (what was done, what cannot be done, the way of the change: up, down, down with loss)
 VERBS = {"upgrade": "upgraded", "downgrade": "downgraded", "disable": "disabled"}
+# Commands that need no cluster.
+TABLES = ("version-mapping", "feature-dependencies")
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
 def _parser() -> CommandParser:
-    parser = CommandParser(prog="kafka-features", description="The features of a cluster.", allow_abbrev=False)
-    connection_options(parser)
+    parser = CommandParser(prog="kafka-features", description="The features of a cluster.")
+    connection_options(parser, required=False)
     parser.add_argument("--command-config", help="A file with settings for the admin client.")
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=CommandParser)
-    describe = commands.add_parser("describe", help="Show the features.", allow_abbrev=False)
+    commands = parser.add_subparsers(dest="command")
+    describe = commands.add_parser("describe", help="Show the features.")
     describe.add_argument("--node-id", type=int, help="As this node knows them.")
     for verb in VERBS:
-        command = commands.add_parser(verb, help=f"Change features: {verb}.", allow_abbrev=False)
+        command = commands.add_parser(verb, help=f"Change features: {verb}.")
         if verb != "disable":
             command.add_argument("--metadata", help="A level of metadata.version by its name.")
             command.add_argument("--release-version", help="All levels of a release.")
@@ -34,17 +35,24 @@ def _parser() -> CommandParser:
         if verb != "upgrade":
             command.add_argument("--unsafe", action="store_true", help="Also where metadata is lost.")
         command.add_argument("--dry-run", action="store_true", help="Only ask whether it could be done.")
-    mapping = commands.add_parser("version-mapping", help="The levels of a release.", allow_abbrev=False)
+    mapping = commands.add_parser("version-mapping", help="The levels of a release.")
     mapping.add_argument("--release-version", help="The release.")
-    needs = commands.add_parser("feature-dependencies", help="What a level needs.", allow_abbrev=False)
+    needs = commands.add_parser("feature-dependencies", help="What a level needs.")
     needs.add_argument("--feature", action="append", required=True, help="A feature, as name=level.")
     return parser
 
 
 def main(arguments: list[str], connect: Connect = connect) -> int:
-    options = _parser().parse_args(arguments)
     try:
-        if options.command in ("version-mapping", "feature-dependencies"):
+        options = _parser().parse_args(arguments)
+        if options.command not in TABLES and not (options.bootstrap_server or options.bootstrap_controller):
+            raise JavaFailure("", "You must specify either --bootstrap-controller or --bootstrap-server.")
+    except (UsageError, JavaFailure) as error:
+        reason = error.reason if isinstance(error, UsageError) else error.message
+        sys.stderr.write(f"Command line error: {reason}. Type --help for help.")
+        return 1
+    try:
+        if options.command in TABLES:
             _print_table(options)
             return 0
         where = (options.bootstrap_server, options.command_config, options.bootstrap_controller)
@@ -61,7 +69,7 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
     return 0
 
 
-def _print_table(options: Namespace) -> None:
+def _print_table(options: Any) -> None:
     """What needs no cluster: the levels of releases and what they depend on."""
     from moldau.server import storage_format
 
@@ -96,7 +104,7 @@ def feature_lines(admin: Admin, node_id: int | None) -> list[str]:
     return lines
 
 
-def _update(admin: Admin, options: Namespace) -> None:
+def _update(admin: Admin, options: Any) -> None:
     """Changes the features and tells of each what became of it."""
     from moldau.client.admin import FeatureUpdate
 
@@ -120,7 +128,7 @@ def _update(admin: Admin, options: Namespace) -> None:
         raise JavaFailure("TerseException", f"{failed} out of {len(levels)} operation(s) failed.")
 
 
-def _read_levels(options: Namespace) -> dict[str, int]:
+def _read_levels(options: Any) -> dict[str, int]:
     from moldau.metadata.features import METADATA_VERSION, default_feature_levels
     from moldau.server.storage_format import FormatError, release_level
 

@@ -19,11 +19,11 @@ HEADER = ["NodeId", "DirectoryId", "LogEndOffset", "Lag", "LastFetchTimestamp", 
 
 
 def _parser() -> CommandParser:
-    parser = CommandParser(prog="kafka-metadata-quorum", description="The metadata quorum.", allow_abbrev=False)
+    parser = CommandParser(prog="kafka-metadata-quorum", description="The metadata quorum.")
     connection_options(parser)
     parser.add_argument("--command-config", help="A file with settings for the admin client.")
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=CommandParser)
-    describe = commands.add_parser("describe", help="Show the quorum.", allow_abbrev=False)
+    commands = parser.add_subparsers(dest="command")
+    describe = commands.add_parser("describe", help="Show the quorum.")
     describe.add_argument("--status", action="store_true", help="In short.")
     describe.add_argument("--replication", action="store_true", help="Replica by replica.")
     describe.add_argument("--human-readable", action="store_true", help="Times as how long ago.")

@@ -22,14 +22,19 @@ OPTIONAL_VALUE = 2
 class JavaFailure(Exception):
     """An end that the real tool reports as an uncaught exception: its class and its message (None: it has none)."""
 
-    def __init__(self, class_name: str, message: str | None) -> None:
+    def __init__(self, class_name: str, message: str | None, caused_by: JavaFailure | None = None) -> None:
         super().__init__(message)
         self.class_name = class_name
         self.message = message
+        self.caused_by = caused_by
+
+    def said(self) -> str:
+        """As Java prints it, with its causes; there is no stack here that would tell anybody something."""
+        own = self.class_name if self.message is None else f"{self.class_name}: {self.message}"
+        return own if self.caused_by is None else f"{own}\nCaused by: {self.caused_by.said()}"
 
     def line(self) -> str:
-        said = self.class_name if self.message is None else f"{self.class_name}: {self.message}"
-        return f'Exception in thread "main" {said}'
+        return f'Exception in thread "main" {self.said()}'
 
 
 class Exit(Exception):

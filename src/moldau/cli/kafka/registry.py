@@ -6,17 +6,25 @@ from importlib import import_module
 
 # name -> (module:function, one line of help)
 TOOLS: dict[str, tuple[str, str]] = {
+    "kafka-console-consumer": ("moldau.cli.kafka.console_consumer:main", "Print records."),
+    "kafka-console-producer": ("moldau.cli.kafka.console_producer:main", "Send lines as records."),
+    "kafka-consumer-groups": ("moldau.cli.kafka.consumer_groups:main", "Show and change groups of consumers."),
+    "kafka-consumer-perf-test": ("moldau.cli.kafka.consumer_perf:main", "Measure how fast records can be read."),
     "kafka-delete-records": ("moldau.cli.kafka.delete_records:main", "Delete records down to an offset."),
     "kafka-dump-log": ("moldau.cli.kafka.dump_log:main", "Print the files of a data directory."),
     "kafka-broker-api-versions": ("moldau.cli.kafka.broker_api_versions:main", "Show the apis of brokers."),
     "kafka-cluster": ("moldau.cli.kafka.cluster:main", "Show the cluster's id and endpoints, unregister brokers."),
     "kafka-configs": ("moldau.cli.kafka.configs:main", "Show and change configs, quotas and SCRAM users."),
+    "kafka-e2e-latency": ("moldau.cli.kafka.e2e_latency:main", "Measure the time from producer to consumer."),
     "kafka-features": ("moldau.cli.kafka.features:main", "Show and change the levels of features."),
     "kafka-get-offsets": ("moldau.cli.kafka.get_offsets:main", "Show offsets of partitions."),
+    "kafka-groups": ("moldau.cli.kafka.groups:main", "List groups of all kinds."),
     "kafka-log-dirs": ("moldau.cli.kafka.log_dirs:main", "Show log directories and the replicas in them."),
     "kafka-metadata-quorum": ("moldau.cli.kafka.metadata_quorum:main", "Show the metadata quorum."),
+    "kafka-producer-perf-test": ("moldau.cli.kafka.producer_perf:main", "Measure how fast records can be sent."),
     "kafka-storage": ("moldau.cli.kafka.storage:main", "Format log directories and show what they hold."),
     "kafka-topics": ("moldau.cli.kafka.topics:main", "Create, list, describe, alter and delete topics."),
+    "kafka-verifiable-producer": ("moldau.cli.kafka.verifiable_producer:main", "Send numbers and tell of each."),
 }
 
 

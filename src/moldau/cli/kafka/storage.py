@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
+from typing import Any
 
 from moldau.cli.kafka.admin_tools import read_config
 from moldau.cli.kafka.options import JavaFailure
@@ -11,10 +11,10 @@ from moldau.cli.kafka.subcommands import CommandParser
 
 
 def _parser() -> CommandParser:
-    parser = CommandParser(prog="kafka-storage", description="The log directories of a node.", allow_abbrev=False)
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=CommandParser)
-    info = commands.add_parser("info", help="Show what the directories hold.", allow_abbrev=False)
-    form = commands.add_parser("format", help="Format the directories.", allow_abbrev=False)
+    parser = CommandParser(prog="kafka-storage", description="The log directories of a node.")
+    commands = parser.add_subparsers(dest="command")
+    info = commands.add_parser("info", help="Show what the directories hold.")
+    form = commands.add_parser("format", help="Format the directories.")
     for command in (info, form):
         command.add_argument("--config", "-c", required=True, help="The server.properties of the node.")
     form.add_argument("--cluster-id", "-t", required=True, help="The id of the cluster.")
@@ -26,11 +26,11 @@ def _parser() -> CommandParser:
     quorum.add_argument("--standalone", "-s", action="store_true", help="A quorum of this node alone.")
     quorum.add_argument("--no-initial-controllers", "-N", action="store_true", help="The node joins a quorum later.")
     quorum.add_argument("--initial-controllers", "-I", help="The quorum: id@host:port:directory-id,...")
-    mapping = commands.add_parser("version-mapping", help="The levels of a release.", allow_abbrev=False)
+    mapping = commands.add_parser("version-mapping", help="The levels of a release.")
     mapping.add_argument("--release-version", "-r", help="The release.")
-    needs = commands.add_parser("feature-dependencies", help="What a level needs.", allow_abbrev=False)
+    needs = commands.add_parser("feature-dependencies", help="What a level needs.")
     needs.add_argument("--feature", "-f", action="append", required=True, help="A feature, as name=level.")
-    commands.add_parser("random-uuid", help="Print a random id.", allow_abbrev=False)
+    commands.add_parser("random-uuid", help="Print a random id.")
     return parser
 
 
@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
     return code
 
 
-def _run(options: Namespace) -> tuple[list[str], int]:
+def _run(options: Any) -> tuple[list[str], int]:
     """What the subcommand prints, and its exit code."""
     from moldau.server import storage_format
     from moldau.server.posix_disk import PosixDisk
