@@ -48,6 +48,8 @@ BROKER_HANDLERS: dict[int, str] = {
     api.DESCRIBE_CLUSTER: "metadata.handle_describe_cluster",
     api.DESCRIBE_PRODUCERS: "producers.handle_describe_producers",
     api.LIST_CONFIG_RESOURCES: "configs.handle_list_config_resources",
+    api.CONSUMER_GROUP_HEARTBEAT: "consumer_groups.handle_consumer_group_heartbeat",
+    api.CONSUMER_GROUP_DESCRIBE: "consumer_groups.handle_consumer_group_describe",
     api.DESCRIBE_TOPIC_PARTITIONS: "metadata.handle_describe_topic_partitions",
 }
 

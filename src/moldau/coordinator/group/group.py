@@ -49,6 +49,11 @@ class Group:
         """May this member commit? `version` is that of the request; a heartbeat of a classic member counts."""
         raise NotImplementedError
 
+    def check_partition_commit(
+        self, member_id: str, generation_or_epoch: int, topic: str, topic_id: bytes, partition: int
+    ) -> None:
+        """After `check_offset_commit`: may it commit this partition? Only consumer groups look at each of them."""
+
     def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """May this member read offsets? A member id of None, or an epoch below 0, is a client outside of the group."""
         raise NotImplementedError

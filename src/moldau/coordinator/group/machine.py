@@ -11,6 +11,7 @@ from typing import Final
 from moldau.coordinator.dice import RandomSource
 from moldau.coordinator.group.admin import GroupAdmin
 from moldau.coordinator.group.classic import ClassicProtocol
+from moldau.coordinator.group.consumer import ConsumerProtocol
 from moldau.coordinator.group.offset_records import group_of_key
 from moldau.coordinator.group.offsets import Offsets
 from moldau.coordinator.group.part import GroupPart
@@ -37,7 +38,7 @@ class GroupMachine(CoordinatorMachine):
         self.state = GroupShardState(index, timers, settings, rng)
         self.offsets = Offsets(self.state)
         self.classic = ClassicProtocol(self.state)
-        self.consumer = GroupPart()
+        self.consumer = ConsumerProtocol(self.state)
         self.admin = GroupAdmin(self.state, self.offsets)
         self._parts: list[GroupPart] = [self.classic, self.consumer, self.offsets, self.admin]
 

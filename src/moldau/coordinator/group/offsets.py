@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from moldau.coordinator.group.group import CONSUMER, Group
 from moldau.coordinator.group.offset_records import (
     NO_EXPIRY,
     CommittedOffset,
@@ -75,7 +76,7 @@ class Offsets(GroupPart):
 
     def commit(self, request: OffsetCommitRequest, version: int, now_ms: int) -> Outcome:
         """The topics of the request have names, and all of their partitions exist."""
-        self._check_commit(
+        group = self._check_commit(
             request.group_id,
             request.member_id,
             request.group_instance_id,
@@ -99,6 +100,10 @@ class Offsets(GroupPart):
                 if metadata and java_length(metadata) > longest:
                     answers.append(OffsetCommitResponsePartition(index, errors.OFFSET_METADATA_TOO_LARGE))
                     continue
+                if group is not None:
+                    group.check_partition_commit(
+                        request.member_id, request.generation_id_or_member_epoch, name, topic.topic_id, index
+                    )
                 value = encode_offset_value(
                     partition.committed_offset,
                     partition.committed_leader_epoch,
@@ -114,15 +119,18 @@ class Offsets(GroupPart):
 
     def _check_commit(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int, version: int, now_ms: int
-    ) -> None:
+    ) -> Group | None:
+        """Raises if this member may not commit; returns the group if it is to be asked about every partition."""
         group = self._state.find_group(group_id)
         if group is not None:
             group.check_offset_commit(member_id, instance_id, generation, False, version, now_ms)
-        elif generation >= 0:
+            return group if group.kind == CONSUMER else None
+        if generation >= 0:
             # Without a generation it is somebody who does not want to be a member: the first commit makes the group.
             if version >= FIRST_VERSION_WITH_GROUP_NOT_FOUND:
                 raise KafkaError(errors.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
             raise KafkaError(errors.ILLEGAL_GENERATION)
+        return None
 
     # Fetch
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from moldau.config.broker_config import BrokerConfig
+from moldau.coordinator.group.consumer_settings import ConsumerSettings
 
 
 class GroupSettings:
@@ -20,3 +21,4 @@ class GroupSettings:
         self.classic_initial_delay_ms = config.get_int("group.initial.rebalance.delay.ms")
         self.classic_session_min_ms = config.get_int("group.min.session.timeout.ms")
         self.classic_session_max_ms = config.get_int("group.max.session.timeout.ms")
+        self.consumer = ConsumerSettings(config)

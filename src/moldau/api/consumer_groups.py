@@ -1,0 +1,112 @@
+"""ConsumerGroupHeartbeat and ConsumerGroupDescribe: the consumer group protocol of KIP-848.
+
+ConsumerGroupHeartbeat versions 0-1: 1 adds regular expressions, and members make their own ids (KIP-1082).
+ConsumerGroupDescribe versions 0-1: 1 adds the protocol that each member uses.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moldau.api.call import Call
+from moldau.api.classic_groups import client_host
+from moldau.api.coordinators import Gathering, answer, as_client_sees, run_group
+from moldau.api.group_admin import ALL_GROUP_OPERATIONS, by_shard
+from moldau.coordinator.group.consumer_checks import check_heartbeat
+from moldau.coordinator.group.machine import GroupMachine
+from moldau.coordinator.outcome import Outcome
+from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
+from moldau.protocol.messages.consumer_group_describe_response import ConsumerGroupDescribeResponse, DescribedGroup
+from moldau.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from moldau.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
+from moldau.protocol.primitives import Message
+
+GROUP_VERSION: Final = "group.version"
+
+
+def is_enabled(call: Call) -> bool:
+    """The broker offers the protocol, and the cluster's feature level allows it."""
+    node = call.node
+    return node.coordinators.groups.settings.consumer.is_enabled and node.image.features.get(GROUP_VERSION, 0) >= 1
+
+
+# ConsumerGroupHeartbeat
+
+
+class HeartbeatCall:
+    """One heartbeat on its way through the coordinator."""
+
+    def __init__(self, call: Call, request: ConsumerGroupHeartbeatRequest) -> None:
+        self._call = call
+        self._request = request
+
+    def decide(self, machine: GroupMachine) -> Outcome:
+        call = self._call
+        host = client_host(call.context.peer)
+        return machine.consumer.heartbeat(self._request, call.version, call.client_id or "", host, call.now_ms)
+
+
+def handle_consumer_group_heartbeat(call: Call, request: ConsumerGroupHeartbeatRequest) -> None:
+    done = answer(call, heartbeat_error)
+    if not is_enabled(call):
+        call.respond(ConsumerGroupHeartbeatResponse(error_code=errors.UNSUPPORTED_VERSION))
+        return
+    try:
+        check_heartbeat(request, call.version, call.node.coordinators.groups.settings.consumer.assignors)
+    except KafkaError as error:
+        done(error)
+        return
+    run_group(call, request.group_id, HeartbeatCall(call, request).decide, done)
+
+
+def heartbeat_error(error: KafkaError) -> Message:
+    return ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
+
+
+# ConsumerGroupDescribe
+
+
+class DescribeVerb:
+    def __init__(self, group_ids: list[str]) -> None:
+        self._group_ids = group_ids
+
+    def decide(self, machine: GroupMachine) -> Outcome:
+        return Outcome(response=ConsumerGroupDescribeResponse(groups=machine.consumer.describe(self._group_ids)))
+
+
+def handle_consumer_group_describe(call: Call, request: ConsumerGroupDescribeRequest) -> None:
+    if not is_enabled(call):
+        refused = [DescribedGroup(errors.UNSUPPORTED_VERSION, None, group_id) for group_id in request.group_ids]
+        call.respond(ConsumerGroupDescribeResponse(groups=refused))
+        return
+    named = [group_id for group_id in request.group_ids if group_id]
+    nameless = len(request.group_ids) - len(named)
+    shards = by_shard(call, named)
+
+    def finish(results: list[Message | KafkaError]) -> None:
+        if call.reply.done:
+            return
+        response = ConsumerGroupDescribeResponse()
+        response.groups += [DescribedGroup(errors.INVALID_GROUP_ID) for _ in range(nameless)]
+        for group_ids, result in zip(shards.values(), results, strict=True):
+            response.groups += described(group_ids, result)
+        for group in response.groups:
+            if request.include_authorized_operations and group.error_code == 0:
+                group.authorized_operations = ALL_GROUP_OPERATIONS
+        call.respond(response)
+
+    gathering = Gathering(len(shards), finish)
+    for number, (index, group_ids) in enumerate(shards.items()):
+        verb = DescribeVerb(group_ids)
+        call.node.coordinators.groups.run_at(index, verb.decide, gathering.slot(number), call.now_ms)
+    gathering.begin()
+
+
+def described(group_ids: list[str], result: Message | KafkaError) -> list[DescribedGroup]:
+    if isinstance(result, KafkaError):
+        code = as_client_sees(result).code
+        return [DescribedGroup(code, None, group_id) for group_id in group_ids]
+    assert isinstance(result, ConsumerGroupDescribeResponse)
+    return result.groups

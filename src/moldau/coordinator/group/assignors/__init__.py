@@ -1,0 +1,1 @@
+"""The server's assignors: which member of a group shall have which partition."""

@@ -1,0 +1,534 @@
+"""The consumer group protocol (KIP-848): heartbeats by which members join, learn their partitions, and leave.
+
+One heartbeat does, in this order: find or make the group and the member; take over what the member says about itself;
+look whether subscriptions or topics have changed (then the group's epoch rises); compute a target if the epoch is
+ahead of it; lead the member one step towards its target. Each step that changes something adds its record, so the order
+of the records is that of the steps. Kafka does this in GroupMetadataManager.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Final
+
+from moldau.coordinator.group.assignors.spec import Targets
+from moldau.coordinator.group.assignors.table import ASSIGNORS
+from moldau.coordinator.group.consumer_describe import describe_group
+from moldau.coordinator.group.consumer_group import ConsumerGroup, is_homogeneous
+from moldau.coordinator.group.consumer_member import (
+    JOINING_EPOCH,
+    LEFT_EPOCH,
+    LEFT_FOR_A_WHILE_EPOCH,
+    UNREVOKED_PARTITIONS,
+    ConsumerMember,
+    Partitions,
+)
+from moldau.coordinator.group.consumer_records import (
+    assignment_epoch_record,
+    current_record,
+    group_epoch_record,
+    member_record,
+    partition_metadata_tombstone,
+    regex_tombstone,
+    remove_member,
+    target_record,
+)
+from moldau.coordinator.group.consumer_replay import ConsumerReplay
+from moldau.coordinator.group.consumer_settings import ConsumerSettings
+from moldau.coordinator.group.group import CLASSIC
+from moldau.coordinator.group.metadata_hash import group_hash
+from moldau.coordinator.group.part import GroupPart
+from moldau.coordinator.group.reconciliation import Owned, SubscribedTopics, reconcile
+from moldau.coordinator.group.regex_refresh import NO_CHANGE, RESOLVED, RegexRefresh
+from moldau.coordinator.group.state import GroupShardState
+from moldau.coordinator.group.target_assignment import compute_targets, target_records
+from moldau.coordinator.outcome import Outcome, StoredRecord
+from moldau.metadata.delta import MetadataDelta
+from moldau.metadata.image import MetadataImage
+from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages.consumer_group_describe_response import DescribedGroup
+from moldau.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from moldau.protocol.messages.consumer_group_heartbeat_response import (
+    Assignment,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from moldau.protocol.primitives import Message
+from moldau.protocol.uuids import uuid_to_text
+
+METADATA_REFRESH_MS: Final = 0x7FFFFFFF
+
+log = logging.getLogger("moldau.coordinator")
+
+
+class ConsumerProtocol(GroupPart):
+    """See the module. Verbs raise KafkaError for what the member is told."""
+
+    def __init__(self, state: GroupShardState) -> None:
+        self._state = state
+        self._topic_hashes: dict[str, int] = {}
+        self._replay = ConsumerReplay(state)
+        self.regexes = RegexRefresh(state, self.metadata_hash)
+
+    @property
+    def settings(self) -> ConsumerSettings:
+        return self._state.settings.consumer
+
+    # What begins, changes and ends
+
+    def replay(self, record_type: int, key: bytes, value: bytes | None) -> None:
+        self._replay.replay(record_type, key, value)
+
+    def on_loaded(self, now_ms: int) -> Outcome | None:
+        for group in self._state.groups.values():
+            if isinstance(group, ConsumerGroup):
+                for member in group.members.values():
+                    self.schedule_session(group.group_id, member.member_id, now_ms)
+                    if member.state == UNREVOKED_PARTITIONS:
+                        self._schedule_rebalance(group.group_id, member, now_ms)
+        return None
+
+    def on_unloaded(self, now_ms: int) -> None:
+        self.regexes.stop_all()
+
+    def on_metadata(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> Outcome | None:
+        """Groups whose topics may have changed look at them again when one of their members is heard of."""
+        names = {topic.name for topic in delta.changed_topics.values()}
+        names.update(topic.name for topic in delta.deleted_topics.values())
+        if not names:
+            return None
+        if any(topic.before is None for topic in delta.changed_topics.values()):
+            self.regexes.on_new_topics(image.offset)
+        for name in names:
+            self._topic_hashes.pop(name, None)
+        for group in self._state.groups.values():
+            if isinstance(group, ConsumerGroup) and _reads_any(group, names):
+                group.expire_metadata()
+        return None
+
+    # Verbs
+
+    def heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, version: int, client_id: str, client_host: str, now_ms: int
+    ) -> Outcome:
+        """The request has passed `check_heartbeat`."""
+        if request.member_epoch in (LEFT_EPOCH, LEFT_FOR_A_WHILE_EPOCH):
+            return self._leave(request, now_ms)
+        records: list[StoredRecord] = []
+        joins = request.member_epoch == JOINING_EPOCH
+        group = self._get_or_create_group(request.group_id, joins, records, now_ms)
+        self.check_capacity(group, request.member_id)
+        owned = _owned(request)
+        member_id = request.member_id or uuid_to_text(self._state.rng.randbytes(16))
+        if request.instance_id is None:
+            member = self._dynamic_member(group, member_id, request.member_epoch, owned)
+        else:
+            member = self._static_member(group, member_id, request.member_epoch, request.instance_id, owned, records)
+        updated = _updated_member(member, request, client_id, client_host)
+        updated = self.advance(group, member, updated, owned, records, now_ms)
+        self.schedule_session(group.group_id, member_id, now_ms)
+        response = ConsumerGroupHeartbeatResponse(
+            member_id=member_id,
+            member_epoch=updated.member_epoch,
+            heartbeat_interval_ms=self.settings.heartbeat_interval_ms(self._state.image, group.group_id),
+        )
+        if joins or _is_full(request) or updated.assigned != member.assigned:
+            response.assignment = Assignment(
+                [TopicPartitions(topic_id, sorted(epochs)) for topic_id, epochs in updated.assigned.items()]
+            )
+        return Outcome(records, response)
+
+    def describe(self, group_ids: list[str]) -> list[DescribedGroup]:
+        described: list[DescribedGroup] = []
+        for group_id in group_ids:
+            try:
+                group = self.find_group(group_id)
+            except KafkaError as error:
+                described.append(DescribedGroup(error.code, error.message, group_id))
+                continue
+            described.append(describe_group(group, self.settings.assignors[0], self._state.image))
+        return described
+
+    # Groups and members
+
+    def find_group(self, group_id: str) -> ConsumerGroup:
+        group = self._state.get_group(group_id)
+        if not isinstance(group, ConsumerGroup):
+            raise KafkaError(errors.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+        return group
+
+    def _get_or_create_group(
+        self, group_id: str, joins: bool, records: list[StoredRecord], now_ms: int
+    ) -> ConsumerGroup:
+        """The group; one that is not there yet, or only as an empty classic one, is made by the records that follow."""
+        group = self._state.find_group(group_id)
+        if isinstance(group, ConsumerGroup):
+            return group
+        if not joins:
+            if group is None:
+                raise KafkaError(errors.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found.")
+            raise KafkaError(errors.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+        if group is not None and group.kind == CLASSIC and group.is_empty():
+            records += group.tombstones()
+            group = None
+        if group is None:
+            return ConsumerGroup(group_id)
+        raise KafkaError(errors.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+
+    def check_capacity(self, group: ConsumerGroup, member_id: str) -> None:
+        size_max = self.settings.size_max
+        if len(group.members) >= size_max and member_id not in group.members:
+            raise KafkaError(
+                errors.GROUP_MAX_SIZE_REACHED,
+                f"The consumer group has reached its maximum capacity of {size_max} members.",
+            )
+
+    def _dynamic_member(self, group: ConsumerGroup, member_id: str, epoch: int, owned: Owned | None) -> ConsumerMember:
+        member = group.members.get(member_id)
+        if member is None:
+            if epoch != JOINING_EPOCH:
+                return group.member(member_id)
+            return ConsumerMember(member_id)
+        check_epoch(member, epoch, owned)
+        return member
+
+    def _static_member(
+        self,
+        group: ConsumerGroup,
+        member_id: str,
+        epoch: int,
+        instance_id: str,
+        owned: Owned | None,
+        records: list[StoredRecord],
+    ) -> ConsumerMember:
+        known = group.static_member(instance_id)
+        if epoch != JOINING_EPOCH:
+            check_instance(known, member_id, instance_id)
+            assert known is not None
+            check_epoch(known, epoch, owned)
+            return known
+        if known is None:
+            return group.members.get(member_id) or ConsumerMember(member_id)
+        if not known.uses_classic_protocol and known.member_epoch != LEFT_FOR_A_WHILE_EPOCH:
+            raise KafkaError(
+                errors.UNRELEASED_INSTANCE_ID,
+                f"Static member {member_id} with instance id {instance_id} cannot join the group because the instance "
+                f"id is owned by {known.member_id} member.",
+            )
+        return self.replace_static(group, known, member_id, records)
+
+    def replace_static(
+        self, group: ConsumerGroup, known: ConsumerMember, member_id: str, records: list[StoredRecord]
+    ) -> ConsumerMember:
+        """The instance is back under another member id: it takes over what it had."""
+        member = known.copy(member_id)
+        member.member_epoch = JOINING_EPOCH
+        member.previous_member_epoch = JOINING_EPOCH
+        group_id = group.group_id
+        if member_id != known.member_id:
+            records += remove_member(group_id, known.member_id)
+        records.append(member_record(group_id, member))
+        records.append(target_record(group_id, member_id, group.target_of(known.member_id)))
+        records.append(current_record(group_id, member))
+        return member
+
+    # One step of the group and of one member
+
+    def advance(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerMember,
+        updated: ConsumerMember,
+        owned: Owned | None,
+        records: list[StoredRecord],
+        now_ms: int,
+    ) -> ConsumerMember:
+        """From what the member was to what it says it is, and one step on; adds the records."""
+        names_changed = False
+        if updated is not member:
+            records.append(member_record(group.group_id, updated))
+            names_changed = updated.subscribed_topic_names != member.subscribed_topic_names
+        regex_status = self.regexes.update(group, member, updated, records, now_ms)
+        bump = names_changed or regex_status == RESOLVED
+        epoch = group.group_epoch
+        if bump or group.is_metadata_expired(now_ms):
+            epoch = self._update_epoch(group, bump, member, updated, records, now_ms)
+        target_epoch, target = self._update_target(group, epoch, member, updated, records, now_ms)
+        changed = names_changed or regex_status != NO_CHANGE
+        return self._reconcile(group, updated, target_epoch, target, changed, owned, records, now_ms)
+
+    def metadata_hash(self, topics: set[str]) -> int:
+        return group_hash(topics, self._topic_hashes, self._state.image)
+
+    def _update_epoch(
+        self,
+        group: ConsumerGroup,
+        bump: bool,
+        member: ConsumerMember,
+        updated: ConsumerMember,
+        records: list[StoredRecord],
+        now_ms: int,
+    ) -> int:
+        topics = group.topics_of(group.names_with(member, updated), group.regexes_with(member, updated))
+        metadata_hash = self.metadata_hash(topics)
+        epoch = group.group_epoch
+        if bump or metadata_hash != group.metadata_hash:
+            epoch += 1
+            records.append(group_epoch_record(group.group_id, epoch, metadata_hash))
+        group.metadata_expires_ms = now_ms + METADATA_REFRESH_MS
+        group.metadata_looked_at_epoch = epoch
+        if group.has_partition_metadata_record:
+            records.append(partition_metadata_tombstone(group.group_id))
+        return epoch
+
+    def _update_target(
+        self,
+        group: ConsumerGroup,
+        epoch: int,
+        member: ConsumerMember,
+        updated: ConsumerMember,
+        records: list[StoredRecord],
+        now_ms: int,
+    ) -> tuple[int, Partitions]:
+        """The epoch and the target that the member is led to: new ones, if they are due."""
+        group_id = group.group_id
+        if group.assignment_epoch >= epoch or not self._may_assign(group, now_ms):
+            return group.assignment_epoch, group.target_of(updated.member_id, updated.instance_id)
+        members = _members_with(group, updated)
+        homogeneous = is_homogeneous(
+            group.names_with(member, updated), group.regexes_with(member, updated), len(members)
+        )
+        name = group.preferred_assignor(member, updated) or self.settings.assignors[0]
+        targets: Targets = compute_targets(group, members, homogeneous, ASSIGNORS[name], self._state.image)
+        records += target_records(group, targets)
+        records.append(assignment_epoch_record(group_id, epoch, now_ms))
+        return epoch, targets[updated.member_id]
+
+    def _may_assign(self, group: ConsumerGroup, now_ms: int) -> bool:
+        """Many members that come at once are assigned together (group.consumer.assignment.interval.ms)."""
+        if group.assignment_timestamp_ms == 0:
+            return True
+        interval_ms = self.settings.assignment_interval_ms(self._state.image, group.group_id)
+        return now_ms >= group.assignment_timestamp_ms + interval_ms
+
+    def _reconcile(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerMember,
+        target_epoch: int,
+        target: Partitions,
+        subscription_changed: bool,
+        owned: Owned | None,
+        records: list[StoredRecord],
+        now_ms: int,
+    ) -> ConsumerMember:
+        if not subscription_changed and member.is_reconciled_to(target_epoch):
+            return member
+        resolved = group.resolved_regexes.get(member.subscribed_topic_regex)
+        matched: frozenset[str] = frozenset() if resolved is None else resolved.topics
+        subscribed = SubscribedTopics(member.subscribed_topic_names, matched, self._state.image)
+        moved = reconcile(member, target_epoch, target, subscribed, subscription_changed, group.owners, owned)
+        if moved is member or moved.same_assignment(member):
+            return member
+        records.append(current_record(group.group_id, moved))
+        if not moved.uses_classic_protocol:
+            if moved.state == UNREVOKED_PARTITIONS:
+                self._schedule_rebalance(group.group_id, moved, now_ms)
+            else:
+                self._state.timers.cancel(rebalance_key(group.group_id, moved.member_id))
+        return moved
+
+    # Leaving
+
+    def _leave(self, request: ConsumerGroupHeartbeatRequest, now_ms: int) -> Outcome:
+        group = self.find_group(request.group_id)
+        member_id, epoch = request.member_id, request.member_epoch
+        response = ConsumerGroupHeartbeatResponse(member_id=member_id, member_epoch=epoch)
+        if request.instance_id is None:
+            return self.fence([group.member(member_id)], group, response, now_ms)
+        member = group.static_member(request.instance_id)
+        check_instance(member, member_id, request.instance_id)
+        assert member is not None
+        if epoch == LEFT_FOR_A_WHILE_EPOCH:
+            return Outcome([current_record(group.group_id, _left_for_a_while(member))], response)
+        return self.fence([member], group, response, now_ms)
+
+    def fence(
+        self, members: list[ConsumerMember], group: ConsumerGroup, response: Message | None, now_ms: int
+    ) -> Outcome:
+        """Takes members out of the group; the others get their partitions when they are heard of next."""
+        if not members:
+            return Outcome([], response)
+        group_id = group.group_id
+        records: list[StoredRecord] = []
+        for member in members:
+            records += remove_member(group_id, member.member_id)
+        names = dict(group.name_counts)
+        regexes = dict(group.regex_counts)
+        for member in members:
+            _discount(names, member.subscribed_topic_names)
+            if member.subscribed_topic_regex:
+                _discount(regexes, (member.subscribed_topic_regex,))
+        records += [regex_tombstone(group_id, regex) for regex in group.regex_counts if regex not in regexes]
+        metadata_hash = self.metadata_hash(group.topics_of(names, regexes))
+        records.append(group_epoch_record(group_id, group.group_epoch + 1, metadata_hash))
+        return Outcome(records, response)
+
+    # Time
+
+    def schedule_session(self, group_id: str, member_id: str, now_ms: int) -> None:
+        timeout_ms = self.settings.session_timeout_ms(self._state.image, group_id)
+        self.schedule_session_of(group_id, member_id, timeout_ms, now_ms)
+
+    def schedule_session_of(self, group_id: str, member_id: str, timeout_ms: int, now_ms: int) -> None:
+        self._state.timers.schedule(
+            session_key(group_id, member_id),
+            now_ms + timeout_ms,
+            partial(self._on_session_expired, group_id, member_id),
+        )
+
+    def _on_session_expired(self, group_id: str, member_id: str, now_ms: int) -> Outcome | None:
+        return self.fence_if_there(group_id, member_id, "its session expired", now_ms)
+
+    def fence_if_there(self, group_id: str, member_id: str, reason: str, now_ms: int) -> Outcome | None:
+        group = self._state.groups.get(group_id)
+        member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
+        if not isinstance(group, ConsumerGroup) or member is None:
+            return None
+        log.info("member %s is taken out of group %s: %s", member_id, group_id, reason)
+        return self.fence([member], group, None, now_ms)
+
+    def _schedule_rebalance(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
+        """The member has this long to give up what it must, then it is taken out."""
+        action = partial(self._on_rebalance_expired, group_id, member.member_id, member.member_epoch)
+        key = rebalance_key(group_id, member.member_id)
+        self._state.timers.schedule(key, now_ms + max(0, member.rebalance_timeout_ms), action)
+
+    def _on_rebalance_expired(self, group_id: str, member_id: str, epoch: int, now_ms: int) -> Outcome | None:
+        group = self._state.groups.get(group_id)
+        member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
+        if member is None or member.member_epoch != epoch or member.state != UNREVOKED_PARTITIONS:
+            return None
+        return self.fence_if_there(group_id, member_id, f"it did not give its partitions up in epoch {epoch}", now_ms)
+
+
+def session_key(group_id: str, member_id: str) -> str:
+    return f"session-timeout-{group_id}-{member_id}"
+
+
+def rebalance_key(group_id: str, member_id: str) -> str:
+    return f"rebalance-timeout-{group_id}-{member_id}"
+
+
+def check_epoch(member: ConsumerMember, epoch: int, owned: Owned | None) -> None:
+    """A member that missed the answer to its last heartbeat may repeat it, as long as it has nothing it should not."""
+    if epoch == JOINING_EPOCH or epoch == member.member_epoch:
+        return
+    if epoch > member.member_epoch:
+        raise _fenced("greater", epoch, member.member_epoch)
+    if epoch != member.previous_member_epoch or not _has_no_more(owned, member):
+        raise _fenced("smaller", epoch, member.member_epoch)
+
+
+def _fenced(how: str, epoch: int, known: int) -> KafkaError:
+    return KafkaError(
+        errors.FENCED_MEMBER_EPOCH,
+        f"The consumer group member has a {how} member epoch ({epoch}) than the one known by the group coordinator "
+        f"({known}). The member must abandon all its partitions and rejoin.",
+    )
+
+
+def _has_no_more(owned: Owned | None, member: ConsumerMember) -> bool:
+    if owned is None:
+        return False
+    for topic_id, partitions in owned:
+        epochs = member.assigned.get(topic_id)
+        if epochs is None or any(index not in epochs for index in partitions):
+            return False
+    return True
+
+
+def check_instance(known: ConsumerMember | None, member_id: str, instance_id: str) -> None:
+    """Is this the member that has the instance id?"""
+    if known is None:
+        raise KafkaError(errors.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+    if known.member_id != member_id:
+        raise KafkaError(
+            errors.FENCED_INSTANCE_ID,
+            f"Static member {member_id} with instance id {instance_id} was fenced by member {known.member_id}.",
+        )
+
+
+def _owned(request: ConsumerGroupHeartbeatRequest) -> Owned | None:
+    topics = request.topic_partitions
+    return None if topics is None else [(topic.topic_id, topic.partitions) for topic in topics]
+
+
+def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """A member that tells everything about itself is told everything."""
+    return (
+        request.rebalance_timeout_ms != -1
+        and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
+        and request.topic_partitions is not None
+    )
+
+
+def _updated_member(
+    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str
+) -> ConsumerMember:
+    """What the member says about itself; the same object if that is nothing new. Fields left out stay as they are."""
+    updated = member.copy()
+    if request.instance_id is not None:
+        updated.instance_id = request.instance_id
+    if request.rack_id is not None:
+        updated.rack_id = request.rack_id
+    if request.rebalance_timeout_ms != -1:
+        updated.rebalance_timeout_ms = request.rebalance_timeout_ms
+    if request.server_assignor is not None:
+        updated.server_assignor = request.server_assignor
+    if request.subscribed_topic_names is not None:
+        updated.subscribed_topic_names = frozenset(request.subscribed_topic_names)
+    if request.subscribed_topic_regex is not None:
+        updated.subscribed_topic_regex = request.subscribed_topic_regex
+    updated.client_id = client_id
+    updated.client_host = client_host
+    updated.classic = None
+    return member if updated.same_subscription(member) else updated
+
+
+def _left_for_a_while(member: ConsumerMember) -> ConsumerMember:
+    """Its partitions stay with it, but commits of an earlier life do not count any more."""
+    left = member.copy()
+    left.member_epoch = LEFT_FOR_A_WHILE_EPOCH
+    left.pending_revocation = {}
+    left.assigned = {topic_id: dict.fromkeys(epochs, 0) for topic_id, epochs in member.assigned.items()}
+    return left
+
+
+def _members_with(group: ConsumerGroup, updated: ConsumerMember) -> dict[str, ConsumerMember]:
+    """All members with the updated one; a static member takes the place of the one it was before."""
+    replaced = None if updated.instance_id is None else group.static_members.get(updated.instance_id)
+    members: dict[str, ConsumerMember] = {}
+    for member_id, member in group.members.items():
+        if member_id == updated.member_id or member_id == replaced:
+            members[updated.member_id] = updated
+        else:
+            members[member_id] = member
+    members[updated.member_id] = updated
+    return members
+
+
+def _reads_any(group: ConsumerGroup, names: set[str]) -> bool:
+    if not names.isdisjoint(group.name_counts):
+        return True
+    return any(not names.isdisjoint(resolved.topics) for resolved in group.resolved_regexes.values())
+
+
+def _discount(counts: dict[str, int], names: frozenset[str] | tuple[str, ...]) -> None:
+    for name in names:
+        if counts[name] == 1:
+            del counts[name]
+        else:
+            counts[name] -= 1

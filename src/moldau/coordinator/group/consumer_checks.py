@@ -1,0 +1,61 @@
+"""The checks of a ConsumerGroupHeartbeat that need no state, in Kafka's order and words."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moldau.coordinator.group.consumer_member import JOINING_EPOCH, LEFT_EPOCH, LEFT_FOR_A_WHILE_EPOCH
+from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+
+FIRST_VERSION_WITH_CLIENT_IDS: Final = 1
+"""From here on members make their own ids (KIP-1082)."""
+
+ID_BYTES_MAX: Final = 0x7FFF
+"""What fits into the key of a record."""
+
+
+def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int, assignors: list[str]) -> None:
+    """Raises the error that the member gets; nothing was looked at but the request."""
+    epoch = request.member_epoch
+    if version >= FIRST_VERSION_WITH_CLIENT_IDS or epoch > 0 or epoch == LEFT_EPOCH:
+        _check_not_blank(request.member_id, "MemberId can't be empty.")
+    _check_not_blank(request.group_id, "GroupId can't be empty.")
+    _check_not_blank(request.instance_id, "InstanceId can't be empty.")
+    _check_not_blank(request.rack_id, "RackId can't be empty.")
+    if epoch == JOINING_EPOCH:
+        _check_join(request)
+    elif epoch == LEFT_FOR_A_WHILE_EPOCH:
+        if request.instance_id is None:
+            raise _invalid("InstanceId can't be null.")
+    elif epoch < LEFT_FOR_A_WHILE_EPOCH:
+        raise _invalid("MemberEpoch is invalid.")
+    assignor = request.server_assignor
+    if assignor is not None and assignor not in assignors:
+        raise KafkaError(
+            errors.UNSUPPORTED_ASSIGNOR,
+            f"ServerAssignor {assignor} is not supported. Supported assignors: {', '.join(assignors)}.",
+        )
+    for name, text in (("GroupId", request.group_id), ("MemberId", request.member_id)):
+        if len(text) > ID_BYTES_MAX // 4 and len(text.encode("utf-8", "surrogatepass")) > ID_BYTES_MAX:
+            raise _invalid(f"{name} is longer than {ID_BYTES_MAX} bytes.")
+
+
+def _check_join(request: ConsumerGroupHeartbeatRequest) -> None:
+    if request.rebalance_timeout_ms == -1:
+        raise _invalid("RebalanceTimeoutMs must be provided in first request.")
+    if request.topic_partitions is None or len(request.topic_partitions) > 0:
+        raise _invalid("TopicPartitions must be empty when (re-)joining.")
+    if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+        raise _invalid("Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
+
+
+def _check_not_blank(text: str | None, message: str) -> None:
+    """Java's trim takes everything up to the space away."""
+    if text is not None and all(character <= " " for character in text):
+        raise _invalid(message)
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(errors.INVALID_REQUEST, message)

@@ -1,0 +1,268 @@
+"""Plays a script about one consumer group: a command per line, what members and the log see below it.
+
+    topic NAME PARTITIONS      delete NAME           (more partitions for a topic that exists)
+    join NAME [topics=t,u] [regex=R] [instance=I] [assignor=A] [rebalance=MS] [rack=R] [version=V] [id=ID]
+    beat NAME [epoch=N] [owned=t:0,1/u:0] [topics=t,u] [regex=R] [assignor=A] [id=ID]
+    ack NAME                   (a heartbeat that tells what the member has)
+    leave NAME [while]         (`while`: a static member that will be back)
+    commit NAME TOPIC:PARTITION [epoch=N]            fetch NAME [epoch=N]
+    tick MS      show      describe      list      delete-group      restart
+    fail CODE-NAME | fail none (appends)   set KEY VALUE (of the broker)   config KEY VALUE (of the group)
+
+Members are called by their ids and use the epoch that they were told last.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moldau.config.broker_config import BrokerConfig, single_node_values
+from moldau.coordinator.group.consumer_group import ConsumerGroup
+from moldau.coordinator.outcome import Outcome
+from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages.consumer_group_describe_response import ConsumerGroupDescribeResponse
+from moldau.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest, TopicPartitions
+from moldau.protocol.messages.offset_fetch_request import OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from moldau.protocol.primitives import Message
+from tests.unit.coordinator.consumer_world import (
+    GROUP,
+    VERSION,
+    Consumer,
+    ConsumerWorld,
+    show_member,
+    show_partitions,
+)
+
+FIRST_MS = 1_700_000_000_000
+
+
+class Player:
+    """See the module."""
+
+    def __init__(self) -> None:
+        self.world = ConsumerWorld()
+        self.members: dict[str, Consumer] = {}
+        self.values: dict[str, str] = {}
+
+    def play(self, line: str) -> list[str]:
+        command, *words = line.split()
+        plain = [word for word in words if "=" not in word]
+        options = dict(word.split("=", 1) for word in words if "=" in word)
+        try:
+            lines = getattr(self, "do_" + command.replace("-", "_"))(plain, options) or []
+        except KafkaError as error:
+            lines = [f"{plain[0] if plain else command}: {error.name}: {error.message}"]
+        if GROUP in self.world.machine.state.groups:
+            group = self.world.machine.state.groups[GROUP]
+            if isinstance(group, ConsumerGroup):
+                self.world.check_owners()
+        return [*lines, *(f"log: {show_record(key, value)}" for key, value in self.world.new_records())]
+
+    def member(self, name: str) -> Consumer:
+        return self.members.setdefault(name, self.world.consumer(name))
+
+    def topic_id(self, name: str) -> bytes:
+        topic = self.world.image.topic(name)
+        return name.encode().ljust(16, b".") if topic is None else topic.topic_id
+
+    # Topics and settings
+
+    def do_topic(self, words: list[str], options: dict[str, str]) -> None:
+        self.world.topic(words[0], int(words[1]))
+
+    def do_delete(self, words: list[str], options: dict[str, str]) -> None:
+        self.world.delete(words[0])
+
+    def do_set(self, words: list[str], options: dict[str, str]) -> None:
+        self.values[words[0]] = words[1]
+        values = {**single_node_values(), "log.dirs": "/data", **self.values}
+        self.world.settings.update(BrokerConfig(values, warn=False))
+
+    def do_config(self, words: list[str], options: dict[str, str]) -> None:
+        self.world.configure(words[0], words[1] if len(words) > 1 else None)
+
+    def do_fail(self, words: list[str], options: dict[str, str]) -> None:
+        self.world.log.failure = None if words[0] == "none" else KafkaError(getattr(errors, words[0]))
+
+    # Members
+
+    def do_join(self, words: list[str], options: dict[str, str]) -> list[str]:
+        member = self.member(words[0])
+        member.instance_id = options.get("instance")
+        member.epoch = 0
+        member.owned = {}
+        fields = self.fields(options)
+        fields.setdefault("rebalance_timeout_ms", 300_000)
+        fields.setdefault("topic_partitions", [])
+        if "regex" not in options:
+            fields.setdefault("subscribed_topic_names", ["t"])
+        return self.send(member, words[0], options, fields)
+
+    def do_beat(self, words: list[str], options: dict[str, str]) -> list[str]:
+        return self.send(self.member(words[0]), words[0], options, self.fields(options))
+
+    def do_ack(self, words: list[str], options: dict[str, str]) -> list[str]:
+        member = self.member(words[0])
+        return self.send(member, words[0], options, {"topic_partitions": member.owned_list()})
+
+    def do_leave(self, words: list[str], options: dict[str, str]) -> list[str]:
+        member = self.member(words[0])
+        return self.send(member, words[0], options, {"member_epoch": -2 if "while" in words else -1})
+
+    def fields(self, options: dict[str, str]) -> dict[str, Any]:
+        """The fields of a request that the words of a command name; what they leave out is left out."""
+        fields: dict[str, Any] = {}
+        if "epoch" in options:
+            fields["member_epoch"] = int(options["epoch"])
+        if "topics" in options:
+            fields["subscribed_topic_names"] = [name for name in options["topics"].split(",") if name]
+        if "rebalance" in options:
+            fields["rebalance_timeout_ms"] = int(options["rebalance"])
+        if "owned" in options:
+            fields["topic_partitions"] = self.partitions(options["owned"])
+        for word, field in (("regex", "subscribed_topic_regex"), ("assignor", "server_assignor"), ("rack", "rack_id")):
+            if word in options:
+                fields[field] = options[word]
+        return fields
+
+    def partitions(self, text: str) -> list[TopicPartitions]:
+        found: list[TopicPartitions] = []
+        for part in text.split("/"):
+            name, _, indexes = part.partition(":")
+            if name:
+                found.append(TopicPartitions(self.topic_id(name), [int(index) for index in indexes.split(",")]))
+        return found
+
+    def send(self, member: Consumer, name: str, options: dict[str, str], fields: dict[str, Any]) -> list[str]:
+        request = ConsumerGroupHeartbeatRequest(
+            **{
+                "group_id": options.get("group", GROUP),
+                "member_id": options.get("id", member.member_id),
+                "member_epoch": member.epoch,
+                "instance_id": member.instance_id,
+                **fields,
+            }
+        )
+        response = self.world.heartbeat(request, int(options.get("version", VERSION)))
+        if "version" in options and not request.member_id:
+            member.member_id = response.member_id
+        member.epoch = response.member_epoch
+        text = f"{name}: epoch={response.member_epoch}"
+        if response.heartbeat_interval_ms not in (0, 5000):
+            text += f" interval={response.heartbeat_interval_ms}"
+        if response.assignment is not None:
+            member.owned = {topic.topic_id: topic.partitions for topic in response.assignment.topic_partitions}
+            text += f" assignment={show_partitions(member.owned)}"
+        return [text]
+
+    # Offsets
+
+    def do_commit(self, words: list[str], options: dict[str, str]) -> list[str]:
+        member = self.member(words[0])
+        topic, partition = words[1].split(":")
+        code = self.world.commit(
+            GROUP,
+            topic,
+            int(partition),
+            5,
+            topic_id=self.topic_id(topic),
+            version=int(options.get("version", 9)),
+            member_id=options.get("id", member.member_id),
+            generation_id_or_member_epoch=int(options.get("epoch", member.epoch)),
+        )
+        return [f"{words[0]}: {errors.error_name(code) if code else 'ok'}"]
+
+    def do_fetch(self, words: list[str], options: dict[str, str]) -> list[str]:
+        member = self.member(words[0])
+        topics = [OffsetFetchRequestTopics(name="t", partition_indexes=[0])]
+        request = OffsetFetchRequestGroup(GROUP, member.member_id, int(options.get("epoch", member.epoch)), topics)
+        self.world.run(lambda machine: Outcome(response=machine.offsets.fetch(request, False)))
+        return [f"{words[0]}: ok"]
+
+    # Time and looks
+
+    def do_tick(self, words: list[str], options: dict[str, str]) -> None:
+        self.world.sleep(int(words[0]))
+
+    def do_restart(self, words: list[str], options: dict[str, str]) -> None:
+        """Another broker leads, and knows what is in the log."""
+        self.world.lead()
+
+    def do_show(self, words: list[str], options: dict[str, str]) -> list[str]:
+        group = self.world.machine.state.find_group(GROUP)
+        if not isinstance(group, ConsumerGroup):
+            return ["no group" if group is None else f"{group.kind} group {group.state_name()}"]
+        lines = [f"{group.state_name()} epoch={group.group_epoch} assigned={group.assignment_epoch}"]
+        lines += [f"  {show_member(group, member_id)}" for member_id in sorted(group.members)]
+        lines += [f"  {regex} is {shown(found.topics)}" for regex, found in sorted(group.resolved_regexes.items())]
+        return lines
+
+    def do_describe(self, words: list[str], options: dict[str, str]) -> list[str]:
+        response = self.world.run(
+            lambda machine: Outcome(response=ConsumerGroupDescribeResponse(groups=machine.consumer.describe([GROUP])))
+        )
+        (group,) = response.groups
+        if group.error_code:
+            return [f"{errors.error_name(group.error_code)}: {group.error_message}"]
+        lines = [
+            f"{group.group_state} epoch={group.group_epoch} assigned={group.assignment_epoch} by={group.assignor_name}"
+        ]
+        for member in group.members:
+            has = {topic.topic_id: topic.partitions for topic in member.assignment.topic_partitions}
+            target = {topic.topic_id: topic.partitions for topic in member.target_assignment.topic_partitions}
+            lines.append(
+                f"  {member.member_id} epoch={member.member_epoch} instance={member.instance_id} rack={member.rack_id} "
+                f"topics={shown(member.subscribed_topic_names)} regex={member.subscribed_topic_regex or '-'} "
+                f"type={member.member_type} has={show_partitions(has)} target={show_partitions(target)}"
+            )
+        return lines
+
+    def do_delete_group(self, words: list[str], options: dict[str, str]) -> list[str]:
+        answer = self.world.run(lambda machine: machine.admin.delete([GROUP]))
+        return [errors.error_name(row.error_code) for row in answer.results]
+
+
+def shown(names: Any) -> str:
+    return ",".join(sorted(names)) or "-"
+
+
+def show_record(key: Message, value: Message | None) -> str:
+    """One record in a line: what it is about, and what it says."""
+    kind = type(key).__name__.removesuffix("Key").removeprefix("ConsumerGroup")
+    who = getattr(key, "member_id", None) or getattr(key, "regular_expression", "")
+    text = f"{kind} {who}".rstrip()
+    if value is None:
+        return f"{text} removed"
+    return f"{text} {SHOW[kind](value)}" if kind in SHOW else text
+
+
+def show_current(topics: list[Any]) -> str:
+    return show_partitions(
+        {topic.topic_id: dict(zip(topic.partitions, topic.assignment_epochs, strict=True)) for topic in topics},
+        epochs=True,
+    )
+
+
+SHOW: dict[str, Any] = {
+    "Metadata": lambda value: f"epoch={value.epoch}",
+    "MemberMetadata": lambda value: " ".join(
+        [
+            f"topics={shown(value.subscribed_topic_names)}",
+            *([f"regex={value.subscribed_topic_regex}"] if value.subscribed_topic_regex else []),
+            *([f"instance={value.instance_id}"] if value.instance_id else []),
+            *([f"assignor={value.server_assignor}"] if value.server_assignor else []),
+            *([f"rack={value.rack_id}"] if value.rack_id else []),
+            *(["classic"] if value.classic_member_metadata else []),
+        ]
+    ),
+    "TargetAssignmentMetadata": lambda value: f"epoch={value.assignment_epoch}",
+    "TargetAssignmentMember": lambda value: show_partitions(
+        {topic.topic_id: topic.partitions for topic in value.topic_partitions}
+    ),
+    "CurrentMemberAssignment": lambda value: (
+        f"epoch={value.previous_member_epoch}->{value.member_epoch} state={value.state} "
+        f"has={show_current(value.assigned_partitions)} gives={show_current(value.partitions_pending_revocation)}"
+    ),
+    "RegularExpression": lambda value: f"is {shown(value.topics)}",
+}

@@ -1,0 +1,180 @@
+"""Consumers of the newer protocol against one shard of the coordinator on a log in memory, and topics they can read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moldau.coordinator.group.consumer_checks import check_heartbeat
+from moldau.coordinator.group.consumer_group import ConsumerGroup
+from moldau.coordinator.group.consumer_member import STATE_NAMES, OwnedPartitions
+from moldau.metadata.delta import MetadataDelta
+from moldau.metadata.model import GROUP_RESOURCE
+from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest, TopicPartitions
+from moldau.protocol.primitives import Message
+from moldau.protocol.stored.group_records import decode_group_key, decode_group_value
+from moldau.protocol.stored.metadata_records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
+from moldau.records.batch import split_batches
+from moldau.records.walk import read_records
+from tests.unit.coordinator.group_world import GroupWorld
+
+GROUP = "g"
+VERSION = 1
+
+
+class Consumer:
+    """What a consumer remembers: who it is, its epoch, and the partitions it was told to have, by topic id."""
+
+    def __init__(self, world: ConsumerWorld, member_id: str, instance_id: str | None = None) -> None:
+        self.world = world
+        self.member_id = member_id
+        self.instance_id = instance_id
+        self.epoch = 0
+        self.owned: dict[bytes, list[int]] = {}
+
+    def join(self, *topics: str, regex: str | None = None, rebalance_ms: int = 300_000, **fields: Any) -> Any:
+        self.epoch = 0
+        self.owned = {}
+        fields.setdefault("subscribed_topic_names", list(topics))
+        return self._send(
+            rebalance_timeout_ms=rebalance_ms, subscribed_topic_regex=regex, topic_partitions=[], **fields
+        )
+
+    def beat(self, **fields: Any) -> Any:
+        """A heartbeat that says nothing new."""
+        return self._send(**fields)
+
+    def acknowledge(self) -> Any:
+        """A heartbeat that tells what the consumer has."""
+        return self._send(topic_partitions=self.owned_list())
+
+    def leave(self, epoch: int = -1) -> Any:
+        return self._send(member_epoch=epoch)
+
+    def owned_list(self) -> list[TopicPartitions]:
+        return [TopicPartitions(topic_id, partitions) for topic_id, partitions in self.owned.items()]
+
+    def _send(self, **fields: Any) -> Any:
+        request = ConsumerGroupHeartbeatRequest(
+            **{
+                "group_id": GROUP,
+                "member_id": self.member_id,
+                "member_epoch": self.epoch,
+                "instance_id": self.instance_id,
+                **fields,
+            }
+        )
+        response = self.world.heartbeat(request)
+        assert response.member_id is not None
+        self.member_id = response.member_id
+        self.epoch = response.member_epoch
+        if response.assignment is not None:
+            self.owned = {topic.topic_id: topic.partitions for topic in response.assignment.topic_partitions}
+        return response
+
+
+class ConsumerWorld(GroupWorld):
+    """Topics are created with ids made of their names, so that scripts can show names."""
+
+    def __init__(self, **settings: str) -> None:
+        super().__init__(**settings)
+        self.seen = 0
+
+    def heartbeat(self, request: ConsumerGroupHeartbeatRequest, version: int = VERSION) -> Any:
+        check_heartbeat(request, version, self.settings.consumer.assignors)
+        return self.run(
+            lambda machine: machine.consumer.heartbeat(request, version, "client", "/127.0.0.1", self.now_ms)
+        )
+
+    def consumer(self, member_id: str, instance_id: str | None = None) -> Consumer:
+        return Consumer(self, member_id, instance_id)
+
+    @property
+    def group(self) -> ConsumerGroup:
+        group = self.machine.state.groups[GROUP]
+        assert isinstance(group, ConsumerGroup)
+        return group
+
+    # Topics
+
+    def change_metadata(self, *records: Message) -> None:
+        delta = MetadataDelta(self.image)
+        for record in records:
+            delta.replay(record)
+        self.image = delta.apply(self.image.offset + 1, 1, self.now_ms)
+        self.runtime.on_metadata(delta, self.image, self.now_ms)
+
+    def topic(self, name: str, partitions: int, topic_id: bytes | None = None) -> None:
+        """Creates a topic, or gives it more partitions."""
+        known = self.image.topic(name)
+        topic_id = topic_id or (name.encode().ljust(16, b".") if known is None else known.topic_id)
+        records: list[Message] = [] if known is not None else [TopicRecord(name, topic_id)]
+        for index in range(0 if known is None else len(known.partitions), partitions):
+            records.append(PartitionRecord(partition_id=index, topic_id=topic_id, replicas=[1], isr=[1], leader=1))
+        self.change_metadata(*records)
+
+    def delete(self, name: str) -> None:
+        topic = self.image.topic(name)
+        assert topic is not None
+        self.change_metadata(RemoveTopicRecord(topic.topic_id))
+
+    def configure(self, key: str, value: str | None) -> None:
+        self.change_metadata(ConfigRecord(GROUP_RESOURCE, GROUP, key, value))
+
+    # What is in the log
+
+    def new_records(self) -> list[tuple[Message, Message | None]]:
+        """Since the last call."""
+        found: list[tuple[Message, Message | None]] = []
+        for batch in self.log.batches[self.seen :]:
+            for header in split_batches(batch, 0, len(batch)):
+                for record in read_records(batch, header):
+                    assert record.key is not None
+                    kind = int.from_bytes(record.key[:2], "big")
+                    value = None if record.value is None else decode_group_value(kind, record.value)
+                    found.append((decode_group_key(record.key), value))
+        self.seen = len(self.log.batches)
+        return found
+
+    # What must always hold
+
+    def check_owners(self) -> None:
+        """No partition is with two members, and the table of owners says the same as the members."""
+        found: dict[tuple[bytes, int], str] = {}
+        for member in self.group.members.values():
+            for partitions in (member.assigned, member.pending_revocation):
+                for topic_id, epochs in partitions.items():
+                    for index in epochs:
+                        other = found.setdefault((topic_id, index), member.member_id)
+                        assert other == member.member_id, f"{index} is with {other} and with {member.member_id}"
+        table = {(topic, index): who for topic, owners in self.group.owners.items() for index, who in owners.items()}
+        assert table == found
+
+
+def show_partitions(owned: OwnedPartitions | dict[bytes, Any], epochs: bool = False) -> str:
+    """topic:0,1 or, with the epochs in which they were assigned, topic:0@2,1@3; sorted, `-` for nothing."""
+    shown: list[str] = []
+    for topic_id in sorted(owned):
+        partitions = owned[topic_id]
+        indexes = [f"{index}@{partitions[index]}" if epochs else str(index) for index in sorted(partitions)]
+        shown.append(f"{topic_id.decode('latin-1').rstrip('.')}:{','.join(indexes)}")
+    return " ".join(shown) or "-"
+
+
+def show_member(group: ConsumerGroup, member_id: str) -> str:
+    member = group.members[member_id]
+    text = f"{member_id} epoch={member.member_epoch} {STATE_NAMES[member.state]}"
+    text += f" has={show_partitions(member.assigned, epochs=True)}"
+    if member.pending_revocation:
+        text += f" gives={show_partitions(member.pending_revocation, epochs=True)}"
+    return text + f" target={show_partitions(group.target_of(member_id))}"
+
+
+def raises(code: int, act: Any) -> str:
+    """Calls `act`, which must fail with this error; returns its text."""
+    try:
+        act()
+    except KafkaError as error:
+        assert error.code == code, error
+        return error.message
+    raise AssertionError("nothing was raised")
