@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -9,8 +10,14 @@ import pytest
 from moldau.protocol import errors
 from moldau.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from moldau.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
+from moldau.protocol.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from moldau.protocol.messages.describe_groups_request import DescribeGroupsRequest
 from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
+from moldau.protocol.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from moldau.protocol.messages.list_groups_request import ListGroupsRequest
 from moldau.protocol.messages.offset_delete_request import (
     OffsetDeleteRequest,
@@ -65,7 +72,6 @@ def test_key_types_that_do_not_exist_are_refused(same: Same, version: int, key_t
 
 def test_the_offsets_topic_has_the_settings_of_kafka(same: Same, group: str) -> None:
     """Fifty partitions, compacted."""
-    from moldau.protocol.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 
     def scenario(peer: Peer) -> Any:
         find_coordinator(peer, group)
@@ -242,8 +248,6 @@ def test_offsets_go_with_their_topic(same: Same, group: str, topic: str) -> None
 
 
 def wait_until(condition: Any, seconds: float = 10) -> None:
-    import time
-
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not come to that"
@@ -339,3 +343,77 @@ def test_groups_are_deleted(same: Same, group: str, topic: str, version: int) ->
     answer, *_ = same(scenario)
     assert answer["results"][1]["error_code"] == 0
     assert answer["results"][2]["error_code"] == errors.GROUP_ID_NOT_FOUND
+
+
+# Settings of groups
+
+GROUP_RESOURCE = 32
+SET, DELETE, APPEND = 0, 1, 2
+# A change reaches the broker a moment after the controller has answered.
+SETTLED_SECONDS = 0.2
+
+
+def alter(peer: Peer, group: str, *changes: tuple[str, int, str | None], validate_only: bool = False) -> Any:
+    rows = [AlterableConfig(name, operation, value) for name, operation, value in changes]
+    request = IncrementalAlterConfigsRequest([AlterConfigsResource(GROUP_RESOURCE, group, rows)], validate_only)
+    return plain(peer.ask(request, 1))
+
+
+def described_configs(peer: Peer, group: str, version: int = 4) -> Any:
+    resource = DescribeConfigsResource(GROUP_RESOURCE, group, None)
+    request = DescribeConfigsRequest([resource], include_synonyms=True, include_documentation=False)
+    answer = plain(peer.ask(request, version))
+    for result in answer["results"]:
+        result["configs"] = sorted(result["configs"], key=lambda row: str(row["name"]))
+    return answer
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [("consumer.session.timeout.ms", SET, "50000")],
+        [("consumer.session.timeout.ms", SET, "50000"), ("consumer.heartbeat.interval.ms", SET, "6000")],
+        [("consumer.session.timeout.ms", SET, "1")],
+        [("consumer.session.timeout.ms", SET, "60001")],
+        [("consumer.session.timeout.ms", SET, "many")],
+        [("consumer.session.timeout.ms", SET, None)],
+        [("consumer.session.timeout.ms", APPEND, "50000")],
+        [("consumer.heartbeat.interval.ms", SET, "15000"), ("consumer.session.timeout.ms", SET, "45000")],
+        [("consumer.heartbeat.interval.ms", SET, "4999")],
+        [("consumer.assignment.interval.ms", SET, "0")],
+        [("consumer.assignment.interval.ms", SET, "15001")],
+        [("share.auto.offset.reset", SET, "earliest")],
+        [("share.auto.offset.reset", SET, "nonsense")],
+        [("streams.num.standby.replicas", SET, "1")],
+        [("streams.num.standby.replicas", SET, "3")],
+        [("nonsense", SET, "1")],
+        [("nonsense", DELETE, None)],
+        [("consumer.session.timeout.ms", DELETE, None)],
+    ],
+)
+def test_settings_of_a_group_are_changed(same: Same, group: str, changes: Any) -> None:
+    def scenario(peer: Peer) -> Any:
+        seen = [alter(peer, group, *changes, validate_only=True), described_configs(peer, group)]
+        seen.append(alter(peer, group, *changes))
+        time.sleep(SETTLED_SECONDS)
+        seen.append(described_configs(peer, group))
+        alter(peer, group, *((name, DELETE, None) for name, _, _ in changes))
+        time.sleep(SETTLED_SECONDS)
+        seen.append(described_configs(peer, group))
+        return seen
+
+    same(scenario)
+
+
+@pytest.mark.parametrize("version", range(1, 5))
+def test_settings_of_a_group_are_described(same: Same, group: str, version: int) -> None:
+    def scenario(peer: Peer) -> Any:
+        alter(peer, group, ("consumer.session.timeout.ms", SET, "50000"))
+        time.sleep(SETTLED_SECONDS)
+        return described_configs(peer, group, version)
+
+    same(scenario)
+
+
+def test_a_group_without_a_name_has_no_settings(same: Same) -> None:
+    same(lambda peer: [alter(peer, "", ("consumer.session.timeout.ms", SET, "50000")), described_configs(peer, "")])
