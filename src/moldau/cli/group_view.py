@@ -20,6 +20,7 @@ Json = dict[str, Any]
 _STATE_COLOURS = {"Stable": "green", "Empty": "yellow", "Dead": "red"}
 _BARS = "▁▂▃▄▅▆▇█"
 HISTORY_MAX = 40
+WINDOW_S = 15.0
 
 
 def collect(admin: Admin, group: GroupDescription) -> Json:
@@ -81,32 +82,31 @@ def _by_topic(partitions: Sequence[TopicPartition] | None) -> dict[str, list[int
 
 
 class Pace:
-    """How fast a group reads and others write, from one look to the next."""
+    """How fast a group reads and others write, over the last seconds: commits come in steps of some seconds."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, int], tuple[float, int, int]] = {}
-        self._speeds: dict[tuple[str, int], tuple[float, float]] = {}
+        # By partition: when, committed offset, end offset.
+        self._seen: dict[tuple[str, int], list[tuple[float, int, int]]] = {}
         self.history: list[int] = []
 
     def look(self, found: Json, now_s: float | None = None) -> None:
         now_s = time.monotonic() if now_s is None else now_s
         self.history = [*self.history, found["lag"] or 0][-HISTORY_MAX:]
         for row in found["offsets"]:
-            key = (row["topic"], row["partition"])
-            before = self._seen.get(key)
-            if row["offset"] is None or row["end_offset"] is None:
-                continue
-            if before is not None and now_s > before[0]:
-                passed_s = now_s - before[0]
-                self._speeds[key] = (
-                    max(0.0, (row["offset"] - before[1]) / passed_s),
-                    max(0.0, (row["end_offset"] - before[2]) / passed_s),
-                )
-            self._seen[key] = (now_s, row["offset"], row["end_offset"])
+            if row["offset"] is not None and row["end_offset"] is not None:
+                seen = self._seen.setdefault((row["topic"], row["partition"]), [])
+                seen.append((now_s, row["offset"], row["end_offset"]))
+                while len(seen) > 2 and now_s - seen[0][0] > WINDOW_S:
+                    seen.pop(0)
 
     def speeds(self, row: Json) -> tuple[float, float] | None:
         """Records a second that the group has read and that were written; None before the second look."""
-        return self._speeds.get((row["topic"], row["partition"]))
+        seen = self._seen.get((row["topic"], row["partition"]), [])
+        if len(seen) < 2 or seen[-1][0] <= seen[0][0]:
+            return None
+        (begin_s, offset, end), (now_s, last_offset, last_end) = seen[0], seen[-1]
+        passed_s = now_s - begin_s
+        return max(0.0, (last_offset - offset) / passed_s), max(0.0, (last_end - end) / passed_s)
 
     def cells(self, row: Json) -> tuple[str, str, str]:
         """Both speeds, and when the group has caught up."""

@@ -6,19 +6,9 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from moldau.cli.kafka.admin_tools import Connect, connect
+from moldau.cli.kafka.admin_tools import Connect, ask, connect
 from moldau.cli.kafka.consumer_groups_options import PARSER, check_options
-from moldau.cli.kafka.java_failures import (
-    ILLEGAL_ARGUMENT,
-    NO_FILE,
-    RUNTIME,
-    WrappedFailure,
-    executed,
-    list_all,
-    open_admin,
-    trace,
-    unchecked,
-)
+from moldau.cli.kafka.java_failures import ILLEGAL_ARGUMENT, NO_FILE, RUNTIME, executed, list_all, unchecked, wrapped
 from moldau.cli.kafka.options import Exit, JavaFailure, Options
 
 if TYPE_CHECKING:
@@ -45,15 +35,15 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
             raise Exit(1, failure.message or "", PARSER) from None
         print_error(f"Executing consumer group command failed due to {failure.message}")
         sys.stdout.flush()
-        sys.stderr.write(trace(failure))
+        sys.stderr.write(f"{failure.said()}\n")
     return 0
 
 
 def _run(options: Options, connect: Connect) -> None:
     try:
-        admin = open_admin(connect, options.text("bootstrap-server"), options.text("command-config"))
+        admin = ask("", lambda: connect(options.text("bootstrap-server"), options.text("command-config")))
     except JavaFailure as failure:
-        raise WrappedFailure(RUNTIME, failure) if failure.class_name == NO_FILE else failure from None
+        raise wrapped(RUNTIME, failure) if failure.class_name == NO_FILE else failure from None
     with admin:
         # Read here, whatever is to be done: that decides what an unreadable number does.
         options.longs("to-offset")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from moldau.cli.kafka.admin_tools import ask, said
+from moldau.cli.kafka.admin_tools import ask
 from moldau.cli.kafka.consumer_groups import pad, print_error, width_of
 from moldau.cli.kafka.consumer_groups_calls import failure_of, read_topic
-from moldau.cli.kafka.java_failures import TIMEOUT
+from moldau.cli.kafka.java_failures import TIMEOUT, own_line
 from moldau.cli.kafka.java_order import hash_map_order, hash_order, partition_hash
 from moldau.cli.kafka.options import JavaFailure
 from moldau.client.errors import ClientError
@@ -59,7 +59,7 @@ def delete_groups(admin: Admin, group_ids: list[str], timeout_ms: int) -> None:
         return
     print_error("Deletion of some consumer groups failed:")
     for group_id in hash_map_order(failed):
-        print(f"* Group '{group_id}' could not be deleted due to: {said(failed[group_id].failure)}")
+        print(f"* Group '{group_id}' could not be deleted due to: {own_line(failed[group_id].failure)}")
     if deleted:
         print(f"\nThese consumer groups were deleted successfully: {deleted}")
 
@@ -84,7 +84,7 @@ def delete_offsets(admin: Admin, group_id: str, topics: list[str], timeout_ms: i
     # Kafka sorts by the topic with the number behind it, as text.
     for partition in sorted(results, key=lambda each: f"{each.topic}{each.partition}"):
         refused = results[partition]
-        status = "Successful" if refused is None else f"Error: {said(refused.failure)}"
+        status = "Successful" if refused is None else f"Error: {own_line(refused.failure)}"
         number = "-" if partition.partition < 0 else str(partition.partition)
         print(f"{pad(partition.topic, width)} {pad(number, 10)} {pad(status, 15)}")
 

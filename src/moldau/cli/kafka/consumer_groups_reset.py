@@ -22,7 +22,7 @@ from moldau.cli.kafka.consumer_groups_calls import (
 )
 from moldau.cli.kafka.consumer_groups_csv import read_plan
 from moldau.cli.kafka.consumer_groups_options import PARSER, SCENARIOS
-from moldau.cli.kafka.java_failures import ILLEGAL_ARGUMENT, NO_FILE, RUNTIME, WrappedFailure, unchecked
+from moldau.cli.kafka.java_failures import ILLEGAL_ARGUMENT, NO_FILE, RUNTIME, unchecked, wrapped
 from moldau.cli.kafka.java_order import hash_map_order, hash_order, partition_hash
 from moldau.cli.kafka.options import Exit, JavaFailure, Options
 from moldau.client.results import TopicPartition
@@ -163,7 +163,7 @@ def _to_datetime(reset: Reset, targets: Targets, partitions: list[TopicPartition
     try:
         moment_ms = parse_time(reset.options.values("to-datetime")[0])
     except ValueError as error:
-        raise WrappedFailure(RUNTIME, JavaFailure("java.text.ParseException", str(error))) from None
+        raise wrapped(RUNTIME, JavaFailure("java.text.ParseException", str(error))) from None
     return targets.at_time(partitions, moment_ms)
 
 
@@ -190,10 +190,10 @@ def _load_plan(path: str, group_ids: list[str]) -> Plan:
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
         cause = JavaFailure(NO_FILE, path) if missing else JavaFailure("java.io.IOException", error.strerror)
-        unread = WrappedFailure("java.io.IOException", cause, f"Unable to read file {path}")
-        raise WrappedFailure(RUNTIME, unread) from None
+        unread = wrapped("java.io.IOException", cause, f"Unable to read file {path}")
+        raise wrapped(RUNTIME, unread) from None
     except JavaFailure as failure:
-        raise WrappedFailure(RUNTIME, failure) from None
+        raise wrapped(RUNTIME, failure) from None
 
 
 # In the order in which the real tool looks for them.

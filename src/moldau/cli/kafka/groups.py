@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from moldau.cli.kafka.admin_tools import Connect, connect, log_line, said
+from moldau.cli.kafka.admin_tools import Connect, ask, connect, log_line
 from moldau.cli.kafka.consumer_groups import pad, width_of
-from moldau.cli.kafka.java_failures import ILLEGAL_ARGUMENT, list_all, open_admin
+from moldau.cli.kafka.java_failures import ILLEGAL_ARGUMENT, NO_FILE, list_all
 from moldau.cli.kafka.options import (
     VALUE,
     Exit,
@@ -46,20 +46,29 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
     try:
         options = _parse(arguments)
         _check(options)
-        admin = open_admin(connect, options.text("bootstrap-server"), options.text("command-config"))
+        config_file = options.text("command-config")
+        found = _list(options.text("bootstrap-server"), config_file, connect)
     except JavaFailure as failure:
-        sys.stderr.write(f"{failure.message}\n{said(failure)}\n\n")
+        sys.stderr.write(f"{failure.message}\n{failure.said()}\n\n")
         return 1
-    with admin:
-        try:
-            found = list_all(lambda: admin.list_groups(timeout_ms=TIMEOUT_MS).get())
-        except JavaFailure as failure:
-            print(f"Error while executing groups command : {failure.message}")
-            sys.stdout.flush()
-            sys.stderr.write(log_line("ERROR", said(failure) + "\n", LOGGER))
-            return 1
+    if found is None:
+        return 1
     _print_groups([group for group in found if _is_wanted(group, options)])
     return 0
+
+
+def _list(servers: str | None, config_file: str | None, connect: Connect) -> list[GroupListing] | None:
+    """All groups; None after a failure that was told."""
+    try:
+        with ask("", lambda: connect(servers, config_file)) as admin:
+            return list_all(lambda: admin.list_groups(timeout_ms=TIMEOUT_MS).get())
+    except JavaFailure as failure:
+        if failure.class_name == NO_FILE:
+            raise
+        print(f"Error while executing groups command : {failure.message}")
+        sys.stdout.flush()
+        sys.stderr.write(log_line("ERROR", failure.said() + "\n", LOGGER))
+        return None
 
 
 def _parse(arguments: list[str]) -> Options:

@@ -6,15 +6,11 @@ one around both depends on the call, and people see it; so each call says here h
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from moldau.cli.kafka.admin_tools import Connect, ask, said
+from moldau.cli.kafka.admin_tools import ask
 from moldau.cli.kafka.options import JavaFailure
-
-if TYPE_CHECKING:
-    from moldau.client.admin import Admin
 
 T = TypeVar("T")
 
@@ -26,12 +22,14 @@ NO_FILE = "java.nio.file.NoSuchFileException"
 TIMEOUT = "org.apache.kafka.common.errors.TimeoutException"
 
 
-class WrappedFailure(JavaFailure):
-    """An exception around another one: its message is what the other one is."""
+def own_line(failure: JavaFailure) -> str:
+    """The exception as Java names it, without its causes."""
+    return failure.class_name if failure.message is None else f"{failure.class_name}: {failure.message}"
 
-    def __init__(self, class_name: str, cause: JavaFailure, message: str | None = None) -> None:
-        super().__init__(class_name, said(cause) if message is None else message)
-        self.cause = cause
+
+def wrapped(class_name: str, cause: JavaFailure, message: str | None = None) -> JavaFailure:
+    """An exception around another one; without a message of its own it says what the other one is."""
+    return JavaFailure(class_name, own_line(cause) if message is None else message, cause)
 
 
 def executed(call: str, work: Callable[[], T]) -> T:
@@ -39,7 +37,7 @@ def executed(call: str, work: Callable[[], T]) -> T:
     try:
         return ask(call, work)
     except JavaFailure as failure:
-        raise WrappedFailure(EXECUTION, failure) from None
+        raise wrapped(EXECUTION, failure) from None
 
 
 def unchecked(call: str, work: Callable[[], T]) -> T:
@@ -47,21 +45,7 @@ def unchecked(call: str, work: Callable[[], T]) -> T:
     try:
         return executed(call, work)
     except JavaFailure as failure:
-        raise WrappedFailure(RUNTIME, failure) from None
-
-
-def open_admin(connect: Connect, servers: str | None, config_file: str | None) -> Admin:
-    """The admin client; settings that it does not take arrive as the failure to make one."""
-    try:
-        return ask("", lambda: connect(servers, config_file))
-    except JavaFailure as failure:
-        if failure.class_name == NO_FILE:
-            raise
-        message = failure.message or ""
-        address = re.fullmatch(r"Invalid address (.*) in bootstrap\.servers: .*", message)
-        said_so = f"Invalid url in bootstrap.servers: {address[1]}" if address is not None else message
-        cause = JavaFailure(failure.class_name, said_so)
-        raise WrappedFailure(KAFKA, cause, "Failed to create new KafkaAdminClient") from None
+        raise wrapped(RUNTIME, failure) from None
 
 
 def list_all(work: Callable[[], T]) -> T:
@@ -71,13 +55,4 @@ def list_all(work: Callable[[], T]) -> T:
     except JavaFailure as failure:
         if failure.class_name != TIMEOUT:
             raise
-        raise WrappedFailure(KAFKA, failure, "Failed to find brokers to send ListGroups") from None
-
-
-def trace(failure: JavaFailure) -> str:
-    """The lines of a stack trace without the stack, which would tell nobody here anything."""
-    lines = [said(failure)]
-    while isinstance(failure, WrappedFailure):
-        failure = failure.cause
-        lines.append(f"Caused by: {said(failure)}")
-    return "".join(f"{line}\n" for line in lines)
+        raise wrapped(KAFKA, failure, "Failed to find brokers to send ListGroups") from None
