@@ -26,6 +26,8 @@ from moldau.node.schedule import Schedule
 from moldau.node.waiting import WaitingRoom
 from moldau.protocol.errors import KafkaError
 from moldau.raft.core import RandomSource
+from moldau.storage.compaction.cleaner import CleanerSettings, CompactionWorkers, LogCleaner
+from moldau.storage.compaction.inline import InlineWorkers
 from moldau.storage.disk import Disk
 from moldau.storage.log_directory import LogDirectory
 from moldau.storage.log_manager import LogManager
@@ -36,10 +38,28 @@ HOUSEKEEPING_MS = 1000
 SESSION_ID_MAX = 0x7FFFFFFF
 
 
+def cleaner_settings(config: BrokerConfig) -> CleanerSettings:
+    return CleanerSettings(
+        config.get_bool("log.cleaner.enable"),
+        config.get_int("log.cleaner.threads"),
+        config.get_int("log.cleaner.dedupe.buffer.size"),
+        config.get_float("log.cleaner.io.buffer.load.factor"),
+        config.get_int("log.cleaner.backoff.ms"),
+        config.get_float("log.cleaner.io.max.bytes.per.second"),
+    )
+
+
 class Node:
     """See the module."""
 
-    def __init__(self, config: BrokerConfig, disk: Disk, rng: RandomSource, incarnation_id: bytes) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        disk: Disk,
+        rng: RandomSource,
+        incarnation_id: bytes,
+        compaction_workers: CompactionWorkers | None = None,
+    ) -> None:
         self.node_id = config.node_id
         self.dynamic = DynamicBrokerConfig(config)
         self.disk = disk
@@ -66,6 +86,14 @@ class Node:
         self.logs.retention_interval_ms = config.get_int("log.retention.check.interval.ms")
         self.logs.checkpoint_interval_ms = config.get_int("log.flush.offset.checkpoint.interval.ms")
         self.replicas = Replicas(self.node_id, self.logs, self.log_config_of)
+        self.cleaner = LogCleaner(
+            self.logs,
+            compaction_workers if compaction_workers is not None else InlineWorkers(disk),
+            cleaner_settings(config),
+            self.replicas.high_watermark_of,
+            lambda: self._now_ms,
+            rng.randrange(1 << 62),
+        )
         self.coordinators = Coordinators(config, self.replicas, rng)
         self.metadata = MetadataNode(config, disk, rng, incarnation_id, self.dynamic)
         self.metadata.on_fatal = self._fatal
@@ -130,12 +158,15 @@ class Node:
         self._directory_assignments.poll(now_ms)
         self.waiting.expire(now_ms)
         coordinators_ms = self.coordinators.poll(now_ms)
-        return min(deadline_ms, coordinators_ms, self._schedule.run(now_ms), self.waiting.next_deadline_ms())
+        cleaner_ms = self.cleaner.poll(now_ms)
+        schedule_ms = self._schedule.run(now_ms)
+        return min(deadline_ms, coordinators_ms, cleaner_ms, schedule_ms, self.waiting.next_deadline_ms())
 
     def set_wake_up(self, wake_at: Callable[[int], None]) -> None:
         """`wake_at` is told when `poll` must be called earlier than it said."""
         self.waiting.on_new_deadline = wake_at
         self.coordinators.set_wake_up(wake_at)
+        self.cleaner.on_deadline = wake_at
 
     def begin_shutdown(self, now_ms: int, finished: Callable[[], None]) -> None:
         """Hands leadership over; `finished` is called when the controller lets this node go."""
@@ -180,6 +211,7 @@ class Node:
         self.dynamic.update_default(self.image.broker_defaults())
         self.dynamic.update_broker(self.image.config(BROKER_RESOURCE, str(self.node_id)))
         self._log_configs.clear()
+        self.cleaner.change_settings(cleaner_settings(self.config))
         self.fetch_bytes_max = self.config.get_int("fetch.max.bytes")
         self.coordinators.update_config(self.config)
         if self.on_config_changed is not None:

@@ -20,6 +20,7 @@ from moldau.net.listener import Listener, ListenerLimits
 from moldau.node.metadata_node import CannotStart as MetadataCannotStart
 from moldau.node.node import Node
 from moldau.server.clock import Clock
+from moldau.server.compaction_processes import CompactionProcesses
 from moldau.server.posix_disk import DEFAULT_OPEN_FILES_MAX, PosixDisk
 from moldau.storage.log_manager import CannotStart as LogsCannotStart
 
@@ -104,7 +105,8 @@ class ServerProcess:
         gc.disable()
         self._open_files_max = min(DEFAULT_OPEN_FILES_MAX, self._descriptors_max // 4)
         disk = PosixDisk(lambda function: post(loop, function), self._open_files_max)
-        self.node = Node(self.config, disk, random.Random(), uuid.uuid4().bytes)
+        compaction = CompactionProcesses()
+        self.node = Node(self.config, disk, random.Random(), uuid.uuid4().bytes, compaction)
         self.node.on_config_changed = self._apply_limits
         self.node.on_fatal = lambda reason: self._on_fatal(reason, stop)
         pump = Pump(self.node, self.clock, loop, lambda error: self._on_broken(error, stop))
@@ -123,6 +125,7 @@ class ServerProcess:
             await self._stop(pump)
         finally:
             pump.stop()
+            await compaction.close()
             for listener in self.listeners:
                 listener.close()
             disk.close()

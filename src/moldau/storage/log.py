@@ -23,7 +23,7 @@ from moldau.protocol.errors import (
 )
 from moldau.protocol.records_data import FileRecords, MemoryRecords
 from moldau.records.batch import BatchHeader, CorruptBatch, check_crc, split_batches
-from moldau.records.walk import read_records
+from moldau.storage.control_markers import read_marker
 from moldau.storage.disk import Buffer, Disk
 from moldau.storage.flush_job import FlushJob
 from moldau.storage.leader_epochs import LeaderEpochs
@@ -32,15 +32,14 @@ from moldau.storage.partition_metadata import PARTITION_METADATA_FILE
 from moldau.storage.producer_snapshots import ProducerSnapshots
 from moldau.storage.producer_state import CompletedTransaction, ProducedBatch, ProducerState, TransactionMarker
 from moldau.storage.retention import count_deletable
-from moldau.storage.segment import DELETED_SUFFIX, UNKNOWN, BatchScanner, DamagedSegment, Segment, sync_file
+from moldau.storage.retired_files import RetiredFiles
+from moldau.storage.segment import UNKNOWN, BatchScanner, DamagedSegment, Segment, sync_file
 from moldau.storage.txn_index import AbortedTransaction
 from moldau.storage.validation import CLIENT, validate
 from moldau.storage.validation_rules import rules_for
 
 logger = logging.getLogger("moldau.storage")
 
-ABORT_TYPE: Final = 0
-COMMIT_TYPE: Final = 1
 ANY_EPOCH: Final = 0x7FFFFFFF
 
 
@@ -71,28 +70,6 @@ class ReadResult:
     @property
     def size(self) -> int:
         return self.records.size if self.records is not None else 0
-
-
-class PendingDeletion:
-    """Files that were renamed and go for good once `due_ms` is past; -1: the delay starts at the next housekeeping."""
-
-    def __init__(self, paths: list[str], due_ms: int) -> None:
-        self.paths = paths
-        self.due_ms = due_ms
-
-
-def read_marker(data: bytes, header: BatchHeader) -> TransactionMarker | None:
-    """The end of a transaction that a control batch holds; None for other control batches and emptied ones."""
-    if not header.is_control or header.producer_id < 0 or header.records_count < 1:
-        return None
-    record = read_records(data, header)[0]
-    key, value = record.key, record.value
-    if key is None or value is None or len(key) < 4 or len(value) < 6:
-        raise CorruptBatch("a control record is too short")
-    control_type = int.from_bytes(key[2:4], "big", signed=True)
-    if control_type != ABORT_TYPE and control_type != COMMIT_TYPE:
-        return None
-    return TransactionMarker(control_type == COMMIT_TYPE, int.from_bytes(value[2:6], "big", signed=True))
 
 
 class Log:
@@ -127,11 +104,12 @@ class Log:
         self.leader_epochs = LeaderEpochs(disk, directory)
         self.producers = ProducerState()
         self.snapshots = ProducerSnapshots(disk, directory, [])
-        self.deletions: list[PendingDeletion] = []
+        self.retired = RetiredFiles(disk)
         self.unflushed_since_ms = -1
         self.directory_changed = False  # files were created or renamed since the folder was last synced
         self.folder_unsynced = True  # the folder itself, and whose it is, may be lost with the power
         self.truncations = 0
+        self.compacting = False  # a run is under way: its segments must stay what they are
         self.closed = False
 
     @property
@@ -469,6 +447,10 @@ class Log:
 
     def aborted_transactions(self, start_offset: int, end_offset: int) -> list[tuple[int, int]]:
         """(producer id, first offset) of the aborted transactions with records in [start_offset, end_offset)."""
+        return [(entry.producer_id, entry.first_offset) for entry in self.collect_aborted(start_offset, end_offset)]
+
+    def collect_aborted(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
+        """Also those whose marker lies beyond the end."""
         found: list[AbortedTransaction] = []
         number = max(0, bisect_right(self.base_offsets, start_offset) - 1)
         for segment in self.segments[number:]:
@@ -476,7 +458,7 @@ class Log:
                 start_offset, end_offset, found
             ):
                 break
-        return [(entry.producer_id, entry.first_offset) for entry in found]
+        return found
 
     # Rolling and flushing
 
@@ -632,7 +614,7 @@ class Log:
         keep = bisect_right(self.base_offsets, offset)
         # The newest data goes first, so that a crash in between leaves a log without holes.
         for segment in reversed(self.segments[keep:]):
-            self._schedule_deletion([segment], -1)
+            self._retire([segment], -1)
         if keep < len(self.segments):
             # A power loss must not bring some of them back behind what is appended from now on.
             self.disk.sync_directory(self.directory)
@@ -657,7 +639,7 @@ class Log:
     def _start_at(self, offset: int, now_ms: int) -> None:
         logger.info("deleting all of %s-%d, it starts again at offset %d", self.topic, self.partition, offset)
         self.truncations += 1
-        self._schedule_deletion(self.segments, -1)
+        self._retire(self.segments, -1)
         self.disk.sync_directory(self.directory)
         segment = self.new_segment(offset, now_ms)
         segment.create()
@@ -747,28 +729,29 @@ class Log:
         del self.segments[:count]
         del self.base_offsets[:count]
         self.size_bytes -= sum([segment.size for segment in doomed])
-        self._schedule_deletion(doomed, now_ms + self.config.file_delete_delay_ms)
+        self._retire(doomed, now_ms + self.config.file_delete_delay_ms)
 
-    def _schedule_deletion(self, segments: list[Segment], due_ms: int) -> None:
-        """Renames the files of segments that are out of use; they go for good after the delay."""
-        paths: list[str] = []
-        for segment in segments:
-            paths.extend(segment.rename_files(DELETED_SUFFIX))
-        for segment in segments:
-            snapshot = self.snapshots.forget(segment.base_offset)
-            if snapshot is not None and self.disk.exists(snapshot):
-                self.disk.rename(snapshot, snapshot + DELETED_SUFFIX)
-                paths.append(snapshot + DELETED_SUFFIX)
+    def _retire(self, segments: list[Segment], due_ms: int) -> None:
+        self.retired.retire(segments, self.snapshots, due_ms, False)
         self.directory_changed = True
-        self.deletions.append(PendingDeletion(paths, due_ms))
+
+    def replace_segments(self, base_offsets: list[int], segment: Segment, now_ms: int) -> None:
+        """Compaction made `segment` of the segments that begin at these offsets: their files are renamed, it is in use
+        from now on. Its own files get their names afterwards."""
+        first = self.base_offsets.index(base_offsets[0])
+        last = first + len(base_offsets)
+        old = self.segments[first:last]
+        self.retired.retire(old, self.snapshots, now_ms + self.config.file_delete_delay_ms, True)
+        self.segments[first:last] = [segment]
+        self.base_offsets[first:last] = [segment.base_offset]
+        self.size_bytes += segment.size - sum([replaced.size for replaced in old])
 
     def housekeeping(self, now_ms: int) -> None:
         """Removes what is due, flushes by time, gives memory of unused indexes back."""
         if self.closed or self.log_directory.failed:
             return
         try:
-            if self.deletions:
-                self._remove_due(now_ms)
+            self.retired.remove_due(now_ms, self.config.file_delete_delay_ms)
             if self.unflushed_since_ms >= 0 and now_ms - self.unflushed_since_ms >= self.config.flush_ms:
                 self._flush()
         except OSError as error:
@@ -776,18 +759,6 @@ class Log:
             return
         for segment in self.segments[:-1]:
             segment.unload_indexes()
-
-    def _remove_due(self, now_ms: int) -> None:
-        waiting: list[PendingDeletion] = []
-        for deletion in self.deletions:
-            if deletion.due_ms < 0:
-                deletion.due_ms = now_ms + self.config.file_delete_delay_ms
-            if deletion.due_ms > now_ms:
-                waiting.append(deletion)
-                continue
-            for path in deletion.paths:
-                self.disk.remove(path)
-        self.deletions = waiting
 
     def __repr__(self) -> str:
         return f"Log({self.topic}-{self.partition}, offsets {self.log_start_offset}..{self.log_end_offset})"

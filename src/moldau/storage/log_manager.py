@@ -92,6 +92,8 @@ class LogManager:
         self.logs: dict[Partition, Log] = {}
         self.clean_broker_epochs: dict[str, int] = {}
         self.high_watermarks: dict[Partition, int] = {}
+        self.cleaned_to: dict[Partition, int] = {}
+        self.on_log_gone: Callable[[Log], None] | None = None  # told before a log is cut or removed
         self.loaded_unclean = False
         self._clean: dict[str, bool] = {}
         self._locked = False
@@ -144,6 +146,7 @@ class LogManager:
         recovery_points = self._read_checkpoint(directory, RECOVERY_POINT_FILE)
         log_starts = self._read_checkpoint(directory, LOG_START_FILE)
         self.high_watermarks.update(self._read_checkpoint(directory, REPLICATION_FILE))
+        self.cleaned_to.update(self._read_checkpoint(directory, CLEANER_FILE))
         self._checkpointed[directory.path] = set(recovery_points) | set(log_starts)
         self._counts[directory.path] = 0
         for name, size in self.disk.list_with_sizes(directory.path).items():
@@ -301,12 +304,15 @@ class LogManager:
 
     def truncate(self, log: Log, offset: int, now_ms: int) -> None:
         """Cuts a log. The recovery point on disk goes down first: what changes now must be walked after a crash."""
+        self._log_goes(log)
         if offset < log.recovery_point:
             log.recovery_point = offset
             try:
                 self._write_directory_checkpoints(log.log_directory)
             except OSError as error:
                 raise log.storage_failure(error) from error
+        if self.cleaned_to.get((log.topic, log.partition), -1) > offset:
+            self.set_cleaned_to((log.topic, log.partition), offset)
         log.truncate_to(offset, now_ms)
 
     def delete(self, topic: str, partition: int, now_ms: int) -> None:
@@ -328,9 +334,24 @@ class LogManager:
         log = self.logs.pop((topic, partition), None)
         if log is not None:
             self._counts[log.log_directory.path] -= 1
+            self._log_goes(log)
             self.high_watermarks.pop((topic, partition), None)
             log.close_files()
+            self._forget_cleaned_to(log)
         return log
+
+    def _log_goes(self, log: Log) -> None:
+        if self.on_log_gone is not None:
+            self.on_log_gone(log)
+
+    def _forget_cleaned_to(self, log: Log) -> None:
+        """A new log of the same name must not be taken for compacted."""
+        known = self.cleaned_to.pop((log.topic, log.partition), None)
+        if known is not None and not log.log_directory.failed:
+            try:
+                self._write_cleaned_to(log.log_directory)
+            except OSError as error:
+                log.log_directory.on_write_failed(error)
 
     def _rename_folder(self, log: Log, suffix: str) -> str:
         unique = f".{self.random_below(1 << 128):032x}{suffix}"
@@ -373,6 +394,20 @@ class LogManager:
         write_offsets(self.disk, f"{directory.path}/{LOG_START_FILE}", log_starts)
         self._checkpointed[directory.path] = set(recovery_points) | set(log_starts)
 
+    def set_cleaned_to(self, partition: Partition, offset: int) -> None:
+        """Compaction has come so far in a log; raises OSError."""
+        self.cleaned_to[partition] = offset
+        log = self.logs[partition]
+        self._write_cleaned_to(log.log_directory)
+
+    def _write_cleaned_to(self, directory: LogDirectory) -> None:
+        offsets = {}
+        for partition, offset in self.cleaned_to.items():
+            log = self.logs.get(partition)
+            if log is not None and log.log_directory is directory:
+                offsets[partition] = offset
+        write_offsets(self.disk, f"{directory.path}/{CLEANER_FILE}", offsets)
+
     def checkpoint_high_watermarks(self, high_watermarks: dict[Partition, int], sync: bool = False) -> None:
         """Writes what replication hands in, each partition into the directory it lives in.
 
@@ -396,7 +431,7 @@ class LogManager:
         """Does what is due; call it every second or so. Retention needs to know the high watermarks."""
         self._remove_doomed(now_ms)
         for log in self.logs.values():
-            if log.deletions or log.unflushed_since_ms >= 0:
+            if not log.retired.is_empty or log.unflushed_since_ms >= 0:
                 log.housekeeping(now_ms)
         if now_ms >= self._next_retention_ms and high_watermark_of is not None:
             self._next_retention_ms = now_ms + self.retention_interval_ms
@@ -413,7 +448,7 @@ class LogManager:
         """One retention run over all logs; returns how many segments are to go."""
         count = 0
         for log in list(self.logs.values()):
-            if log.log_directory.failed:
+            if log.log_directory.failed or log.compacting:
                 continue
             try:
                 count += log.apply_retention(now_ms, high_watermark_of(log))

@@ -16,8 +16,9 @@ from moldau.protocol.uuids import ZERO_UUID
 from moldau.records.batch import NO_LEADER_EPOCH, BatchHeader, CorruptBatch, check_crc
 from moldau.storage import partition_metadata
 from moldau.storage.checkpoints import LEADER_EPOCH_FILE, DamagedCheckpoint
+from moldau.storage.control_markers import read_marker
 from moldau.storage.disk import Disk
-from moldau.storage.log import Log, read_marker
+from moldau.storage.log import Log
 from moldau.storage.log_directory import LogDirectory
 from moldau.storage.producer_snapshots import SUFFIX as SNAPSHOT_SUFFIX
 from moldau.storage.producer_snapshots import ProducerSnapshots

@@ -1,0 +1,1 @@
+"""Compaction: the last value of every key stays."""

@@ -1,0 +1,230 @@
+"""The loops over records that compaction is made of: which keys a batch has, and what is left of it.
+
+Records are never decoded whole: keys are looked at, the bytes of those that stay are copied. Kafka: Cleaner and
+MemoryRecords.filterTo.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from librt.strings import BytesWriter
+from mypy_extensions import i64
+
+from moldau.records.batch import (
+    CODEC_MASK,
+    DELETE_HORIZON_FLAG,
+    HEADER_SIZE,
+    NO_TIMESTAMP,
+    BatchHeader,
+    CorruptBatch,
+)
+from moldau.records.builder import assemble_batch
+from moldau.records.codecs import DEFAULT_LEVEL, NONE, compress
+from moldau.records.varints import read_varint, read_varlong, varint_size, write_varint
+from moldau.records.walk import add_wrapping, records_bytes
+from moldau.storage.compaction.offset_map import OffsetMap
+
+NO_HORIZON: Final = -1
+
+
+class Body:
+    """The records of a batch, decompressed: data[start:end]."""
+
+    def __init__(self, data: bytes, header: BatchHeader) -> None:
+        if header.codec == NONE:
+            self.data = data
+            self.start: i64 = header.position + HEADER_SIZE
+            self.end: i64 = header.position + header.size
+        else:
+            self.data = records_bytes(data, header)
+            self.start = 0
+            self.end = len(self.data)
+        if header.records_count > self.end - self.start:
+            raise CorruptBatch(f"{header.records_count} records do not fit into {self.end - self.start} bytes")
+
+
+def note_keys(data: bytes, header: BatchHeader, offsets: OffsetMap, from_offset: i64) -> bool:
+    """Puts the keys of a batch into the map; False when it is full."""
+    body = Body(data, header)
+    try:
+        return _note_keys(body, header, offsets, from_offset)
+    except IndexError as error:
+        raise CorruptBatch("a record reaches beyond the end of its batch") from error
+
+
+def _note_keys(body: Body, header: BatchHeader, offsets: OffsetMap, from_offset: i64) -> bool:
+    data = body.data
+    position = body.start
+    end = body.end
+    base_offset = header.base_offset
+    for _ in range(header.records_count):
+        size, position = read_varint(data, position)
+        record_end = position + size
+        if size < 0 or record_end > end:
+            raise CorruptBatch(f"record of {size} bytes does not fit into the {end - position} bytes left")
+        _, position = read_varlong(data, position + 1)
+        delta, position = read_varint(data, position)
+        key_size, position = read_varint(data, position)
+        if key_size > record_end - position:
+            raise CorruptBatch(f"a key of {key_size} bytes does not fit into its record")
+        if (
+            key_size >= 0
+            and base_offset + delta >= from_offset
+            and not offsets.put(data[position : position + key_size], base_offset + delta)
+        ):
+            return False
+        position = record_end
+    return True
+
+
+class Remains:
+    """What is left of one batch. `runs` are the bytes of the records that stay, neighbours together."""
+
+    def __init__(self) -> None:
+        self.kept: i64 = 0
+        self.dropped: i64 = 0
+        self.keyless: i64 = 0
+        self.has_tombstone = False
+        self.max_timestamp_delta: i64 = 0
+        self.runs: list[bytes] = []
+        self.places: list[tuple[int, int]] = []
+
+
+def filter_records(data: bytes, header: BatchHeader, offsets: OffsetMap, keep_tombstones: bool) -> Remains:
+    """Decides for each record of a data batch whether it stays."""
+    body = Body(data, header)
+    try:
+        return _filter_records(body, header, offsets, keep_tombstones)
+    except IndexError as error:
+        raise CorruptBatch("a record reaches beyond the end of its batch") from error
+
+
+def _filter_records(body: Body, header: BatchHeader, offsets: OffsetMap, keep_tombstones: bool) -> Remains:
+    remains = Remains()
+    data = body.data
+    position = body.start
+    end = body.end
+    base_offset = header.base_offset
+    latest = offsets.latest_offset
+    run_start: i64 = -1
+    max_delta: i64 = 0
+    kept: i64 = 0
+    for _ in range(header.records_count):
+        record_start = position
+        size, position = read_varint(data, position)
+        record_end = position + size
+        if size < 0 or record_end > end:
+            raise CorruptBatch(f"record of {size} bytes does not fit into the {end - position} bytes left")
+        timestamp_delta, position = read_varlong(data, position + 1)
+        delta, position = read_varint(data, position)
+        key_size, position = read_varint(data, position)
+        if key_size > record_end - position:
+            raise CorruptBatch(f"a key of {key_size} bytes does not fit into its record")
+        offset = base_offset + delta
+        keep = offset > latest
+        if key_size < 0:
+            if not keep:
+                remains.keyless += 1
+        else:
+            value_size, _ = read_varint(data, position + key_size)
+            if not keep:
+                keep = offset >= offsets.get(data[position : position + key_size])
+            if keep and value_size < 0:
+                keep = keep_tombstones or offset > latest
+                if keep:
+                    remains.has_tombstone = True
+        if keep:
+            if kept == 0 or timestamp_delta > max_delta:
+                max_delta = timestamp_delta
+            kept += 1
+            if run_start < 0:
+                run_start = record_start
+        else:
+            remains.dropped += 1
+            if run_start >= 0:
+                remains.places.append((int(run_start), int(record_start)))
+                run_start = -1
+        position = record_end
+    if run_start >= 0:
+        remains.places.append((int(run_start), int(position)))
+    remains.kept = kept
+    remains.max_timestamp_delta = max_delta
+    if remains.dropped > 0 or remains.has_tombstone:
+        for start, stop in remains.places:
+            remains.runs.append(data[start:stop])
+    return remains
+
+
+def rebuild(header: BatchHeader, remains: Remains, new_horizon_ms: i64) -> bytes:
+    """The batch with what is left of it; `new_horizon_ms` is the delete horizon it gets now, NO_HORIZON for none."""
+    attributes = header.attributes
+    base_timestamp = header.base_timestamp
+    max_timestamp = header.max_timestamp
+    if remains.dropped > 0 and not header.is_log_append_time:
+        max_timestamp = add_wrapping(int(base_timestamp), int(remains.max_timestamp_delta))
+    if new_horizon_ms == NO_HORIZON:
+        body = b"".join(remains.runs)
+    else:
+        # A batch with a delete horizon has it in place of the base timestamp, and its records count from it (KIP-534).
+        body = _count_from(remains, base_timestamp - new_horizon_ms)
+        base_timestamp = new_horizon_ms
+        attributes |= DELETE_HORIZON_FLAG
+    return assemble_batch(
+        compress(int(attributes & CODEC_MASK), body, DEFAULT_LEVEL),
+        header.base_offset,
+        header.partition_leader_epoch,
+        attributes,
+        header.last_offset_delta,
+        base_timestamp,
+        max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        remains.kept,
+    )
+
+
+def _count_from(remains: Remains, shift: i64) -> bytes:
+    """The records with another base timestamp: every timestamp delta moves by `shift`."""
+    writer = BytesWriter()
+    for run in remains.runs:
+        position: i64 = 0
+        while position < len(run):
+            size, body_start = read_varint(run, position)
+            delta, rest = read_varlong(run, body_start + 1)
+            record_end = body_start + size
+            moved = i64(add_wrapping(int(delta), int(shift)))
+            write_varint(writer, 1 + varint_size(moved) + record_end - rest)
+            writer.append(run[body_start])
+            write_varint(writer, moved)
+            writer.write(run[rest:record_end])
+            position = record_end
+    return writer.getvalue()
+
+
+def empty_batch(header: BatchHeader) -> bytes:
+    """Only the header of a batch, so that the sequence of its producer stays known; the time is that of its records."""
+    attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON_FLAG)
+    return assemble_batch(
+        b"",
+        header.base_offset,
+        header.partition_leader_epoch,
+        attributes,
+        header.last_offset_delta,
+        NO_TIMESTAMP,
+        header.max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        0,
+    )
+
+
+def keep_whole(data: bytes, header: BatchHeader) -> Remains:
+    """All records of a control batch, which compaction only takes away as a whole."""
+    body = Body(data, header)
+    remains = Remains()
+    remains.kept = header.records_count
+    remains.runs.append(body.data[body.start : body.end])
+    return remains

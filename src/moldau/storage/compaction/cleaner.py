@@ -1,0 +1,270 @@
+"""Keeps compacted logs clean: picks the dirtiest, hands it to a worker, swaps the result in, notes how far it came.
+
+Kafka: LogCleaner, LogCleanerManager.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from moldau.protocol.errors import KafkaError
+from moldau.storage.checkpoints import Partition
+from moldau.storage.compaction.dirtiness import Dirtiness
+from moldau.storage.compaction.swap import is_still_valid, remove_cleaned, swap_in
+from moldau.storage.compaction.task import CompactionResult, CompactionStats, CompactionTask, SourceSegment
+from moldau.storage.log import Log
+from moldau.storage.log_directory import NO_SPACE
+from moldau.storage.log_manager import LogManager
+
+logger = logging.getLogger("moldau.storage")
+
+NEVER_MS = 1 << 62
+PAUSE_MS = 60_000
+
+Done = Callable[[CompactionResult | OSError], None]
+
+
+class CompactionWorkers:
+    """Runs tasks somewhere else; `done` is called later, in the node's own turn."""
+
+    def submit(self, task: CompactionTask, bytes_per_second: float, done: Done) -> None:
+        raise NotImplementedError
+
+    def cancel(self, task: CompactionTask) -> None:
+        """Its result is not wanted any more; `done` is still called."""
+        raise NotImplementedError
+
+
+class CleanerSettings:
+    """The log.cleaner.* settings."""
+
+    def __init__(
+        self,
+        enabled: bool = True,
+        threads: int = 1,
+        dedupe_buffer_bytes: int = 134_217_728,
+        load_factor: float = 0.9,
+        backoff_ms: int = 15_000,
+        bytes_per_second: float = 1.7976931348623157e308,
+    ) -> None:
+        self.enabled = enabled
+        self.threads = threads
+        self.dedupe_buffer_bytes = dedupe_buffer_bytes
+        self.load_factor = load_factor
+        self.backoff_ms = backoff_ms
+        self.bytes_per_second = bytes_per_second
+
+
+class Running:
+    """One run under way."""
+
+    def __init__(self, log: Log, task: CompactionTask, started_ms: int) -> None:
+        self.log = log
+        self.task = task
+        self.started_ms = started_ms
+        self.truncations = log.truncations
+
+
+class LogCleaner:
+    """See the module. `poll` when its deadline comes; `on_deadline` is told when that is earlier than it said."""
+
+    def __init__(
+        self,
+        logs: LogManager,
+        workers: CompactionWorkers,
+        settings: CleanerSettings,
+        high_watermark_of: Callable[[Log], int],
+        clock: Callable[[], int],
+        seed: int = 0,
+    ) -> None:
+        self.logs = logs
+        self.workers = workers
+        self.settings = settings
+        logs.on_log_gone = self.on_log_gone
+        self.running: dict[Partition, Running] = {}
+        self.uncleanable: dict[Partition, str] = {}
+        # For metrics.
+        self.last_stats = CompactionStats()
+        self.runs_total = 0
+        self.max_clean_time_ms = 0
+        self.max_compaction_delay_ms = 0
+        self._high_watermark_of = high_watermark_of
+        self._clock = clock
+        self._seed = seed
+        self._next_ms = 0
+        self.on_deadline: Callable[[int], None] | None = None
+
+    def poll(self, now_ms: int) -> int:
+        """Starts what is due; returns when to look again."""
+        if not self.settings.enabled:
+            return NEVER_MS
+        if now_ms >= self._next_ms:
+            self._next_ms = now_ms + self.settings.backoff_ms
+            self._start_due(now_ms)
+        return self._next_ms
+
+    def _start_due(self, now_ms: int) -> None:
+        free = self.settings.threads - len(self.running)
+        if free <= 0:
+            return
+        due = self._due_logs(now_ms)
+        for dirtiness in due[:free]:
+            self._start(dirtiness, now_ms)
+
+    def _due_logs(self, now_ms: int) -> list[Dirtiness]:
+        """The most urgent first: those that wait too long, then by dirtiness."""
+        found = []
+        self.max_compaction_delay_ms = 0
+        for partition, log in self.logs.logs.items():
+            if not log.config.compact or log.closed or log.log_directory.failed:
+                continue
+            if partition in self.running or partition in self.uncleanable:
+                continue
+            try:
+                dirtiness = Dirtiness(
+                    log, self.logs.cleaned_to.get(partition, -1), self._high_watermark_of(log), now_ms
+                )
+            except OSError as error:
+                log.log_directory.fail(error)
+                continue
+            self.max_compaction_delay_ms = max(self.max_compaction_delay_ms, dirtiness.overdue_ms)
+            if dirtiness.is_due:
+                found.append(dirtiness)
+        found.sort(key=lambda dirtiness: (-dirtiness.overdue_ms, -dirtiness.ratio, dirtiness.log.directory))
+        return found
+
+    def _start(self, dirtiness: Dirtiness, now_ms: int) -> None:
+        log = dirtiness.log
+        settings = self.settings
+        config = log.config
+        task = CompactionTask(
+            name=f"{log.topic}-{log.partition}",
+            directory=log.directory,
+            segments=[SourceSegment(segment.base_offset, segment.size) for segment in dirtiness.segments],
+            log_start_offset=log.log_start_offset,
+            first_dirty_offset=dirtiness.first_dirty_offset,
+            end_offset=dirtiness.end_offset,
+            now_ms=now_ms,
+            delete_retention_ms=config.delete_retention_ms,
+            segment_bytes=config.segment_bytes,
+            segment_index_bytes=config.segment_index_bytes,
+            index_interval_bytes=config.index_interval_bytes,
+            map_bytes=settings.dedupe_buffer_bytes // max(settings.threads, 1),
+            map_load_factor=settings.load_factor,
+            producers={entry.producer_id: (entry.last_offset, entry.epoch) for entry in log.producers.entries.values()},
+            aborted=[
+                (entry.producer_id, entry.first_offset, entry.last_offset, entry.last_stable_offset)
+                for entry in log.collect_aborted(log.base_offsets[0], dirtiness.end_offset)
+            ],
+            seed=self._seed,
+        )
+        running = Running(log, task, now_ms)
+        self.running[(log.topic, log.partition)] = running
+        log.compacting = True
+        self.workers.submit(
+            task, settings.bytes_per_second / settings.threads, lambda result: self._on_done(running, result)
+        )
+
+    def _on_done(self, running: Running, result: CompactionResult | OSError) -> None:
+        now_ms = self._clock()
+        log = running.log
+        partition = (log.topic, log.partition)
+        if self.running.get(partition) is running:
+            del self.running[partition]
+        log.compacting = False
+        self.max_clean_time_ms = max(self.max_clean_time_ms, now_ms - running.started_ms)
+        if self._is_gone(running):
+            self._discard(running, result)
+        elif isinstance(result, OSError):
+            self._on_failed(log, result, now_ms)
+            return
+        elif result.problem:
+            self.uncleanable[partition] = result.problem
+            logger.error("%s-%d cannot be compacted: %s", log.topic, log.partition, result.problem)
+        else:
+            self._take(running, result, now_ms)
+        # Something else may be due, or the same log again when its map was full.
+        self._look_again(now_ms)
+
+    def _look_again(self, now_ms: int) -> None:
+        self._next_ms = now_ms
+        if self.on_deadline is not None:
+            self.on_deadline(now_ms)
+
+    def _is_gone(self, running: Running) -> bool:
+        """Deleted, closed, offline, or not what the run was made from any more."""
+        log = running.log
+        if log.closed or log.log_directory.failed or self.logs.get(log.topic, log.partition) is not log:
+            return True
+        return log.truncations != running.truncations or not is_still_valid(log, running.task.segments)
+
+    def _discard(self, running: Running, result: CompactionResult | OSError) -> None:
+        log = running.log
+        if isinstance(result, OSError) or log.closed or log.log_directory.failed:
+            return
+        logger.info("%s-%d has changed, its compaction is thrown away", log.topic, log.partition)
+        try:
+            remove_cleaned(log, result)
+        except OSError as error:
+            log.log_directory.fail(error)
+
+    def _on_failed(self, log: Log, error: OSError, now_ms: int) -> None:
+        if error.errno in NO_SPACE or isinstance(error, ChildProcessError):
+            logger.warning("cannot compact %s-%d now, trying again in a minute: %s", log.topic, log.partition, error)
+            self._next_ms = now_ms + PAUSE_MS
+        else:
+            log.log_directory.fail(error)
+
+    def _take(self, running: Running, result: CompactionResult, now_ms: int) -> None:
+        log = running.log
+        try:
+            swap_in(log, result, now_ms)
+            self.logs.set_cleaned_to((log.topic, log.partition), result.end_offset)
+        except OSError as error:
+            log.log_directory.fail(error)
+            return
+        except KafkaError as error:
+            logger.error("the compacted segments of %s-%d could not be used: %s", log.topic, log.partition, error)
+            return
+        self.runs_total += 1
+        self.last_stats = result.stats
+        stats = result.stats
+        logger.info(
+            "compacted %s-%d up to offset %d: %d of %d records stayed, %d bytes became %d",
+            log.topic,
+            log.partition,
+            result.end_offset,
+            stats.records_kept,
+            stats.records_read,
+            stats.bytes_read,
+            stats.bytes_written,
+        )
+
+    def on_log_gone(self, log: Log) -> None:
+        """A log was deleted or cut: a run over it is for nothing."""
+        running = self.running.get((log.topic, log.partition))
+        if running is not None and running.log is log:
+            self.workers.cancel(running.task)
+        self.uncleanable.pop((log.topic, log.partition), None)
+
+    def change_settings(self, settings: CleanerSettings) -> None:
+        """What could not be compacted may fit into a larger buffer."""
+        self.settings = settings
+        self.uncleanable.clear()
+
+    # What metrics show
+
+    @property
+    def uncleanable_partitions_count(self) -> int:
+        return len(self.uncleanable)
+
+    @property
+    def recopy_percent(self) -> float:
+        """How much of what the last run read it had to write again."""
+        stats = self.last_stats
+        return 100.0 * stats.bytes_written / stats.bytes_read if stats.bytes_read else 0.0
+
+    @property
+    def buffer_utilization_percent(self) -> float:
+        return 100.0 * self.last_stats.map_utilization
