@@ -303,3 +303,15 @@ def test_nobody_there_and_where_the_address_came_from(tmp_path: Path, start_mold
     with socket.create_server(("127.0.0.1", 0)) as silent:
         code, _, err = cli.run("topic", "list", "-b", f"127.0.0.1:{silent.getsockname()[1]}", "--timeout", "0.5")
     assert code == 1 and "Error:" in err
+
+
+def test_a_member_of_a_group_goes_on_where_the_group_stopped(cli: Cli, topic: str) -> None:
+    cli.ok("topic", "create", topic, "-p", "2")
+    cli.ok("produce", topic, stdin=b"".join(b"%d\n" % number for number in range(10)))
+    first = cli.ok("consume", topic, "-g", topic, "-n", "4").split()
+    second = cli.ok("consume", topic, "-g", topic).split()
+    assert len(first) == 4 and sorted(int(value) for value in [*first, *second]) == list(range(10))
+    assert cli.ok("consume", topic, "-g", topic) == b""
+    for arguments in (("-p", "0"), ("-o", "7"), ("--last", "3"), ("-u", "end")):
+        code, _, err = cli.run("consume", topic, "-g", topic, *arguments)
+        assert code == 2 and "group" in err

@@ -1,4 +1,4 @@
-"""`moldau consume`: prints the records of topics, by partition and offset or time."""
+"""`moldau consume`: prints the records of topics, by partition and offset or time, or as a member of a group."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 import click
 
 from moldau.cli import positions
-from moldau.cli.completion import complete_topics
+from moldau.cli.completion import complete_groups, complete_topics
 from moldau.cli.options import CONSUMER, Connection, connected
 from moldau.cli.output import print_note
 from moldau.cli.positions import Position, check_partitions, parse_partitions, parse_position
@@ -39,7 +39,7 @@ Ends = dict[TopicPartition, int]
     "--offset",
     default=None,
     metavar="WHERE",
-    help=f"Where to start in each partition: {positions.HELP}. Default: beginning.",
+    help=f"Where to start in each partition: {positions.HELP}. Default: beginning; with --group, where the group is.",
 )
 @click.option("--from-beginning", "offset", flag_value="beginning", help="The same as -o beginning.")
 @click.option("--last", type=click.IntRange(min=0), metavar="N", help="The same as -o -N.")
@@ -49,6 +49,9 @@ Ends = dict[TopicPartition, int]
 @click.option("-p", "--partitions", metavar="N[,N...]", help="Only these partitions, as in 0,2 or 0-3. Default: all.")
 @click.option("-n", "--count", type=click.IntRange(min=0), metavar="N", help="Stop after N records.")
 @click.option("-F", "--follow", is_flag=True, help="Wait for more at the end. Default: stop there.")
+@click.option(
+    "-g", "--group", metavar="NAME", shell_complete=complete_groups, help="Read as a member of this consumer group."
+)
 @filter_options
 @click.option(
     "-f",
@@ -73,6 +76,7 @@ def consume(
     partitions: str | None,
     count: int | None,
     follow: bool,
+    group: str | None,
     text_format: str,
     null_marker: str,
     read_committed: bool,
@@ -97,7 +101,14 @@ def consume(
     if stop is not None and follow and stop.kind != positions.AT:
         raise click.UsageError("--follow reads on into the future: --until can be an offset then, nothing else.")
     wanted = None if partitions is None else parse_partitions(partitions)
-    output = Output(text_format, null_marker.encode(), RecordFilter(greps, key_greps, header_greps), len(topics) > 1)
+    chosen_records = RecordFilter(greps, key_greps, header_greps)
+    output = Output(
+        text_format,
+        null_marker.encode(),
+        chosen_records,
+        with_topic=len(topics) > 1,
+        one_by_one=group is not None and count is not None,
+    )
     config = connection.config(
         CONSUMER,
         allow_auto_create_topics="false",
@@ -106,6 +117,17 @@ def consume(
         default_api_timeout_ms=connection.timeout_ms,
         max_partition_fetch_bytes=PARTITION_FETCH_BYTES,
     )
+    if group is not None:
+        from moldau.cli.consume_group import check_start, consume_as_member
+
+        if wanted is not None or stop is not None or last is not None:
+            raise click.UsageError(
+                "A group hands out the partitions and remembers offsets: leave -p, -u and --last out."
+            )
+        check_start(start)
+        config["auto.offset.reset"] = "latest" if start.kind == positions.END else "earliest"
+        consume_as_member(config, group, topics, count, follow, output, connection.timeout_s)
+        return
     with Consumer(config=config, first_contact_ms=0) as consumer:
         chosen: list[TopicPartition] = []
         for topic in dict.fromkeys(topics):
@@ -117,7 +139,10 @@ def consume(
 class Output:
     """Where records go and how they look there: the compiled writer if it can do it, else one record at a time."""
 
-    def __init__(self, text_format: str, null: bytes, chosen: RecordFilter, with_topic: bool) -> None:
+    def __init__(
+        self, text_format: str, null: bytes, chosen: RecordFilter, with_topic: bool, one_by_one: bool = False
+    ) -> None:
+        """one_by_one: no more than is printed may be taken; the compiled writer takes whole batches."""
         terminal = sys.stdout.isatty()
         if text_format == "auto":
             text_format = "pretty" if terminal else "value"
@@ -137,7 +162,7 @@ class Output:
 
                 self.render = render_hex
             else:
-                self.writer = None if chosen else fast_writer(text_format, null)
+                self.writer = None if chosen or one_by_one else fast_writer(text_format, null)
                 if self.writer is None and text_format != "json":
                     self.render = compile_format("%s\\n" if text_format == "value" else text_format, null)
         except BadFormat as error:

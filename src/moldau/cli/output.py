@@ -91,7 +91,7 @@ def _fold(row: Sequence[Styled], widths: Sequence[int], is_right: Sequence[bool]
     pieces = [_break(cell.text, width) for cell, width in zip(row, widths, strict=True)]
     lines = []
     for number in range(max(len(parts) for parts in pieces)):
-        cells = []
+        cells: list[str] = []
         for cell, parts, width, right in zip(row, pieces, widths, is_right, strict=True):
             text = parts[number] if number < len(parts) else ""
             is_last = len(cells) == len(row) - 1

@@ -352,14 +352,17 @@ class Consumer:
                 parts = parts or self._fetcher.take_arrow(max_rows, columns, buffers)
                 return to_record_batch(parts, columns, buffers) if parts else None
 
-    def poll_text(self, writer: TextWriter, timeout_ms: int = 0, max_rows: int = ARROW_ROWS) -> int:
-        """Writes what arrived as text, whole batches of it; returns how many records, 0 if nothing does in time."""
+    @_inside
+    def poll_text(self, writer: TextWriter, timeout_ms: int = 0, max_rows: int = ARROW_ROWS) -> bool:
+        """Writes what arrived as text, whole batches of it; False if nothing arrives before the timeout."""
         self._check_open()
         deadline_ms = self._cluster.network.now_ms() + timeout_ms
         while True:
-            rows = self._fetcher.take_text(max_rows, writer)
-            if not self._go_on(rows > 0, deadline_ms):
-                return rows or self._fetcher.take_text(max_rows, writer)
+            if self._group is not None:
+                self._group.step()
+            seen = self._fetcher.take_text(max_rows, writer)
+            if not self._go_on(seen > 0, deadline_ms):
+                return seen > 0 or self._fetcher.take_text(max_rows, writer) > 0
 
     def _go_on(self, found: bool, deadline_ms: int) -> bool:
         """Asks the leaders ahead of the reader, and waits if nothing was found; False when it is time to return."""

@@ -256,8 +256,8 @@ class Fetcher:
         return parts
 
     def take_text(self, limit: int, writer: TextWriter) -> int:
-        """Like take_arrow(), as text; returns how many records were written."""
-        before = int(writer.rows)
+        """Like take_arrow(), as text; returns how many records were looked at, also those beyond an end."""
+        before, seen = int(writer.rows), int(writer.seen)
         for _ in range(len(self._order)):
             state = self.partitions[self._order[0]]
             if not state.paused and not state.held:
@@ -268,7 +268,7 @@ class Fetcher:
             if writer.rows - before >= limit or writer.full:
                 break
             self._order.rotate(-1)
-        return int(writer.rows) - before
+        return int(writer.seen) - seen
 
     def _write_next(self, state: PartitionState, writer: TextWriter) -> bool:
         found = self._next_batch(state)

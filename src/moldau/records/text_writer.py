@@ -47,7 +47,9 @@ class TextWriter:
         self._literals: list[bytes] = literals
         self._null_text: bytes = null
         self._out: BytesWriter = BytesWriter()
-        # How many records were written, how many bytes their keys and values have, and where to stop.
+        # How many records were looked at, how many were written, how many bytes their keys and values have, and how
+        # many are to be written at most.
+        self.seen: i64 = 0
         self.rows: i64 = 0
         self.record_bytes: i64 = 0
         self.limit: i64 = NO_LIMIT
@@ -89,6 +91,7 @@ class TextWriter:
         """Writes the records of a batch, not compressed any more, from an offset on."""
         if header.records_count > end - position:
             raise CorruptBatch(f"{header.records_count} records do not fit into {end - position} bytes")
+        self.seen += header.records_count
         try:
             self._add(data, position, end, header, from_offset)
         except IndexError as error:
