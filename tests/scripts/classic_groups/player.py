@@ -13,6 +13,7 @@ Member ids are shown with a number in place of their uuid.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from moldau.config.broker_config import BrokerConfig
@@ -22,6 +23,8 @@ from moldau.protocol.messages.join_group_response import JoinGroupResponse
 from moldau.protocol.messages.leave_group_response import LeaveGroupResponse
 from moldau.protocol.messages.sync_group_response import SyncGroupResponse
 from tests.scripts.classic_groups.world import SETTINGS, UUID, GroupWorld, Pending, read_group_record, subscription
+
+MEMBER_ID = re.compile(rf"(\w*)-({UUID.pattern})")
 
 
 def name_of(code: int) -> str:
@@ -47,7 +50,7 @@ class Player:
         self.clients: dict[str, Client] = {}
         self.waiting: list[tuple[str, Client, Pending]] = []
         self.seen_records = 0
-        self.numbers: dict[str, str] = {}
+        self.numbers: dict[str, dict[str, int]] = {}
         self.values: dict[str, str] = {}
 
     def play(self, line: str) -> list[str]:
@@ -63,7 +66,12 @@ class Player:
         return self.clients.setdefault(name, Client(name))
 
     def short(self, text: str) -> str:
-        return UUID.sub(lambda found: self.numbers.setdefault(found[0], str(len(self.numbers) + 1)), text)
+        return MEMBER_ID.sub(self.number, text)
+
+    def number(self, found: re.Match[str]) -> str:
+        """Ids of one name are counted in the order in which they appear."""
+        of_name = self.numbers.setdefault(found[1], {})
+        return f"{found[1]}-{of_name.setdefault(found[2], len(of_name) + 1)}"
 
     # Commands
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from functools import partial
 
-from moldau.coordinator.group.classic_answers import sync_error, synced, write_error
+from moldau.coordinator.group.classic_answers import join_error, sync_error, synced, write_error
 from moldau.coordinator.group.classic_group import (
     COMPLETING_REBALANCE,
     DEAD,
@@ -66,18 +66,16 @@ class ClassicProtocol(GroupPart):
 
     def join(self, joining: Joining, now_ms: int) -> Outcome:
         """The member's answer comes with the outcome, or later through `joining`, when its generation begins."""
-        self._check_session_timeout(joining.request.session_timeout_ms)
-        group = self.state.groups.get(joining.request.group_id)
+        request = joining.request
+        settings = self.state.settings
+        if not settings.classic_session_min_ms <= request.session_timeout_ms <= settings.classic_session_max_ms:
+            return Outcome(response=join_error(errors.INVALID_SESSION_TIMEOUT, request.member_id))
+        group = self.state.groups.get(request.group_id)
         if group is not None and not isinstance(group, ClassicGroup) and not group.is_empty():
             if group.kind != CONSUMER:
-                raise KafkaError(errors.INCONSISTENT_GROUP_PROTOCOL)
+                return Outcome(response=join_error(errors.INCONSISTENT_GROUP_PROTOCOL, ""))
             return self.elsewhere.join(group, joining, now_ms)
         return self._join.join(joining, now_ms)
-
-    def _check_session_timeout(self, timeout_ms: int) -> None:
-        settings = self.state.settings
-        if not settings.classic_session_min_ms <= timeout_ms <= settings.classic_session_max_ms:
-            raise KafkaError(errors.INVALID_SESSION_TIMEOUT)
 
     def sync(self, request: SyncGroupRequest, answer: SyncAnswer, now_ms: int) -> Outcome:
         """Followers wait here for the assignment that the leader brings."""

@@ -261,7 +261,7 @@ class ClassicGroup(Group):
         ]
 
     def describe(self) -> DescribedGroup:
-        """As DescribeGroups shows it: metadata and assignments only while they are in force."""
+        """As DescribeGroups shows it: metadata only while the protocol is agreed, assignments as they were given last."""
         protocol = self.protocol_name if self.state == STABLE else None
         members = [
             DescribedGroupMember(
@@ -270,7 +270,7 @@ class ClassicGroup(Group):
                 member.client_id,
                 member.client_host,
                 b"" if protocol is None else member.metadata(protocol),
-                b"" if protocol is None else member.assignment,
+                member.assignment,
             )
             for member in self.members.values()
         ]
