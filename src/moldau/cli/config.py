@@ -46,7 +46,7 @@ def _complete_names(ctx: click.Context, param: click.Parameter, incomplete: str)
     return complete_topics(ctx, param, incomplete) if kind == "topic" else []
 
 
-kind_argument = click.argument("kind", type=click.Choice(list(KINDS)))
+kind_argument = click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 names_argument = click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete_names)
 
 
@@ -87,6 +87,8 @@ def describe(
     output_format: str,
 ) -> None:
     """Show configs and where each value comes from.
+
+    KIND is topic, broker, group, cluster (what holds for all brokers), broker-logger or client-metrics.
 
     SOURCE is `topic`, `group` or `broker` (set there), `cluster default` (set for all brokers), `file` (the broker's
     server.properties) or `default`.
@@ -213,6 +215,8 @@ def alter(
     output_format: str,
 ) -> None:
     """Set configs and take them away.
+
+    KIND is topic, broker, group, cluster (what holds for all brokers), broker-logger or client-metrics.
 
     \b
     Examples:

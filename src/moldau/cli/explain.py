@@ -10,7 +10,6 @@ from moldau.protocol import errors
 _NEXT_STEPS = {
     errors.UNKNOWN_TOPIC_OR_PARTITION: "`moldau topic list` shows which topics there are.",
     errors.TOPIC_ALREADY_EXISTS: "Choose another name, or accept it with --if-not-exists.",
-    errors.INVALID_PARTITIONS: "`moldau topic describe NAME` shows how many there are.",
     errors.INVALID_REPLICATION_FACTOR: "`moldau cluster describe` shows which brokers there are.",
     errors.INVALID_CONFIG: "`moldau config describe topic NAME --all --docs` shows the configs there are.",
     errors.REQUEST_TIMED_OUT: "Is the broker busy, or is the address right? --timeout allows more time.",

@@ -48,7 +48,7 @@ def dump(files: tuple[str, ...], records: bool, output: str) -> None:
         except (NotReadable, OSError) as error:
             sys.stdout.flush()
             said = f"{error.strerror}" if isinstance(error, OSError) else str(error)
-            print_error(f"{path}: {said}.")
+            print_error(f"{said}." if said.startswith(path) else f"{path}: {said}.")
             failed = True
     if failed:
         raise click.exceptions.Exit(1)

@@ -13,6 +13,7 @@ from moldau.cli.positions import Position, check_partitions, parse_partitions, p
 from moldau.client.admin import Admin
 from moldau.client.offsets import EARLIEST, LATEST
 from moldau.client.results import TopicPartition
+from moldau.protocol.errors import OFFSET_OUT_OF_RANGE
 
 Offsets = dict[TopicPartition, int]
 
@@ -99,6 +100,10 @@ def _offsets(admin: Admin, keys: list[TopicPartition], which: int) -> Offsets:
     return {key: outcome.get().offset for key, outcome in admin.list_offsets(dict.fromkeys(keys, which)).items()}
 
 
+def _too_far(end: int) -> str:
+    return f"The partition ends at {end}; `end` deletes all of it."
+
+
 def _delete(admin: Admin, before: Offsets, starts: Offsets, ends: Offsets, dry_run: bool, output_format: str) -> None:
     changes = {key: offset for key, offset in before.items() if offset > starts[key]}
     outcomes = {} if dry_run or not changes else admin.delete_records(changes)
@@ -116,11 +121,11 @@ def _delete(admin: Admin, before: Offsets, starts: Offsets, ends: Offsets, dry_r
         note = ""
         if error is not None:
             failed = True
-            note = explain(error) or error.message
-            row.update(error=error.name, message=error.message)
+            note = _too_far(ends[key]) if error.code == OFFSET_OUT_OF_RANGE else explain(error) or error.message
+            row.update(error=error.name, message=note)
         elif dry_run and before[key] > ends[key]:
             failed = True
-            note = f"The partition ends at {ends[key]}."
+            note = _too_far(ends[key])
             row.update(error="OFFSET_OUT_OF_RANGE", message=note)
         else:
             gone += start - starts[key]
