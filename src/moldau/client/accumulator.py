@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from librt.strings import BytesWriter
 from mypy_extensions import i64
 
 from moldau.client.backoff import Backoff
@@ -34,7 +35,7 @@ from moldau.protocol.errors import (
     UNKNOWN_PRODUCER_ID,
 )
 from moldau.records.batch import HEADER_SIZE
-from moldau.records.record_buffer import RecordBuffer, record_bytes_max
+from moldau.records.record_buffer import Body, RecordBuffer, record_bytes_max
 
 NO_PRODUCER_ID: Final = -1
 NO_SEQUENCE: Final = -1
@@ -43,6 +44,10 @@ PRODUCER_EPOCH_MAX: Final = 0x7FFF
 
 # Batches are numbered in these steps, which leaves numbers for the parts of a batch that is split.
 NUMBER_STEP: Final = 1 << 20
+
+# So many bytes and writers are kept at most for batches to come.
+SPARE_BYTES_MAX: Final = 1 << 20
+SPARE_WRITERS_MAX: Final = 64
 
 
 class Batch:
@@ -64,7 +69,7 @@ class Batch:
         self.producer_epoch: i64 = -1
         self.base_sequence: i64 = NO_SEQUENCE
         # Header and records, once the batch was closed and numbered.
-        self.data: list[bytes] | None = None
+        self.data: list[Body] | None = None
 
     @property
     def count(self) -> int:
@@ -94,6 +99,8 @@ class PartitionQueue:
         self.unresolved: bool = False
         # Numbers are to be given anew as soon as nothing is in flight.
         self.renumber: bool = False
+        # The last drain() left batches here that an answer must come before: more records are no news to the sender.
+        self.blocked: bool = False
 
     @property
     def batches(self) -> int:
@@ -127,6 +134,9 @@ class Accumulator:
         self._queues: dict[TopicPartition, PartitionQueue] = {}
         # The queues in which something waits or is in flight.
         self._busy: dict[TopicPartition, PartitionQueue] = {}
+        # Writers of batches that are full, emptied: memory that grew once need not grow again.
+        self._spare_writers: list[BytesWriter] = []
+        self._spares_max: i64 = min(SPARE_WRITERS_MAX, SPARE_BYTES_MAX // max(1, batch_bytes)) + 1
         self._next_number: i64 = 0
         self._flush_up_to: i64 = -1
         self.producer_id: int = NO_PRODUCER_ID
@@ -135,8 +145,12 @@ class Accumulator:
         self.batches_held: i64 = 0
         # How many threads wait for memory: while some do, batches need neither be full nor old to leave.
         self.waiting_for_memory: i64 = 0
-        # A batch became full, or a first one was opened: the sender should look. The owner sets it back.
+        # A batch became full, or a first one was opened, and may leave: the sender should look. The owner sets it back.
         self.news: bool = False
+        # What the owner's threads tell each other for every record: that whoever appends must ask first whether it may,
+        # and that the sender waits for the network, so that whoever has news must wake it.
+        self.unusable: bool = True
+        self.sender_asleep: bool = False
         # Called with a batch when its fate is settled.
         self.on_settled: Callable[[Batch], None] | None = None
 
@@ -188,7 +202,7 @@ class Accumulator:
         batch = Batch(queue, self._next_number, NUMBER_STEP, self._new_buffer(), now_ms)
         self._next_number += NUMBER_STEP
         self.batches_held += 1
-        if not queue.waiting:
+        if not queue.waiting and not queue.blocked:
             self.news = True
         queue.waiting.append(batch)
         queue.open_batch = batch
@@ -216,12 +230,13 @@ class Accumulator:
         return future
 
     def append_encoded(
-        self, queue: PartitionQueue, data: bytes, count: int, base_timestamp: int, max_timestamp: int, now_ms: int
+        self, queue: PartitionQueue, data: Body, count: int, base_timestamp: int, max_timestamp: int, now_ms: int
     ) -> Fate:
         """Adds a whole batch of records that are encoded already."""
         if queue.open_batch is not None:
             self._close(queue, queue.open_batch)
         batch = self.open_batch(queue, now_ms)
+        self._keep_writer(batch)
         batch.buffer.set_encoded(data, count, base_timestamp, max_timestamp)
         self.bytes_held += batch.size - HEADER_SIZE
         self._close(queue, batch)
@@ -230,7 +245,16 @@ class Accumulator:
     def _close(self, queue: PartitionQueue, batch: Batch) -> None:
         batch.open = False
         queue.open_batch = None
-        self.news = True
+        if not queue.blocked:
+            self.news = True
+        self._keep_writer(batch)
+
+    def _keep_writer(self, batch: Batch) -> None:
+        """The batch is complete: its writer serves the next one, unless a large record made it grow."""
+        size = batch.size
+        writer = batch.buffer.seal()
+        if writer is not None and size <= self._batch_bytes and i64(len(self._spare_writers)) < self._spares_max:
+            self._spare_writers.append(writer)
 
     def flush(self) -> int:
         """Everything appended so far may leave at once; returns the number up to which batches are flushed."""
@@ -249,6 +273,10 @@ class Accumulator:
                     return False
         return True
 
+    def all_blocked(self) -> bool:
+        """Whether whatever waits must wait for an answer, so that the sender can do nothing about it now."""
+        return all(queue.blocked for queue in self._busy.values() if queue.waiting)
+
     # Batches out
 
     def partitions_waiting(self) -> list[TopicPartition]:
@@ -261,6 +289,7 @@ class Accumulator:
         requests: dict[int, list[Batch]] = {}
         sizes: dict[int, int] = {}
         for queue in list(self._busy.values()):
+            queue.blocked = False
             if not queue.waiting:
                 if not queue.in_flight:
                     del self._busy[queue.partition]
@@ -268,7 +297,10 @@ class Accumulator:
             if not self._ready(queue, now_ms):
                 continue
             leader = leader_of(queue.partition)
-            if leader is None or not room(leader):
+            if leader is None:
+                continue
+            if not room(leader):
+                queue.blocked = True
                 continue
             size = sizes.get(leader, 0)
             batch = queue.waiting[0]
@@ -327,6 +359,7 @@ class Accumulator:
         if batch.not_before_ms > now_ms:
             return False
         if queue.in_flight and self._must_wait(queue, batch):
+            queue.blocked = True
             return False
         return self._is_due(batch, now_ms)
 
@@ -347,9 +380,10 @@ class Accumulator:
         if queue.renumber:
             self._renumber(queue)
         queue.waiting.popleft()
-        batch.open = False
-        if queue.open_batch is batch:
+        if batch.open:
+            batch.open = False
             queue.open_batch = None
+            self._keep_writer(batch)
         if self._idempotent and batch.base_sequence == NO_SEQUENCE:
             if queue.producer_epoch < 0:
                 queue.producer_epoch = self.first_epoch
@@ -361,7 +395,7 @@ class Accumulator:
         batch.in_flight = True
         queue.in_flight.append(batch)
 
-    def encode(self, batch: Batch) -> list[bytes]:
+    def encode(self, batch: Batch) -> list[Body]:
         """The bytes of a drained batch. It is the sender's alone by then: no lock is needed while it is compressed."""
         data = batch.data
         if data is None:
@@ -503,7 +537,8 @@ class Accumulator:
         batch.fate.split(parts)
 
     def _new_buffer(self) -> RecordBuffer:
-        return RecordBuffer(self._codec, self._level)
+        spares = self._spare_writers
+        return RecordBuffer(self._codec, self._level, spares.pop() if spares else None)
 
     def _give_up(self, queue: PartitionQueue, batch: Batch, error: ClientError) -> None:
         if batch.base_sequence != NO_SEQUENCE:

@@ -20,7 +20,6 @@ from moldau.records.arrow_encoder import (
     HeaderColumn,
     frame_rows,
     group_rows,
-    has_short,
     partitions_by_key,
 )
 
@@ -192,10 +191,31 @@ def _send_rows(
     names = batch.schema.names
     keys = batch.column("key") if "key" in names else None
     values = batch.column("value")
+    # Without the data of keys and values first: only that of very short ones is read here.
+    framed = _frame(pa, producer, batch, keys, values, False)
+    if framed.lacks_data:
+        framed = _frame(pa, producer, batch, keys, values, True)
+    if framed.too_large >= 0:
+        sentence = (
+            f"Row {framed.too_large} takes {framed.too_large_size} bytes, more than max.request.size"
+            f" ({producer.request_bytes_max})."
+        )
+        raise error_for(MESSAGE_TOO_LARGE, sentence)
+    data = memoryview(_join(pa, framed, keys, values))
+    start = 0
+    for item in framed.batches:
+        body = data[start : start + item.size]
+        start += item.size
+        future = producer.send_encoded(topic, partition, body, item.rows, item.base_timestamp, item.max_timestamp)
+        delivery.add(future, item.rows)
+
+
+def _frame(pa: Any, producer: Producer, batch: Any, keys: Any, values: Any, with_data: bool) -> FramedRows:
+    names = batch.schema.names
     times = batch.column("timestamp") if "timestamp" in names else None
-    framed = frame_rows(
-        None if keys is None else _framed_column(keys),
-        _framed_column(values),
+    return frame_rows(
+        None if keys is None else _column(keys, with_data),
+        _column(values, with_data),
         _headers(pa, batch.column("headers")) if "headers" in names else None,
         None if times is None else _numbers(times.fill_null(-1), 8),
         time.time_ns() // 1_000_000,
@@ -203,19 +223,6 @@ def _send_rows(
         producer.batch_bytes,
         producer.request_bytes_max,
     )
-    if framed.too_large >= 0:
-        sentence = (
-            f"Row {framed.too_large} takes {framed.too_large_size} bytes, more than max.request.size"
-            f" ({producer.request_bytes_max})."
-        )
-        raise error_for(MESSAGE_TOO_LARGE, sentence)
-    data = _join(pa, framed, keys, values)
-    start = 0
-    for item in framed.batches:
-        body = data.slice(start, item.size).to_pybytes()
-        start += item.size
-        future = producer.send_encoded(topic, partition, body, item.rows, item.base_timestamp, item.max_timestamp)
-        delivery.add(future, item.rows)
 
 
 def _join(pa: Any, framed: FramedRows, keys: Any, values: Any) -> Any:
@@ -227,20 +234,28 @@ def _join(pa: Any, framed: FramedRows, keys: Any, values: Any) -> Any:
     return pa.Array.from_buffers(pa.binary_view(), int(framed.pieces), buffers).cast(pa.binary()).buffers()[2]
 
 
-def _framed_column(array: Any) -> BinaryColumn:
-    """A column whose data is read only where it is put into views."""
-    column = _column(array, with_data=False)
-    return _column(array) if has_short(column, len(array)) else column
-
-
 def _column(array: Any, with_data: bool = True) -> BinaryColumn:
+    """The array's part of its buffers, which may be those of a far larger one."""
+    if len(array) == 0:
+        return BinaryColumn(None, 0, bytes(4), b"", 0)
     validity, offsets, data = array.buffers()
+    places = offsets.slice(4 * array.offset, 4 * len(array) + 4).to_pybytes()
+    start, end = (int.from_bytes(places[at : at + 4], "little") for at in (0, 4 * len(array)))
     return BinaryColumn(
-        None if validity is None or array.null_count == 0 else validity.to_pybytes(),
-        offsets.to_pybytes(),
-        data.to_pybytes() if data is not None and with_data else b"",
-        array.offset,
+        _validity(array, validity),
+        array.offset & 7,
+        places,
+        data.slice(start, end - start).to_pybytes() if data is not None and with_data else b"",
+        start,
     )
+
+
+def _validity(array: Any, bits: Any) -> bytes | None:
+    if bits is None or array.null_count == 0:
+        return None
+    first = array.offset >> 3
+    data: bytes = bits.slice(first, ((array.offset + len(array) + 7) >> 3) - first).to_pybytes()
+    return data
 
 
 def _numbers(array: Any, width: int) -> bytes:
@@ -253,13 +268,14 @@ def _headers(pa: Any, array: Any) -> HeaderColumn:
     """A list of structs whose first field is the name and whose second is the value; null is no header."""
     plain = array.cast(pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())])))
     validity, offsets = plain.buffers()[:2]
-    names, values = plain.values.field(0), plain.values.field(1)
+    places = offsets.slice(4 * plain.offset, 4 * len(plain) + 4).to_pybytes()
+    first, behind = (int.from_bytes(places[at : at + 4], "little") for at in (0, 4 * len(plain)))
     return HeaderColumn(
-        None if validity is None or plain.null_count == 0 else validity.to_pybytes(),
-        offsets.to_pybytes(),
-        plain.offset,
-        _column(names),
-        _column(values),
+        _validity(plain, validity),
+        plain.offset & 7,
+        places,
+        _column(plain.values.field(0).slice(first, behind - first)),
+        _column(plain.values.field(1).slice(first, behind - first)),
     )
 
 

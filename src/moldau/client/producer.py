@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from librt.threading import Lock
+from librt.time import time as wall_clock
 from mypy_extensions import i64, mypyc_attr
 
 from moldau.client import config as settings
@@ -26,7 +28,7 @@ from moldau.client.results import Headers, TopicPartition
 from moldau.client.sender import Sender
 from moldau.client.transport import Network
 from moldau.protocol.errors import UNKNOWN_TOPIC_OR_PARTITION
-from moldau.records.record_buffer import record_bytes_max
+from moldau.records.record_buffer import Body, record_bytes_max
 
 if TYPE_CHECKING:
     from moldau.client.arrow import ArrowDelivery
@@ -86,7 +88,7 @@ class Producer:
             on_batch,
         )
         self._topics: dict[str, TopicState] = self._sender.topics
-        self._lock: threading.Lock = self._sender.lock
+        self._lock: Lock = self._sender.lock
         self._changed: threading.Condition = self._sender.changed
 
     def send(
@@ -107,17 +109,14 @@ class Producer:
         raw_key = self._key_bytes(key)
         raw_value = self._value_bytes(value)
         header_list = None if headers is None else _header_list(headers)
-        wall_ms = time.time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms
-        lock = self._lock
-        lock.acquire()
-        try:
+        wall_ms: i64 = _wall_ms() if timestamp_ms is None else timestamp_ms
+        accumulator = self._accumulator
+        with self._lock:
             future = self._append(topic, raw_key, raw_value, header_list, wall_ms, partition)
             if on_delivery is not None:
                 future.add_callback(on_delivery)
-            if self._accumulator.news:
+            if accumulator.news and accumulator.sender_asleep:
                 self._sender.wake()
-        finally:
-            lock.release()
         return future
 
     def send_many(
@@ -130,19 +129,16 @@ class Producer:
         timestamp_ms: int | None = None,
     ) -> list[DeliveryFuture]:
         """Queues a record for each value, with the key in the same place of keys where those are given."""
-        wall_ms = time.time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms
+        wall_ms: i64 = _wall_ms() if timestamp_ms is None else timestamp_ms
         futures: list[DeliveryFuture] = []
         key_iterator = None if keys is None else iter(keys)
-        lock = self._lock
-        lock.acquire()
-        try:
+        with self._lock:
             for value in values:
                 raw_key = None if key_iterator is None else self._key_bytes(next(key_iterator))
                 raw_value = self._value_bytes(value)
                 futures.append(self._append(topic, raw_key, raw_value, None, wall_ms, partition))
-            self._sender.wake()
-        finally:
-            lock.release()
+            if self._accumulator.news:
+                self._sender.wake()
         return futures
 
     def send_arrow(
@@ -165,7 +161,7 @@ class Producer:
         return send_table(self, topic, table, value, key, headers, timestamp, partition)
 
     def send_encoded(
-        self, topic: str, partition: int | None, data: bytes, count: int, base_timestamp: int, max_timestamp: int
+        self, topic: str, partition: int | None, data: Body, count: int, base_timestamp: int, max_timestamp: int
     ) -> DeliveryFuture:
         """Queues a batch of records that are encoded already; the future is that of the first one."""
         with self._lock:
@@ -177,7 +173,8 @@ class Producer:
             queue = state.sticky(size) if partition is None else self._queue(state, partition)
             now_ms = self._cluster.network.now_ms()
             fate = self._accumulator.append_encoded(queue, data, count, base_timestamp, max_timestamp, now_ms)
-            self._sender.wake()
+            if self._accumulator.news:
+                self._sender.wake()
         return DeliveryFuture(fate, 0, base_timestamp)
 
     def would_block(self, topic: str) -> bool:
@@ -229,7 +226,7 @@ class Producer:
         accumulator = self._accumulator
         size = record_bytes_max(key, value, headers)
         state = self._topics.get(topic)
-        if state is None or self._sender.unusable or accumulator.bytes_held + size > self._buffer_memory:
+        if state is None or accumulator.unusable or accumulator.bytes_held + size > self._buffer_memory:
             accumulator.check_size(size)
             deadline = time.monotonic() + self._max_block_ms / 1000
             state = self._wait_for_topic(topic, deadline)
@@ -299,8 +296,9 @@ class Producer:
                     f" {self._max_block_ms} ms (max.block.ms)."
                 )
             accumulator.waiting_for_memory += 1
-            accumulator.news = True
-            self._sender.wake()
+            if not accumulator.all_blocked():
+                accumulator.news = True
+                self._sender.wake()
             try:
                 self._changed.wait(remaining)
             finally:
@@ -320,6 +318,10 @@ class Producer:
                 return value
             return _to_bytes("value", value)
         return self._value_serializer(value)
+
+
+def _wall_ms() -> i64:
+    return i64(int(wall_clock() * 1000.0))
 
 
 def _header_list(headers: Headers | Mapping[str, bytes | None]) -> Headers:

@@ -11,6 +11,10 @@ import logging
 import random
 import threading
 from collections.abc import Callable
+from functools import partial
+from typing import Final, cast
+
+from librt.threading import Lock
 
 from moldau.client.accumulator import Accumulator, Batch
 from moldau.client.cluster import Cluster
@@ -30,9 +34,25 @@ from moldau.protocol.uuids import ZERO_UUID
 logger = logging.getLogger("moldau.client")
 
 # From this version on, Produce names topics by id.
-PRODUCE_TOPIC_ID_VERSION = 13
+PRODUCE_TOPIC_ID_VERSION: Final = 13
 
 OnBatch = Callable[[TopicPartition, int, ClientError | None], None]
+
+
+class ProduceCall(Call[ProduceResponse]):
+    """A produce request and the batches that it carries."""
+
+    def __init__(
+        self,
+        request: ProduceRequest,
+        timeout_ms: int,
+        highest_version: int | None,
+        expects_answer: bool,
+        when_done: Callable[[Call[ProduceResponse]], None],
+        batches: list[Batch],
+    ) -> None:
+        super().__init__(request, ProduceResponse, timeout_ms, highest_version, expects_answer, when_done)
+        self.batches: list[Batch] = batches
 
 
 class Sender:
@@ -51,40 +71,37 @@ class Sender:
         availability_timeout_ms: int,
         on_batch: OnBatch | None,
     ) -> None:
-        self.cluster = cluster
-        self.accumulator = accumulator
-        self._acks = acks
-        self._idempotent = idempotent
-        self._request_timeout_ms = request_timeout_ms
-        self._in_flight_max = in_flight_max
-        self._batch_bytes = batch_bytes
-        self._adaptive = adaptive
+        self.cluster: Cluster = cluster
+        self.accumulator: Accumulator = accumulator
+        self._acks: int = acks
+        self._idempotent: bool = idempotent
+        self._request_timeout_ms: int = request_timeout_ms
+        self._in_flight_max: int = in_flight_max
+        self._batch_bytes: int = batch_bytes
+        self._adaptive: bool = adaptive
         # KIP-794: for how long a leader may take nothing before its partitions are avoided; 0 is for ever.
-        self._availability_timeout_ms = availability_timeout_ms if adaptive else 0
+        self._availability_timeout_ms: int = availability_timeout_ms if adaptive else 0
         # Since when each leader for which batches wait has taken none, and the leaders that are avoided therefore.
         self._blocked_since_ms: dict[int, int] = {}
         self._avoided: set[int] = set()
-        self._on_batch = on_batch
-        self.lock = threading.Lock()
-        self.changed = threading.Condition(self.lock)
+        self._on_batch: OnBatch | None = on_batch
+        self.lock: Lock = Lock()
+        # A condition needs no more of a lock than to be taken and released.
+        self.changed: threading.Condition = threading.Condition(cast("threading.Lock", self.lock))
         self.topics: dict[str, TopicState] = {}
         self.wanted_topics: set[str] = set()
         self.topic_errors: dict[str, ClientError] = {}
-        self.closed = False
-        self.stop_now = False
+        self.closed: bool = False
+        self.stop_now: bool = False
         self.fatal: ClientError | None = None
-        # Whether check_usable() has something to say: a closed or broken producer, or a thread that is to be started.
-        self.unusable = True
-        # The thread waits for the network; whoever has news wakes it then, and only then.
-        self.asleep = False
         # Batches that are done and whose callbacks have not run yet; flush() waits for those as well.
         self.untold: set[int] = set()
         self._settled: list[Batch] = []
         self._stale_topics: set[str] = set()
-        self._asking_metadata = False
-        self._asking_producer_id = False
-        self._not_before_ms = 0
-        self._failures = 0
+        self._asking_metadata: bool = False
+        self._asking_producer_id: bool = False
+        self._not_before_ms: int = 0
+        self._failures: int = 0
         self.thread: threading.Thread | None = None
         accumulator.on_settled = self._on_settled
 
@@ -98,15 +115,15 @@ class Sender:
         if self.thread is None:
             self.thread = threading.Thread(target=self._run, name="moldau-producer", daemon=True)
             self.thread.start()
-        self.unusable = False
+        self.accumulator.unusable = False
 
     def has_untold(self, number: int) -> bool:
         return any(untold <= number for untold in self.untold)
 
     def wake(self) -> None:
         """Makes the thread look again, if it does not look anyway."""
-        if self.asleep:
-            self.asleep = False
+        if self.accumulator.sender_asleep:
+            self.accumulator.sender_asleep = False
             self.cluster.network.wake()
 
     def close(self, timeout: float | None) -> None:
@@ -114,7 +131,7 @@ class Sender:
         with self.lock:
             if self.closed and self.thread is None:
                 return
-            self.closed = self.unusable = True
+            self.closed = self.accumulator.unusable = True
             self.accumulator.flush()
             self.changed.notify_all()
         thread = self.thread
@@ -154,7 +171,7 @@ class Sender:
     def _fail(self, error: ClientError) -> None:
         """The producer is of no further use."""
         self.fatal = error
-        self.unusable = True
+        self.accumulator.unusable = True
 
     def step(self) -> None:
         """Sends what may be sent now, then waits for something to happen."""
@@ -171,26 +188,29 @@ class Sender:
             pass
         self._tell_settled()
         with self.lock:
-            wait_ms = max(0, self.accumulator.next_deadline_ms(now_ms) - now_ms)
-            if self._has_questions():
-                wait_ms = min(wait_ms, max(1, self._not_before_ms - now_ms))
-            if self._availability_timeout_ms > 0:
-                wait_ms = min(wait_ms, self._until_avoided_ms(now_ms))
-            if self.accumulator.news or self._finished_unlocked():
-                wait_ms = 0
-            self.accumulator.news = False
-            self.asleep = wait_ms > 0
+            wait_ms = 0 if self.accumulator.news or self._finished_unlocked() else self._wait_ms(now_ms)
+            self.accumulator.sender_asleep = wait_ms > 0
         network.poll(wait_ms)
-        self.asleep = False
+        self.accumulator.sender_asleep = False
         self._tell_settled()
+
+    def _wait_ms(self, now_ms: int) -> int:
+        """For how long there is nothing to do without an answer or a record."""
+        wait_ms = max(0, self.accumulator.next_deadline_ms(now_ms) - now_ms)
+        if self._has_questions():
+            wait_ms = min(wait_ms, max(1, self._not_before_ms - now_ms))
+        if self._availability_timeout_ms > 0:
+            wait_ms = min(wait_ms, self._until_avoided_ms(now_ms))
+        return wait_ms
 
     def _finished_unlocked(self) -> bool:
         return self.stop_now or (self.closed and self.accumulator.batches_held == 0)
 
     def _drain(self, now_ms: int) -> bool:
-        if self._idempotent and self.accumulator.producer_id < 0:
-            return False
         with self.lock:
+            self.accumulator.news = False  # what comes later is missed by what follows
+            if self._idempotent and self.accumulator.producer_id < 0:
+                return False
             requests = self.accumulator.drain(now_ms, self._leader_of, self._has_room)
         for leader, batches in requests.items():
             self._send(leader, batches)
@@ -209,9 +229,12 @@ class Sender:
 
     def _topics_to_ask(self) -> set[str]:
         wanted = self.wanted_topics | self._stale_topics
+        seen = ""
         for partition in self.accumulator.partitions_waiting():
-            if self.cluster.is_old(partition.topic) or self.cluster.leader(partition) is None:
-                wanted.add(partition.topic)
+            topic = partition.topic
+            if (topic != seen and self.cluster.is_old(topic)) or self.cluster.leader(partition) is None:
+                wanted.add(topic)
+            seen = topic
         return wanted
 
     def _learn_topics(self) -> None:
@@ -219,18 +242,18 @@ class Sender:
         if self._asking_metadata or self.cluster.network.now_ms() < self._not_before_ms:
             return
         with self.lock:
-            asked = sorted(self._topics_to_ask())
-        if not asked:
+            topics = self._topics_to_ask()
+        if not topics:
             return
+        asked = sorted(topics)
         self._asking_metadata = True
+        self.cluster.start_refresh(asked, self._request_timeout_ms, partial(self._on_metadata, asked))
 
-        def on_done(problem: ClientError | None) -> None:
-            self._asking_metadata = False
-            with self.lock:
-                self._on_topics(asked, problem)
-                self.changed.notify_all()
-
-        self.cluster.start_refresh(asked, self._request_timeout_ms, on_done)
+    def _on_metadata(self, asked: list[str], problem: ClientError | None) -> None:
+        self._asking_metadata = False
+        with self.lock:
+            self._on_topics(asked, problem)
+            self.changed.notify_all()
 
     def _on_topics(self, asked: list[str], problem: ClientError | None) -> None:
         missing = False
@@ -355,18 +378,16 @@ class Sender:
             topic_data=list(topics.values()),
         )
 
-        def on_done(call: Call[ProduceResponse]) -> None:
-            self._on_answer(call, batches)
-
-        call = Call(request, ProduceResponse, self._request_timeout_ms, highest, self._acks != 0, on_done)
+        call = ProduceCall(request, self._request_timeout_ms, highest, self._acks != 0, self._on_answer, batches)
         self.cluster.network.submit(self.cluster.broker_address(leader), call)
 
-    def _on_answer(self, call: Call[ProduceResponse], batches: list[Batch]) -> None:
+    def _on_answer(self, call: Call[ProduceResponse]) -> None:
         """Runs in the sender thread, inside of submit or poll."""
+        assert isinstance(call, ProduceCall)
         now_ms = self.cluster.network.now_ms()
         answers = {} if call.error is not None or self._acks == 0 else self._by_partition(call.answer())
         with self.lock:
-            for batch in batches:
+            for batch in call.batches:
                 if not batch.in_flight:
                     continue
                 row = answers.get(batch.partition)
@@ -422,7 +443,8 @@ class Sender:
         if not self._settled:
             return
         with self.lock:
-            settled, self._settled = self._settled, []
+            settled = self._settled
+            self._settled = []
         for batch in settled:
             if self._on_batch is not None:
                 self._on_batch(batch.partition, batch.count, batch.fate.error)

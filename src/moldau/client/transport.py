@@ -14,7 +14,9 @@ import random
 import selectors
 import socket
 import time
-from typing import TypeVar
+from typing import Final, TypeVar
+
+from mypy_extensions import mypyc_attr
 
 from moldau.client.backoff import Backoff
 from moldau.client.errors import ClientError, NetworkError, RequestTimeoutError
@@ -26,10 +28,12 @@ logger = logging.getLogger("moldau.client")
 Address = tuple[str, int]
 Answer = TypeVar("Answer", bound=Message)
 
-READS_AT_ONCE = 16
-PARTS_AT_ONCE = 64
+READS_AT_ONCE: Final = 16
+PARTS_AT_ONCE: Final = 64
+WAKES_AT_ONCE: Final = 4096
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Network:
     """What the rest of the client needs of a network; tests hand in one that has no sockets."""
 
@@ -67,9 +71,9 @@ class _Trouble:
     """An address that could not be reached: how often in a row, when it may be tried again, and the last error."""
 
     def __init__(self) -> None:
-        self.failures = 0
-        self.not_before_ms = 0
-        self.error = NetworkError("")
+        self.failures: int = 0
+        self.not_before_ms: int = 0
+        self.error: NetworkError = NetworkError("")
 
 
 class _Link:
@@ -78,15 +82,15 @@ class _Link:
     def __init__(
         self, address: Address, connection: Connection, candidates: list[tuple[int, tuple[object, ...]]]
     ) -> None:
-        self.address = address
-        self.connection = connection
-        self.candidates = candidates
+        self.address: Address = address
+        self.connection: Connection = connection
+        self.candidates: list[tuple[int, tuple[object, ...]]] = candidates
         self.socket: socket.socket | None = None
-        self.connecting = True
-        self.connect_deadline_ms = 0
+        self.connecting: bool = True
+        self.connect_deadline_ms: int = 0
         self.outgoing: list[memoryview] = []
-        self.events = 0
-        self.used_ms = 0
+        self.events: int = 0
+        self.used_ms: int = 0
 
 
 class SocketNetwork(Network):
@@ -103,23 +107,25 @@ class SocketNetwork(Network):
         idle_max_ms: int = -1,
         connect_timeout_max_ms: int = 30_000,
     ) -> None:
-        self._client_id = client_id
-        self._connect_timeout_ms = connect_timeout_ms
-        self._request_timeout_ms = request_timeout_ms
-        self._send_buffer_bytes = send_buffer_bytes
-        self._receive_buffer_bytes = receive_buffer_bytes
-        self._connect_timeout_max_ms = max(connect_timeout_ms, connect_timeout_max_ms)
-        self._reconnect_backoff = reconnect_backoff or Backoff(50, 1_000, random.random)
-        self._idle_max_ms = idle_max_ms
+        self._client_id: str = client_id
+        self._connect_timeout_ms: int = connect_timeout_ms
+        self._request_timeout_ms: int = request_timeout_ms
+        self._send_buffer_bytes: int = send_buffer_bytes
+        self._receive_buffer_bytes: int = receive_buffer_bytes
+        self._connect_timeout_max_ms: int = max(connect_timeout_ms, connect_timeout_max_ms)
+        self._reconnect_backoff: Backoff = reconnect_backoff or Backoff(50, 1_000, random.random)
+        self._idle_max_ms: int = idle_max_ms
         self._links: dict[Address, _Link] = {}
         self._troubles: dict[Address, _Trouble] = {}
         self._unsent: dict[Address, _Link] = {}
-        self._selector = selectors.DefaultSelector()
-        self._wake_receiver, self._wake_sender = socket.socketpair()
+        self._selector: selectors.BaseSelector = selectors.DefaultSelector()
+        wake_receiver, wake_sender = socket.socketpair()
+        self._wake_receiver: socket.socket = wake_receiver
+        self._wake_sender: socket.socket = wake_sender
         self._wake_receiver.setblocking(False)
         self._wake_sender.setblocking(False)
         self._selector.register(self._wake_receiver, selectors.EVENT_READ, None)
-        self._closed = False
+        self._closed: bool = False
 
     def now_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000
@@ -199,7 +205,7 @@ class SocketNetwork(Network):
 
     def _drain_wakes(self) -> None:
         try:
-            while self._wake_receiver.recv(4096):
+            while len(self._wake_receiver.recv(WAKES_AT_ONCE)) == WAKES_AT_ONCE:
                 pass
         except BlockingIOError:
             pass
@@ -340,13 +346,14 @@ class SocketNetwork(Network):
     def _expire(self) -> None:
         now_ms = self.now_ms()
         for link in list(self._links.values()):
-            where = address_text(link.address)
             if link.connecting:
                 if link.connect_deadline_ms <= now_ms:
                     self._try_elsewhere(link, f"no answer within {self._patience_ms(link.address)} ms")
             elif link.connection.expired(now_ms):
+                where = address_text(link.address)
                 self._drop(link, RequestTimeoutError(f"The broker at {where} did not answer in time."))
             elif 0 <= self._idle_max_ms < now_ms - link.used_ms and link.connection.in_flight_count == 0:
+                where = address_text(link.address)
                 self._drop(link, NetworkError(f"The connection to {where} was not used for {self._idle_max_ms} ms."))
 
     def _drop(self, link: _Link, error: ClientError) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Generic, TypeVar, cast
+from typing import Final, Generic, TypeVar, cast
 
 from moldau import __version__
 from moldau.client.errors import ClientError, NetworkError, ProtocolError, UnsupportedVersionError
@@ -25,35 +25,21 @@ from moldau.protocol.messages.headers import RequestHeader, ResponseHeader
 from moldau.protocol.primitives import DecodeError, EncodeError, Message, Reader, Writer
 
 Answer = TypeVar("Answer", bound=Message)
+Piece = bytes | memoryview
 
 # Before the negotiation the peer may be anything; the answer to ApiVersions takes about 600 bytes.
-FIRST_ANSWER_BYTES_MAX = 1 << 20
-ANSWER_BYTES_MAX = 0x7FFFFFFF
+FIRST_ANSWER_BYTES_MAX: Final = 1 << 20
+ANSWER_BYTES_MAX: Final = 0x7FFFFFFF
 
 # A connection's buffer grows to the size of the answer that arrives, and shrinks again after a large one.
-SPACE_BYTES_MIN = 1 << 16
-SPACE_BYTES_KEPT = 1 << 22
+SPACE_BYTES_MIN: Final = 1 << 16
+SPACE_BYTES_KEPT: Final = 1 << 22
 
-API_VERSIONS = 18
+API_VERSIONS: Final = 18
 
 
 class Call(Generic[Answer]):
     """One request on its way: done once it has an answer or an error."""
-
-    __slots__ = (
-        "_answer",
-        "answer_class",
-        "correlation_id",
-        "deadline_ms",
-        "done",
-        "error",
-        "expects_answer",
-        "highest_version",
-        "request",
-        "timeout_ms",
-        "version",
-        "when_done",
-    )
 
     def __init__(
         self,
@@ -64,16 +50,16 @@ class Call(Generic[Answer]):
         expects_answer: bool = True,
         when_done: Callable[[Call[Answer]], None] | None = None,
     ) -> None:
-        self.request = request
-        self.answer_class = answer_class
-        self.timeout_ms = timeout_ms
-        self.highest_version = request.HIGHEST_VERSION if highest_version is None else highest_version
-        self.expects_answer = expects_answer
-        self.when_done = when_done
-        self.version = -1
-        self.correlation_id = -1
-        self.deadline_ms = 0
-        self.done = False
+        self.request: Message = request
+        self.answer_class: type[Answer] = answer_class
+        self.timeout_ms: int = timeout_ms
+        self.highest_version: int = request.HIGHEST_VERSION if highest_version is None else highest_version
+        self.expects_answer: bool = expects_answer
+        self.when_done: Callable[[Call[Answer]], None] | None = when_done
+        self.version: int = -1
+        self.correlation_id: int = -1
+        self.deadline_ms: int = 0
+        self.done: bool = False
         self.error: ClientError | None = None
         self._answer: Answer | None = None
 
@@ -98,20 +84,20 @@ class Connection:
     """The protocol's side of one connection."""
 
     def __init__(self, name: str, client_id: str) -> None:
-        self.name = name
-        self.client_id = client_id
-        self.closed = False
-        self.negotiated = False
+        self.name: str = name
+        self.client_id: str = client_id
+        self.closed: bool = False
+        self.negotiated: bool = False
         # api key -> lowest and highest version that the broker offers
         self.versions: dict[int, tuple[int, int]] = {}
         self._waiting: deque[Call[Message]] = deque()
         self._in_flight: deque[Call[Message]] = deque()
-        self._outgoing: list[bytes] = []
+        self._outgoing: list[Piece] = []
         # What arrived and is not a whole frame yet lies at the start of the buffer; so many bytes are needed to go on.
-        self._buffer = bytearray(SPACE_BYTES_MIN)
-        self._filled = 0
-        self._needed = 4
-        self._next_correlation_id = 0
+        self._buffer: bytearray = bytearray(SPACE_BYTES_MIN)
+        self._filled: int = 0
+        self._needed: int = 4
+        self._next_correlation_id: int = 0
 
     @property
     def in_flight_count(self) -> int:
@@ -133,9 +119,10 @@ class Connection:
         else:
             self._waiting.append(generic)
 
-    def take_parts(self) -> list[bytes]:
+    def take_parts(self) -> list[Piece]:
         """What is to be sent, in pieces that belong one behind the other."""
-        parts, self._outgoing = self._outgoing, []
+        parts = self._outgoing
+        self._outgoing = []
         return parts
 
     def take_outgoing(self) -> bytes:
@@ -242,8 +229,8 @@ class Connection:
             if isinstance(part, bytes):
                 self._outgoing.append(part)
             else:
-                # Records of the client are a list of bytes in place of a file, and are sent without a copy.
-                self._outgoing.extend(cast("list[bytes]", part.file))
+                # Records of the client are a list of pieces in place of a file, and are sent without a copy.
+                self._outgoing.extend(cast("list[Piece]", part.file))
         self._next_correlation_id = (self._next_correlation_id + 1) & 0x7FFFFFFF
         if call.expects_answer:
             self._in_flight.append(call)

@@ -28,35 +28,44 @@ KEYS_BUFFER: Final = 2
 
 
 class BinaryColumn:
-    """The buffers of a binary column with 32-bit offsets; `first` is the place of row 0 in them."""
+    """The rows of a binary column with 32-bit offsets.
 
-    def __init__(self, validity: bytes | None, offsets: bytes, data: bytes, first: int) -> None:
+    The offsets and the validity bits are cut out of the column's buffers: the first row's bit is `first_bit` of the
+    first byte. So is the data, whose first byte is the one that the offsets call `data_start`; it is missing where
+    nobody needs it, as most values are never looked at here.
+    """
+
+    def __init__(self, validity: bytes | None, first_bit: int, offsets: bytes, data: bytes, data_start: int) -> None:
         self.validity: bytes | None = validity
+        self.first_bit: i64 = first_bit
         self.offsets: bytes = offsets
         self.data: bytes = data
-        self.first: i64 = first
+        self.data_start: i64 = data_start
 
     def length(self, row: i64) -> i64:
         """How long the row's bytes are; -1 for null."""
-        place = self.first + row
         validity = self.validity
-        if validity is not None and (i64(validity[place >> 3]) >> (place & 7)) & 1 == 0:
-            return -1
-        return i64(read_i32_le(self.offsets, 4 * place + 4)) - i64(read_i32_le(self.offsets, 4 * place))
+        if validity is not None:
+            place = self.first_bit + row
+            if (i64(validity[place >> 3]) >> (place & 7)) & 1 == 0:
+                return -1
+        return i64(read_i32_le(self.offsets, 4 * row + 4)) - i64(read_i32_le(self.offsets, 4 * row))
 
     def start(self, row: i64) -> i64:
-        return i64(read_i32_le(self.offsets, 4 * (self.first + row)))
+        """Where the row's bytes start in the column's buffer."""
+        return i64(read_i32_le(self.offsets, 4 * row))
 
 
 class HeaderColumn:
     """Lists of (name, value): the lists' offsets, and the columns of all names and all values."""
 
     def __init__(
-        self, validity: bytes | None, offsets: bytes, first: int, names: BinaryColumn, values: BinaryColumn
+        self, validity: bytes | None, first_bit: int, offsets: bytes, names: BinaryColumn, values: BinaryColumn
     ) -> None:
+        """The offsets count from the first rows of names and values."""
         self.validity: bytes | None = validity
+        self.first_bit: i64 = first_bit
         self.offsets: bytes = offsets
-        self.first: i64 = first
         self.names: BinaryColumn = names
         self.values: BinaryColumn = values
 
@@ -82,6 +91,8 @@ class FramedRows:
         # The first row that alone is larger than a request may be, and its size; -1: none.
         self.too_large: int = -1
         self.too_large_size: int = 0
+        # A column without data has a row so short that its bytes are part of their view.
+        self.lacks_data: bool = False
         self._piece_start: i64 = 0
 
     def end_piece(self) -> None:
@@ -108,37 +119,48 @@ class FramedRows:
         self._piece_start = start + size
         self.pieces += 1
 
-    def add_short_framing(self, size: i64, delta: i64, count: i64, value_size: i64) -> bool:
-        """The framing between two records without key and headers, if it fits into a view: no detour over bytes.
+    def add_plain(self, size: i64, delta: i64, count: i64, value_start: i64, value_size: i64) -> bool:
+        """The pieces of a record without key and headers, if its framing fits into a view: no detour over bytes.
 
-        The last byte of the record before, then size, attributes, timestamp and offset delta, no key, and the size of
-        the value. False, and nothing is done, when one of them takes more than two bytes or all more than twelve.
+        The framing is the last byte of the record before, then size, attributes, timestamp and offset delta, no key,
+        and the size of the value. False, and nothing is done, when one of them takes more than two bytes, or where
+        the value itself would have to go into a view.
         """
-        if size >= 8192 or not -8192 <= delta < 8192 or count >= 8192 or i64(len(self.framing)) != self._piece_start:
+        if size >= 8192 or not -8192 <= delta < 8192 or count >= 8192 or value_size <= INLINE_BYTES_MAX:
             return False
         low = _as_varint(size) << 8
         at: i64 = 24 if low < 0x8000 else 32
-        raw = _as_varint(delta)
-        low |= raw << at
-        at += 8 if raw < 0x80 else 16
-        # 40 to 48 bits so far. What follows is put together apart, and shifted behind it.
-        raw = _as_varint(count)
-        rest = raw
-        bits: i64 = 8 if raw < 0x80 else 16
-        rest |= i64(1) << bits
+        raw = (delta << 1) ^ (delta >> 63)
+        if raw < 0x80:
+            low |= raw << at
+            at += 8
+        else:
+            low |= ((raw & 0x7F) | 0x80 | ((raw >> 7) << 8)) << at
+            at += 16
+        # 32 to 48 bits so far. What follows, at most 40 bits, is put together apart, and shifted behind it.
+        raw = count << 1
+        bits: i64 = 8
+        if raw >= 0x80:
+            raw = (raw & 0x7F) | 0x80 | ((raw >> 7) << 8)
+            bits = 16
+        rest = raw | (i64(1) << bits)
         bits += 8
-        raw = _as_varint(value_size)
-        rest |= raw << bits
-        bits += 8 if raw < 0x80 else 16
-        if at + bits > 8 * INLINE_BYTES_MAX:
-            return False
+        raw = value_size << 1
+        if raw < 0x80:
+            rest |= raw << bits
+            bits += 8
+        else:
+            rest |= ((raw & 0x7F) | 0x80 | ((raw >> 7) << 8)) << bits
+            bits += 16
         first = low & 0xFFFFFFFF
         views = self.views
         write_i32_le(views, i32((at + bits) >> 3))
         write_i32_le(views, i32(first - 0x100000000 if first >= 0x80000000 else first))
-        # At most eight bytes, of which the last ends a varint: the sign bit stays clear.
+        # At most seven bytes: the sign bit stays clear.
         write_i64_le(views, (low >> 32) | (rest << (at - 32)))
-        self.pieces += 1
+        write_i64_le(views, value_size)
+        write_i64_le(views, VALUES_BUFFER | (value_start << 32))
+        self.pieces += 2
         return True
 
     def add_piece(self, column: BinaryColumn, row: i64, size: i64, buffer: i32) -> None:
@@ -148,13 +170,16 @@ class FramedRows:
         self.end_piece()
         views = self.views
         start = column.start(row)
-        if size > INLINE_BYTES_MAX:
+        if size <= INLINE_BYTES_MAX and not column.data:
+            self.lacks_data = True
+        elif size > INLINE_BYTES_MAX:
             # Views hold the first four bytes to compare by; nobody compares these.
             write_i64_le(views, size)
             write_i64_le(views, i64(buffer) | (start << 32))
         else:
             write_i32_le(views, i32(size))
             data = column.data
+            start -= column.data_start
             index: i64 = 0
             while index < size:
                 views.append(data[start + index])
@@ -175,9 +200,15 @@ def frame_rows(
     batch_bytes: i64,
     request_bytes: i64,
 ) -> FramedRows:
-    """Frames that many rows; timestamps: 64-bit milliseconds, or all of them are of now."""
+    """Frames that many rows; timestamps: 64-bit milliseconds, or all of them are of now.
+
+    Keys and values may come without their data. Where that is needed after all, framing stops and `lacks_data` is set.
+    """
     framed = FramedRows()
     framing = framed.framing
+    offsets = values.offsets
+    has_nulls = values.validity is not None
+    value_end = i64(read_i32_le(offsets, 0))
     count: i64 = 0
     size_of_batch: i64 = 0
     base_timestamp: i64 = 0
@@ -192,7 +223,11 @@ def frame_rows(
         if headers is not None:
             tail = _headers(headers, row)
         key_size: i64 = -1 if keys is None else keys.length(row)
-        value_size = values.length(row)
+        value_start = value_end
+        value_end = i64(read_i32_le(offsets, 4 * row + 4))
+        value_size = value_end - value_start
+        if has_nulls:
+            value_size = values.length(row)
         fixed = 1 + varint_size(key_size) + varint_size(value_size) + i64(len(tail))
         fixed += max(key_size, i64(0)) + max(value_size, i64(0))
         # What the record takes at most: its deltas are not known before it is clear which batch it goes to.
@@ -211,9 +246,7 @@ def frame_rows(
         if HEADER_SIZE + whole > request_bytes and framed.too_large < 0:
             framed.too_large = int(row)
             framed.too_large_size = int(HEADER_SIZE + whole)
-        if plain and row > 0 and framed.add_short_framing(size, delta, count, value_size):
-            framed.add_piece(values, row, value_size, VALUES_BUFFER)
-        else:
+        if not (plain and row > 0 and framed.add_plain(size, delta, count, value_start, value_size)):
             framing.write(tail_before)
             write_varint(framing, size)
             framing.append(0)
@@ -225,6 +258,8 @@ def frame_rows(
             write_varint(framing, value_size)
             framed.end_piece()
             framed.add_piece(values, row, value_size, VALUES_BUFFER)
+            if framed.lacks_data:
+                return framed
         tail_before = tail
         size_of_batch += whole
         count += 1
@@ -244,24 +279,14 @@ def _as_varint(value: i64) -> i64:
     return (raw & 0x7F) | 0x80 | ((raw >> 7) << 8)
 
 
-def has_short(column: BinaryColumn, rows: i64) -> bool:
-    """Whether a row's bytes are so short that they are put into their view: then frame_rows needs the data."""
-    row: i64 = 0
-    while row < rows:
-        size = column.length(row)
-        if 0 < size <= INLINE_BYTES_MAX:
-            return True
-        row += 1
-    return False
-
-
 def _headers(headers: HeaderColumn, row: i64) -> bytes:
     """One row's headers as they end its record."""
     tail = BytesWriter()
-    place = headers.first + row
-    first = i64(read_i32_le(headers.offsets, 4 * place))
-    behind = i64(read_i32_le(headers.offsets, 4 * place + 4))
+    base = i64(read_i32_le(headers.offsets, 0))
+    first = i64(read_i32_le(headers.offsets, 4 * row)) - base
+    behind = i64(read_i32_le(headers.offsets, 4 * row + 4)) - base
     validity = headers.validity
+    place = headers.first_bit + row
     if validity is not None and (i64(validity[place >> 3]) >> (place & 7)) & 1 == 0:
         behind = first
     write_varint(tail, behind - first)
@@ -279,7 +304,7 @@ def _write_bytes(writer: BytesWriter, column: BinaryColumn, row: i64) -> None:
     if size <= 0:
         return
     data = column.data
-    index = column.start(row)
+    index = column.start(row) - column.data_start
     end = index + size
     while index < end:
         writer.append(data[index])
@@ -295,7 +320,7 @@ def partitions_by_key(keys: BinaryColumn, rows: i64, partitions: i64, without_ke
         if size < 0:
             write_i32_le(writer, i32(without_key))
         else:
-            start = keys.start(row)
+            start = keys.start(row) - keys.data_start
             hashed = murmur2_range(keys.data, start, start + size) & 0x7FFFFFFF
             write_i32_le(writer, i32(hashed % partitions))
         row += 1

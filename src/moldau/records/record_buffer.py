@@ -1,7 +1,8 @@
 """Fills one batch record by record on the producer's hot path: one pass over each record, no object kept for it.
 
-The bytes are those of BatchBuilder. What differs is the life of the batch: records are compressed once, when the batch
-is closed, and the header, whose producer fields may change between tries, is put before them as often as needed.
+The bytes are those of BatchBuilder. What differs is the life of the batch: it is open, then sealed (the records are
+taken out of the writer, which serves another batch), then closed (compressed, once); and the header, whose producer
+fields may change between tries, is put before the records as often as needed.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from moldau.records.varints import varint_size, write_varint
 from moldau.records.walk import DECOMPRESSED_BYTES_MAX, Record, parse_records
 
 Headers = list[tuple[str, bytes | None]]
+# A view is one of bytes, of any owner, that nobody changes.
+Body = bytes | memoryview
 
 # What one record adds at most beside its key, value and headers: lengths, attributes, deltas.
 RECORD_OVERHEAD: Final = 36
@@ -27,9 +30,10 @@ HEADER_OVERHEAD: Final = 10
 
 
 class RecordBuffer:
-    """Records of one batch, first open, then closed and compressed."""
+    """Records of one batch: open, then sealed, then closed."""
 
-    def __init__(self, codec: int = NONE, level: int = -1) -> None:
+    def __init__(self, codec: int = NONE, level: int = -1, writer: BytesWriter | None = None) -> None:
+        """The writer is an empty one, to be had back from seal()."""
         self.codec: int = codec
         self.level: int = level
         self.records_count: i64 = 0
@@ -37,8 +41,10 @@ class RecordBuffer:
         self.max_timestamp: i64 = NO_TIMESTAMP
         # The size of the batch before compression, header included.
         self.size: i64 = HEADER_SIZE
-        self._writer: BytesWriter | None = BytesWriter()
-        self._body: bytes = b""
+        self._writer: BytesWriter | None = BytesWriter() if writer is None else writer
+        # The records, once sealed; compressed, once closed.
+        self._body: Body = b""
+        self._closed: bool = False
 
     def append(self, timestamp: i64, key: bytes | None, value: bytes | None, headers: Headers | None) -> None:
         """Adds one record behind the others."""
@@ -93,25 +99,35 @@ class RecordBuffer:
         _write_sized(writer, value)
         writer.write(tail.getvalue())
 
-    def set_encoded(self, data: bytes, records_count: i64, base_timestamp: i64, max_timestamp: i64) -> None:
-        """Takes over records that are encoded already, in place of any others; closed from then on."""
+    def set_encoded(self, data: Body, records_count: i64, base_timestamp: i64, max_timestamp: i64) -> None:
+        """Takes over records that are encoded already, in place of any others; sealed from then on."""
         self._writer = None
-        self._body = compress(self.codec, data, self.level)
+        self._body = data
         self.records_count = records_count
         self.base_timestamp = base_timestamp
         self.max_timestamp = max_timestamp
         self.size = HEADER_SIZE + len(data)
 
-    def close(self) -> None:
-        """Compresses the records; nothing can be appended afterwards."""
+    def seal(self) -> BytesWriter | None:
+        """Nothing can be appended afterwards. Returns the writer, emptied, if it was not sealed before."""
         writer = self._writer
         if writer is not None:
             self._writer = None
-            self._body = compress(self.codec, writer.getvalue(), self.level)
+            self._body = writer.getvalue()
+            writer.truncate(0)
+        return writer
+
+    def close(self) -> None:
+        """Compresses the records."""
+        self.seal()
+        if not self._closed:
+            self._closed = True
+            if self.codec != NONE:
+                self._body = compress(self.codec, _as_bytes(self._body), self.level)
 
     def parts(
         self, producer_id: i64, producer_epoch: i64, base_sequence: i64, transactional: bool = False
-    ) -> list[bytes]:
+    ) -> list[Body]:
         """The header with these producer fields, and the records of the closed batch: nothing is copied."""
         attributes = i64(self.codec)
         if transactional:
@@ -137,11 +153,17 @@ class RecordBuffer:
 
     def read(self) -> list[Record]:
         """The records of the closed batch, to be put into smaller ones."""
-        body = self._body if self.codec == NONE else decompress(self.codec, self._body, DECOMPRESSED_BYTES_MAX)
+        body = _as_bytes(self._body)
+        if self.codec != NONE:
+            body = decompress(self.codec, body, DECOMPRESSED_BYTES_MAX)
         header = BatchHeader(
             0, 0, self.size, -1, 2, 0, 0, self.records_count - 1, self.base_timestamp, 0, -1, -1, -1, self.records_count
         )
         return parse_records(body, header)
+
+
+def _as_bytes(body: Body) -> bytes:
+    return body if isinstance(body, bytes) else bytes(body)
 
 
 def record_bytes_max(key: bytes | None, value: bytes | None, headers: Headers | None) -> i64:
