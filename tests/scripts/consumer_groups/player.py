@@ -18,13 +18,18 @@ from typing import Any
 
 from moldau.config.broker_config import BrokerConfig, single_node_values
 from moldau.coordinator.group.consumer_group import ConsumerGroup
-from moldau.coordinator.outcome import Outcome
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
-from moldau.protocol.messages.consumer_group_describe_response import ConsumerGroupDescribeResponse
 from moldau.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest, TopicPartitions
-from moldau.protocol.messages.offset_fetch_request import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from moldau.protocol.primitives import Message
+from moldau.protocol.stored.group_records import (
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataValue,
+)
 from tests.unit.coordinator.consumer_world import (
     GROUP,
     VERSION,
@@ -34,14 +39,12 @@ from tests.unit.coordinator.consumer_world import (
     show_partitions,
 )
 
-FIRST_MS = 1_700_000_000_000
-
 
 class Player:
     """See the module."""
 
-    def __init__(self) -> None:
-        self.world = ConsumerWorld()
+    def __init__(self, world: ConsumerWorld | None = None) -> None:
+        self.world = world or ConsumerWorld()
         self.members: dict[str, Consumer] = {}
         self.values: dict[str, str] = {}
 
@@ -53,18 +56,19 @@ class Player:
             lines = getattr(self, "do_" + command.replace("-", "_"))(plain, options) or []
         except KafkaError as error:
             lines = [f"{plain[0] if plain else command}: {error.name}: {error.message}"]
-        if GROUP in self.world.machine.state.groups:
-            group = self.world.machine.state.groups[GROUP]
-            if isinstance(group, ConsumerGroup):
-                self.world.check_owners()
-        return [*lines, *(f"log: {show_record(key, value)}" for key, value in self.world.new_records())]
+        self.check()
+        return [*lines, *(f"log: {self.show_record(key, value)}" for key, value in self.world.new_records())]
+
+    def check(self) -> None:
+        """What must hold after every command."""
+        if isinstance(self.world.machine.state.groups.get(GROUP), ConsumerGroup):
+            self.world.check_owners()
 
     def member(self, name: str) -> Consumer:
         return self.members.setdefault(name, self.world.consumer(name))
 
-    def topic_id(self, name: str) -> bytes:
-        topic = self.world.image.topic(name)
-        return name.encode().ljust(16, b".") if topic is None else topic.topic_id
+    def shown(self, partitions: dict[bytes, Any], epochs: bool = False) -> str:
+        return show_partitions(partitions, self.world.name_of, epochs)
 
     # Topics and settings
 
@@ -131,7 +135,7 @@ class Player:
         for part in text.split("/"):
             name, _, indexes = part.partition(":")
             if name:
-                found.append(TopicPartitions(self.topic_id(name), [int(index) for index in indexes.split(",")]))
+                found.append(TopicPartitions(self.world.topic_id(name), [int(index) for index in indexes.split(",")]))
         return found
 
     def send(self, member: Consumer, name: str, options: dict[str, str], fields: dict[str, Any]) -> list[str]:
@@ -153,7 +157,7 @@ class Player:
             text += f" interval={response.heartbeat_interval_ms}"
         if response.assignment is not None:
             member.owned = {topic.topic_id: topic.partitions for topic in response.assignment.topic_partitions}
-            text += f" assignment={show_partitions(member.owned)}"
+            text += f" assignment={self.shown(member.owned)}"
         return [text]
 
     # Offsets
@@ -161,24 +165,25 @@ class Player:
     def do_commit(self, words: list[str], options: dict[str, str]) -> list[str]:
         member = self.member(words[0])
         topic, partition = words[1].split(":")
-        code = self.world.commit(
-            GROUP,
-            topic,
-            int(partition),
-            5,
-            topic_id=self.topic_id(topic),
-            version=int(options.get("version", 9)),
-            member_id=options.get("id", member.member_id),
-            generation_id_or_member_epoch=int(options.get("epoch", member.epoch)),
-        )
+        try:
+            code = self.world.commit(
+                GROUP,
+                topic,
+                int(partition),
+                5,
+                topic_id=self.world.topic_id(topic),
+                version=int(options.get("version", 9)),
+                member_id=options.get("id", member.member_id),
+                generation_id_or_member_epoch=int(options.get("epoch", member.epoch)),
+            )
+        except KafkaError as error:
+            code = error.code
         return [f"{words[0]}: {errors.error_name(code) if code else 'ok'}"]
 
     def do_fetch(self, words: list[str], options: dict[str, str]) -> list[str]:
         member = self.member(words[0])
-        topics = [OffsetFetchRequestTopics(name="t", partition_indexes=[0])]
-        request = OffsetFetchRequestGroup(GROUP, member.member_id, int(options.get("epoch", member.epoch)), topics)
-        self.world.run(lambda machine: Outcome(response=machine.offsets.fetch(request, False)))
-        return [f"{words[0]}: ok"]
+        code = self.world.fetch_offsets(member.member_id, int(options.get("epoch", member.epoch)))
+        return [f"{words[0]}: {errors.error_name(code) if code else 'ok'}"]
 
     # Time and looks
 
@@ -194,15 +199,12 @@ class Player:
         if not isinstance(group, ConsumerGroup):
             return ["no group" if group is None else f"{group.kind} group {group.state_name()}"]
         lines = [f"{group.state_name()} epoch={group.group_epoch} assigned={group.assignment_epoch}"]
-        lines += [f"  {show_member(group, member_id)}" for member_id in sorted(group.members)]
+        lines += [f"  {show_member(group, member_id, self.world.name_of)}" for member_id in sorted(group.members)]
         lines += [f"  {regex} is {shown(found.topics)}" for regex, found in sorted(group.resolved_regexes.items())]
         return lines
 
     def do_describe(self, words: list[str], options: dict[str, str]) -> list[str]:
-        response = self.world.run(
-            lambda machine: Outcome(response=ConsumerGroupDescribeResponse(groups=machine.consumer.describe([GROUP])))
-        )
-        (group,) = response.groups
+        group = self.world.describe()
         if group.error_code:
             return [f"{errors.error_name(group.error_code)}: {group.error_message}"]
         lines = [
@@ -214,55 +216,61 @@ class Player:
             lines.append(
                 f"  {member.member_id} epoch={member.member_epoch} instance={member.instance_id} rack={member.rack_id} "
                 f"topics={shown(member.subscribed_topic_names)} regex={member.subscribed_topic_regex or '-'} "
-                f"type={member.member_type} has={show_partitions(has)} target={show_partitions(target)}"
+                f"type={member.member_type} has={self.shown(has)} target={self.shown(target)}"
             )
         return lines
 
     def do_delete_group(self, words: list[str], options: dict[str, str]) -> list[str]:
-        answer = self.world.run(lambda machine: machine.admin.delete([GROUP]))
-        return [errors.error_name(row.error_code) for row in answer.results]
+        return [errors.error_name(code) for code in self.world.delete_group()]
+
+    # Records
+
+    def show_record(self, key: Message, value: Message | None) -> str:
+        """One record in a line: what it is about, and what it says."""
+        kind = type(key).__name__.removesuffix("Key").removeprefix("ConsumerGroup")
+        who = getattr(key, "member_id", None) or getattr(key, "regular_expression", "")
+        text = f"{kind} {who}".rstrip()
+        if value is None:
+            return f"{text} removed"
+        return f"{text} {self.show_value(value)}".rstrip()
+
+    def show_value(self, value: Any) -> str:
+        if isinstance(value, ConsumerGroupMetadataValue):
+            return f"epoch={value.epoch}"
+        if isinstance(value, ConsumerGroupTargetAssignmentMetadataValue):
+            return f"epoch={value.assignment_epoch}"
+        if isinstance(value, ConsumerGroupMemberMetadataValue):
+            return show_subscription(value)
+        if isinstance(value, ConsumerGroupTargetAssignmentMemberValue):
+            return self.shown({topic.topic_id: topic.partitions for topic in value.topic_partitions})
+        if isinstance(value, ConsumerGroupCurrentMemberAssignmentValue):
+            return (
+                f"epoch={value.previous_member_epoch}->{value.member_epoch} state={value.state} "
+                f"has={self.show_current(value.assigned_partitions)} "
+                f"gives={self.show_current(value.partitions_pending_revocation)}"
+            )
+        if isinstance(value, ConsumerGroupRegularExpressionValue):
+            return f"is {shown(value.topics)}"
+        return ""
+
+    def show_current(self, topics: list[Any]) -> str:
+        partitions = {
+            topic.topic_id: dict(zip(topic.partitions, topic.assignment_epochs, strict=True)) for topic in topics
+        }
+        return self.shown(partitions, epochs=True)
+
+
+def show_subscription(value: ConsumerGroupMemberMetadataValue) -> str:
+    named = {
+        "regex": value.subscribed_topic_regex,
+        "instance": value.instance_id,
+        "assignor": value.server_assignor,
+        "rack": value.rack_id,
+        "classic": value.classic_member_metadata and value.classic_member_metadata.session_timeout_ms,
+    }
+    words = [f"topics={shown(value.subscribed_topic_names)}"]
+    return " ".join(words + [f"{name}={what}" for name, what in named.items() if what])
 
 
 def shown(names: Any) -> str:
     return ",".join(sorted(names)) or "-"
-
-
-def show_record(key: Message, value: Message | None) -> str:
-    """One record in a line: what it is about, and what it says."""
-    kind = type(key).__name__.removesuffix("Key").removeprefix("ConsumerGroup")
-    who = getattr(key, "member_id", None) or getattr(key, "regular_expression", "")
-    text = f"{kind} {who}".rstrip()
-    if value is None:
-        return f"{text} removed"
-    return f"{text} {SHOW[kind](value)}" if kind in SHOW else text
-
-
-def show_current(topics: list[Any]) -> str:
-    return show_partitions(
-        {topic.topic_id: dict(zip(topic.partitions, topic.assignment_epochs, strict=True)) for topic in topics},
-        epochs=True,
-    )
-
-
-SHOW: dict[str, Any] = {
-    "Metadata": lambda value: f"epoch={value.epoch}",
-    "MemberMetadata": lambda value: " ".join(
-        [
-            f"topics={shown(value.subscribed_topic_names)}",
-            *([f"regex={value.subscribed_topic_regex}"] if value.subscribed_topic_regex else []),
-            *([f"instance={value.instance_id}"] if value.instance_id else []),
-            *([f"assignor={value.server_assignor}"] if value.server_assignor else []),
-            *([f"rack={value.rack_id}"] if value.rack_id else []),
-            *(["classic"] if value.classic_member_metadata else []),
-        ]
-    ),
-    "TargetAssignmentMetadata": lambda value: f"epoch={value.assignment_epoch}",
-    "TargetAssignmentMember": lambda value: show_partitions(
-        {topic.topic_id: topic.partitions for topic in value.topic_partitions}
-    ),
-    "CurrentMemberAssignment": lambda value: (
-        f"epoch={value.previous_member_epoch}->{value.member_epoch} state={value.state} "
-        f"has={show_current(value.assigned_partitions)} gives={show_current(value.partitions_pending_revocation)}"
-    ),
-    "RegularExpression": lambda value: f"is {shown(value.topics)}",
-}

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from moldau.coordinator.group.consumer_checks import check_heartbeat
 from moldau.coordinator.group.consumer_group import ConsumerGroup
-from moldau.coordinator.group.consumer_member import STATE_NAMES, OwnedPartitions
+from moldau.coordinator.group.consumer_member import STATE_NAMES
+from moldau.coordinator.outcome import Outcome
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.model import GROUP_RESOURCE
 from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages.consumer_group_describe_response import ConsumerGroupDescribeResponse
 from moldau.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest, TopicPartitions
+from moldau.protocol.messages.offset_fetch_request import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from moldau.protocol.primitives import Message
 from moldau.protocol.stored.group_records import decode_group_key, decode_group_value
 from moldau.protocol.stored.metadata_records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
@@ -118,8 +122,37 @@ class ConsumerWorld(GroupWorld):
         assert topic is not None
         self.change_metadata(RemoveTopicRecord(topic.topic_id))
 
+    def topic_id(self, name: str) -> bytes:
+        topic = self.image.topic(name)
+        return name.encode().ljust(16, b".") if topic is None else topic.topic_id
+
+    def name_of(self, topic_id: bytes) -> str:
+        """Also of topics that were deleted."""
+        return topic_id.decode("latin-1").rstrip(".")
+
     def configure(self, key: str, value: str | None) -> None:
         self.change_metadata(ConfigRecord(GROUP_RESOURCE, GROUP, key, value))
+
+    def describe(self) -> Any:
+        response = self.run(
+            lambda machine: Outcome(response=ConsumerGroupDescribeResponse(groups=machine.consumer.describe([GROUP])))
+        )
+        response.groups[0].members.sort(key=lambda member: member.member_id)
+        return response.groups[0]
+
+    def delete_group(self) -> list[int]:
+        answer = self.run(lambda machine: machine.admin.delete([GROUP]))
+        return [row.error_code for row in answer.results]
+
+    def fetch_offsets(self, member_id: str, epoch: int) -> int:
+        """The error code."""
+        topics = [OffsetFetchRequestTopics(name="t", partition_indexes=[0])]
+        request = OffsetFetchRequestGroup(GROUP, member_id, epoch, topics)
+        try:
+            self.run(lambda machine: Outcome(response=machine.offsets.fetch(request, False)))
+        except KafkaError as error:
+            return error.code
+        return 0
 
     # What is in the log
 
@@ -151,23 +184,23 @@ class ConsumerWorld(GroupWorld):
         assert table == found
 
 
-def show_partitions(owned: OwnedPartitions | dict[bytes, Any], epochs: bool = False) -> str:
+def show_partitions(owned: dict[bytes, Any], name_of: Callable[[bytes], str], epochs: bool = False) -> str:
     """topic:0,1 or, with the epochs in which they were assigned, topic:0@2,1@3; sorted, `-` for nothing."""
     shown: list[str] = []
-    for topic_id in sorted(owned):
+    for topic_id in sorted(owned, key=name_of):
         partitions = owned[topic_id]
         indexes = [f"{index}@{partitions[index]}" if epochs else str(index) for index in sorted(partitions)]
-        shown.append(f"{topic_id.decode('latin-1').rstrip('.')}:{','.join(indexes)}")
+        shown.append(f"{name_of(topic_id)}:{','.join(indexes)}")
     return " ".join(shown) or "-"
 
 
-def show_member(group: ConsumerGroup, member_id: str) -> str:
+def show_member(group: ConsumerGroup, member_id: str, name_of: Callable[[bytes], str]) -> str:
     member = group.members[member_id]
     text = f"{member_id} epoch={member.member_epoch} {STATE_NAMES[member.state]}"
-    text += f" has={show_partitions(member.assigned, epochs=True)}"
+    text += f" has={show_partitions(member.assigned, name_of, epochs=True)}"
     if member.pending_revocation:
-        text += f" gives={show_partitions(member.pending_revocation, epochs=True)}"
-    return text + f" target={show_partitions(group.target_of(member_id))}"
+        text += f" gives={show_partitions(member.pending_revocation, name_of, epochs=True)}"
+    return text + f" target={show_partitions(dict(group.target_of(member_id)), name_of)}"
 
 
 def raises(code: int, act: Any) -> str:
