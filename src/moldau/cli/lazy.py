@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class LazyGroup(click.Group):
@@ -44,6 +47,17 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"There is no command {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands with their lines of help, without importing any of them."""
+        from click.shell_completion import CompletionItem
+
+        items = [CompletionItem(name, help=text) for name, text in self.described(ctx) if name.startswith(incomplete)]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def described(self, ctx: click.Context) -> list[tuple[str, str]]:
+        """The commands that a shell may complete, each with its line of help."""
+        return [(name, home[1]) for name, home in self._commands_at.items()]
+
 
 class Failure(click.ClickException):
     """What went wrong, for the end of the command."""
@@ -57,19 +71,11 @@ class Failure(click.ClickException):
 class RootGroup(LazyGroup):
     """The group at the top: turns what goes wrong below into a sentence and an exit code."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """While a shell completes, Kafka's tools are commands too; main() runs them without this group."""
-        names = super().list_commands(ctx)
-        if not ctx.resilient_parsing:
-            return names
+    def described(self, ctx: click.Context) -> list[tuple[str, str]]:
+        """Kafka's tools are commands too; main() runs them without this group."""
         from moldau.cli.kafka.registry import TOOLS
 
-        return [*names, *sorted(TOOLS)]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if ctx.resilient_parsing and cmd_name.startswith("kafka-"):
-            return click.Command(cmd_name, help=f"Kafka's {cmd_name}.")
-        return super().get_command(ctx, cmd_name)
+        return [*super().described(ctx), *((name, "Kafka's tool of that name.") for name in sorted(TOOLS))]
 
     def invoke(self, ctx: click.Context) -> object:
         if os.environ.get("NO_COLOR"):

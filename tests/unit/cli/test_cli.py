@@ -324,3 +324,33 @@ def test_help_and_version_import_neither_client_nor_server() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
+
+
+def completed(monkeypatch: pytest.MonkeyPatch, words: str) -> list[str]:
+    """What bash would offer behind these words."""
+    monkeypatch.setenv("_MOLDAU_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+    result = CliRunner().invoke(root, [], prog_name="moldau")
+    assert result.exit_code == 0 and result.stderr == ""
+    return [line.removeprefix("plain,") for line in result.stdout.split()]
+
+
+def test_commands_options_and_topics_are_completed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.topics["__secret"] = [1]
+    assert completed(monkeypatch, "moldau con") == ["consume", "config"]
+    assert "kafka-topics" in completed(monkeypatch, "moldau kafka-")
+    assert completed(monkeypatch, "moldau topic trun") == ["truncate-to"]
+    assert completed(monkeypatch, "moldau consume --fo") == ["--follow", "--format"]
+    assert completed(monkeypatch, "moldau consume ") == ["t"]
+    assert completed(monkeypatch, "moldau consume __") == ["__secret"]
+    assert completed(monkeypatch, "moldau consume t ") == []
+    assert completed(monkeypatch, "moldau config describe topic ") == ["t"]
+    world.broker.up = False
+    assert completed(monkeypatch, "moldau consume ") == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_has_a_script(shell: str) -> None:
+    result = CliRunner().invoke(root, ["completion", shell])
+    assert result.exit_code == 0 and "_MOLDAU_COMPLETE" in result.stdout
