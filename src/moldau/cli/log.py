@@ -119,11 +119,12 @@ def verify(directory: str, quick: bool, output: str) -> None:
 
     Ends with 1 when there is an error. The server should be stopped: what it has not written yet looks like damage.
     """
-    from moldau.cli.kafka.files import ReadOnlyDisk
+    from moldau.cli.log_progress import watched_disk
     from moldau.storage.inspect_directory import check_directory
     from moldau.storage.inspect_partition import ERROR
 
-    findings = check_directory(ReadOnlyDisk(), directory.rstrip("/") or "/", with_records=not quick)
+    with watched_disk("checking", directory) as disk:
+        findings = check_directory(disk, directory.rstrip("/") or "/", with_records=not quick)
     errors = sum(finding.severity == ERROR for finding in findings.found)
     if output == "json":
         print_json(

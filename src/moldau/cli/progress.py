@@ -39,8 +39,8 @@ class WorkBar:
         if self._bar is not None:
             self._bar.stop()
 
-    def update(self, done: int, records: int, data_bytes: int) -> None:
-        """done: in the units of the total. Cheap enough to be called for every batch."""
+    def update(self, done: int, records: int | None, data_bytes: int) -> None:
+        """done: in the units of the total; records: None where they are not counted. Cheap: call it for every batch."""
         if not self._wanted:
             return
         now = time.monotonic()
@@ -50,8 +50,10 @@ class WorkBar:
         if self._bar is None:
             self._begin()
         assert self._bar is not None and self._task is not None
-        rate = records / (now - self._start)
-        text = f"{records:,} records  {bytes_text(data_bytes)}  {rate:,.0f}/s"
+        seconds = now - self._start
+        text = f"{bytes_text(data_bytes)}  {bytes_text(data_bytes / seconds)}/s"
+        if records is not None:
+            text = f"{records:,} records  {bytes_text(data_bytes)}  {records / seconds:,.0f}/s"
         self._bar.update(self._task, completed=min(done, self._total or done), numbers=text)
 
     def _begin(self) -> None:
