@@ -10,6 +10,9 @@ import click
 from moldau.cli.record_text import iso_time
 from moldau.client.record import ConsumerRecord
 
+# Longer keys push the value to the right of their own line alone.
+KEY_WIDTH_MAX = 24
+
 # What a terminal would take for a command; tabs and line ends are fine.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -21,6 +24,7 @@ class PrettyRenderer:
         self._with_topic = with_topic
         self._colour = colour
         self._place_width = 0
+        self._key_width = 0
         self._today = time.strftime("%Y-%m-%d")
 
     def __call__(self, record: ConsumerRecord) -> bytes:
@@ -31,7 +35,9 @@ class PrettyRenderer:
         self._place_width = max(self._place_width, len(place))
         parts = [self._style(place.ljust(self._place_width), dim=True), self._style(self._time(record), dim=True)]
         if record.key is not None:
-            parts.append(self._style(readable(record.key), fg="cyan"))
+            key = readable(record.key)
+            self._key_width = max(self._key_width, min(len(key), KEY_WIDTH_MAX))
+            parts.append(self._style(key.ljust(self._key_width), fg="cyan"))
         parts.append(self._style("null", dim=True) if record.value is None else readable(record.value))
         if record.headers:
             pairs = ", ".join(
