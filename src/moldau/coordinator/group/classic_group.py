@@ -261,7 +261,7 @@ class ClassicGroup(Group):
         ]
 
     def describe(self) -> DescribedGroup:
-        """As DescribeGroups shows it: metadata only while the protocol is agreed, assignments as they were given last."""
+        """As DescribeGroups shows it: metadata only while a protocol is agreed on, assignments as they were given last."""
         protocol = self.protocol_name if self.state == STABLE else None
         members = [
             DescribedGroupMember(
