@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from moldau.protocol.stored.group_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from moldau.records.builder import BatchBuilder
 from tests.interop.test_dump_log_same import check_same
 from tests.unit.protocol.messages import encode, to_message
@@ -88,3 +89,32 @@ def test_coordinator_records_of_every_type_and_version(stem: str, option: str, t
     path = write_log(tmp_path, records)
     shown = check_same("--files", str(path), option)
     assert shown.count(b'key: {"type":"') == len(records)
+
+
+SUBSCRIPTION = b"\0\1\0\1a\xff\xff\xff\xff\0\0\0\0\xff\xff\xff\xff\xff\xff"
+# What members said of themselves and what they were given: empty, cut off, of versions there are not, something else.
+MEMBERS = [
+    (b"", b""),
+    (b"\0", b"\0"),
+    (b"\0\0", b"\0\0"),
+    (b"\0\3\0\0" + SUBSCRIPTION, b""),
+    (b"\0\3\0\0" + SUBSCRIPTION, b"\0\3\0\0\0\0\xff\xff\xff\xff"),
+    (b"\0\x63\0\0" + SUBSCRIPTION, b"\0\x63\0\0\0\0\xff\xff\xff\xff"),
+    (b"\xff\xff\0\0" + SUBSCRIPTION, b"\0\0"),
+    (b"garbage of some length", b"garbage"),
+    (b"\0\1\0\0" + SUBSCRIPTION + b"more", b"\0\1\0\0\0\0\xff\xff\xff\xffmore"),
+    (b"\0\1\7\0\0\0", b"\0\1\7\0\0\0"),
+]
+
+
+def test_members_of_classic_groups_that_say_something_odd(tmp_path: Path) -> None:
+    """Both are opened where they can be read, each for itself, and shown as they are otherwise."""
+    records: list[tuple[bytes | None, bytes | None]] = []
+    for number, (subscription, assignment) in enumerate(MEMBERS):
+        member = MemberMetadata(member_id="m", subscription=subscription, assignment=assignment)
+        group = GroupMetadataValue(protocol_type="consumer", generation=1, members=[member])
+        key = encode(GroupMetadataKey(group=f"g{number}"), 0)
+        records.append((b"\0\2" + key, b"\0\3" + encode(group, 3)))
+    shown = check_same("--files", str(write_log(tmp_path, records)), "--offsets-decoder")
+    assert shown.count(b'"assignment":') == len(MEMBERS)
+    assert shown.count(b'"subscription":{') == shown.count(b'"topics":["a"]') == 5

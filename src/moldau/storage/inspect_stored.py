@@ -155,12 +155,18 @@ def _value_text(data: bytes, value_class: type[Message], topic_is_offsets: bool)
 
 
 def _open_member(member: JsonObject, name: str, message_class: type[Message]) -> None:
-    """What the members of a classic group sent each other is a message of its own inside the record."""
+    """What the members of a classic group sent each other is a message of its own inside the record.
+
+    Members may be newer than this, or may have sent something else altogether: then the bytes are shown as they are.
+    """
     data = member.get(name)
     if isinstance(data, bytes):
         reader = Reader(data)
-        version = reader.int16()
-        member[name] = message_to_json(message_class.decode(reader, version), version)
+        try:
+            version = min(max(reader.int16(), message_class.LOWEST_VERSION), message_class.HIGHEST_VERSION)
+            member[name] = message_to_json(message_class.decode(reader, version), version)
+        except DecodeError:
+            pass
 
 
 def read_versioned(data: bytes, name: str) -> tuple[int, Reader]:
