@@ -20,6 +20,7 @@ from moldau.protocol.messages.incremental_alter_configs_request import (
 )
 from moldau.protocol.primitives import Message
 from tests.interop.group_offsets import commit, fetch, find_coordinator, stored_records
+from tests.interop.group_scripts import LiveAnswer
 from tests.interop.peers import Peer
 from tests.scripts.consumer_groups.player import Player
 from tests.unit.coordinator.consumer_world import GROUP, Consumer
@@ -27,7 +28,21 @@ from tests.unit.coordinator.consumer_world import GROUP, Consumer
 GROUP_RESOURCE = 32
 SET, DELETE = 0, 1
 SECONDS = 20
+ANSWER_SECONDS = 0.5
 NOT_YET = (errors.COORDINATOR_LOAD_IN_PROGRESS, errors.NOT_COORDINATOR, errors.COORDINATOR_NOT_AVAILABLE)
+
+
+class LiveClassicAnswer:
+    """Comes at once, or when somebody else has joined."""
+
+    def __init__(self, answer: LiveAnswer) -> None:
+        self._answer = answer
+
+    def take(self) -> Any:
+        deadline = time.monotonic() + ANSWER_SECONDS
+        while not self._answer.done and time.monotonic() < deadline:
+            time.sleep(0.005)
+        return self._answer.answer
 
 
 class LiveWorld:
@@ -55,6 +70,13 @@ class LiveWorld:
         answer = self.peer.ask(request, version, "client")
         self.check(answer.error_code, answer.error_message)
         return answer
+
+    def ask_classic(self, request: Any, version: int, client_id: str) -> LiveClassicAnswer:
+        request.group_id = self.group_id
+        return LiveClassicAnswer(LiveAnswer(self.peer.connect(), request, version, client_id))
+
+    def settle(self) -> None:
+        """Whoever waits for an answer waits long enough."""
 
     def check(self, code: int, message: str | None) -> None:
         if code:

@@ -19,11 +19,13 @@ SCRIPTS = [
     if "Apache Kafka does the same." in path.read_text()
 ]
 
+SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
+
 
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
     require_kafka()
-    node = KafkaNode(tmp_path_factory.mktemp("kafka-consumer-groups"))
+    node = KafkaNode(tmp_path_factory.mktemp("kafka-consumer-groups"), SETTINGS)
     node.format()
     node.start()
     peer = Peer(node)
@@ -34,7 +36,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
 
 @pytest.fixture(scope="module")
 def moldau(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
-    node = new_node(tmp_path_factory.mktemp("moldau-consumer-groups"))
+    node = new_node(tmp_path_factory.mktemp("moldau-consumer-groups"), SETTINGS)
     node.start()
     peer = Peer(node)
     yield peer

@@ -6,6 +6,8 @@
     ack NAME                   (a heartbeat that tells what the member has)
     leave NAME [while]         (`while`: a static member that will be back)
     commit NAME TOPIC:PARTITION [epoch=N]            fetch NAME [epoch=N]
+    cjoin NAME [topics=t] [owned=t:0,1] [protocols=range] [instance=I] [rebalance=MS] [session=MS] [id=ID] [type=T]
+    csync NAME [OTHER=t:0,1/u:0 ...] [generation=N]  cbeat NAME [generation=N]   cleave NAME...   (the classic protocol)
     tick MS      show      describe      list      delete-group      restart
     fail CODE-NAME | fail none (appends)   set KEY VALUE (of the broker)   config KEY VALUE (of the group)
 
@@ -14,6 +16,7 @@ Members are called by their ids and use the epoch that they were told last.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from moldau.config.broker_config import BrokerConfig, single_node_values
@@ -21,7 +24,17 @@ from moldau.coordinator.group.consumer_group import ConsumerGroup
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest, TopicPartitions
-from moldau.protocol.primitives import Message
+from moldau.protocol.messages.consumer_protocol import (
+    AssignmentTopicPartition,
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    SubscriptionTopicPartition,
+)
+from moldau.protocol.messages.heartbeat_request import HeartbeatRequest
+from moldau.protocol.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
+from moldau.protocol.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
+from moldau.protocol.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
+from moldau.protocol.primitives import Message, Reader, Writer
 from moldau.protocol.stored.group_records import (
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,
@@ -29,6 +42,7 @@ from moldau.protocol.stored.group_records import (
     ConsumerGroupRegularExpressionValue,
     ConsumerGroupTargetAssignmentMemberValue,
     ConsumerGroupTargetAssignmentMetadataValue,
+    GroupMetadataValue,
 )
 from tests.unit.coordinator.consumer_world import (
     GROUP,
@@ -39,6 +53,23 @@ from tests.unit.coordinator.consumer_world import (
     show_partitions,
 )
 
+JOIN_VERSION, SYNC_VERSION, HEARTBEAT_VERSION, LEAVE_VERSION = 9, 5, 4, 5
+EMBEDDED_VERSION = 3
+SORTED_KINDS = ("  ", "TargetAssignmentMember", "CurrentMemberAssignment", "MemberMetadata")
+
+
+class ClassicClient:
+    """What a client of the classic protocol remembers."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.member_id = ""
+        self.instance_id: str | None = None
+        self.generation = -1
+        self.protocol = ""
+        self.owned: list[TopicPartitions] = []
+        self.options: dict[str, str] = {}
+
 
 class Player:
     """See the module."""
@@ -46,6 +77,8 @@ class Player:
     def __init__(self, world: ConsumerWorld | None = None) -> None:
         self.world = world or ConsumerWorld()
         self.members: dict[str, Consumer] = {}
+        self.classics: dict[str, ClassicClient] = {}
+        self.waiting: list[tuple[str, ClassicClient, Any]] = []
         self.values: dict[str, str] = {}
 
     def play(self, line: str) -> list[str]:
@@ -57,7 +90,13 @@ class Player:
         except KafkaError as error:
             lines = [f"{plain[0] if plain else command}: {error.name}: {error.message}"]
         self.check()
-        return [*lines, *(f"log: {self.show_record(key, value)}" for key, value in self.world.new_records())]
+        lines += self.new_answers()
+        lines += [f"log: {self.show_record(key, value)}" for key, value in self.world.new_records()]
+        for client in self.classics.values():
+            # Ids that a coordinator made are shown as the name of the client.
+            if client.member_id:
+                lines = [line.replace(client.member_id, client.name) for line in lines]
+        return sorted_runs(lines)
 
     def check(self) -> None:
         """What must hold after every command."""
@@ -80,7 +119,7 @@ class Player:
 
     def do_set(self, words: list[str], options: dict[str, str]) -> None:
         self.values[words[0]] = words[1]
-        values = {**single_node_values(), "log.dirs": "/data", **self.values}
+        values = {**single_node_values(), "log.dirs": "/data", "group.initial.rebalance.delay.ms": "0", **self.values}
         self.world.settings.update(BrokerConfig(values, warn=False))
 
     def do_config(self, words: list[str], options: dict[str, str]) -> None:
@@ -159,6 +198,107 @@ class Player:
             member.owned = {topic.topic_id: topic.partitions for topic in response.assignment.topic_partitions}
             text += f" assignment={self.shown(member.owned)}"
         return [text]
+
+    # Members of the classic protocol
+
+    def classic(self, name: str) -> ClassicClient:
+        return self.classics.setdefault(name, ClassicClient(name))
+
+    def do_cjoin(self, words: list[str], options: dict[str, str]) -> None:
+        client = self.classic(words[0])
+        client.options.update({name: value for name, value in options.items() if name not in ("id", "owned")})
+        known = client.options
+        client.instance_id = known.get("instance")
+        if "id" in options:
+            client.member_id = options["id"]
+        owned = self.partitions(options["owned"]) if "owned" in options else client.owned
+        request = JoinGroupRequest(
+            GROUP,
+            int(known.get("session", 45_000)),
+            int(known.get("rebalance", 300_000)),
+            client.member_id,
+            client.instance_id,
+            known.get("type", "consumer"),
+            [
+                JoinGroupRequestProtocol(name, self.subscription(known.get("topics", "t").split(","), owned))
+                for name in known.get("protocols", "range").split(",")
+            ],
+        )
+        self.waiting.append(("join", client, self.world.ask_classic(request, JOIN_VERSION, client.name)))
+
+    def do_csync(self, words: list[str], options: dict[str, str]) -> None:
+        client = self.classic(words[0])
+        generation = int(options.pop("generation", client.generation))
+        rows = [
+            SyncGroupRequestAssignment(self.classic(name).member_id, self.assignment(text))
+            for name, text in options.items()
+        ]
+        request = SyncGroupRequest(
+            GROUP, generation, client.member_id, client.instance_id, "consumer", client.protocol, rows
+        )
+        self.waiting.append(("sync", client, self.world.ask_classic(request, SYNC_VERSION, client.name)))
+
+    def do_cbeat(self, words: list[str], options: dict[str, str]) -> None:
+        client = self.classic(words[0])
+        generation = int(options.get("generation", client.generation))
+        request = HeartbeatRequest(GROUP, generation, client.member_id, client.instance_id)
+        self.waiting.append(("beat", client, self.world.ask_classic(request, HEARTBEAT_VERSION, client.name)))
+
+    def do_cleave(self, words: list[str], options: dict[str, str]) -> None:
+        clients = [self.classic(name) for name in words]
+        rows = [MemberIdentity(client.member_id, client.instance_id) for client in clients]
+        request = LeaveGroupRequest(GROUP, members=rows)
+        self.waiting.append(("leave", clients[0], self.world.ask_classic(request, LEAVE_VERSION, words[0])))
+
+    def new_answers(self) -> list[str]:
+        self.world.settle()
+        lines: list[str] = []
+        for entry in list(self.waiting):
+            what, client, pending = entry
+            answer = pending.take()
+            if answer is not None:
+                self.waiting.remove(entry)
+                lines.append(f"{client.name}: {self.show_classic(client, what, answer)}")
+        return lines
+
+    def show_classic(self, client: ClassicClient, what: str, answer: Any) -> str:
+        code = errors.error_name(answer.error_code) if answer.error_code else "ok"
+        if what == "join":
+            client.member_id = answer.member_id or client.member_id
+            if answer.error_code:
+                return code
+            client.generation, client.protocol = answer.generation_id, answer.protocol_name
+            leads = " leads" if answer.leader == answer.member_id else ""
+            return f"joined generation={answer.generation_id} protocol={answer.protocol_name}{leads}"
+        if what == "sync" and not answer.error_code:
+            client.owned = self.read_assignment(answer.assignment)
+            return f"synced assignment={self.shown({topic.topic_id: topic.partitions for topic in client.owned})}"
+        if what == "leave" and not answer.error_code:
+            return "left " + " ".join(
+                errors.error_name(row.error_code) if row.error_code else "ok" for row in answer.members
+            )
+        return f"{what} {code}"
+
+    def subscription(self, topics: list[str], owned: list[TopicPartitions]) -> bytes:
+        rows = [SubscriptionTopicPartition(self.world.name_of(topic.topic_id), topic.partitions) for topic in owned]
+        return encoded(ConsumerProtocolSubscription([name for name in topics if name], None, rows))
+
+    def assignment(self, text: str) -> bytes:
+        rows = self.partitions(text)
+        return encoded(
+            ConsumerProtocolAssignment(
+                [AssignmentTopicPartition(self.world.name_of(topic.topic_id), topic.partitions) for topic in rows]
+            )
+        )
+
+    def read_assignment(self, data: bytes) -> list[TopicPartitions]:
+        if not data:
+            return []
+        reader = Reader(data)
+        assignment = ConsumerProtocolAssignment.decode(reader, reader.int16())
+        return [
+            TopicPartitions(self.world.topic_id(row.topic), row.partitions) for row in assignment.assigned_partitions
+        ]
 
     # Offsets
 
@@ -249,15 +389,41 @@ class Player:
                 f"has={self.show_current(value.assigned_partitions)} "
                 f"gives={self.show_current(value.partitions_pending_revocation)}"
             )
+        if isinstance(value, GroupMetadataValue):
+            members = [f"{one.member_id}={self.show_classic_assignment(one.assignment)}" for one in value.members]
+            return f"generation={value.generation} protocol={value.protocol} leader={value.leader} {' '.join(members)}"
         if isinstance(value, ConsumerGroupRegularExpressionValue):
             return f"is {shown(value.topics)}"
         return ""
+
+    def show_classic_assignment(self, data: bytes) -> str:
+        return self.shown({topic.topic_id: topic.partitions for topic in self.read_assignment(data)})
 
     def show_current(self, topics: list[Any]) -> str:
         partitions = {
             topic.topic_id: dict(zip(topic.partitions, topic.assignment_epochs, strict=True)) for topic in topics
         }
         return self.shown(partitions, epochs=True)
+
+
+def sorted_runs(lines: list[str]) -> list[str]:
+    """Lines of the same kind in a row, sorted: members have no order, in descriptions and in records of one batch."""
+    result: list[str] = []
+    for kind, run in itertools.groupby(lines, key=kind_of):
+        found = list(run)
+        result += sorted(found) if kind in SORTED_KINDS else found
+    return result
+
+
+def kind_of(line: str) -> str:
+    return line.split()[1] if line.startswith("log: ") else line[:2]
+
+
+def encoded(message: Message) -> bytes:
+    writer = Writer()
+    writer.int16(EMBEDDED_VERSION)
+    message.encode(writer, EMBEDDED_VERSION)
+    return writer.to_bytes()
 
 
 def show_subscription(value: ConsumerGroupMemberMetadataValue) -> str:

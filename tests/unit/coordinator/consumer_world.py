@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from moldau.coordinator.group.classic_answers import join_error, sync_error
+from moldau.coordinator.group.classic_join import Joining
+from moldau.coordinator.group.classic_rebalance import join_key
 from moldau.coordinator.group.consumer_checks import check_heartbeat
 from moldau.coordinator.group.consumer_group import ConsumerGroup
 from moldau.coordinator.group.consumer_member import STATE_NAMES
@@ -14,7 +17,12 @@ from moldau.metadata.model import GROUP_RESOURCE
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.consumer_group_describe_response import ConsumerGroupDescribeResponse
 from moldau.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest, TopicPartitions
+from moldau.protocol.messages.heartbeat_request import HeartbeatRequest
+from moldau.protocol.messages.heartbeat_response import HeartbeatResponse
+from moldau.protocol.messages.join_group_request import JoinGroupRequest
+from moldau.protocol.messages.leave_group_response import LeaveGroupResponse
 from moldau.protocol.messages.offset_fetch_request import OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from moldau.protocol.messages.sync_group_request import SyncGroupRequest
 from moldau.protocol.primitives import Message
 from moldau.protocol.stored.group_records import decode_group_key, decode_group_value
 from moldau.protocol.stored.metadata_records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
@@ -77,11 +85,26 @@ class Consumer:
         return response
 
 
+class ClassicAnswer:
+    """An answer to a classic member, which may come later."""
+
+    def __init__(self, on_error: Callable[[KafkaError], Message]) -> None:
+        self._on_error = on_error
+        self._answer: Message | None = None
+
+    def done(self, result: Message | KafkaError) -> None:
+        if self._answer is None:
+            self._answer = self._on_error(result) if isinstance(result, KafkaError) else result
+
+    def take(self) -> Message | None:
+        return self._answer
+
+
 class ConsumerWorld(GroupWorld):
     """Topics are created with ids made of their names, so that scripts can show names."""
 
     def __init__(self, **settings: str) -> None:
-        super().__init__(**settings)
+        super().__init__(**{"group_initial_rebalance_delay_ms": "0", **settings})
         self.seen = 0
 
     def heartbeat(self, request: ConsumerGroupHeartbeatRequest, version: int = VERSION) -> Any:
@@ -89,6 +112,29 @@ class ConsumerWorld(GroupWorld):
         return self.run(
             lambda machine: machine.consumer.heartbeat(request, version, "client", "/127.0.0.1", self.now_ms)
         )
+
+    def settle(self) -> None:
+        """Lets classic members join whose time has come."""
+        timers = self.shard.timers
+        if timers.due_at(join_key(GROUP)) <= self.now_ms:
+            self.runtime.poll(self.now_ms)
+
+    def ask_classic(self, request: Any, version: int, client_id: str) -> ClassicAnswer:
+        if isinstance(request, JoinGroupRequest):
+            pending = ClassicAnswer(lambda error: join_error(error.code, request.member_id))
+            joining = Joining(request, version, client_id, "/127.0.0.1", pending.done)
+            verb: Any = lambda machine: machine.classic.join(joining, self.now_ms)  # noqa: E731
+        elif isinstance(request, SyncGroupRequest):
+            pending = ClassicAnswer(lambda error: sync_error(error.code))
+            verb = lambda machine: machine.classic.sync(request, pending.done, self.now_ms)  # noqa: E731
+        elif isinstance(request, HeartbeatRequest):
+            pending = ClassicAnswer(lambda error: HeartbeatResponse(error_code=error.code))
+            verb = lambda machine: machine.classic.heartbeat(request, self.now_ms)  # noqa: E731
+        else:
+            pending = ClassicAnswer(lambda error: LeaveGroupResponse(error_code=error.code))
+            verb = lambda machine: machine.classic.leave(request, self.now_ms)  # noqa: E731
+        self.runtime.run(0, verb, pending.done, self.now_ms)
+        return pending
 
     def consumer(self, member_id: str, instance_id: str | None = None) -> Consumer:
         return Consumer(self, member_id, instance_id)

@@ -120,6 +120,10 @@ class ClassicRebalance:
         timers.cancel(sync_key(group.group_id))
         for member_id in [*group.members, *group.pending_members]:
             self.end_session(group, member_id)
+        self.answer_everybody(group, code)
+
+    def answer_everybody(self, group: ClassicGroup, code: int) -> None:
+        """Nobody waits any longer: not for the others, and not for an assignment."""
         for member in group.members.values():
             join_answer, sync_answer = member.awaiting_join, member.awaiting_sync
             group.set_awaiting_join(member, None)

@@ -14,6 +14,9 @@ from typing import Final
 
 from moldau.coordinator.group.assignors.spec import Targets
 from moldau.coordinator.group.assignors.table import ASSIGNORS
+from moldau.coordinator.group.classic_group import STABLE as CLASSIC_STABLE
+from moldau.coordinator.group.classic_group import ClassicGroup
+from moldau.coordinator.group.classic_rebalance import ClassicRebalance
 from moldau.coordinator.group.consumer_describe import describe_group
 from moldau.coordinator.group.consumer_group import ConsumerGroup, is_homogeneous
 from moldau.coordinator.group.consumer_member import (
@@ -23,6 +26,14 @@ from moldau.coordinator.group.consumer_member import (
     UNREVOKED_PARTITIONS,
     ConsumerMember,
     Partitions,
+)
+from moldau.coordinator.group.consumer_migration import (
+    can_downgrade,
+    check_upgrade,
+    downgrade_record,
+    downgraded,
+    upgrade_records,
+    upgraded,
 )
 from moldau.coordinator.group.consumer_records import (
     assignment_epoch_record,
@@ -66,8 +77,9 @@ log = logging.getLogger("moldau.coordinator")
 class ConsumerProtocol(GroupPart):
     """See the module. Verbs raise KafkaError for what the member is told."""
 
-    def __init__(self, state: GroupShardState) -> None:
+    def __init__(self, state: GroupShardState, rebalance: ClassicRebalance) -> None:
         self._state = state
+        self._rebalance = rebalance
         self._topic_hashes: dict[str, int] = {}
         self._replay = ConsumerReplay(state)
         self.regexes = RegexRefresh(state, self.metadata_hash)
@@ -75,6 +87,10 @@ class ConsumerProtocol(GroupPart):
     @property
     def settings(self) -> ConsumerSettings:
         return self._state.settings.consumer
+
+    @property
+    def classic_size_max(self) -> int:
+        return self._state.settings.classic_size_max
 
     # What begins, changes and ends
 
@@ -175,7 +191,24 @@ class ConsumerProtocol(GroupPart):
             group = None
         if group is None:
             return ConsumerGroup(group_id)
+        if isinstance(group, ClassicGroup):
+            return self._upgrade(group, records, now_ms)
         raise KafkaError(errors.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+
+    def _upgrade(self, group: ClassicGroup, records: list[StoredRecord], now_ms: int) -> ConsumerGroup:
+        """Classic members wait for each other no longer: they join again, and find a consumer group."""
+        check_upgrade(group, self.settings)
+        result = upgraded(group, self._state.image)
+        result.metadata_hash = self.metadata_hash(set(result.name_counts))
+        self._rebalance.answer_everybody(group, errors.REBALANCE_IN_PROGRESS)
+        records += group.tombstones()
+        records += upgrade_records(result)
+        for member in result.members.values():
+            if member.classic is not None:
+                timeout_ms = member.classic.session_timeout_ms
+                self.schedule_session_of(group.group_id, member.member_id, timeout_ms, now_ms)
+        log.info("group %s with %d classic members becomes a consumer group", group.group_id, len(result.members))
+        return result
 
     def check_capacity(self, group: ConsumerGroup, member_id: str) -> None:
         size_max = self.settings.size_max
@@ -246,6 +279,36 @@ class ConsumerProtocol(GroupPart):
         now_ms: int,
     ) -> ConsumerMember:
         """From what the member was to what it says it is, and one step on; adds the records."""
+        epoch, changed = self._take_over(group, member, updated, records, now_ms)
+        target_epoch, target = self._update_target(group, epoch, member, updated, records, now_ms)
+        return self._reconcile(group, updated, target_epoch, target, changed, owned, records, now_ms)
+
+    def advance_to_known_target(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerMember,
+        updated: ConsumerMember,
+        owned: Owned | None,
+        records: list[StoredRecord],
+        now_ms: int,
+    ) -> tuple[ConsumerMember, bool]:
+        """The same without a new target; False if one would be due, and then the member has not moved."""
+        epoch, changed = self._take_over(group, member, updated, records, now_ms)
+        if group.assignment_epoch < epoch:
+            return updated, False
+        target = group.target_of(updated.member_id, updated.instance_id)
+        epoch = group.assignment_epoch
+        return self._reconcile(group, updated, epoch, target, changed, owned, records, now_ms), True
+
+    def _take_over(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerMember,
+        updated: ConsumerMember,
+        records: list[StoredRecord],
+        now_ms: int,
+    ) -> tuple[int, bool]:
+        """What the member says about itself; returns the group's epoch, and whether the subscription changed."""
         names_changed = False
         if updated is not member:
             records.append(member_record(group.group_id, updated))
@@ -255,9 +318,7 @@ class ConsumerProtocol(GroupPart):
         epoch = group.group_epoch
         if bump or group.is_metadata_expired(now_ms):
             epoch = self._update_epoch(group, bump, member, updated, records, now_ms)
-        target_epoch, target = self._update_target(group, epoch, member, updated, records, now_ms)
-        changed = names_changed or regex_status != NO_CHANGE
-        return self._reconcile(group, updated, target_epoch, target, changed, owned, records, now_ms)
+        return epoch, names_changed or regex_status != NO_CHANGE
 
     def metadata_hash(self, topics: set[str]) -> int:
         return group_hash(topics, self._topic_hashes, self._state.image)
@@ -363,6 +424,11 @@ class ConsumerProtocol(GroupPart):
             return Outcome([], response)
         group_id = group.group_id
         records: list[StoredRecord] = []
+        if can_downgrade(group, members, self.settings, self.classic_size_max):
+            reason = f"group {group_id} is classic again, its last member of the consumer protocol has gone"
+            outcome = self.downgrade(group, members, None, reason, records, now_ms)
+            outcome.response = response
+            return outcome
         for member in members:
             records += remove_member(group_id, member.member_id)
         names = dict(group.name_counts)
@@ -375,6 +441,51 @@ class ConsumerProtocol(GroupPart):
         metadata_hash = self.metadata_hash(group.topics_of(names, regexes))
         records.append(group_epoch_record(group_id, group.group_epoch + 1, metadata_hash))
         return Outcome(records, response)
+
+    def downgrade(
+        self,
+        group: ConsumerGroup,
+        leaving: list[ConsumerMember],
+        joining: ConsumerMember | None,
+        rebalance_reason: str,
+        records: list[StoredRecord],
+        now_ms: int,
+    ) -> Outcome:
+        """The members that stay become a classic group, and rebalance at once if there is a reason. `joining` is a
+        static member in the place of its old self, which `records` have replaced already."""
+        replaced = None if joining is None else group.static_member(joining.instance_id)
+        left = {member.member_id for member in leaving}
+        staying: list[tuple[ConsumerMember, Partitions]] = []
+        for member in group.members.values():
+            target = group.target_of(member.member_id)
+            if joining is not None and member is replaced:
+                staying.append((joining, target))
+            elif member.member_id not in left:
+                staying.append((member, target))
+        classic = downgraded(group.group_id, group.group_epoch, staying, self._state.image, now_ms)
+        if joining is None or replaced is None:
+            records += group.tombstones()
+        else:
+            records += group.tombstones_of(
+                [joining.member_id if known == replaced.member_id else known for known in group.members]
+            )
+        records.append(downgrade_record(classic))
+        log.info("group %s with %d members becomes a classic group", group.group_id, len(staying))
+        return Outcome(records, on_written=partial(self._on_downgraded, classic, rebalance_reason))
+
+    def _on_downgraded(self, classic: ClassicGroup, reason: str, error: KafkaError | None, now_ms: int) -> None:
+        """Sessions begin, members have all their protocols back, and a rebalance begins if one is due."""
+        group = self._state.groups.get(classic.group_id)
+        if not isinstance(group, ClassicGroup):
+            # It could not be written: the group is what it was.
+            return
+        for member in group.members.values():
+            self._rebalance.start_session(group, member, member.session_timeout_ms, now_ms)
+            known = classic.members.get(member.member_id)
+            if known is not None and group.state == CLASSIC_STABLE:
+                group.update(member, known.protocols, known.rebalance_timeout_ms, known.session_timeout_ms)
+        if reason and group.state == CLASSIC_STABLE:
+            self._rebalance.prepare(group, reason, now_ms)
 
     # Time
 

@@ -178,11 +178,15 @@ class ConsumerGroup(Group):
         return any(topic in resolved.topics for resolved in self.resolved_regexes.values())
 
     def tombstones(self) -> list[StoredRecord]:
+        return self.tombstones_of(list(self.members))
+
+    def tombstones_of(self, member_ids: list[str]) -> list[StoredRecord]:
+        """Of a group with these members: one of them may have come under another id a moment ago."""
         group_id = self.group_id
-        records = [current_tombstone(group_id, member_id) for member_id in self.members]
-        records += [target_tombstone(group_id, member_id) for member_id in self.members]
+        records = [current_tombstone(group_id, member_id) for member_id in member_ids]
+        records += [target_tombstone(group_id, member_id) for member_id in member_ids]
         records.append(assignment_epoch_tombstone(group_id))
-        records += [member_tombstone(group_id, member_id) for member_id in self.members]
+        records += [member_tombstone(group_id, member_id) for member_id in member_ids]
         records += [regex_tombstone(group_id, regex) for regex in self.resolved_regexes]
         records.append(partition_metadata_tombstone(group_id))
         records.append(group_epoch_tombstone(group_id))

@@ -12,6 +12,7 @@ from moldau.coordinator.dice import RandomSource
 from moldau.coordinator.group.admin import GroupAdmin
 from moldau.coordinator.group.classic import ClassicProtocol
 from moldau.coordinator.group.consumer import ConsumerProtocol
+from moldau.coordinator.group.consumer_classic import ClassicMembers
 from moldau.coordinator.group.offset_records import group_of_key
 from moldau.coordinator.group.offsets import Offsets
 from moldau.coordinator.group.part import GroupPart
@@ -38,7 +39,8 @@ class GroupMachine(CoordinatorMachine):
         self.state = GroupShardState(index, timers, settings, rng)
         self.offsets = Offsets(self.state)
         self.classic = ClassicProtocol(self.state)
-        self.consumer = ConsumerProtocol(self.state)
+        self.consumer = ConsumerProtocol(self.state, self.classic.rebalance)
+        self.classic.elsewhere = ClassicMembers(self.state, self.consumer)
         self.admin = GroupAdmin(self.state, self.offsets)
         self._parts: list[GroupPart] = [self.classic, self.consumer, self.offsets, self.admin]
 
