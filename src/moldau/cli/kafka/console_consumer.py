@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from moldau.cli.kafka.options import JavaFailure
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from moldau.cli.kafka.console_options import ConsumerOptions
     from moldau.cli.kafka.reading import Reading
     from moldau.client.record import ConsumerRecord
+    from moldau.records.text_writer import TextWriter
+
+T = TypeVar("T")
 
 LOGGER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 POLL_RECORDS = 5_000
@@ -37,16 +41,28 @@ def main(arguments: list[str]) -> int:
     from moldau.cli.kafka.java_client import write_log
 
     options = ConsumerOptions(arguments)
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _on_terminate)
     try:
-        return _run(options)
+        with _termination():
+            return _run(options)
     except JavaFailure as failure:
         write_log("ERROR", "Unknown error when running consumer: ", LOGGER, failure)
         return 1
     finally:
         if options.tells_events:
             print("shutdown_complete")
+
+
+@contextlib.contextmanager
+def _termination() -> Iterator[None]:
+    """SIGTERM ends the tool as Ctrl-C does: the records so far are told."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _on_terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _on_terminate(number: int, frame: FrameType | None) -> None:
@@ -106,8 +122,12 @@ class Printing:
         from moldau.client.errors import ClientError
 
         self._max = self._options.max_messages
+        writer = self._formatter.text_writer() if self._reading.can_write else None
         while self._max == -1 or self._count < self._max:
             try:
+                if writer is not None:
+                    self._write(writer)
+                    continue
                 records = self._receive()
             except ClientError as error:
                 failure = self._reading.failure(error)
@@ -127,12 +147,26 @@ class Printing:
 
     def _receive(self) -> list[ConsumerRecord]:
         limit = self._limit if self._max == -1 else min(self._limit, self._max - self._count)
+        return self._wait(lambda patience_ms: self._reading.poll(patience_ms, limit))
+
+    def _write(self, writer: TextWriter) -> None:
+        """Prints what comes without an object for each record."""
+        if self._max != -1:
+            writer.limit = self._max
+        try:
+            self._wait(lambda patience_ms: self._reading.poll_text(writer, patience_ms))
+        finally:
+            self._count = int(writer.rows)
+            write_bytes(writer.take())
+
+    def _wait(self, poll: Callable[[int], T]) -> T:
+        """What comes; the real tool's exception where nothing does in time."""
         started = time.monotonic()
         while True:
             patience_ms = POLL_MS_MAX if self._timeout_ms is None else min(self._timeout_ms, POLL_MS_MAX)
-            records = self._reading.poll(patience_ms, limit)
-            if records:
-                return records
+            found = poll(patience_ms)
+            if found:
+                return found
             if self._timeout_ms is not None and (time.monotonic() - started) * 1000 > self._timeout_ms:
                 raise JavaFailure("org.apache.kafka.common.errors.TimeoutException", None)
 

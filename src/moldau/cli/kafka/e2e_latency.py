@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
 
 def _named(arguments: list[str]) -> list[str]:
     """Arguments without names, as older versions had them, with their names."""
-    if not arguments or any(word.startswith("--") for word in arguments):
+    if not arguments or any(word.startswith(tuple(f"--{name}" for name in POSITIONAL)) for word in arguments):
         return arguments
     if len(arguments) not in (5, 6):
         sentence = (

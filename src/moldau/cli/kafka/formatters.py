@@ -15,6 +15,7 @@ from moldau.cli.kafka.options import JavaFailure
 if TYPE_CHECKING:
     from moldau.cli.kafka.deserializers import Deserializer
     from moldau.client.record import ConsumerRecord
+    from moldau.records.text_writer import TextWriter
 
 PACKAGE = "org.apache.kafka.tools.consumer."
 DEFAULT = PACKAGE + "DefaultMessageFormatter"
@@ -28,6 +29,10 @@ class Formatter:
     def write(self, record: ConsumerRecord) -> bytes:
         """The record as it is printed; raises JavaFailure for one that cannot be shown."""
         raise NotImplementedError
+
+    def text_writer(self) -> TextWriter | None:
+        """Writes the same without an object for each record, where that can be done."""
+        return None
 
     def write_all(self, records: Sequence[ConsumerRecord]) -> bytes:
         """The same for many; on JavaFailure nothing is known of the others."""
@@ -78,28 +83,24 @@ class DefaultFormatter(Formatter):
         self._of_key = _deserializer(properties, "key.deserializer", True)
         self._of_value = _deserializer(properties, "value.deserializer", False)
         self._of_headers = _deserializer(properties, "headers.deserializer", False)
-        extras = self._timestamp or self._partition or self._offset or self._delivery or self._epoch or self._headers
-        self._plain = self._value and self._of_value is None and self._of_key is None and not extras
 
-    def write_all(self, records: Sequence[ConsumerRecord]) -> bytes:
-        if not self._plain:
-            return super().write_all(records)
-        null, end = self._null, self._line_end
-        if not self._key:
-            values = [null if record.value is None else record.value for record in records]
-            return end.join(values) + end if values else b""
-        between = self._separator
-        parts = [
-            b"%b%b%b%b"
-            % (
-                null if record.key is None else record.key,
-                between,
-                null if record.value is None else record.value,
-                end,
-            )
-            for record in records
-        ]
-        return b"".join(parts)
+    def text_writer(self) -> TextWriter | None:
+        from moldau.records.text_writer import KEY, OFFSET, PARTITION, VALUE, TextWriter
+
+        unknown = (self._timestamp, self._delivery, self._epoch, self._headers)
+        if any(unknown) or self._of_key is not None or self._of_value is not None:
+            return None
+        wanted = (
+            (self._partition, b"Partition:", PARTITION),
+            (self._offset, b"Offset:", OFFSET),
+            (self._key, b"", KEY),
+            (self._value, b"", VALUE),
+        )
+        shown = [(before, field) for is_wanted, before, field in wanted if is_wanted]
+        if not shown:
+            return None
+        behind = [self._separator + before for before, _ in shown[1:]] + [self._line_end]
+        return TextWriter(shown[0][0], bytes(field for _, field in shown), behind, self._null)
 
     def write(self, record: ConsumerRecord) -> bytes:
         parts: list[bytes] = []

@@ -1,10 +1,11 @@
-"""`kafka-metadata-quorum describe`: the state of the metadata quorum and of its replicas."""
+"""`kafka-metadata-quorum`: the state of the metadata quorum and of its replicas, and who votes in it."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from moldau.cli.kafka.admin_tools import Connect, ask, connect, said
 from moldau.cli.kafka.options import JavaFailure
@@ -27,35 +28,63 @@ def _parser() -> CommandParser:
     describe.add_argument("--status", action="store_true", help="In short.")
     describe.add_argument("--replication", action="store_true", help="Replica by replica.")
     describe.add_argument("--human-readable", action="store_true", help="Times as how long ago.")
+    add = commands.add_parser("add-controller", help="Give a controller a vote.")
+    add.add_argument("--dry-run", action="store_true", help="Only show what would be done.")
+    remove = commands.add_parser("remove-controller", help="Take a controller's vote away.")
+    remove.add_argument("--controller-id", "-i", type=int, required=True, help="The id of the controller.")
+    remove.add_argument("--controller-directory-id", "-d", required=True, help="The id of its directory.")
+    remove.add_argument("--dry-run", action="store_true", help="Only show what would be done.")
     return parser
 
 
 def main(arguments: list[str], connect: Connect = connect) -> int:
     options = _parser().parse_args(arguments)
     try:
-        if options.status and options.replication:
-            raise JavaFailure(
-                "TerseException", "Only one of --status or --replication should be specified with describe sub-command"
-            )
-        if not options.status and not options.replication:
-            raise JavaFailure(
-                "TerseException", "One of --status or --replication must be specified with describe sub-command"
-            )
-        if options.status and options.human_readable:
-            raise JavaFailure(
-                "TerseException", "The option --human-readable is only supported along with --replication"
-            )
+        if options.command_config is not None and not os.path.exists(options.command_config):
+            raise JavaFailure("TerseException", f"Properties file {options.command_config} does not exists!")
+        if options.command == "describe":
+            _check_describe(options)
         where = (options.bootstrap_server, options.command_config, options.bootstrap_controller)
         with ask("", lambda: connect(*where)) as admin:
-            lines = _status(admin) if options.status else _replication(admin, options.human_readable)
+            lines = _run(admin, options)
     except JavaFailure as failure:
-        sys.stderr.write(f"{failure.message}\n")
-        if failure.class_name != "TerseException":
-            wrapped = f"java.util.concurrent.ExecutionException: {said(failure)}"
-            sys.stderr.write(f"{wrapped}\nCaused by: {said(failure)}\n\n")
-        return 1
+        return _end(failure, options.command)
     print("\n".join(lines))
     return 0
+
+
+def _check_describe(options: Any) -> None:
+    """Exactly one of two things can be shown."""
+    sentence = None
+    if options.status and options.replication:
+        sentence = "Only one of --status or --replication should be specified with describe sub-command"
+    elif options.status and options.human_readable:
+        sentence = "The option --human-readable is only supported along with --replication"
+    elif not options.status and not options.replication:
+        sentence = "One of --status or --replication must be specified with describe sub-command"
+    if sentence is not None:
+        raise JavaFailure("TerseException", sentence)
+
+
+def _run(admin: Admin, options: Any) -> list[str]:
+    if options.command == "describe":
+        return _status(admin) if options.status else _replication(admin, options.human_readable)
+    from moldau.cli.kafka.metadata_quorum_voters import add_controller, remove_controller
+
+    return [
+        add_controller(admin, options) if options.command == "add-controller" else remove_controller(admin, options)
+    ]
+
+
+def _end(failure: JavaFailure, command: str) -> int:
+    terse = failure.class_name == "TerseException"
+    # The message of the exception around it, which is the whole of the one inside.
+    first = failure.message if terse or command == "describe" else said(failure)
+    sys.stderr.write(f"{first}\n")
+    if not terse:
+        wrapped = f"java.util.concurrent.ExecutionException: {said(failure)}"
+        sys.stderr.write(f"{wrapped}\nCaused by: {said(failure)}\n\n")
+    return 1
 
 
 def _status(admin: Admin) -> list[str]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 from moldau.cli.kafka.admin_tools import check_servers
 from moldau.cli.kafka.java_client import JavaNetwork, checked_settings, client_failure
@@ -23,10 +23,12 @@ from moldau.client.results import TopicPartition
 
 if TYPE_CHECKING:
     from moldau.client.record import ConsumerRecord
+    from moldau.records.text_writer import TextWriter
+
+T = TypeVar("T")
 
 ASK_AGAIN_MS = 100
 ASK_AGAIN_MAX_MS = 1_000
-FOREVER_MS = 3_600_000
 
 
 class Reading:
@@ -48,6 +50,7 @@ class Reading:
         self._cluster = Cluster(checked, network, auto_create_topics=checked.get_bool("allow.auto.create.topics"))
         self._age_max_ms = checked.get_int("metadata.max.age.ms")
         self._in_group = in_group
+        self._alone = False
         self._ask_at_ms = 0
         self._failures = 0
         self._assigned_ms = 0
@@ -75,15 +78,29 @@ class Reading:
 
     def read_only(self, partitions: list[TopicPartition]) -> None:
         """Reads these partitions; what else appears is left alone."""
-        self._in_group = True  # nothing is to be looked up
+        self._in_group = self._alone = True  # nothing is to be looked up
         self.consumer.assign(partitions)
 
     def assigned_ms(self, otherwise_ms: int) -> int:
         """When the first partitions were there to be read, by the wall clock; in a group only poll() tells."""
         return self._assigned_ms or otherwise_ms
 
+    @property
+    def can_write(self) -> bool:
+        """Whether records are better had as text at once: not in a group, and not where that is interpreted."""
+        from moldau.build_info import is_compiled
+
+        return (not self._in_group or self._alone) and is_compiled()
+
     def poll(self, timeout_ms: int, limit: int) -> list[ConsumerRecord]:
         """Records, none where the timeout passes first; partitions that appear are read as well."""
+        return self._poll(timeout_ms, lambda wait_ms: self.consumer.poll(wait_ms, limit)) or []
+
+    def poll_text(self, writer: TextWriter, timeout_ms: int) -> int:
+        """Writes records, and says how many."""
+        return self._poll(timeout_ms, lambda wait_ms: self.consumer.poll_text(writer, wait_ms)) or 0
+
+    def _poll(self, timeout_ms: int, take: Callable[[int], T]) -> T | None:
         deadline_ms = self._network.now_ms() + timeout_ms
         while True:
             now_ms = self._network.now_ms()
@@ -93,13 +110,13 @@ class Reading:
             wait_ms = max(0, deadline_ms - now_ms)
             if not self._in_group:
                 wait_ms = min(wait_ms, max(0, self._ask_at_ms - now_ms))
+            found: T | None = None
             if self._in_group or self.consumer.assignment():
-                records = self.consumer.poll(wait_ms, limit)
+                found = take(wait_ms)
             else:
-                records = []
                 self._network.poll(wait_ms)
-            if records or self._network.now_ms() >= deadline_ms:
-                return records
+            if found or self._network.now_ms() >= deadline_ms:
+                return found
 
     def _find_partitions(self, timeout_ms: int) -> None:
         try:

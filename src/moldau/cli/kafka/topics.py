@@ -68,6 +68,7 @@ PARSER = OptionParser(
             VALUE,
             "Integer",
             "maximum number of partitions per response",
+            2000,
         ),
     ]
 )

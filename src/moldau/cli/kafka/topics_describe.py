@@ -25,7 +25,7 @@ REPORTS = (
 def describe(admin: Admin, options: Options, names: list[str]) -> None:
     from moldau.client.admin import TOPIC, ConfigResource
 
-    topics = _by_id(admin, options) if options.has("topic-id") else _by_name(admin, names)
+    topics = _by_id(admin, options) if options.has("topic-id") else _by_name(admin, options, names)
     resources = [ConfigResource(TOPIC, topic.name) for topic in topics]
     configs = get_all("describeConfigs", lambda: admin.describe_configs(resources))
     live = {broker.id for broker in ask("listNodes", admin.describe_cluster).brokers}
@@ -36,8 +36,9 @@ def describe(admin: Admin, options: Options, names: list[str]) -> None:
             print(line)
 
 
-def _by_name(admin: Admin, names: list[str]) -> list[TopicMetadata]:
-    found = get_all("describeTopics", lambda: admin.describe_topics(names)) if names else {}
+def _by_name(admin: Admin, options: Options, names: list[str]) -> list[TopicMetadata]:
+    page = options.integer("partition-size-limit-per-response") or 0
+    found = get_all("describeTopics", lambda: admin.describe_topics(names, partitions_per_page=page)) if names else {}
     return [found[name] for name in hash_map_order(names, len(names))]
 
 

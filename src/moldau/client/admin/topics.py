@@ -131,7 +131,9 @@ class TopicAdmin(AdminCalls):
         self._cluster.refresh(None, deadline.remaining_ms)
         return sorted(self._cluster.topics.values())
 
-    def describe_topics(self, names: Iterable[str], timeout_ms: int | None = None) -> dict[str, Outcome[TopicMetadata]]:
+    def describe_topics(
+        self, names: Iterable[str], timeout_ms: int | None = None, partitions_per_page: int = PARTITIONS_PER_PAGE
+    ) -> dict[str, Outcome[TopicMetadata]]:
         """Partitions, leaders and replicas; with eligible leader replicas where the broker tells them (KIP-966)."""
         deadline = self._start(timeout_ms)
         wanted = checked_names(names, "topics")
@@ -140,7 +142,7 @@ class TopicAdmin(AdminCalls):
         failures = 0
         while missing:
             try:
-                outcomes.update(self._describe_by_pages(missing, deadline))
+                outcomes.update(self._describe_by_pages(missing, deadline, partitions_per_page))
             except UnsupportedVersionError:
                 return {name: self._describe_from_metadata(name, deadline) for name in wanted}
             failures += 1
@@ -219,7 +221,9 @@ class TopicAdmin(AdminCalls):
         found = self.describe_topics([topic])[topic].get()
         return [found.partitions[index] for index in sorted(found.partitions)]
 
-    def _describe_by_pages(self, names: list[str], deadline: Deadline) -> dict[str, Outcome[TopicMetadata]]:
+    def _describe_by_pages(
+        self, names: list[str], deadline: Deadline, partitions_per_page: int
+    ) -> dict[str, Outcome[TopicMetadata]]:
         from moldau.protocol.messages import describe_topic_partitions_request as asked
         from moldau.protocol.messages.describe_topic_partitions_response import DescribeTopicPartitionsResponse
 
@@ -228,7 +232,7 @@ class TopicAdmin(AdminCalls):
         cursor: asked.Cursor | None = None
         while rows:
             request = asked.DescribeTopicPartitionsRequest(
-                topics=rows, response_partition_limit=PARTITIONS_PER_PAGE, cursor=cursor
+                topics=rows, response_partition_limit=partitions_per_page, cursor=cursor
             )
             page = self._call_any(request, DescribeTopicPartitionsResponse, deadline)
             for topic in page.topics:

@@ -41,7 +41,7 @@ def describing(*found: TopicMetadata, **configs: str) -> FakeAdmin:
     by_name = {item.name: item for item in found}
     return FakeAdmin(
         list_topics=sorted(found),
-        describe_topics=lambda names: {name: Outcome(by_name[name]) for name in names},
+        describe_topics=lambda names, partitions_per_page=2000: {name: Outcome(by_name[name]) for name in names},
         describe_configs=lambda resources: {item: Outcome(entries) for item in resources},
         describe_cluster=ClusterDescription("c", 1, [Broker(1, "h", 1, None), Broker(2, "h", 2, None)], set()),
         list_partition_reassignments={},
@@ -68,6 +68,13 @@ def test_describe_shows_configs_and_partitions(capsys: pytest.CaptureFixture[str
         "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\tElr: \tLastKnownElr: \n"
         "\tTopic: orders\tPartition: 1\tLeader: none\tReplicas: 1,2\tIsr: \tElr: 2\tLastKnownElr: \n"
     )
+
+
+def test_describe_asks_for_as_many_partitions_at_once_as_the_user_wants() -> None:
+    admin = describing(topic("orders", [1]))
+    assert run(admin, "--describe", "--topic", "orders", "--partition-size-limit-per-response", "7") == 0
+    asked = [named for name, _, named in admin.calls if name == "describe_topics"]
+    assert asked == [{"partitions_per_page": 7}]
 
 
 @pytest.mark.parametrize(
