@@ -97,6 +97,7 @@ class ClassicMembership(Membership):
         self._heartbeat: Message | None = None
         self._leave: LeaveGroupRequest | None = None
         self._leave_in_flight: Message | None = None
+        self._leave_is_urgent = False
         self._not_before_ms = 0
         self._failures = 0
         self._next_heartbeat_ms = 0
@@ -104,8 +105,9 @@ class ClassicMembership(Membership):
 
     # The user's side
 
-    def on_poll(self, now_ms: int) -> None:
+    def on_poll(self, now_ms: int) -> bool:
         self._polled_ms = now_ms
+        return False
 
     def duty(self) -> Duty | None:
         if self.state is State.COMPLETING:
@@ -394,6 +396,8 @@ class ClassicMembership(Membership):
     def leave(self, now_ms: int, reason: str, remain: bool | None = None) -> None:
         is_static = self._settings.instance_id is not None
         stays = is_static if remain is None else remain
+        # The answer to JoinGroup may take as long as the slowest member, and the coordinator would read no further.
+        self._leave_is_urgent = self._in_flight is not None
         if self.member_id and not stays and self.fatal is None:
             self._leave = LeaveGroupRequest(
                 group_id=self._settings.group_id,
@@ -407,6 +411,9 @@ class ClassicMembership(Membership):
             )
         self._forget_generation(keep_member_id=False)
         self._rejoin_reason = ""
+
+    def is_urgent(self, request: Message) -> bool:
+        return self._leave_is_urgent and isinstance(request, LeaveGroupRequest)
 
     @property
     def leaving(self) -> bool:

@@ -112,10 +112,12 @@ class ConsumerMembership(Membership):
         self._had_regex = self._had_regex or regex is not None
         self._next_heartbeat_ms = 0
 
-    def on_poll(self, now_ms: int) -> None:
+    def on_poll(self, now_ms: int) -> bool:
         self._polled_ms = now_ms
-        if self.state is State.UNSUBSCRIBED and (self._topics is not None or self._regex is not None):
-            self._join()
+        if self.state is not State.UNSUBSCRIBED or (self._topics is None and self._regex is None):
+            return False
+        self._join()
+        return True
 
     def duty(self) -> Duty | None:
         if self.state in (State.FENCED, State.STALE):

@@ -35,13 +35,19 @@ class CoordinatorAddress(tuple[str, int]):
     __slots__ = ()
 
     def __hash__(self) -> int:
-        return hash(("coordinator", self[0], self[1]))
+        return hash((type(self), self[0], self[1]))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, CoordinatorAddress) and tuple(self) == tuple(other)
+        return type(other) is type(self) and tuple(self) == tuple(other)
 
     def __ne__(self, other: object) -> bool:
         return not self == other
+
+
+class AsideAddress(CoordinatorAddress):
+    """Still another connection, for what must not wait behind a JoinGroup that is not answered yet."""
+
+    __slots__ = ()
 
 
 class Coordinator:
@@ -61,6 +67,8 @@ class Coordinator:
         # Why the coordinator is not known, where asking again does not help.
         self.problem: ClientError | None = None
         self.last_error: ClientError | None = None
+        # Called when something was answered: there may be something new to do.
+        self.on_news: Callable[[], None] = _nothing
 
     @property
     def known(self) -> bool:
@@ -95,6 +103,7 @@ class Coordinator:
     def _on_found(self, answer: FindCoordinatorResponse | None, error: ClientError | None) -> None:
         self._asking = False
         self.in_flight -= 1
+        self.on_news()
         if isinstance(error, UnsupportedVersionError) and self._many_keys:
             self._many_keys = False
             return
@@ -119,18 +128,20 @@ class Coordinator:
         timeout_ms: int,
         when_done: Callable[[Answer | None, ClientError | None], None],
         highest_version: int | None = None,
+        aside: bool = False,
     ) -> None:
         """To be called while the coordinator is known: when_done(answer, None) once, or (None, error)."""
         assert self._address is not None
 
         def on_done(call: Call[Answer]) -> None:
             self.in_flight -= 1
+            self.on_news()
             if isinstance(call.error, NetworkError | RequestTimeoutError):
                 self.last_error = call.error
                 self._lost(address, call.error)
             when_done(None if call.error is not None else call.answer(), call.error)
 
-        address = self._address
+        address = AsideAddress(self._address) if aside else self._address
         self.in_flight += 1
         call = Call(request, answer_class, timeout_ms, highest_version, True, on_done)
         self._cluster.network.submit(address, call)
@@ -140,6 +151,10 @@ class Coordinator:
             self.forget(error.message)
             self._failures += 1
             self._not_before_ms = self._cluster.network.now_ms() + self._cluster.backoff.delay_ms(self._failures)
+
+
+def _nothing() -> None:
+    pass
 
 
 def _row(answer: FindCoordinatorResponse) -> tuple[int, str | None, str, int]:

@@ -37,8 +37,8 @@ class Membership:
     # Set once nothing can be done any more; every poll() says so.
     fatal: ClientError | None = None
 
-    def on_poll(self, now_ms: int) -> None:
-        """The user called poll(): it is alive, and a group may be joined."""
+    def on_poll(self, now_ms: int) -> bool:
+        """The user called poll(): it is alive, and a group may be joined; True if there is something to send now."""
         raise NotImplementedError
 
     def duty(self) -> Duty | None:
@@ -75,6 +75,10 @@ class Membership:
         members stay, so that they find their partitions again when they come back.
         """
         raise NotImplementedError
+
+    def is_urgent(self, request: Message) -> bool:
+        """Whether a request must not wait behind those that were sent before and are not answered yet."""
+        return False
 
     @property
     def leaving(self) -> bool:

@@ -102,7 +102,10 @@ class ConsumerGroup:
         self._asked_committed = False
         self._in_duty = False
         self._looked_at = -1
+        self._checked = -1
         self._look_again_ms = 0
+        self._next_due_ms = 0
+        self.coordinator.on_news = self.touch
         self._next_auto_commit_ms: int | None = None
         self._auto_commit: Commit | None = None
         self.wakeup_requested: Callable[[], bool] = _never
@@ -135,8 +138,8 @@ class ConsumerGroup:
         self._rebalance.listener = listener
         self._names = None if names is None else set(names)
         self._pattern = None
-        self._look_again_ms = 0
         self.subscribed = True
+        self.touch()
         if isinstance(pattern, re.Pattern) or (pattern is not None and self._classic is not None):
             self._pattern = re.compile(pattern)
             self.topics.forget_all()
@@ -175,6 +178,9 @@ class ConsumerGroup:
 
     def drive(self) -> None:
         now_ms = self._cluster.network.now_ms()
+        news = self._looked_at != self._cluster.metadata_version
+        if not news and now_ms < self._next_due_ms and now_ms < self._look_again_ms:
+            return
         membership = self.membership
         if self.subscribed:
             membership.tick(now_ms)
@@ -184,12 +190,19 @@ class ConsumerGroup:
         while self.coordinator.known and (request := membership.next_request(now_ms)) is not None:
             self._send(membership, request)
         self.commits.step(now_ms)
+        self._looked_at = self._cluster.metadata_version
+        self._look_again_ms = now_ms + LOOK_AGAIN_MS
+        self._next_due_ms = self._next_deadline_ms()
+
+    def touch(self) -> None:
+        """Something changed: the next drive() looks at everything."""
+        self._next_due_ms = 0
 
     def until_due_ms(self) -> int:
         """How long drive() has nothing to do; 0 or less: it has something to do now."""
-        return self.next_deadline_ms() - self._cluster.network.now_ms()
+        return self._next_due_ms - self._cluster.network.now_ms()
 
-    def next_deadline_ms(self) -> int:
+    def _next_deadline_ms(self) -> int:
         deadlines = [self.commits.next_deadline_ms()]
         if self.subscribed:
             deadlines.append(self.topics.next_deadline_ms())
@@ -205,17 +218,12 @@ class ConsumerGroup:
         return self.membership.leaving or self.commits.pending or self._wants_committed()
 
     def _look_around(self, now_ms: int) -> None:
-        """Topics come and go; looked at when something was learned, when something is missing, and now and then."""
-        seen = self._cluster.metadata_version
-        news = self._looked_at != seen or now_ms >= min(self._look_again_ms, self.topics.next_deadline_ms())
-        if not news and not self._waits_for_topics():
-            return
-        self._looked_at = seen
-        self._look_again_ms = now_ms + LOOK_AGAIN_MS
+        """Topics come and go."""
         if self._pattern is not None:
             self._match(self._pattern)
         if self._classic is not None:
-            self._check_rejoin(self._classic)
+            self._check_assigned(self._classic)
+            self._check_joined(self._classic)
             self._maybe_assign(self._classic, now_ms)
         self.topics.everything = self._pattern is not None
         self.topics.names = (self._names or set()) | self._group_names
@@ -224,12 +232,6 @@ class ConsumerGroup:
 
     def _wants_committed(self) -> bool:
         return self._asked_committed or any(state.awaiting_committed for state in self._fetcher.partitions.values())
-
-    def _waits_for_topics(self) -> bool:
-        if self._classic is not None:
-            return self._classic.state is ClassicState.ASSIGNING
-        assert self._modern is not None
-        return any(self._cluster.topic_name(topic_id) is None for topic_id in self._modern.target)
 
     def _send(self, membership: Membership, request: Message) -> None:
         def when_done(answer: Message | None, error: ClientError | None) -> None:
@@ -242,7 +244,8 @@ class ConsumerGroup:
 
         answer_class = api_keys.response_class(request.API_KEY)
         timeout_ms = membership.timeout_ms(request, self._request_timeout_ms)
-        self.coordinator.send(request, answer_class, timeout_ms, when_done)
+        aside = membership.is_urgent(request)
+        self.coordinator.send(request, answer_class, timeout_ms, when_done, aside=aside)
 
     # Classic: joining and leading
 
@@ -263,16 +266,21 @@ class ConsumerGroup:
             for assignor in self.settings.assignors
         ]
 
-    def _check_rejoin(self, membership: ClassicMembership) -> None:
-        """Another subscription, or (leader) other partitions than those that were assigned: join again."""
-        if membership.rejoin_needed or membership.state is not ClassicState.STABLE:
-            return
-        if self._joined_with is not None and self._joined_with != frozenset(self._names or ()):
+    def _check_joined(self, membership: ClassicMembership) -> None:
+        """Another subscription than the one that the group was joined with: join again."""
+        if membership.state is ClassicState.STABLE and self._joined_with not in (None, frozenset(self._names or ())):
             membership.request_rejoin("the subscription changed")
-        elif membership.is_leader and self._assigned_by is not None:
-            names, before = self._assigned_by
-            if self.topics.is_known(names) and self.topics.snapshot(names, self.settings.rack is not None) != before:
-                membership.request_rejoin("topics or their partitions changed")
+
+    def _check_assigned(self, membership: ClassicMembership) -> None:
+        """The leader notices other partitions than those that were assigned: join again."""
+        version = self._cluster.metadata_version
+        if membership.state is not ClassicState.STABLE or self._assigned_by is None or version == self._checked:
+            return
+        self._checked = version
+        names, before = self._assigned_by
+        now = self.topics.snapshot(names, self.settings.rack is not None)
+        if membership.is_leader and self.topics.is_known(names) and now != before:
+            membership.request_rejoin("topics or their partitions changed")
 
     def _maybe_assign(self, membership: ClassicMembership, now_ms: int) -> None:
         """The leader assigns as soon as it knows the topics of all members."""
@@ -308,8 +316,8 @@ class ConsumerGroup:
         network = self._cluster.network
         self.check_not_rebalancing("poll")
         if self.subscribed:
-            self.membership.on_poll(network.now_ms())
-            self.drive()
+            if self.membership.on_poll(network.now_ms()):
+                self.touch()
             self._do_duties()
             self.drive()
         self.tell_commits()
@@ -322,6 +330,7 @@ class ConsumerGroup:
         try:
             # A pattern has to be matched before the group is joined with its matches.
             while self._names_known() and self._duties.step(self._cluster.network.now_ms()):
+                self.touch()
                 self.raise_raised()
         finally:
             self._in_duty = False
@@ -362,7 +371,11 @@ class ConsumerGroup:
 
     def _commit_before_rebalance(self, partitions: Iterable[TopicPartition], now_ms: int) -> Commit:
         deadline_ms = now_ms + self.settings.max_poll_interval_ms
-        return self.commits.start(Commit(self._fetcher.consumed(partitions), deadline_ms, patient=True))
+        return self._start(Commit(self._fetcher.consumed(partitions), deadline_ms, patient=True))
+
+    def _start(self, commit: Commit) -> Commit:
+        self.touch()
+        return self.commits.start(commit)
 
     def _maybe_auto_commit(self, now_ms: int) -> None:
         if not self.settings.auto_commit:
@@ -378,7 +391,7 @@ class ConsumerGroup:
         self._next_auto_commit_ms = now_ms + self.settings.auto_commit_interval_ms
         if self.can_commit() and (offsets := self._fetcher.consumed()):
             deadline_ms = now_ms + self._request_timeout_ms
-            self._auto_commit = self.commits.start(Commit(offsets, deadline_ms, patient=False))
+            self._auto_commit = self._start(Commit(offsets, deadline_ms, patient=False))
             self.drive()
 
     def can_commit(self) -> bool:
@@ -396,7 +409,7 @@ class ConsumerGroup:
         """Commits and waits; the commits that were started before come first."""
         self.check_commit()
         deadline_ms = self._cluster.network.now_ms() + timeout_ms
-        commit = self.commits.start(Commit(dict(offsets), deadline_ms, patient=True))
+        commit = self._start(Commit(dict(offsets), deadline_ms, patient=True))
         self._wait(lambda: commit.done, deadline_ms + 1)
         self.tell_commits()
         if commit.error is not None:
@@ -404,7 +417,7 @@ class ConsumerGroup:
 
     def commit_async(self, offsets: Offsets, callback: Callback | None, timeout_ms: int) -> None:
         deadline_ms = self._cluster.network.now_ms() + timeout_ms
-        self.commits.start(Commit(dict(offsets), deadline_ms, patient=False, callback=callback))
+        self._start(Commit(dict(offsets), deadline_ms, patient=False, callback=callback))
         self.drive()
 
     # Committed offsets
@@ -416,6 +429,7 @@ class ConsumerGroup:
         deadline_ms = self._cluster.network.now_ms() + timeout_ms
         results: list[Committed] = []
         self._asked_committed = True
+        self.touch()
         try:
             while True:
                 self._wait(lambda: self._try_committed(partitions, results), deadline_ms)
@@ -465,6 +479,7 @@ class ConsumerGroup:
         lost = self._classic.is_lost if self._classic is not None else not self.can_commit()
         self._rebalance.drop_all(lost)
         membership.leave(self._cluster.network.now_ms(), reason, remain)
+        self.touch()
         self.subscribed = False
         network = self._cluster.network
         while membership.leaving and network.now_ms() < deadline_ms:
@@ -477,7 +492,7 @@ class ConsumerGroup:
         """Before the end: what was consumed is committed, and what was started is waited for."""
         now_ms = self._cluster.network.now_ms()
         if self.settings.auto_commit and self.can_commit():
-            self.commits.start(Commit(self._fetcher.consumed(), deadline_ms, patient=True))
+            self._start(Commit(self._fetcher.consumed(), deadline_ms, patient=True))
         while self.commits.pending and now_ms < deadline_ms:
             self._cluster.network.poll(deadline_ms - now_ms)
             now_ms = self._cluster.network.now_ms()

@@ -98,7 +98,7 @@ class FakeNetwork(Network):
         return time.monotonic_ns() // 1_000_000 if self.real_time else self.clock_ms
 
     def submit(self, address: Address, call: Call[Message]) -> None:
-        broker = self.brokers.get(address)
+        broker = self.brokers.get((address[0], address[1]))
         if broker is None or not broker.up:
             call.finish(None, NetworkError(f"No connection to {address_text(address)}: Connection refused."))
             return
@@ -149,7 +149,7 @@ class FakeNetwork(Network):
             while data and not connection.closed:
                 moved = True
                 size = int.from_bytes(data[:4], "big") + 4
-                answer = self.brokers[address].answer(data[:size])
+                answer = self.brokers[address[0], address[1]].answer(data[:size])
                 data = data[size:]
                 if isinstance(answer, bytes):
                     connection.receive(answer)

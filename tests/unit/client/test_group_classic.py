@@ -313,6 +313,18 @@ def test_static_members_stay_unless_told_otherwise() -> None:
     driver.nothing()
 
 
+def test_who_leaves_does_not_wait_for_the_others_to_join() -> None:
+    driver = stable()
+    driver.membership.request_rejoin("test")
+    driver.membership.prepared(driver.now_ms)
+    driver.request(JoinGroupRequest)
+    driver.membership.leave(driver.now_ms, "bye")
+    assert driver.membership.is_urgent(driver.request(LeaveGroupRequest))
+    driver = stable()
+    driver.membership.leave(driver.now_ms, "bye")
+    assert not driver.membership.is_urgent(driver.request(LeaveGroupRequest))
+
+
 def test_requests_wait_as_long_as_the_coordinator_may() -> None:
     driver = Driver(max_poll_interval_ms=300_000, session_timeout_ms=10_000)
     timeout_ms = driver.membership.timeout_ms
