@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 import sys
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -76,7 +74,9 @@ def _pad(text: str, width: int, is_right: bool) -> str:
 
 def _fit(widths: list[int]) -> list[int]:
     """Narrower columns, the widest first, until the table fits on the terminal."""
-    available = shutil.get_terminal_size().columns - len(GAP) * (len(widths) - 1)
+    from shutil import get_terminal_size  # which brings every codec along
+
+    available = get_terminal_size().columns - len(GAP) * (len(widths) - 1)
     fitted = list(widths)
     while sum(fitted) > available:
         widest = max(range(len(fitted)), key=fitted.__getitem__)
@@ -112,6 +112,8 @@ def _break(text: str, width: int) -> list[str]:
 
 
 def print_json(value: object) -> None:
+    import json
+
     click.echo(json.dumps(value, indent=2 if sys.stdout.isatty() else None, ensure_ascii=False))
 
 
