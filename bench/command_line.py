@@ -3,8 +3,8 @@
     python bench/command_line.py --bootstrap-server HOST:PORT [--moldau COMMAND] [--records 1000000] [--rounds 2]
 
 `moldau`, kcat where it is installed, and Kafka's own tools, run from the jars that tools/fetch_kafka.sh fetches. Every
-tool sends the same file of 100-byte lines from standard input to a topic with one partition, and writes the same topic to
-a file, which must then be the file that was sent. Whole processes are timed, start included; the best of the rounds
+tool sends the same file of 100-byte lines from standard input to a topic with one partition, and writes the same topic
+to a file, which must then be the file that was sent. Whole processes are timed, start included; the best of the rounds
 counts.
 """
 
