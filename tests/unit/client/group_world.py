@@ -54,7 +54,9 @@ from moldau.protocol.messages.offset_fetch_request import OffsetFetchRequest
 from moldau.protocol.messages.offset_fetch_response import (
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
     OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
 from moldau.protocol.messages.sync_group_request import SyncGroupRequest
@@ -86,11 +88,21 @@ class GroupCluster:
         self.classic = ClassicGroup()
         self.consumer = ConsumerGroupModel(TOPIC_ID, partitions)
         self.committed: dict[int, int] = {}
-        self._scripted = ScriptedBroker()
+        # Highest versions, by api key, that are lower than those of the protocol.
+        self.highest: dict[int, int] = {}
+        # Answers that are given instead of the model's, once each; SILENCE is one.
+        self.scripted: dict[type[Message], list[object]] = {}
+        self.seen: list[tuple[int, Message]] = []
 
     def handle(self, node: int, request: Message, reply: Callable[[Message], None], now_ms: int) -> None:
         self.classic.tick(now_ms)
         self.consumer.tick(now_ms)
+        scripted = self.scripted.get(type(request))
+        if scripted:
+            answer = scripted.pop(0)
+            if isinstance(answer, Message):
+                reply(answer)
+            return
         elsewhere = _ELSEWHERE.get(type(request))
         if elsewhere is not None and node != self.coordinator:
             reply(elsewhere())
@@ -109,11 +121,13 @@ class GroupCluster:
 
     def _answer(self, node: int, request: Message, now_ms: int) -> Message:
         if isinstance(request, ApiVersionsRequest):
-            return self._scripted.versions()
+            return ScriptedBroker(self.highest).versions()
         if isinstance(request, MetadataRequest):
             return self._metadata()
         if isinstance(request, FindCoordinatorRequest):
             host, port = ADDRESSES[self.coordinator]
+            if request.key:
+                return FindCoordinatorResponse(node_id=self.coordinator, host=host, port=port)
             return FindCoordinatorResponse(
                 coordinators=[Coordinator(key="g", node_id=self.coordinator, host=host, port=port)]
             )
@@ -143,7 +157,9 @@ class GroupCluster:
         group = self.classic if request.member_id.startswith("member-") else self.consumer
         epoch = request.generation_id_or_member_epoch
         code = codes.NOT_COORDINATOR
-        if node == self.coordinator:
+        if node == self.coordinator and not request.member_id:
+            code = codes.NONE
+        elif node == self.coordinator:
             code = group.commit_code(request.member_id, epoch, now_ms)
         rows = []
         for row in request.topics[0].partitions:
@@ -155,6 +171,12 @@ class GroupCluster:
         return OffsetCommitResponse(topics=[OffsetCommitResponseTopic(name="t", topic_id=TOPIC_ID, partitions=rows)])
 
     def _fetch_offsets(self, node: int, request: OffsetFetchRequest) -> Message:
+        if request.topics:
+            old = [
+                OffsetFetchResponsePartition(partition_index=number, committed_offset=self.committed.get(number, -1))
+                for number in request.topics[0].partition_indexes
+            ]
+            return OffsetFetchResponse(topics=[OffsetFetchResponseTopic(name="t", partitions=old)])
         asked = request.groups[0].topics
         assert asked is not None
         group = OffsetFetchResponseGroup(group_id="g")
@@ -311,6 +333,7 @@ class WorldNetwork(Network):
     def _handle(self, pipe: _Pipe, data: bytes) -> None:
         header, request = split_request(data)
         pipe.waiting = True
+        self.world.cluster.seen.append((header.request_api_version, request))
 
         def reply(answer: Message) -> None:
             pipe.waiting = False
