@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from moldau.client.offsets import LATEST
 from moldau.client.results import TopicPartition
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin, GroupDescription, MemberDescription, OffsetAndMetadata
-    from moldau.client.cluster import TopicMetadata
     from moldau.client.results import OffsetAndTimestamp, Outcome
 
 
@@ -69,18 +69,6 @@ def total_lag(rows: Iterable[LagRow]) -> int | None:
     return sum(known) if known else None
 
 
-def without_leader(
-    topics: Mapping[str, Outcome[TopicMetadata]], partitions: Iterable[TopicPartition]
-) -> set[TopicPartition]:
-    """Those of the partitions that nobody can be asked for at the moment."""
-    missing = set()
-    for partition in partitions:
-        found = topics[partition.topic].get().partitions.get(partition.partition)
-        if found is not None and found.leader < 0:
-            missing.add(partition)
-    return missing
-
-
 def fetch_committed(
     admin: Admin, group_id: str, timeout_ms: int | None = None
 ) -> dict[TopicPartition, OffsetAndMetadata | None]:
@@ -101,7 +89,7 @@ def fetch_end_offsets(
         found = None if topic.error is not None else topic.get().partitions.get(partition.partition)
         if found is not None and found.leader >= 0:
             asked.append(partition)
-    ends = fetch_offsets(admin, asked, -1, timeout_ms)
+    ends = fetch_offsets(admin, asked, LATEST, timeout_ms)
     return {partition: _offset_or_none(ends.get(partition)) for partition in wanted}
 
 

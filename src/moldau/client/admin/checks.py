@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 from moldau.client.results import TopicPartition
+
+T = TypeVar("T")
 
 INT_MAX = 0x7FFFFFFF
 UUID_BYTES = 16
@@ -84,9 +87,31 @@ def checked_offsets(offsets: Mapping[TopicPartition, int], lowest: int) -> list[
     return checked_partitions(offsets)
 
 
+def checked_partitions_of_groups(
+    groups: Mapping[str, Iterable[TopicPartition] | None],
+) -> dict[str, list[TopicPartition] | None]:
+    """The partitions of each group; None: all that there are."""
+    return {
+        checked_group(group_id): None if partitions is None else checked_partitions(partitions)
+        for group_id, partitions in groups.items()
+    }
+
+
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     """The partitions grouped as most requests want them."""
     topics: dict[str, list[int]] = {}
     for topic, partition in partitions:
         topics.setdefault(topic, []).append(partition)
     return topics
+
+
+def topic_rows(partitions: Iterable[TopicPartition], row: Callable[[str, list[int]], T]) -> list[T]:
+    """A row of a request for each topic, made from its name and the numbers of its partitions."""
+    return [row(name, indexes) for name, indexes in by_topic(partitions).items()]
+
+
+def topic_rows_or_all(
+    partitions: Iterable[TopicPartition] | None, row: Callable[[str, list[int]], T]
+) -> list[T] | None:
+    """The same where None stands for all partitions."""
+    return None if partitions is None else topic_rows(partitions, row)

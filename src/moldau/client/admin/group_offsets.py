@@ -6,7 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from moldau.client.admin.calls import AdminCalls
-from moldau.client.admin.checks import by_topic, checked_group, checked_int, checked_partitions
+from moldau.client.admin.checks import (
+    checked_group,
+    checked_int,
+    checked_partitions,
+    checked_partitions_of_groups,
+    topic_rows,
+    topic_rows_or_all,
+)
 from moldau.client.admin.groups import group_sentence
 from moldau.client.admin.routing import (
     GROUP_COORDINATOR,
@@ -49,22 +56,16 @@ class GroupOffsetAdmin(AdminCalls):
         from moldau.protocol.messages.offset_fetch_response import OffsetFetchResponse
 
         deadline = self._start(timeout_ms)
-        wanted = {
-            checked_group(group_id): None if partitions is None else checked_partitions(partitions)
-            for group_id, partitions in groups.items()
-        }
+        wanted = checked_partitions_of_groups(groups)
+
+        def topic(name: str, indexes: list[int]) -> asked.OffsetFetchRequestTopics:
+            return asked.OffsetFetchRequestTopics(name=name, partition_indexes=indexes)
 
         def request(items: list[str]) -> asked.OffsetFetchRequest:
-            rows = []
-            for group_id in items:
-                partitions = wanted[group_id]
-                topics = None
-                if partitions is not None:
-                    topics = [
-                        asked.OffsetFetchRequestTopics(name=name, partition_indexes=indexes)
-                        for name, indexes in by_topic(partitions).items()
-                    ]
-                rows.append(asked.OffsetFetchRequestGroup(group_id=group_id, topics=topics))
+            rows = [
+                asked.OffsetFetchRequestGroup(group_id=group_id, topics=topic_rows_or_all(wanted[group_id], topic))
+                for group_id in items
+            ]
             return asked.OffsetFetchRequest(groups=rows, require_stable=require_stable)
 
         retry = RETRY_COORDINATOR | {codes.UNSTABLE_OFFSET_COMMIT}
@@ -115,15 +116,12 @@ class GroupOffsetAdmin(AdminCalls):
         checked_group(group_id)
         wanted = checked_partitions(partitions)
 
+        def topic(name: str, indexes: list[int]) -> asked.OffsetDeleteRequestTopic:
+            rows = [asked.OffsetDeleteRequestPartition(partition_index=index) for index in indexes]
+            return asked.OffsetDeleteRequestTopic(name=name, partitions=rows)
+
         def request(items: list[TopicPartition]) -> asked.OffsetDeleteRequest:
-            topics = [
-                asked.OffsetDeleteRequestTopic(
-                    name=name,
-                    partitions=[asked.OffsetDeleteRequestPartition(partition_index=index) for index in indexes],
-                )
-                for name, indexes in by_topic(items).items()
-            ]
-            return asked.OffsetDeleteRequest(group_id=group_id, topics=topics)
+            return asked.OffsetDeleteRequest(group_id=group_id, topics=topic_rows(items, topic))
 
         def read(answer: OffsetDeleteResponse, target: Target[TopicPartition]) -> dict[TopicPartition, Outcome[None]]:
             if answer.error_code != codes.NONE:
@@ -201,8 +199,7 @@ def _commit_rows(
         OffsetCommitRequestTopic,
     )
 
-    topics = []
-    for name, indexes in by_topic(items).items():
+    def topic(name: str, indexes: list[int]) -> OffsetCommitRequestTopic:
         rows = []
         for index in indexes:
             found = given[TopicPartition(name, index)]
@@ -214,5 +211,6 @@ def _commit_rows(
                     committed_metadata=found.metadata,
                 )
             )
-        topics.append(OffsetCommitRequestTopic(name=name, partitions=rows))
-    return topics
+        return OffsetCommitRequestTopic(name=name, partitions=rows)
+
+    return topic_rows(items, topic)

@@ -6,7 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from moldau.client.admin.calls import AdminCalls
-from moldau.client.admin.checks import by_topic, checked_group, checked_names, checked_offsets, checked_partitions
+from moldau.client.admin.checks import (
+    checked_group,
+    checked_names,
+    checked_offsets,
+    checked_partitions_of_groups,
+    topic_rows,
+    topic_rows_or_all,
+)
 from moldau.client.admin.routing import (
     GROUP_COORDINATOR,
     RETRY_COORDINATOR,
@@ -45,22 +52,18 @@ class ShareOffsetAdmin(AdminCalls):
         )
 
         deadline = self._start(timeout_ms)
-        wanted = {
-            checked_group(group_id): None if partitions is None else checked_partitions(partitions)
-            for group_id, partitions in groups.items()
-        }
+        wanted = checked_partitions_of_groups(groups)
+
+        def topic(name: str, indexes: list[int]) -> asked.DescribeShareGroupOffsetsRequestTopic:
+            return asked.DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=indexes)
 
         def request(items: list[str]) -> asked.DescribeShareGroupOffsetsRequest:
-            rows = []
-            for group_id in items:
-                partitions = wanted[group_id]
-                topics = None
-                if partitions is not None:
-                    topics = [
-                        asked.DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=indexes)
-                        for name, indexes in by_topic(partitions).items()
-                    ]
-                rows.append(asked.DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=topics))
+            rows = [
+                asked.DescribeShareGroupOffsetsRequestGroup(
+                    group_id=group_id, topics=topic_rows_or_all(wanted[group_id], topic)
+                )
+                for group_id in items
+            ]
             return asked.DescribeShareGroupOffsetsRequest(groups=rows)
 
         question = Question(request, DescribeShareGroupOffsetsResponse, _read_offsets, RETRY_COORDINATOR)
@@ -77,17 +80,17 @@ class ShareOffsetAdmin(AdminCalls):
         checked_group(group_id)
         wanted = checked_offsets(offsets, 0)
 
+        def topic(name: str, indexes: list[int]) -> asked.AlterShareGroupOffsetsRequestTopic:
+            rows = [
+                asked.AlterShareGroupOffsetsRequestPartition(
+                    partition_index=index, start_offset=offsets[TopicPartition(name, index)]
+                )
+                for index in indexes
+            ]
+            return asked.AlterShareGroupOffsetsRequestTopic(topic_name=name, partitions=rows)
+
         def request(items: list[TopicPartition]) -> asked.AlterShareGroupOffsetsRequest:
-            topics = []
-            for name, indexes in by_topic(items).items():
-                rows = [
-                    asked.AlterShareGroupOffsetsRequestPartition(
-                        partition_index=index, start_offset=offsets[TopicPartition(name, index)]
-                    )
-                    for index in indexes
-                ]
-                topics.append(asked.AlterShareGroupOffsetsRequestTopic(topic_name=name, partitions=rows))
-            return asked.AlterShareGroupOffsetsRequest(group_id=group_id, topics=topics)
+            return asked.AlterShareGroupOffsetsRequest(group_id=group_id, topics=topic_rows(items, topic))
 
         def read(
             answer: AlterShareGroupOffsetsResponse, target: Target[TopicPartition]
