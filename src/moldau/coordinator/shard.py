@@ -150,7 +150,9 @@ class Shard:
             if error is not None:
                 Waiting(outcome, done, -1, now_ms).finish(error, now_ms)
                 return
-        self._release_or_wait(outcome, done, deadline_ms, now_ms)
+        if outcome.records or outcome.response is not None or outcome.on_written is not None:
+            self._release_or_wait(outcome, done, deadline_ms, now_ms)
+        # Otherwise the machine answers by itself, and nothing here may end that by its deadline.
 
     def _write_internal(self, outcomes: list[Outcome], now_ms: int) -> None:
         """For what nobody asked for."""

@@ -87,7 +87,7 @@ class ClassicGroup(Group):
         self.protocol_name = protocol_name
         self.leader = leader
         self.state = STABLE if self.members else EMPTY
-        self.subscribed_topics = self._compute_subscribed_topics()
+        self.refresh_subscribed_topics()
 
     @property
     def can_rebalance(self) -> bool:
@@ -106,7 +106,7 @@ class ClassicGroup(Group):
         """Everybody who is here takes part; with nobody here the group is empty."""
         self.generation += 1
         self.protocol_name = self.select_protocol() if self.members else None
-        self.subscribed_topics = self._compute_subscribed_topics()
+        self.refresh_subscribed_topics()
         self.pending_sync_members.clear()
         self.transition_to(COMPLETING_REBALANCE if self.members else EMPTY, now_ms)
 
@@ -235,6 +235,10 @@ class ClassicGroup(Group):
         most = max(votes.values())
         return min((name for name, count in votes.items() if count == most), key=_java_bucket)
 
+    def refresh_subscribed_topics(self) -> None:
+        """To be called when the protocol is chosen, or a member's metadata changes under a chosen one."""
+        self.subscribed_topics = self._compute_subscribed_topics()
+
     def _compute_subscribed_topics(self) -> frozenset[str] | None:
         if self.member_protocol_type != CONSUMER_PROTOCOL_TYPE:
             return None
@@ -261,7 +265,7 @@ class ClassicGroup(Group):
         ]
 
     def describe(self) -> DescribedGroup:
-        """As DescribeGroups shows it: metadata only while a protocol is agreed on, assignments as they were given last."""
+        """As DescribeGroups shows it: metadata only while a protocol is agreed on, assignments as last given."""
         protocol = self.protocol_name if self.state == STABLE else None
         members = [
             DescribedGroupMember(

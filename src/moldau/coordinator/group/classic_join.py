@@ -255,6 +255,7 @@ class ClassicJoin:
     ) -> Outcome:
         if group.state == STABLE and group.select_protocol() == group.protocol_name:
             # Nothing changes for the others: only the new id is written down.
+            group.refresh_subscribed_topics()
             on_written = partial(self._on_replaced, group, joining, old, member, leader_before, before)
             return Outcome([group_record(group, current_assignments(group))], replay=False, on_written=on_written)
         # Otherwise the leader may be assigning partitions to the old id right now, or the protocol changes.
@@ -279,6 +280,8 @@ class ClassicJoin:
         if error is not None:
             group.update(member, before[0], before[1], before[2])
             restored = group.replace_static(member, old.member_id)
+            if group.state == STABLE:
+                group.refresh_subscribed_topics()
             self.rebalance.end_session(group, member.member_id)
             self.rebalance.start_session(group, restored, restored.session_timeout_ms, now_ms)
             joining.answer(join_error(write_error(error.code), ""))
