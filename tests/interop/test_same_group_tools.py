@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from moldau.cli.root import root
 from moldau.protocol.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from moldau.protocol.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.interop.conftest import new_node, require_kafka, stop_cleanly
@@ -310,9 +312,9 @@ def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         make_records(node.bootstrap)
         commit_groups(node.bootstrap)
         members.join_all()
-        workers = join_workers(node)
-        yield node
-        workers.socket.close()
+        # A classic group that is not of consumers, as Connect's workers have one.
+        with join_raw(node, "live-workers", "connect"):
+            yield node
     finally:
         members.close()
         stop_cleanly(node)
@@ -421,29 +423,28 @@ class Members:
             consumer.close()
 
 
-def join_workers(node: Node) -> Wire:
-    """A classic group that is not of consumers, as Connect's workers have one."""
+def join_raw(node: Node, group_id: str, protocol_type: str, instance_id: str | None = None) -> Wire:
+    """The only member of a classic group, on a connection of its own; it never says anything again."""
     wire = Wire(node.host, node.port)
     join = JoinGroupRequest(
-        group_id="live-workers",
+        group_id=group_id,
         session_timeout_ms=300_000,
         rebalance_timeout_ms=10_000,
-        protocol_type="connect",
+        group_instance_id=instance_id,
+        protocol_type=protocol_type,
         protocols=[JoinGroupRequestProtocol(name="default", metadata=b"x")],
     )
     deadline = time.monotonic() + SETTLE_SECONDS
-    while True:
-        joined = wire.ask(join, 9)
-        if joined.error_code == 0:
-            break
+    while (joined := wire.ask(join, 9)).error_code != 0:
         assert time.monotonic() < deadline, joined
         join.member_id = joined.member_id or join.member_id
         time.sleep(0.1)
     sync = SyncGroupRequest(
-        group_id="live-workers",
+        group_id=group_id,
         generation_id=joined.generation_id,
         member_id=joined.member_id,
-        protocol_type="connect",
+        group_instance_id=instance_id,
+        protocol_type=protocol_type,
         protocol_name="default",
         assignments=[SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"y")],
     )
@@ -586,3 +587,66 @@ def objects(text: str) -> list[str]:
 
 def path_environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+
+
+def moldau_group(node: Node, *arguments: str) -> Any:
+    """What `moldau group` says for programs."""
+    result = CliRunner().invoke(root, ["group", *arguments, "--format", "json", "-b", node.bootstrap])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_moldau_group_sees_what_is_there(broker: Node) -> None:
+    found = {row["group_id"]: (row["type"], row["protocol"], row["state"]) for row in moldau_group(broker, "list")}
+    assert found["simple"] == ("classic", None, "Empty")
+    assert found["live-classic"] == ("classic", "consumer", "Stable")
+    assert found["live-workers"] == ("classic", "connect", "Stable")
+    assert found["live-modern"] == ("consumer", "consumer", "Stable")
+    assert {row["group_id"] for row in moldau_group(broker, "list", "-t", "consumer")} == {
+        "live-modern",
+        "live-mixed",
+        "live-regex",
+    }
+    (modern,) = moldau_group(broker, "describe", "live-modern")
+    assert sorted(member["group_instance_id"] or "" for member in modern["members"]) == ["", "inst"]
+    assert all(member["assignment"] == member["target_assignment"] for member in modern["members"])
+    lags = {(row["topic"], row["partition"]): row["lag"] for row in modern["offsets"]}
+    assert lags == {
+        ("orders", 0): 0,
+        ("orders", 1): 0,
+        ("orders", 2): 0,
+        ("orders", 3): None,
+        ("pay", 0): 0,
+        ("pay", 1): 0,
+    }
+    assert modern["lag"] == 0
+
+
+def test_moldau_group_changes_what_it_is_told_to(broker: Node) -> None:
+    commit(broker.bootstrap, "own", {("orders", 0): 3, ("orders", 1): 5, ("pay", 1): 2})
+    rows = moldau_group(broker, "reset-offsets", "own", "-t", "orders:0", "-t", "pay", "--to", "-2", "--execute")
+    assert [(row["topic"], row["partition"], row["offset"], row["new_offset"]) for row in rows] == [
+        ("orders", 0, 3, 12),
+        ("pay", 0, None, 3),
+        ("pay", 1, 2, 3),
+    ]
+    moldau_group(broker, "delete-offsets", "own", "-t", "pay:0")
+    (own,) = moldau_group(broker, "describe", "own")
+    assert [(row["topic"], row["partition"], row["offset"], row["lag"]) for row in own["offsets"]] == [
+        ("orders", 0, 12, 2),
+        ("orders", 1, 5, 8),
+        ("pay", 1, 3, 2),
+    ]
+    assert moldau_group(broker, "delete", "own") == [{"group_id": "own", "deleted": True}]
+    assert "own" not in [row["group_id"] for row in moldau_group(broker, "list")]
+
+
+def test_moldau_group_removes_static_members(broker: Node) -> None:
+    with join_raw(broker, "lost", "consumer", "warehouse-7"):
+        (lost,) = moldau_group(broker, "describe", "lost", "-m")
+        assert [member["group_instance_id"] for member in lost["members"]] == ["warehouse-7"]
+        removed = moldau_group(broker, "remove-members", "lost", "-i", "warehouse-7")
+        assert [row["removed"] for row in removed] == [True]
+        (lost,) = moldau_group(broker, "describe", "lost")
+        assert (lost["state"], lost["members"]) == ("Empty", [])
+        moldau_group(broker, "delete", "lost")
