@@ -1,14 +1,20 @@
 // Runs Kafka's command line tools one after another in one process, because starting a process for each takes seconds.
 //
-// A line on the standard input is a class and its arguments, separated by tabs. The answer is a line with the exit code
-// and the sizes of both outputs, followed by these.
+// A line on the standard input is a class and its arguments, separated by tabs; before them may stand `stdin:` and the
+// tool's own standard input in base64. The answer is a line with the exit code and the sizes of both outputs, followed
+// by these. What a tool would do when its process ends is done when the tool ends.
 
 import java.io.BufferedReader;
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.io.PrintStream;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Base64;
+import java.util.Collections;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.common.utils.Exit;
@@ -30,6 +36,7 @@ public class ToolRunner {
     }
 
     static volatile CompletableFuture<Integer> ended;
+    static final List<Runnable> HOOKS = Collections.synchronizedList(new ArrayList<>());
 
     public static void main(String[] none) throws Exception {
         PrintStream answers = System.out;
@@ -39,9 +46,16 @@ public class ToolRunner {
         System.setErr(new PrintStream(err, true));
         Exit.setExitProcedure((code, message) -> endHere(code));
         Exit.setHaltProcedure((code, message) -> endHere(code));
+        Exit.setShutdownHookAdder((name, hook) -> HOOKS.add(hook));
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             String[] words = line.split("\t", -1);
+            byte[] input = {};
+            if (words[0].startsWith("stdin:")) {
+                input = Base64.getDecoder().decode(words[0].substring("stdin:".length()));
+                words = Arrays.copyOfRange(words, 1, words.length);
+            }
+            System.setIn(new ByteArrayInputStream(input));
             out.target = new ByteArrayOutputStream();
             err.target = new ByteArrayOutputStream();
             int code = run(words[0], Arrays.copyOfRange(words, 1, words.length));
@@ -83,6 +97,11 @@ public class ToolRunner {
         });
         thread.setDaemon(true);
         thread.start();
-        return end.get(90, TimeUnit.SECONDS);
+        int code = end.get(90, TimeUnit.SECONDS);
+        for (Runnable hook : new ArrayList<>(HOOKS)) {
+            hook.run();
+        }
+        HOOKS.clear();
+        return code;
     }
 }

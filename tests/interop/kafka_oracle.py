@@ -19,11 +19,14 @@ QUICK_JVM = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Dj
 
 TOOL_CLASSES = {
     "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+    "cluster": "org.apache.kafka.tools.ClusterTool",
     "configs": "kafka.admin.ConfigCommand",
     "console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
     "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
     "dump-log": "org.apache.kafka.tools.DumpLogSegments",
+    "e2e-latency": "org.apache.kafka.tools.EndToEndLatency",
     "features": "org.apache.kafka.tools.FeatureCommand",
     "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
@@ -31,6 +34,7 @@ TOOL_CLASSES = {
     "producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
     "storage": "kafka.tools.StorageTool",
     "topics": "org.apache.kafka.tools.TopicCommand",
+    "verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
 }
 
 
@@ -72,10 +76,17 @@ def java_command(class_name: str, *arguments: str, heap: str = "256M", level: st
     return ["java", f"-Xmx{heap}", *QUICK_JVM, *logging, "-cp", f"{LIBS}/*", class_name, *arguments]
 
 
-def run_tool(name: str, *arguments: str, text: str = "", seconds: int = 60) -> subprocess.CompletedProcess[str]:
+def run_tool(
+    name: str, *arguments: str, text: str = "", seconds: int = 60, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     """Runs a tool by its name in the distribution, without `kafka-`; `text` is its standard input."""
     return subprocess.run(
-        java_command(TOOL_CLASSES[name], *arguments), input=text, capture_output=True, text=True, timeout=seconds
+        java_command(TOOL_CLASSES[name], *arguments),
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        cwd=folder,
     )
 
 

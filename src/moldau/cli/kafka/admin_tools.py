@@ -33,15 +33,19 @@ def connect(
     servers: str | None, config_file: str | None = None, controllers: str | None = None, **more: object
 ) -> Admin:
     """An admin client with the settings of the file, which Kafka's tools take with --command-config."""
+    from moldau.cli.kafka.java_client import JavaNetwork
     from moldau.client.admin import Admin
+    from moldau.client.config import ADMIN, ClientConfig
 
     config = known_settings(read_config(config_file)) if config_file is not None else {}
     config.pop("bootstrap.servers", None)
     setting = "bootstrap.servers" if controllers is None else "bootstrap.controllers"
     address = servers if controllers is None else controllers
     check_servers(address or "", setting, "Failed to create new KafkaAdminClient")
-    where = {setting: address}
-    return Admin(config={**config, **where, **more})
+    settings = {**config, **more}
+    context = f"AdminClient clientId={config.get('client.id', 'adminclient-1')}"
+    network = JavaNetwork(ClientConfig(ADMIN, settings), context, for_admin=True)
+    return Admin(config={**settings, setting: address}, network=network)
 
 
 def check_servers(servers: str, setting: str, failed: str) -> None:

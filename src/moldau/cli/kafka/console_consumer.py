@@ -185,12 +185,15 @@ class Printing:
 
         for record in records:
             self._count += 1
+            out: list[bytes] = []
             try:
-                write_bytes(self._formatter.write(record))
+                self._formatter.write(record, out)
             except JavaFailure as failure:
                 if not self._skips_errors:
                     raise
                 write_log("ERROR", "Error processing message, skipping this message: ", LOGGER, failure)
+            finally:
+                write_bytes(b"".join(out))
 
 
 def write_bytes(data: bytes) -> None:

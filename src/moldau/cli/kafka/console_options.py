@@ -195,6 +195,6 @@ def _parse(arguments: list[str]) -> Options:
         options = PARSER.parse(arguments)
     except JavaFailure as failure:
         raise Exit(1, str(failure.message), PARSER) from None
-    check_help_or_version(options, "This tool helps to read data from Kafka topics and outputs it to standard output.")
+    check_help_or_version(options, "Print the records of topics.")
     sys.stdout.flush()
     return options

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 READ_BYTES = 1 << 18
 ERROR_LOGGER = "org.apache.kafka.clients.producer.internals.ErrorLoggingCallback"
+SIZE_MARGIN = 64
 # How many read pieces are kept until it is certain that their records were delivered, before that is looked at.
 PIECES_MAX = 64
 
@@ -125,7 +126,7 @@ def _parse(arguments: list[str]) -> Options:
         options = PARSER.parse(arguments)
     except JavaFailure as failure:
         raise Exit(1, str(failure.message), PARSER) from None
-    check_help_or_version(options, "This tool helps to read data from standard input and publish it to Kafka.")
+    check_help_or_version(options, "Send lines of the standard input to a topic.")
     check_required(options, "topic")
     for new, old in (
         ("command-config", "producer.config"),
@@ -200,7 +201,9 @@ class Sending:
         self._failed = False
         self._lock = threading.Lock()
         self._pieces: deque[_Piece] = deque()
-        self._producer: Producer = new_producer(config, on_batch=self._on_batch)
+        # What is too large is told here, by Java's rule; our own client reckons with a few bytes more.
+        roomy = {**config, "max.request.size": str(self._request_bytes_max + SIZE_MARGIN)}
+        self._producer: Producer = new_producer(roomy, on_batch=self._on_batch)
 
     def __enter__(self) -> Sending:
         return self
@@ -221,9 +224,12 @@ class Sending:
 
     def send(self, key: bytes | None, value: bytes | None, headers: Headers | None) -> None:
         """One record; where it cannot be sent at all the tool says so and goes on."""
-        from moldau.client.errors import ClientError
+        from moldau.client.errors import ClientError, error_for
+        from moldau.protocol.errors import MESSAGE_TOO_LARGE
 
         try:
+            if java_size(key, value, headers) > self._request_bytes_max:
+                raise error_for(MESSAGE_TOO_LARGE)
             future = self._producer.send(self._topic, value, key, headers=headers)
             if self._sync:
                 future.result()
@@ -268,7 +274,8 @@ class Sending:
                 values, keys = values[taken.count :], None if keys is None else keys[taken.count :]
 
     def _has_large(self, values: Sequence[bytes | None]) -> bool:
-        return any(value is not None and len(value) > self._request_bytes_max // 2 for value in values)
+        limit = self._request_bytes_max // 2 - SIZE_MARGIN
+        return any(value is not None and len(value) > limit for value in values)
 
     def _keep(self, piece: _Piece) -> None:
         with self._lock:
@@ -315,7 +322,7 @@ class Sending:
         from moldau.client.errors import RequestTimeoutError
         from moldau.protocol.errors import MESSAGE_TOO_LARGE, UNKNOWN_TOPIC_OR_PARTITION
 
-        if error.code == MESSAGE_TOO_LARGE and "max.request.size" in error.message:
+        if error.code == MESSAGE_TOO_LARGE and java_size(key, value, headers) > self._request_bytes_max:
             sentence = (
                 f"The message is {java_size(key, value, headers)} bytes when serialized which is larger than"
                 f" {self._request_bytes_max}, which is the value of the max.request.size configuration."

@@ -80,7 +80,7 @@ def _parse(arguments: list[str]) -> Options:
         options = PARSER.parse(arguments)
     except JavaFailure as failure:
         raise Exit(1, str(failure.message), PARSER) from None
-    check_help_or_version(options, "This tool is used to verify the consumer performance.")
+    check_help_or_version(options, "Measure how fast records can be read.")
     if options.has("topic") == options.has("include"):
         raise Exit(1, "Exactly one of the following arguments is required: [topic], [include]", PARSER)
     if options.has("num-records") == options.has("messages"):

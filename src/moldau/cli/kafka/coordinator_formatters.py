@@ -30,23 +30,23 @@ class CoordinatorFormatter(Formatter):
         self._values = values
         self._shown = shown
 
-    def write(self, record: ConsumerRecord) -> bytes:
+    def write(self, record: ConsumerRecord, out: list[bytes]) -> None:
         if record.key is None:
-            return b""
+            return
         try:
             kind, reader = read_versioned(record.key, "key")
             key_class = self._keys.get(kind)
             if key_class is None:
-                return b""
+                return
             key = read_message(key_class, reader, 0, kind, "key")
             value = None if record.value is None else self._value(kind, record.value)
             if self._shown is not None and kind not in self._shown:
-                return b""
+                return
             shown = {"key": {"type": kind, "data": message_to_json(key, 0)}, "value": value}
         except DecodeError as error:
             sentence = f"Could not read record at offset {record.offset} due to: {error}"
             raise JavaFailure("java.lang.RuntimeException", sentence) from None
-        return json_text(shown).encode("utf-8", "replace")
+        out.append(json_text(shown).encode("utf-8", "replace"))
 
     def _value(self, kind: int, data: bytes) -> dict[str, object]:
         value_class = self._values[kind]

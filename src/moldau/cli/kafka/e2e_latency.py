@@ -31,7 +31,6 @@ REPORT_EVERY = 1000
 YEAR_MS = 31_536_000_000
 POSITIONAL = ("bootstrap-server", "topic", "num-records", "producer-acks", "record-size", "command-config")
 NULL_HEADER = -1
-ABOUT = "This tool measures end-to-end latency in Kafka by sending messages and timing their reception."
 
 PARSER = OptionParser(
     [
@@ -89,7 +88,7 @@ def _parse(arguments: list[str]) -> Options:
         options = PARSER.parse(arguments)
     except JavaFailure as failure:
         raise Exit(1, str(failure.message), PARSER) from None
-    check_help_or_version(options, ABOUT)
+    check_help_or_version(options, "Measure how long a record takes from its producer to a consumer.")
     check_required(options, "bootstrap-server", "topic", "num-records", "producer-acks", "record-size")
     if options.text("producer-acks") not in ("1", "all"):
         raise Exit(

@@ -26,8 +26,8 @@ TIMESTAMP_TYPES = (b"CreateTime:", b"LogAppendTime:")
 class Formatter:
     """Writes one record after another."""
 
-    def write(self, record: ConsumerRecord) -> bytes:
-        """The record as it is printed; raises JavaFailure for one that cannot be shown."""
+    def write(self, record: ConsumerRecord, out: list[bytes]) -> None:
+        """Adds the record as it is printed; JavaFailure for one that cannot be shown, and what could be is there."""
         raise NotImplementedError
 
     def text_writer(self) -> TextWriter | None:
@@ -36,7 +36,10 @@ class Formatter:
 
     def write_all(self, records: Sequence[ConsumerRecord]) -> bytes:
         """The same for many; on JavaFailure nothing is known of the others."""
-        return b"".join([self.write(record) for record in records])
+        out: list[bytes] = []
+        for record in records:
+            self.write(record, out)
+        return b"".join(out)
 
 
 Factory = Callable[[Mapping[str, str]], Formatter]
@@ -102,38 +105,46 @@ class DefaultFormatter(Formatter):
         behind = [self._separator + before for before, _ in shown[1:]] + [self._line_end]
         return TextWriter(shown[0][0], bytes(field for _, field in shown), behind, self._null)
 
-    def write(self, record: ConsumerRecord) -> bytes:
-        parts: list[bytes] = []
+    def write(self, record: ConsumerRecord, out: list[bytes]) -> None:
+        first = len(out)
         if self._timestamp:
-            parts.append(b"%b%d" % (TIMESTAMP_TYPES[record.timestamp_type], record.timestamp))
+            out.append(b"%b%d" % (TIMESTAMP_TYPES[record.timestamp_type], record.timestamp))
         if self._partition:
-            parts.append(b"Partition:%d" % record.partition)
+            self._begin(out, first, b"Partition:%d" % record.partition)
         if self._offset:
-            parts.append(b"Offset:%d" % record.offset)
+            self._begin(out, first, b"Offset:%d" % record.offset)
         if self._delivery:
-            parts.append(b"Delivery:NOT_PRESENT")
+            self._begin(out, first, b"Delivery:NOT_PRESENT")
         if self._epoch:
             # The tool copies the record before it is shown, and leaves the epoch out.
-            parts.append(b"Epoch:NOT_PRESENT")
+            self._begin(out, first, b"Epoch:NOT_PRESENT")
         if self._headers:
-            parts.append(self._show_headers(record))
+            self._begin(out, first, b"")
+            self._show_headers(record, out)
         if self._key:
-            parts.append(self._show(self._of_key, record.key))
+            self._begin(out, first, b"")
+            out.append(self._show(self._of_key, record.key))
         if self._value:
-            parts.append(self._show(self._of_value, record.value))
-        return self._separator.join(parts) + self._line_end if parts else b""
+            self._begin(out, first, b"")
+            out.append(self._show(self._of_value, record.value))
+        if len(out) > first:
+            out.append(self._line_end)
+
+    def _begin(self, out: list[bytes], first: int, text: bytes) -> None:
+        """The next part, behind a separator unless it is the first one."""
+        out.append(self._separator + text if len(out) > first else text)
 
     def _show(self, deserializer: Deserializer | None, data: bytes | None) -> bytes:
         shown = self._null if data is None else data
         return shown if deserializer is None else deserializer(shown).encode("utf-8", "replace")
 
-    def _show_headers(self, record: ConsumerRecord) -> bytes:
+    def _show_headers(self, record: ConsumerRecord, out: list[bytes]) -> None:
         headers = record.headers
         if not headers:
-            return b"NO_HEADERS"
-        return self._headers_separator.join(
-            name.encode("utf-8", "replace") + b":" + self._show(self._of_headers, data) for name, data in headers
-        )
+            out.append(b"NO_HEADERS")
+        for index, (name, data) in enumerate(headers):
+            out.append((self._headers_separator if index else b"") + name.encode("utf-8", "replace") + b":")
+            out.append(self._show(self._of_headers, data))
 
 
 class LoggingFormatter(DefaultFormatter):
@@ -149,8 +160,8 @@ class NoFormatter(Formatter):
     def write_all(self, records: Sequence[ConsumerRecord]) -> bytes:
         return b""
 
-    def write(self, record: ConsumerRecord) -> bytes:
-        return b""
+    def write(self, record: ConsumerRecord, out: list[bytes]) -> None:
+        pass
 
 
 def _is_true(properties: Mapping[str, str], name: str, default: str = "") -> bool:

@@ -40,8 +40,12 @@ _NEVER_IGNORED = ("ssl.", "sasl.", "security.", "transactional.id")
 class JavaNetwork(SocketNetwork):
     """The network of a client that tells of trouble in the words of Java's client."""
 
-    def __init__(self, config: ClientConfig, context: str) -> None:
-        """context: what stands in brackets before each line, such as `Producer clientId=console-producer`."""
+    def __init__(self, config: ClientConfig, context: str, for_admin: bool = False) -> None:
+        """context: what stands in brackets before each line, such as `Producer clientId=console-producer`.
+
+        for_admin: Java's admin client says less than the others.
+        """
+        self._for_admin = for_admin
         super().__init__(
             config.get_text("client.id"),
             config.get_int("socket.connection.setup.timeout.ms"),
@@ -58,7 +62,7 @@ class JavaNetwork(SocketNetwork):
         self._node_ids: dict[Address, int] = {}
 
     def submit(self, address: Address, call: Call[Answer]) -> None:
-        if call.answer_class is MetadataResponse:
+        if call.answer_class is MetadataResponse and not self._for_admin:
             then = call.when_done
 
             def on_done(done: Call[Answer]) -> None:
@@ -78,7 +82,7 @@ class JavaNetwork(SocketNetwork):
         if "lost before the first answer" not in error.message:
             sentence = f"Connection to node {node_id} ({shown}) could not be established. Node may not be available."
             self.log("WARN", sentence, NETWORK_LOGGER)
-        if node_id == BOOTSTRAP_ID:
+        if node_id == BOOTSTRAP_ID and not self._for_admin:
             broker = f"{host}:{port} (id: -1 rack: null isFenced: false)"
             self.log("WARN", f"Bootstrap broker {broker} disconnected", NETWORK_LOGGER)
 

@@ -419,12 +419,13 @@ def justify(text: str, width: int) -> str:
     """The text in lines that are all as long as the width, but for the last: blanks between words are stretched."""
     lines: list[str] = []
     line = ""
-    for piece in _BREAKABLE.findall(text):
+    # The end of the line takes a place of its own.
+    for piece in _BREAKABLE.findall(text + "\n"):
         if line and len(line) + len(piece) > width:
             lines.append(_stretched(line, width))
             line = ""
         line += piece
-    return "\n".join([*lines, line])
+    return "\n".join([*lines, line]).removesuffix("\n")
 
 
 def _stretched(line: str, width: int) -> str:

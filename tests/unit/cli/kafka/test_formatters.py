@@ -125,20 +125,26 @@ def test_committed_offsets_are_json_without_line_ends() -> None:
         b'{"key":{"type":1,"data":{"group":"g","topic":"t","partition":1}},"value":{"version":3,"data":'
         b'{"offset":5,"leaderEpoch":2,"metadata":"m","commitTimestamp":9}}}'
     )
-    assert formatter.write(record(key, value)) == expected
-    assert formatter.write(record(key, None)).endswith(b'"value":null}')
+    assert formatter.write_all([record(key, value)]) == expected
+    assert formatter.write_all([record(key, None)]).endswith(b'"value":null}')
 
 
 @pytest.mark.parametrize("name", ["GroupMetadataMessageFormatter", "ShareGroupMessageFormatter"])
 def test_other_records_of_a_coordinator_are_left_out(name: str) -> None:
     key = encode_group_key(OffsetCommitKey(group="g", topic="t", partition=1))
     formatter = new_formatter(PACKAGE + name, {})
-    assert formatter.write(record(key, None)) == b""
-    assert formatter.write(record(None, b"x")) == b""
-    assert formatter.write(record(b"\x7f\xff", b"x")) == b""
+    assert formatter.write_all([record(key, None), record(None, b"x"), record(b"\x7f\xff", b"x")]) == b""
 
 
 def test_a_damaged_record_of_a_coordinator_is_an_error_with_its_offset() -> None:
     formatter = new_formatter(PACKAGE + "TransactionLogMessageFormatter", {})
     with pytest.raises(JavaFailure, match=r"^Could not read record at offset 7 due to: "):
-        formatter.write(record(b"\x00", b"x"))
+        formatter.write(record(b"\x00", b"x"), [])
+
+
+def test_what_was_shown_before_an_error_stays() -> None:
+    formatter = new_formatter(DEFAULT, {"print.key": "true", "value.deserializer": SERIALIZATION + "LongDeserializer"})
+    out: list[bytes] = []
+    with pytest.raises(JavaFailure):
+        formatter.write(record(), out)
+    assert b"".join(out) == b"k\t"

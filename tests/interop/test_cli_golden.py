@@ -1,0 +1,105 @@
+"""Every transcript of Kafka's tools: ours against Moldau, ours against Apache Kafka, the real ones against Moldau.
+
+The transcripts in tests/data/cli were recorded with the real tools against Apache Kafka; see golden.py.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.interop import golden
+from tests.interop.conftest import NodeFactory, require_kafka
+from tests.interop.kafka_oracle import KafkaNode
+from tests.interop.nodes import Node
+
+NAMES = sorted(path.stem for path in golden.FOLDER.glob("*.txt"))
+FACTS = Path(__file__).parents[3] / "shared" / "facts" / "cli"
+# What the transcripts cover, and which of the recorded command lines need what one node of this age does not have.
+COVERED = [
+    "topics",
+    "configs",
+    "console-producer",
+    "console-consumer",
+    "get-offsets",
+    "log-dirs",
+    "delete-records",
+    "storage",
+    "features",
+    "cluster",
+    "broker-api-versions",
+    "producer-perf-test",
+    "consumer-perf-test",
+    "e2e-latency",
+    "verifiable",
+]
+ELSEWHERE = (
+    # A dead node of three, transactions, share groups and the topics of coordinators; kafka-dump-log has its own tests.
+    r"--topic (short|down|txn|__\w+)|kafka-dump-log|verifiable-consumer|--print-metrics|broker-loggers|:19299|"
+    # Settings of replicas, times and amounts that one node and a short test cannot have.
+    r"--replication-factor [23]|--replica-assignment|--topic-list orders,txn|--timeout-ms|--num-records|metrics"
+)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ours_against_moldau(name: str, start_moldau: NodeFactory, work: Path) -> None:
+    check(name, start_moldau(), work, golden.run_ours)
+
+
+@pytest.fixture
+def kafka(tmp_path: Path) -> Iterator[KafkaNode]:
+    """A fresh Apache Kafka: a transcript begins with an empty cluster."""
+    require_kafka()
+    node = KafkaNode(tmp_path / "kafka")
+    node.format()
+    node.start()
+    yield node
+    node.stop()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ours_against_kafka(name: str, kafka: KafkaNode, work: Path) -> None:
+    check(name, kafka, work, golden.run_ours)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_real_tools_against_moldau(name: str, start_moldau: NodeFactory, work: Path) -> None:
+    require_kafka()
+    tools = golden.RealTools(work)
+    try:
+        check(name, start_moldau(), work, tools.run)
+    finally:
+        tools.close()
+
+
+def check(name: str, node: Node, work: Path, run: golden.Runner) -> None:
+    different = golden.compare(golden.FOLDER / f"{name}.txt", node, work, run)
+    assert not different, "\n\n".join(["", *different])
+
+
+def test_the_transcripts_have_every_recorded_command_line() -> None:
+    """What was seen of the real tools is in the transcripts, but for what one node cannot do."""
+    if not FACTS.is_dir():
+        pytest.skip(f"{FACTS} is not here")
+    known = {words(step.line) for name in NAMES for step in golden.read(golden.FOLDER / f"{name}.txt")}
+    missing = []
+    for tool in COVERED:
+        for line in (FACTS / f"{tool}.txt").read_text().splitlines():
+            if line.startswith("$ ") and words(line[2:]) not in known and not re.search(ELSEWHERE, line):
+                missing.append(line)
+    assert not missing, "\n".join(["", *missing])
+
+
+def words(line: str) -> tuple[str, ...]:
+    return tuple(shlex.split(line))
