@@ -26,7 +26,7 @@ from moldau.records.line_encoder import ANYWHERE, NO_SEPARATOR, NOTHING_WRONG, L
 AUTO_CREATE_MS = 5_000
 
 # A pipe brings many lines at once: larger batches than a program's default cost nothing then.
-BATCH_BYTES = 131_072
+BATCH_BYTES = 262_144
 
 # How long lines wait for others that may come; lines that are typed do not wait.
 LINGER_S = 0.02
