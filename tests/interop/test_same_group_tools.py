@@ -38,7 +38,10 @@ CLASSES |= {
 }
 LONG_TOPIC = "a-topic-with-a-rather-long-name"
 RECENT = time.strftime("%Y-%m-%dT%H:%M:%S.000", time.gmtime(RECENT_MS // 1000 + 10))
-SETTLE_SECONDS = 40
+# What make_records() leaves in the partitions that members read.
+ENDS = {("orders", 0): 14, ("orders", 1): 13, ("orders", 2): 13, ("orders", 3): 0}
+ENDS |= {("pay", 0): 5, ("pay", 1): 5, ("empty", 0): 0}
+SETTLE_SECONDS = 60
 REST_SECONDS = 3
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
@@ -395,7 +398,7 @@ class Members:
             "live-modern": 6,
             "live-regex": 4,
         }
-        self.poll_until(lambda: self.assigned() == owned, REST_SECONDS)
+        self.poll_until(lambda: self.assigned() == owned and self.is_all_read(), REST_SECONDS)
         for _, consumer in self.consumers:
             done = [place for place in consumer.position(consumer.assignment()) if place.offset >= 0]
             if done:
@@ -406,6 +409,11 @@ class Members:
         for group_id, consumer in self.consumers:
             counts[group_id] = counts.get(group_id, 0) + len(consumer.assignment())
         return counts
+
+    def is_all_read(self) -> bool:
+        places = [place for _, consumer in self.consumers for place in consumer.position(consumer.assignment())]
+        # Where nothing was read there is no position.
+        return all(max(place.offset, 0) == ENDS[place.topic, place.partition] for place in places)
 
     def poll_until(self, is_done: Callable[[], bool], rest_seconds: float = 0) -> None:
         """Until it is done and stays so."""

@@ -140,16 +140,15 @@ def _describe(
     if not names:
         print_note("There are no groups of consumers yet.")
     outcomes: dict[str, Outcome[GroupDescription]] = admin.describe_consumer_groups(names) if names else {}
+    collected = collect(admin, (outcome.get() for outcome in outcomes.values() if outcome.error is None))
     rows: list[dict[str, object]] = []
     failed = False
     for group_id in names:
-        outcome = outcomes[group_id]
-        try:
-            found = collect(admin, outcome.get())
-        except ClientError as error:
+        found = outcomes[group_id].error or collected[group_id]
+        if isinstance(found, ClientError):
             failed = True
-            rows.append(refusal(group_id, error))
-            tell_error(_other_kind(admin, group_id, error))
+            rows.append(refusal(group_id, found))
+            tell_error(_other_kind(admin, group_id, found))
             continue
         rows.append(found)
         pace = None

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from moldau.client.errors import ClientError
 from moldau.client.offsets import LATEST
-from moldau.client.results import TopicPartition
+from moldau.client.results import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from moldau.client.admin import Admin, GroupDescription, MemberDescription, OffsetAndMetadata
+    from moldau.client.admin import Admin, GroupDescription, MemberDescription
     from moldau.client.results import OffsetAndTimestamp, Outcome
+
+Committed = dict[TopicPartition, OffsetAndMetadata | None]
 
 
 class LagRow(NamedTuple):
@@ -36,9 +39,7 @@ class LagRow(NamedTuple):
         return self.end_offset - self.committed.offset
 
 
-def partitions_of_group(
-    group: GroupDescription, committed: Mapping[TopicPartition, OffsetAndMetadata | None]
-) -> list[TopicPartition]:
+def partitions_of_group(group: GroupDescription, committed: Committed) -> list[TopicPartition]:
     """Every partition that a member has or that an offset was committed for."""
     assigned = [partition for member in group.members for partition in member.assignment]
     return list(dict.fromkeys([*assigned, *committed]))
@@ -46,7 +47,7 @@ def partitions_of_group(
 
 def lag_rows(
     group: GroupDescription,
-    committed: Mapping[TopicPartition, OffsetAndMetadata | None],
+    committed: Committed,
     end_offsets: Mapping[TopicPartition, int | None],
 ) -> list[LagRow]:
     """Members with many partitions first, as Kafka orders them; partitions that nobody reads last."""
@@ -70,11 +71,26 @@ def total_lag(rows: Iterable[LagRow]) -> int | None:
 
 
 def fetch_committed(
-    admin: Admin, group_id: str, timeout_ms: int | None = None
-) -> dict[TopicPartition, OffsetAndMetadata | None]:
-    """All committed offsets of a group; raises what the coordinator says against one."""
-    found = admin.list_consumer_group_offsets({group_id: None}, timeout_ms=timeout_ms)[group_id].get()
-    return {partition: outcome.get() for partition, outcome in found.items()}
+    admin: Admin, group_ids: Iterable[str], timeout_ms: int | None = None
+) -> dict[str, Committed | ClientError]:
+    """All committed offsets of each group, or what the coordinator says against one of them."""
+    wanted: dict[str, None] = dict.fromkeys(group_ids)
+    found = admin.list_consumer_group_offsets(wanted, timeout_ms=timeout_ms) if wanted else {}
+    committed: dict[str, Committed | ClientError] = {}
+    for group_id in wanted:
+        try:
+            committed[group_id] = {each: outcome.get() for each, outcome in found[group_id].get().items()}
+        except ClientError as error:
+            committed[group_id] = error
+    return committed
+
+
+def committed_of(admin: Admin, group_id: str, timeout_ms: int | None = None) -> Committed:
+    """Those of one group; raises."""
+    found = fetch_committed(admin, [group_id], timeout_ms)[group_id]
+    if isinstance(found, ClientError):
+        raise found
+    return found
 
 
 def fetch_end_offsets(

@@ -11,7 +11,7 @@ import click
 from moldau.cli.completion import complete_groups, complete_topics
 from moldau.cli.explain import explain
 from moldau.cli.group import refusal, tell_error
-from moldau.cli.group_lag import fetch_committed, fetch_offsets
+from moldau.cli.group_lag import Committed, committed_of, fetch_offsets
 from moldau.cli.group_plan import BadTopic, parse_topic_partitions, read_plan, write_plan
 from moldau.cli.group_plan import parse_duration as parse_iso_duration
 from moldau.cli.group_plan import parse_time as parse_iso_time
@@ -21,7 +21,7 @@ from moldau.cli.output import finish, plural, print_error, print_json, print_not
 from moldau.cli.positions import AT, BEGINNING, END, HELP, LAST, Position, parse_position
 from moldau.client.admin import Admin
 from moldau.client.errors import ClientError
-from moldau.client.results import OffsetAndMetadata, Outcome, TopicPartition
+from moldau.client.results import Outcome, TopicPartition
 from moldau.protocol.errors import GROUP_ID_NOT_FOUND, GROUP_SUBSCRIBED_TO_TOPIC
 
 CURRENT = "current"
@@ -94,7 +94,7 @@ def reset_offsets(
         raise click.UsageError("Say which offsets: --topic TOPIC, or --all-topics.")
     with open_admin(connection) as admin:
         _check_inactive(admin, group_id)
-        committed = fetch_committed(admin, group_id)
+        committed = committed_of(admin, group_id)
         if told.plan is not None:
             chosen = list(told.plan)
             _check_partitions(admin, chosen)
@@ -196,7 +196,7 @@ def _check_partitions(admin: Admin, partitions: list[TopicPartition]) -> None:
 
 def _targets(
     admin: Admin,
-    committed: dict[TopicPartition, OffsetAndMetadata | None],
+    committed: Committed,
     told: Told,
     chosen: list[TopicPartition],
 ) -> NewOffsets:
@@ -237,7 +237,7 @@ def _compute(targets: Targets, told: Told, chosen: list[TopicPartition]) -> NewO
 
 def _show(
     group_id: str,
-    committed: dict[TopicPartition, OffsetAndMetadata | None],
+    committed: Committed,
     new: NewOffsets,
     outcomes: dict[TopicPartition, Outcome[None]],
     execute: bool,

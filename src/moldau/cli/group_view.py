@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from moldau.cli.group_lag import LagRow, fetch_committed, fetch_end_offsets, lag_rows, partitions_of_group, total_lag
 from moldau.cli.output import Styled, print_fields, print_table, print_title
+from moldau.client.errors import ClientError
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin, GroupDescription
@@ -23,11 +24,25 @@ HISTORY_MAX = 40
 WINDOW_S = 15.0
 
 
-def collect(admin: Admin, group: GroupDescription) -> Json:
-    """Everything about a group, as `--format json` has it."""
-    committed = fetch_committed(admin, group.group_id)
-    ends = fetch_end_offsets(admin, partitions_of_group(group, committed))
-    rows = lag_rows(group, committed, ends)
+def collect(admin: Admin, groups: Iterable[GroupDescription]) -> dict[str, Json | ClientError]:
+    """Everything about each group, from one question of each kind; or why its offsets are not known."""
+    described = {group.group_id: group for group in groups}
+    committed = fetch_committed(admin, described)
+    partitions: set[TopicPartition] = set()
+    for group_id, offsets in committed.items():
+        if not isinstance(offsets, ClientError):
+            partitions.update(partitions_of_group(described[group_id], offsets))
+    ends = fetch_end_offsets(admin, partitions)
+    return {
+        group_id: offsets
+        if isinstance(offsets, ClientError)
+        else group_json(described[group_id], lag_rows(described[group_id], offsets, ends))
+        for group_id, offsets in committed.items()
+    }
+
+
+def group_json(group: GroupDescription, rows: list[LagRow]) -> Json:
+    """A group as `--format json` has it."""
     return {
         "group_id": group.group_id,
         "type": group.type,

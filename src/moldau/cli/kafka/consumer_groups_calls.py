@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from moldau.cli.group_lag import fetch_committed, fetch_offsets
+from moldau.cli.group_lag import Committed, fetch_committed, fetch_offsets
 from moldau.cli.group_plan import BadTopic, parse_topic_partitions
 from moldau.cli.kafka.admin_tools import java_failure, log_line
 from moldau.cli.kafka.java_failures import ILLEGAL_ARGUMENT, unchecked
@@ -16,7 +16,7 @@ from moldau.cli.kafka.options import JavaFailure
 from moldau.client.errors import ClientError
 
 if TYPE_CHECKING:
-    from moldau.client.admin import Admin, GroupDescription, OffsetAndMetadata
+    from moldau.client.admin import Admin, GroupDescription
     from moldau.client.cluster import TopicMetadata
     from moldau.client.results import Outcome, TopicPartition
 
@@ -82,10 +82,18 @@ def described(found: Outcome[GroupDescription]) -> GroupDescription:
     return found.get()
 
 
-def committed_offsets(admin: Admin, group_id: str, timeout_ms: int) -> dict[TopicPartition, OffsetAndMetadata | None]:
-    return unchecked(
-        "listConsumerGroupOffsets(api=FIND_COORDINATOR)", spoken(lambda: fetch_committed(admin, group_id, timeout_ms))
-    )
+def committed_offsets(admin: Admin, group_ids: Iterable[str], timeout_ms: int) -> dict[str, Committed]:
+    """The committed offsets of all groups, or the failure of the first one that they are not known of."""
+
+    def work() -> dict[str, Committed]:
+        found: dict[str, Committed] = {}
+        for group_id, committed in fetch_committed(admin, group_ids, timeout_ms).items():
+            if isinstance(committed, ClientError):
+                raise committed
+            found[group_id] = committed
+        return found
+
+    return unchecked("listConsumerGroupOffsets(api=FIND_COORDINATOR)", spoken(work))
 
 
 def describe_topics(

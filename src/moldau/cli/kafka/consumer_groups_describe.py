@@ -62,7 +62,7 @@ def describe(admin: Admin, options: Options, group_ids: list[str], timeout_ms: i
         for group_id in _sorted(groups):
             _print_state(groups[group_id], verbose)
     else:
-        rows = {group_id: _collect_offsets(admin, groups[group_id], timeout_ms) for group_id in hash_map_order(groups)}
+        rows = _collect_offsets(admin, groups, timeout_ms)
         for group_id in _sorted(groups):
             _print_offsets(groups[group_id], rows[group_id], verbose)
 
@@ -90,9 +90,12 @@ def _is_worth_showing(group: GroupDescription, rows_count: int) -> bool:
     return rows_count > 0
 
 
-def _collect_offsets(admin: Admin, group: GroupDescription, timeout_ms: int) -> list[LagRow]:
-    committed = committed_offsets(admin, group.group_id, timeout_ms)
-    partitions = partitions_of_group(group, committed)
+def _collect_offsets(admin: Admin, groups: dict[str, GroupDescription], timeout_ms: int) -> dict[str, list[LagRow]]:
+    """The rows of all groups, from one question of each kind."""
+    committed = committed_offsets(admin, hash_map_order(groups), timeout_ms)
+    partitions = {
+        partition for group_id, group in groups.items() for partition in partitions_of_group(group, committed[group_id])
+    }
     topics = describe_topics(admin, (partition.topic for partition in partitions), timeout_ms)
     led = [
         partition
@@ -100,7 +103,7 @@ def _collect_offsets(admin: Admin, group: GroupDescription, timeout_ms: int) -> 
         if (known := topics[partition.topic].partitions.get(partition.partition)) is None or known.leader >= 0
     ]
     ends: dict[TopicPartition, int | None] = {**list_offsets(admin, led, LATEST, timeout_ms)}
-    return lag_rows(group, committed, ends)
+    return {group_id: lag_rows(group, committed[group_id], ends) for group_id, group in groups.items()}
 
 
 def _print_offsets(group: GroupDescription, rows: list[LagRow], verbose: bool) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from moldau.cli.group_lag import Committed
 from moldau.cli.group_plan import Plan, parse_duration, parse_time, write_plan
 from moldau.cli.group_targets import NewOffsets, NotCommitted, Targets
 from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, ask, java_failure, log_line
@@ -71,7 +72,7 @@ def _reset_group(reset: Reset, group_id: str, found: Outcome[GroupDescription]) 
 def _partitions(reset: Reset, group_id: str) -> list[TopicPartition]:
     """The partitions to reset, in the order in which the real tool has them."""
     if reset.options.has("all-topics"):
-        return hash_order(committed_offsets(reset.admin, group_id, reset.timeout_ms), partition_hash)
+        return hash_order(_committed(reset, group_id), partition_hash)
     if not reset.options.has("topic"):
         if not reset.options.has("from-file"):
             raise Exit(1, "One of the reset scopes should be defined: --all-topics, --topic.", PARSER)
@@ -115,10 +116,14 @@ def _ordered(offsets: NewOffsets) -> NewOffsets:
 def _targets(reset: Reset, group_id: str) -> Targets:
     return Targets(
         lambda partitions, when: _ordered(list_offsets(reset.admin, partitions, when, reset.timeout_ms)),
-        lambda: committed_offsets(reset.admin, group_id, reset.timeout_ms),
+        lambda: _committed(reset, group_id),
         _warn_of_late,
         _log_move,
     )
+
+
+def _committed(reset: Reset, group_id: str) -> Committed:
+    return committed_offsets(reset.admin, [group_id], reset.timeout_ms)[group_id]
 
 
 def _warn_of_late(partition: TopicPartition) -> None:
