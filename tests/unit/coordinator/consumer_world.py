@@ -43,6 +43,9 @@ class Consumer:
         self.instance_id = instance_id
         self.epoch = 0
         self.owned: dict[bytes, list[int]] = {}
+        self.subscription: dict[str, Any] = {}
+        # After an answer that did not come, everything is told again, and the answer tells everything.
+        self.missed_answer = False
 
     def join(self, *topics: str, regex: str | None = None, rebalance_ms: int = 300_000, **fields: Any) -> Any:
         self.epoch = 0
@@ -67,6 +70,10 @@ class Consumer:
         return [TopicPartitions(topic_id, partitions) for topic_id, partitions in self.owned.items()]
 
     def _send(self, **fields: Any) -> Any:
+        told = ("rebalance_timeout_ms", "subscribed_topic_names", "subscribed_topic_regex")
+        self.subscription.update({name: fields[name] for name in told if fields.get(name) is not None})
+        if self.missed_answer and fields.get("member_epoch", 0) >= 0:
+            fields = {**self.subscription, "topic_partitions": self.owned_list(), **fields}
         request = ConsumerGroupHeartbeatRequest(
             **{
                 "group_id": GROUP,
@@ -76,7 +83,9 @@ class Consumer:
                 **fields,
             }
         )
+        self.missed_answer = True
         response = self.world.heartbeat(request)
+        self.missed_answer = False
         assert response.member_id is not None
         self.member_id = response.member_id
         self.epoch = response.member_epoch
