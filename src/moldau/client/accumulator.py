@@ -45,6 +45,10 @@ PRODUCER_EPOCH_MAX: Final = 0x7FFF
 # Batches are numbered in these steps, which leaves numbers for the parts of a batch that is split.
 NUMBER_STEP: Final = 1 << 20
 
+# Records that come encoded, many at once, are put into batches of up to this size, batch.size being for those that come
+# one by one: larger batches cost less, and there is nothing to wait for.
+ENCODED_BYTES_MAX: Final = 1 << 19
+
 # So many bytes and writers are kept at most for batches to come.
 SPARE_BYTES_MAX: Final = 1 << 20
 SPARE_WRITERS_MAX: Final = 64
@@ -139,6 +143,8 @@ class Accumulator:
         self._spares_max: i64 = min(SPARE_WRITERS_MAX, SPARE_BYTES_MAX // max(1, batch_bytes)) + 1
         self._next_number: i64 = 0
         self._flush_up_to: i64 = -1
+        # Halved, down to batch.size, when a broker refuses such a batch for its size.
+        self.encoded_bytes_max: i64 = max(self._batch_bytes, min(i64(ENCODED_BYTES_MAX), self._request_bytes_max))
         self.producer_id: int = NO_PRODUCER_ID
         self.first_epoch: int = -1
         self.bytes_held: i64 = 0
@@ -509,6 +515,7 @@ class Accumulator:
 
     def _split(self, queue: PartitionQueue, batch: Batch, now_ms: int) -> None:
         """Halves a batch that the broker found too large; the halves take its place, numbers and deadline."""
+        self.encoded_bytes_max = max(self._batch_bytes, min(self.encoded_bytes_max, batch.size >> 1))
         records = batch.buffer.read()
         half = (len(records) + 1) // 2
         span = batch.span >> 1

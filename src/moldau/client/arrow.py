@@ -132,10 +132,10 @@ def send_table(
         columns["timestamp"] = _milliseconds(pa, rows.column(timestamp))
     if partition in rows.column_names:
         columns["partition"] = rows.column(partition).cast(pa.int32())
-    chosen = pa.table(columns)
     delivery = ArrowDelivery()
-    for stretch in _stretches(chosen):
-        _send_stretch(pa, producer, topic, stretch, delivery)
+    stretches = _Stretches(pa.table(columns))
+    while (stretch := stretches.next()) is not None:
+        stretches.done(_send_stretch(pa, producer, topic, stretch, stretches.more_follows, delivery))
     return delivery
 
 
@@ -149,15 +149,39 @@ def _milliseconds(pa: Any, column: Any) -> Any:
     return column.cast(pa.int64())
 
 
-def _stretches(table: Any) -> Iterator[Any]:
+class _Stretches:
     """The table in record batches that are small enough to be framed at once."""
-    per_row = max(1, table.nbytes // max(1, table.num_rows))
-    rows = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE // per_row))
-    for start in range(0, table.num_rows, rows):
-        yield table.slice(start, rows).combine_chunks().to_batches()[0]
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        per_row = max(1, table.nbytes // max(1, table.num_rows))
+        self._rows = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE // per_row))
+        self._start = 0
+        batches = table.to_batches()
+        # A table in one piece is cut without making tables of its parts.
+        self._whole = batches[0] if len(batches) == 1 else None
+
+    def next(self) -> Any:
+        """The next one, None after the last."""
+        if self._start >= self._table.num_rows:
+            return None
+        if self._whole is not None:
+            return self._whole.slice(self._start, self._rows)
+        return self._table.slice(self._start, self._rows).combine_chunks().to_batches()[0]
+
+    @property
+    def more_follows(self) -> bool:
+        return bool(self._start + self._rows < self._table.num_rows)
+
+    def done(self, rows: int) -> None:
+        """So many rows of the last one are dealt with; the others come again."""
+        self._start += rows
 
 
-def _send_stretch(pa: Any, producer: Producer, topic: str, batch: Any, delivery: ArrowDelivery) -> None:
+def _send_stretch(
+    pa: Any, producer: Producer, topic: str, batch: Any, more_follows: bool, delivery: ArrowDelivery
+) -> int:
+    """Queues the batch, and returns how many rows of it: if more follow, the last may be left to come with those."""
     partitions = len(producer.partitions_for(topic))
     names = batch.schema.names
     if "partition" in names:
@@ -169,8 +193,7 @@ def _send_stretch(pa: Any, producer: Producer, topic: str, batch: Any, delivery:
         numbers = partitions_by_key(_column(batch.column("key")), batch.num_rows, partitions, partitions)
         groups = partitions + 1  # the last one for rows without a key
     else:
-        _send_rows(pa, producer, topic, None, batch, delivery)
-        return
+        return _send_rows(pa, producer, topic, None, batch, more_follows, delivery)
     try:
         order, counts = group_rows(numbers, batch.num_rows, groups)
     except IndexError:
@@ -181,20 +204,27 @@ def _send_stretch(pa: Any, producer: Producer, topic: str, batch: Any, delivery:
     for partition, count in enumerate(counts):
         if count:
             chosen = None if partition == partitions else partition
-            _send_rows(pa, producer, topic, chosen, batch.take(indices.slice(start, count)), delivery)
+            _send_rows(pa, producer, topic, chosen, batch.take(indices.slice(start, count)), False, delivery)
         start += count
+    return start
 
 
 def _send_rows(
-    pa: Any, producer: Producer, topic: str, partition: int | None, batch: Any, delivery: ArrowDelivery
-) -> None:
+    pa: Any,
+    producer: Producer,
+    topic: str,
+    partition: int | None,
+    batch: Any,
+    more_follows: bool,
+    delivery: ArrowDelivery,
+) -> int:
     names = batch.schema.names
     keys = batch.column("key") if "key" in names else None
     values = batch.column("value")
     # Without the data of keys and values first: only that of very short ones is read here.
-    framed = _frame(pa, producer, batch, keys, values, False)
+    framed = _frame(pa, producer, batch, keys, values, False, more_follows)
     if framed.lacks_data:
-        framed = _frame(pa, producer, batch, keys, values, True)
+        framed = _frame(pa, producer, batch, keys, values, True, more_follows)
     if framed.too_large >= 0:
         sentence = (
             f"Row {framed.too_large} takes {framed.too_large_size} bytes, more than max.request.size"
@@ -208,9 +238,12 @@ def _send_rows(
         start += item.size
         future = producer.send_encoded(topic, partition, body, item.rows, item.base_timestamp, item.max_timestamp)
         delivery.add(future, item.rows)
+    return framed.rows
 
 
-def _frame(pa: Any, producer: Producer, batch: Any, keys: Any, values: Any, with_data: bool) -> FramedRows:
+def _frame(
+    pa: Any, producer: Producer, batch: Any, keys: Any, values: Any, with_data: bool, more_follows: bool
+) -> FramedRows:
     names = batch.schema.names
     times = batch.column("timestamp") if "timestamp" in names else None
     return frame_rows(
@@ -220,8 +253,9 @@ def _frame(pa: Any, producer: Producer, batch: Any, keys: Any, values: Any, with
         None if times is None else _numbers(times.fill_null(-1), 8),
         time.time_ns() // 1_000_000,
         batch.num_rows,
-        producer.batch_bytes,
+        producer.encoded_bytes_max,
         producer.request_bytes_max,
+        more_follows,
     )
 
 

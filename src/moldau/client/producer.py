@@ -177,6 +177,11 @@ class Producer:
                 self._sender.wake()
         return DeliveryFuture(fate, 0, base_timestamp)
 
+    @property
+    def encoded_bytes_max(self) -> int:
+        """How large a batch for send_encoded() should be at most."""
+        return int(max(i64(self.batch_bytes), min(self._accumulator.encoded_bytes_max, self._buffer_memory >> 2)))
+
     def would_block(self, topic: str) -> bool:
         """Whether send() might have to wait: the topic is not known yet, or the buffer is nearly full."""
         held = self._accumulator.bytes_held + self.request_bytes_max

@@ -87,13 +87,41 @@ class FramedRows:
         self.framing: BytesWriter = BytesWriter()
         self.views: BytesWriter = BytesWriter()
         self.pieces: i64 = 0
+        self.rows: int = 0
         self.batches: list[FramedBatch] = []
+        # The end of the record before: its headers, or that it has none.
+        self.tail: bytes = b""
         # The first row that alone is larger than a request may be, and its size; -1: none.
         self.too_large: int = -1
         self.too_large_size: int = 0
         # A column without data has a row so short that its bytes are part of their view.
         self.lacks_data: bool = False
         self._piece_start: i64 = 0
+
+    def add(
+        self,
+        keys: BinaryColumn | None,
+        values: BinaryColumn,
+        row: i64,
+        size: i64,
+        delta: i64,
+        count: i64,
+        key_size: i64,
+        value_size: i64,
+    ) -> None:
+        """The pieces of any record but its headers, which are kept until the next one comes."""
+        framing = self.framing
+        framing.write(self.tail)
+        write_varint(framing, size)
+        framing.append(0)
+        write_varint(framing, delta)
+        write_varint(framing, count)
+        write_varint(framing, key_size)
+        if keys is not None:
+            self.add_piece(keys, row, key_size, KEYS_BUFFER)
+        write_varint(framing, value_size)
+        self.end_piece()
+        self.add_piece(values, row, value_size, VALUES_BUFFER)
 
     def end_piece(self) -> None:
         """What was written into the framing since the last piece becomes one."""
@@ -199,24 +227,24 @@ def frame_rows(
     rows: i64,
     batch_bytes: i64,
     request_bytes: i64,
+    more_follows: bool = False,
 ) -> FramedRows:
     """Frames that many rows; timestamps: 64-bit milliseconds, or all of them are of now.
 
     Keys and values may come without their data. Where that is needed after all, framing stops and `lacks_data` is set.
+    If more rows follow, those behind the last full batch are left to come with them; `rows` tells how many are not.
     """
     framed = FramedRows()
-    framing = framed.framing
     offsets = values.offsets
     has_nulls = values.validity is not None
     value_end = i64(read_i32_le(offsets, 0))
+    last_end = i64(read_i32_le(offsets, 4 * rows))
+    tail = b"\x00"
+    plain = keys is None and headers is None
     count: i64 = 0
     size_of_batch: i64 = 0
     base_timestamp: i64 = 0
     max_timestamp: i64 = 0
-    # The end of the record before: its headers, or that it has none.
-    tail_before = b""
-    tail = b"\x00"
-    plain = keys is None and headers is None
     row: i64 = 0
     while row < rows:
         timestamp = now_ms if timestamps is None else read_i64_le(timestamps, 8 * row)
@@ -225,48 +253,48 @@ def frame_rows(
         key_size: i64 = -1 if keys is None else keys.length(row)
         value_start = value_end
         value_end = i64(read_i32_le(offsets, 4 * row + 4))
-        value_size = value_end - value_start
-        if has_nulls:
-            value_size = values.length(row)
-        fixed = 1 + varint_size(key_size) + varint_size(value_size) + i64(len(tail))
-        fixed += max(key_size, i64(0)) + max(value_size, i64(0))
+        value_size = values.length(row) if has_nulls else value_end - value_start
+        # The usual sizes of varints are worked out in place: a call for each would cost as much as all the rest.
+        fixed = value_size + (4 if value_size < 64 else 5)
+        if not plain or value_size >= 8192 or value_size < 0:
+            fixed = 1 + varint_size(key_size) + varint_size(value_size) + i64(len(tail))
+            fixed += max(key_size, i64(0)) + max(value_size, i64(0))
         # What the record takes at most: its deltas are not known before it is clear which batch it goes to.
         if count > 0 and HEADER_SIZE + size_of_batch + fixed + 25 > batch_bytes:
             framed.batches.append(FramedBatch(int(count), int(size_of_batch), int(base_timestamp), int(max_timestamp)))
             count = 0
             size_of_batch = 0
+            if more_follows and last_end - value_start + 8 * (rows - row) < batch_bytes:
+                break  # what is left is not enough for another batch; that is found out at the end as well
         if count == 0:
             base_timestamp = timestamp
             max_timestamp = timestamp
         elif timestamp > max_timestamp:
             max_timestamp = timestamp
         delta = timestamp - base_timestamp
-        size = fixed + varint_size(delta) + varint_size(count)
-        whole = size + varint_size(size)
+        size = fixed + (1 if count < 64 else 2) + 1
+        if count >= 8192 or delta < -64 or delta >= 64:
+            size = fixed + varint_size(delta) + varint_size(count)
+        whole = size + (1 if size < 64 else 2)
+        if size >= 8192:
+            whole = size + varint_size(size)
         if HEADER_SIZE + whole > request_bytes and framed.too_large < 0:
             framed.too_large = int(row)
             framed.too_large_size = int(HEADER_SIZE + whole)
         if not (plain and row > 0 and framed.add_plain(size, delta, count, value_start, value_size)):
-            framing.write(tail_before)
-            write_varint(framing, size)
-            framing.append(0)
-            write_varint(framing, delta)
-            write_varint(framing, count)
-            write_varint(framing, key_size)
-            if keys is not None:
-                framed.add_piece(keys, row, key_size, KEYS_BUFFER)
-            write_varint(framing, value_size)
-            framed.end_piece()
-            framed.add_piece(values, row, value_size, VALUES_BUFFER)
+            framed.add(keys, values, row, size, delta, count, key_size, value_size)
             if framed.lacks_data:
                 return framed
-        tail_before = tail
+        framed.tail = tail
         size_of_batch += whole
         count += 1
         row += 1
-    framing.write(tail_before)
+    framed.framing.write(framed.tail)
     framed.end_piece()
-    if count > 0:
+    framed.rows = int(row)
+    if more_follows and framed.batches:
+        framed.rows = int(row - count)
+    elif count > 0:
         framed.batches.append(FramedBatch(int(count), int(size_of_batch), int(base_timestamp), int(max_timestamp)))
     return framed
 

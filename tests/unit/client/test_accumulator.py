@@ -12,7 +12,9 @@ from moldau.client.backoff import Backoff
 from moldau.client.delivery import DeliveryFuture
 from moldau.client.errors import ClientError, NetworkError, RequestTimeoutError, error_for
 from moldau.client.results import TopicPartition
+from moldau.protocol.errors import MESSAGE_TOO_LARGE
 from moldau.records.batch import read_header
+from moldau.records.record_buffer import RecordBuffer
 from moldau.records.walk import read_records
 
 P0 = TopicPartition("t", 0)
@@ -178,6 +180,45 @@ def test_a_batch_that_is_too_large_is_halved_until_it_fits_and_futures_follow() 
         offset += part.count
     assert sizes == [2, 1, 2, 1] and told == [4] and accumulator.bytes_held == 0
     assert [future.result(0).offset for future in [*futures, later]] == [0, 1, 2, 3, 4, 5]
+
+
+def test_encoded_batches_shrink_when_a_broker_refuses_one_and_never_below_the_batch_size() -> None:
+    accumulator = new_accumulator()
+    before = accumulator.encoded_bytes_max
+    assert before == 1 << 19
+    for expected in (5_000, 2_500, 1_250, 1_000, 1_000):
+        buffer = RecordBuffer()
+        while buffer.size < 2 * expected:
+            buffer.append(1, None, b"x" * 40, None)
+        count = buffer.records_count
+        buffer.close()
+        accumulator.append_encoded(accumulator.queue(P0), buffer.parts(-1, -1, -1)[1], count, 1, 1, 0)
+        (batch,) = drain(accumulator, 0)
+        accumulator.on_error(batch, error_for(MESSAGE_TOO_LARGE), 0)
+        assert abs(accumulator.encoded_bytes_max - expected) < 40
+        accumulator.fail_all(NetworkError("enough"))
+
+
+def test_more_records_are_no_news_while_nothing_may_leave() -> None:
+    """The sender is not woken for a batch that could not be sent: an answer wakes it."""
+    accumulator = new_accumulator(linger_ms=0)
+    send(accumulator, b"a", 0)
+    assert accumulator.news
+    accumulator.news = False
+    (batch,) = drain(accumulator, 0)  # the first batch of an epoch travels alone
+    send(accumulator, b"b", 0)
+    assert accumulator.news and drain(accumulator, 0) == []
+    accumulator.news = False
+    for _ in range(10):
+        send(accumulator, b"x" * 400, 0)
+    assert not accumulator.news and accumulator.all_blocked()
+    send(accumulator, b"c", 0, TopicPartition("t", 1))
+    assert accumulator.news and not accumulator.all_blocked()
+    accumulator.on_success(batch, 0, -1)
+    assert len(drain(accumulator, 0)) == 2
+    accumulator.news = False
+    send(accumulator, b"x" * 900, 0)
+    assert accumulator.news
 
 
 def test_a_single_record_that_is_too_large_fails() -> None:

@@ -29,7 +29,7 @@ PARTITIONS = 3
 class KeptBatches:
     """Stands for a producer: keeps the encoded batches."""
 
-    batch_bytes = 600
+    encoded_bytes_max = 600
     request_bytes_max = 5_000
 
     def __init__(self) -> None:
@@ -71,7 +71,39 @@ def test_values_alone_become_records_in_order(seed: int) -> None:
     kept = send(table)
     assert [record[1] for record in kept.records[-1]] == values
     assert all(record[0] is None and record[3] == [] for record in kept.records[-1])
-    assert max(kept.sizes) <= KeptBatches.batch_bytes or len(values) == 1
+    assert max(kept.sizes) <= KeptBatches.encoded_bytes_max or len(values) == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_table_that_is_framed_in_parts_makes_the_same_batches(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that do not fill a batch at the end of one part come again with the next one."""
+    chance = random.Random(seed)
+    values = [random_bytes(chance, seed % 2 == 1) for _ in range(500)]
+    pieces = (
+        [pa.array(values, pa.binary())] if seed % 3 else [pa.array(values[:90]), pa.array(values[90:], pa.binary())]
+    )
+    table = pa.table({"value": pa.chunked_array(pieces, pa.binary())}).slice(chance.choice([0, 11]))
+    whole = send(table)
+    for rows in (1, 7, 100, 150):
+        monkeypatch.setattr("moldau.client.arrow.ROWS_AT_ONCE", rows)
+        parts = send(table)
+        assert [record[1] for record in parts.records[-1]] == table.column("value").to_pylist()
+        assert parts.sizes == whole.sizes or rows < 100  # so few may not fill a batch
+
+
+def test_long_values_and_times_far_apart_take_wider_framing() -> None:
+    lengths = [0, 63, 64, 65, 8191, 8192, 8193, 20, 0]
+    times = [0, 63, 64, -64, -65, 8192, -8193, 2**40, -(2**40)]
+    table = pa.table({"value": [b"x" * length for length in lengths], "timestamp": pa.array(times, pa.int64())})
+    kept = KeptBatches()
+    kept.encoded_bytes_max = kept.request_bytes_max = 1 << 20
+    send_table(kept, "t", table, "value", "key", "headers", "timestamp", "partition")  # type: ignore[arg-type]
+    assert [(len(record[1]), record[2]) for record in kept.records[-1]] == list(zip(lengths, times, strict=True))
+    many = pa.table({"value": [b"x" * 20] * 9000})
+    kept = KeptBatches()
+    kept.encoded_bytes_max = kept.request_bytes_max = 1 << 20
+    send_table(kept, "t", many, "value", "key", "headers", "timestamp", "partition")  # type: ignore[arg-type]
+    assert len(kept.records[-1]) == 9000 and len(kept.sizes) == 1
 
 
 @pytest.mark.parametrize("seed", range(12))
