@@ -26,12 +26,14 @@ DESCRIBE = "describeConsumerGroups(api=FIND_COORDINATOR)"
 
 # Where the protocol has a code alone Java's client says this. Ours says more, and names the group.
 JAVA_TEXTS = {
+    "GROUP_AUTHORIZATION_FAILED": "Group authorization failed.",
     "GROUP_ID_NOT_FOUND": "The group id does not exist.",
     "GROUP_SUBSCRIBED_TO_TOPIC": (
         "Deleting offsets of a topic is forbidden while the consumer group is actively subscribed to it."
     ),
     "INVALID_GROUP_ID": "The group id is invalid.",
     "NON_EMPTY_GROUP": "The group is not empty.",
+    "TOPIC_AUTHORIZATION_FAILED": "Topic authorization failed.",
     "UNKNOWN_MEMBER_ID": "The coordinator is not aware of this member.",
     "UNKNOWN_TOPIC_OR_PARTITION": "This server does not host this topic-partition.",
 }
@@ -69,9 +71,14 @@ def describe_groups(admin: Admin, group_ids: list[str], timeout_ms: int) -> dict
     return {group_id: found[group_id] for group_id in hash_map_order(hash_map_order(found), int(len(found) / LOAD + 1))}
 
 
-def described(found: Outcome[GroupDescription]) -> GroupDescription:
+def described(group_id: str, found: Outcome[GroupDescription]) -> GroupDescription:
     """The description, or the failure in the words of Java's client."""
     if found.error is not None:
+        if found.error.name == "GROUP_AUTHORIZATION_FAILED":
+            # Who may not describe a group may not ask for its coordinator either, and that is asked first.
+            key = f"CoordinatorKey(idValue='{group_id}', type=GROUP)"
+            sentence = f"FindCoordinator request for groupId `{key}` failed due to authorization failure"
+            raise JavaFailure(failure_of(found.error).class_name, sentence)
         other = re.fullmatch(r"Group (.*) is not of consumers but of the protocol (.*)\.", found.error.message)
         if other is not None:
             sentence = f"GroupId {other[1]} is not a consumer group ({other[2]})."

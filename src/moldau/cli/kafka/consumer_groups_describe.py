@@ -51,7 +51,7 @@ def describe(admin: Admin, options: Options, group_ids: list[str], timeout_ms: i
     found = executed(DESCRIBE, lambda: describe_groups(admin, group_ids, timeout_ms))
     # The first failure ends it, before anything is shown.
     groups = {
-        group_id: executed("", lambda group_id=group_id: described(found[group_id]))  # type: ignore[misc]
+        group_id: executed("", lambda group_id=group_id: described(group_id, found[group_id]))  # type: ignore[misc]
         for group_id in found
     }
     verbose = options.has("verbose")

@@ -57,7 +57,7 @@ def reset_offsets(admin: Admin, options: Options, group_ids: list[str], timeout_
 
 def _reset_group(reset: Reset, group_id: str, found: Outcome[GroupDescription]) -> NewOffsets:
     missing = found.error is not None and found.error.name == "GROUP_ID_NOT_FOUND"
-    state = "Dead" if missing else unchecked("", lambda: described(found)).state
+    state = "Dead" if missing else unchecked("", lambda: described(group_id, found)).state
     if state not in ("Empty", "Dead"):
         print_error(
             f"Assignments can only be reset if the group '{group_id}' is inactive, but the current state is {state}."

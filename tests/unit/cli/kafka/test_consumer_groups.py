@@ -120,6 +120,19 @@ def test_a_group_of_another_protocol_is_named_as_that(capsys: Captured) -> None:
     assert "IllegalArgumentException: GroupId w is not a consumer group (connect)." in capsys.readouterr().out
 
 
+def test_who_may_not_see_a_group_is_told_so(capsys: Captured) -> None:
+    refused = Outcome[object](error=error_for(codes.GROUP_AUTHORIZATION_FAILED))
+    admin = cluster(describe_consumer_groups={"g2": refused}, delete_consumer_groups={"g2": refused})
+    assert run(admin, "--describe", "--group", "g2") == 0
+    kind = "org.apache.kafka.common.errors.GroupAuthorizationException: "
+    assert capsys.readouterr().out == (
+        f"{FAILED}{kind}FindCoordinator request for groupId `CoordinatorKey(idValue='g2', type=GROUP)` failed due to"
+        " authorization failure\n"
+    )
+    assert run(admin, "--delete", "--group", "g2") == 0
+    assert capsys.readouterr().out.endswith(f"due to: {kind}Group authorization failed.\n")
+
+
 def test_nobody_there(capsys: Captured) -> None:
     admin = cluster(list_consumer_groups=NoBrokerError("gone"), delete_consumer_groups=NoBrokerError("gone"))
     assert run(admin, "--list") == 0
