@@ -10,6 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import click
 import pytest
 
 from tests.interop.cli import SECONDS_MAX, Cli
@@ -247,6 +248,32 @@ def test_colour_is_for_terminals_that_want_it(cli: Cli, topic: str) -> None:
     assert b"\x1b" not in cli.ok("topic", "describe", topic)
     assert b"\x1b[" in in_terminal(cli, "topic", "describe", topic)
     assert b"\x1b[" not in in_terminal(cli, "topic", "describe", topic, NO_COLOR="1")
+
+
+def test_a_measurement_is_drawn_while_it_runs(cli: Cli, topic: str) -> None:
+    cli.ok("topic", "create", topic)
+    seen = in_terminal(cli, "perf", "produce", topic, "-d", "1500ms", "--rate", "2000").decode()
+    assert "p99.9" in seen and "━" in seen and "records in 1.5" in click.unstyle(seen)
+
+
+def test_watching_redraws_in_place(cli: Cli, topic: str) -> None:
+    cli.ok("topic", "create", topic)
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        [*MoldauNode.command(), "topic", "describe", topic, "-w", "--interval", "0.2"],
+        stdout=theirs,
+        env={**cli.environment, "TERM": "xterm-256color"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    os.close(theirs)
+    seen = b""
+    while seen.count(b"\x1b[H") < 3:
+        seen += os.read(ours, 65536)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(SECONDS_MAX) == 130
+    assert topic.encode() in seen and b"RATE" in seen
+    assert b"\x1b[?25h" in seen + os.read(ours, 65536)  # the cursor is back
+    os.close(ours)
 
 
 def in_terminal(cli: Cli, *arguments: str, **variables: str) -> bytes:

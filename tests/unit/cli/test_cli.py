@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -34,6 +35,8 @@ from tests.unit.client import test_consumer, test_producer
 from tests.unit.client.fake_network import FakeNetwork, ScriptedBroker, metadata
 
 ADDRESS = ("localhost", 9092)
+
+PROFILE_VERBS = ("profile create", "profile use", "profile delete", "profile path")
 
 
 class World:
@@ -69,26 +72,37 @@ def test_help_names_every_command() -> None:
         assert name in result.stdout
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "server",
-        "storage format",
-        "storage info",
-        "storage random-uuid",
-        "storage version-mapping",
-        "storage feature-dependencies",
-        "topic create",
-        "topic list",
-        "topic describe",
-        "topic delete",
-        "produce",
-        "consume",
-    ],
-)
-def test_every_command_has_help(command: str) -> None:
+def leaves(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    """Every command that does something, with its words."""
+    ctx = click.Context(group)
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from leaves(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+COMMANDS = dict(leaves(root))
+
+# They answer with a word or a script, have Kafka's own output, or run for ever.
+WITHOUT_FORMAT = {"server", "completion", "install-kafka-names"} | {
+    name for name in COMMANDS if name.startswith("storage ") or name in PROFILE_VERBS
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_and_an_output_for_programs(command: str) -> None:
     result = CliRunner().invoke(root, [*command.split(), "--help"])
     assert result.exit_code == 0 and "Usage:" in result.stdout
+    assert ("--format" in result.stdout) is (command not in WITHOUT_FORMAT)
+
+
+def test_the_line_of_help_of_a_group_is_that_of_no_other_command() -> None:
+    ctx = click.Context(root)
+    texts = [text for _, text in root.described(ctx) if not text.startswith("Kafka's tool")]
+    assert len(set(texts)) == len(texts) and all(text.endswith(".") for text in texts)
 
 
 def test_version_says_which_and_how_it_was_built() -> None:
