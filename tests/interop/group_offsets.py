@@ -95,7 +95,7 @@ def id_of(peer: Peer, topic: str) -> bytes:
 def stored_records(peer: Peer, group_id: str) -> list[tuple[Message, Message | None, dict[str, int]]]:
     """The records of one group in the log of its coordinator: key, value, and fields of the batch's header."""
     index = partition_for(group_id, PARTITIONS)
-    found = []
+    found: list[tuple[Message, Message | None, dict[str, int]]] = []
     offset = 0
     while True:
         answer = peer.fetch("__consumer_offsets", offset, partition=index)

@@ -151,9 +151,9 @@ def test_moldau_goes_on_where_kafka_ended(folder: Path) -> None:
     peer.close()
     assert moldau.stop() == 0
 
-    kafka = successor(moldau, KafkaNode)
-    peer = started(kafka)
+    kafka_again = successor(moldau, KafkaNode)
+    peer = started(kafka_again)
     assert everything(peer) == after
     assert plain(fetch(peer, "new", {TOPIC: [2]}))["groups"][0]["topics"][0]["partitions"][0]["committed_offset"] == 101
     peer.close()
-    kafka.stop()
+    kafka_again.stop()

@@ -26,7 +26,7 @@ from moldau.protocol.messages.offset_delete_request import (
 )
 from moldau.protocol.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
 from tests.interop.conftest import Same
-from tests.interop.group_offsets import commit, fetch, find_coordinator, new_group, stored_records
+from tests.interop.group_offsets import Commits, commit, fetch, find_coordinator, new_group, stored_records
 from tests.interop.peers import Peer
 from tests.interop.wire import plain
 
@@ -163,7 +163,7 @@ def test_what_does_not_exist_cannot_be_committed(same: Same, group: str, topic: 
     def scenario(peer: Peer) -> Any:
         peer.create(topic, 2)
         find_coordinator(peer, group)
-        offsets = {
+        offsets: Commits = {
             "missing": [(0, 5, 0, "")],
             topic: [(5, 1, 0, ""), (0, 2, 0, ""), (-1, 3, 0, "")],
             "missing-too": [(0, 5, 0, "")],

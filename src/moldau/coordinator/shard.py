@@ -23,7 +23,7 @@ from moldau.protocol.errors import KafkaError
 from moldau.protocol.primitives import Message
 from moldau.records.batch import BatchHeader, split_batches
 from moldau.records.builder import BatchBuilder
-from moldau.records.walk import read_records
+from moldau.records.walk import read_keys_and_values, read_records
 
 LOADING: Final = 0
 ACTIVE: Final = 1
@@ -109,9 +109,9 @@ class Shard:
             else:
                 producer_id = int(header.producer_id) if header.is_transactional else -1
                 producer_epoch = int(header.producer_epoch)
-                for record in read_records(data, header):
-                    if record.offset >= self._load_position and record.key is not None:
-                        machine.replay(record.key, record.value, record.offset, producer_id, producer_epoch)
+                for offset, key, value in read_keys_and_values(data, header):
+                    if offset >= self._load_position and key is not None:
+                        machine.replay(key, value, offset, producer_id, producer_epoch)
                         self.loaded_records += 1
             self._load_position = int(header.next_offset)
 

@@ -6,8 +6,10 @@ import logging
 
 from moldau.node.internal_topics import GROUP_TOPIC, group_topic
 from moldau.node.node import Node
+from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from moldau.protocol.messages.create_topics_response import CreateTopicsResponse
 from moldau.protocol.primitives import Message
 
 log = logging.getLogger("moldau.node")
@@ -30,5 +32,10 @@ def create_missing_topics(node: Node, names: list[str], now_ms: int) -> None:
         node.topics_in_creation.difference_update(wanted)
         if isinstance(result, KafkaError):
             log.warning("cannot create %s automatically: %s", ", ".join(wanted), result)
+            return
+        assert isinstance(result, CreateTopicsResponse)
+        for topic in result.topics:
+            if topic.error_code not in (errors.NONE, errors.TOPIC_ALREADY_EXISTS):
+                log.warning("cannot create %s automatically: %s", topic.name, topic.error_message)
 
     node.metadata.submit(lambda controller: controller.create_topics(request, now_ms), done, now_ms)

@@ -255,6 +255,35 @@ def _read_record(body: bytes, position: i64, header: BatchHeader) -> tuple[Recor
     return Record(int(header.base_offset) + int(offset_delta), timestamp, key, value, headers), position
 
 
+def read_keys_and_values(
+    data: bytes, header: BatchHeader, limit: int = DECOMPRESSED_BYTES_MAX
+) -> list[tuple[int, bytes | None, bytes | None]]:
+    """Offset, key and value of all records: for state machines that replay many and need nothing else of them."""
+    body = records_bytes(data, header, limit)
+    size: i64 = len(body)
+    if header.records_count < 0 or header.records_count > size:
+        raise CorruptBatch(f"{header.records_count} records do not fit into {size} bytes")
+    records: list[tuple[int, bytes | None, bytes | None]] = []
+    position: i64 = 0
+    try:
+        for _ in range(header.records_count):
+            length, position = read_varint(body, position)
+            if length < 0 or length > size - position:
+                raise CorruptBatch(f"record of {length} bytes does not fit into the {size - position} that are left")
+            record_end = position + length
+            _, position = read_varlong(body, position + 1)
+            offset_delta, position = read_varint(body, position)
+            key, position = _read_bytes(body, position, record_end)
+            value, _ = _read_bytes(body, position, record_end)
+            records.append((int(header.base_offset + offset_delta), key, value))
+            position = record_end
+    except IndexError as error:
+        raise CorruptBatch("a record reaches beyond the end of its batch") from error
+    if position != size:
+        raise CorruptBatch(f"{size - position} bytes are left after the last record")
+    return records
+
+
 def _read_bytes(body: bytes, position: i64, record_end: i64) -> tuple[bytes | None, i64]:
     size, position = read_varint(body, position)
     if size < 0:

@@ -1,4 +1,4 @@
-"""Replays one seed of the simulated world: `python -m moldau.sim --seed N [--steps M] [--logs] [-v]`."""
+"""Replays one seed of the simulated world: `python -m moldau.sim --seed N [--steps M] [--logs | --groups] [-v]`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import sys
 import traceback
 
+from moldau.sim.group_world import GroupWorld
 from moldau.sim.log_world import LogWorld
 from moldau.sim.node_world import NodeWorld
 from moldau.sim.world import World
@@ -20,28 +21,34 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, required=True, help="the first (or only) seed")
     parser.add_argument("--count", type=int, default=1, help="how many seeds from there on")
     parser.add_argument("--steps", type=int, help="simulated milliseconds of a node, steps of logs alone")
-    parser.add_argument("--logs", action="store_true", help="logs alone on the simulated disk, without a node")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--logs", action="store_true", help="logs alone on the simulated disk, without a node")
+    which.add_argument("--groups", action="store_true", help="a node whose clients also commit offsets")
     parser.add_argument("-v", "--verbose", action="store_true", help="print every event as it happens")
     options = parser.parse_args(arguments)
     failures = 0
     for seed in range(options.seed, options.seed + options.count):
-        failures += not replay(seed, options.steps, logs=options.logs, verbose=options.verbose)
+        kind = "logs" if options.logs else "groups" if options.groups else "node"
+        failures += not replay(seed, options.steps, kind=kind, verbose=options.verbose)
     return 1 if failures else 0
 
 
-def replay(seed: int, steps: int | None, *, logs: bool, verbose: bool) -> bool:
+WORLDS: dict[str, type[LogWorld] | type[NodeWorld]] = {"logs": LogWorld, "groups": GroupWorld, "node": NodeWorld}
+
+
+def replay(seed: int, steps: int | None, *, kind: str, verbose: bool) -> bool:
     """Runs one seed; on failure prints the last events, the error and how to see it again."""
-    setting: LogWorld | NodeWorld = LogWorld(seed) if logs else NodeWorld(seed)
+    setting = WORLDS[kind](seed)
     world: World = setting.world
     if verbose:
         world.echo = print
     try:
-        setting.run(steps if steps is not None else DEFAULT_STEPS if logs else DEFAULT_MILLISECONDS)
+        setting.run(steps if steps is not None else DEFAULT_STEPS if kind == "logs" else DEFAULT_MILLISECONDS)
     except Exception:
         if not verbose:
             print("\n".join(world.trace[-LAST_EVENTS:]))
         traceback.print_exc(file=sys.stdout)
-        print(f"seed {seed} failed: python -m moldau.sim --seed {seed}{' --logs' if logs else ''} -v")
+        print(f"seed {seed} failed: python -m moldau.sim --seed {seed}{'' if kind == 'node' else f' --{kind}'} -v")
         return False
     print(f"seed {seed}: {setting.summary()}")
     return True

@@ -100,7 +100,9 @@ class Auditor:
             for partition in topic.partitions:
                 if partition.error_code != errors.NONE:
                     raise NotReady(f"{topic.name}-{partition.partition_index}")
-            found[topic.name] = (topic.topic_id, len(topic.partitions))
+            # Internal topics come by themselves.
+            if not topic.is_internal:
+                found[topic.name] = (topic.topic_id, len(topic.partitions))
         self.model.check_topics(found)
 
     def check_configs(self, topic: TopicModel) -> None:

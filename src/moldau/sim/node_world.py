@@ -117,11 +117,7 @@ class NodeWorld:
 
     def _run(self, duration_ms: int) -> None:
         self._boot()
-        self.clients.append(SimAdmin(self).client)
-        for number in range(self.rng.randint(2, 5)):
-            self.clients.append(SimProducer(self, f"producer{number}").client)
-        for number in range(self.rng.randint(1, 3)):
-            self.clients.append(SimConsumer(self, f"consumer{number}").client)
+        self._start_clients()
         self.world.schedule(self.rng.randint(500, 3000), self._fault)
         self.world.schedule(self.rng.randint(100, 1000), self._break_connection)
         self.world.run_for(duration_ms)
@@ -132,6 +128,13 @@ class NodeWorld:
         self.paused = True
         self.world.run_for(1000)
         self._audit()
+
+    def _start_clients(self) -> None:
+        self.clients.append(SimAdmin(self).client)
+        for number in range(self.rng.randint(2, 5)):
+            self.clients.append(SimProducer(self, f"producer{number}").client)
+        for number in range(self.rng.randint(1, 3)):
+            self.clients.append(SimConsumer(self, f"consumer{number}").client)
 
     def summary(self) -> str:
         return (
@@ -196,6 +199,7 @@ class NodeWorld:
             auditor.check_configs(topic)
             for index in range(len(topic.partitions)):
                 auditor.check_partition(topic, index, power_lost=power_lost)
+        self._audit_more(auditor, power_lost=power_lost)
         self._power_lost = False
         self.audits += 1
         ends = [
@@ -203,6 +207,9 @@ class NodeWorld:
         ]
         self.world.note(f"audit {self.audits}: all is well ({', '.join(ends)})")
         self.paused = False
+
+    def _audit_more(self, auditor: Auditor, *, power_lost: bool) -> None:
+        """What the clients of other worlds have to look at."""
 
     def check_producer_id_is_new(self, producer_id: int, epoch: int) -> None:
         if (producer_id, epoch) in self._producer_ids:

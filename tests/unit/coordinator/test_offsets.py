@@ -116,14 +116,13 @@ def test_a_generation_needs_a_group(version: int, code: int) -> None:
 
 
 def test_offsets_of_a_topic_of_the_same_name_are_not_seen() -> None:
-    from moldau.coordinator.outcome import Outcome
     from moldau.protocol.messages.offset_fetch_request import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 
     world = GroupWorld()
     world.commit("g", "t", 0, 5, topic_id=TOPIC_ID)
     for topic_id, offset in ((TOPIC_ID, 5), (ZERO_UUID, 5), (OTHER_ID, -1)):
         request = OffsetFetchRequestGroup("g", topics=[OffsetFetchRequestTopics("t", topic_id, [0])])
-        answer = world.run(lambda machine, request=request: Outcome(response=machine.offsets.fetch(request, False)))
+        answer = world.machine.offsets.fetch(request, False)
         assert answer.topics[0].partitions[0].committed_offset == offset
 
 
@@ -135,6 +134,10 @@ def delete(world: GroupWorld, group: str, topic: str, partition: int) -> int:
     answer = world.run(lambda machine: machine.offsets.delete(OffsetDeleteRequest(group, rows)))
     code: int = answer.topics[0].partitions[0].error_code
     return code
+
+
+def drop(world: GroupWorld, group: str) -> None:
+    world.run(lambda machine: machine.admin.delete([group]))
 
 
 def test_a_group_without_offsets_stays_until_the_next_search() -> None:
@@ -301,7 +304,7 @@ def test_replaying_the_log_gives_the_live_state(steps: list[tuple[str, str, str,
         elif what == "delete" and world.machine.state.find_group(group) is not None:
             delete(world, group, topic, partition)
         elif what == "drop group":
-            world.run(lambda machine, group=group: machine.admin.delete([group]))
+            drop(world, group)
         elif what == "topic":
             world.delete_topic(topic, topic.encode() * 16)
         elif what == "sleep":

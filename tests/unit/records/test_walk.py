@@ -20,6 +20,7 @@ from moldau.records.walk import (
     check_records,
     find_timestamp,
     max_timestamp_record,
+    read_keys_and_values,
     read_records,
 )
 from tests.unit.records import raw_batches, samples
@@ -212,6 +213,7 @@ def test_random_records_come_back(
         Record(delta, NOW + time, key, value, headers) for delta, (time, key, value, headers) in enumerate(entries)
     ]
     assert read_records(data, header) == expected
+    assert read_keys_and_values(data, header) == [(one.offset, one.key, one.value) for one in expected]
     if codec == 0:
         highest, findings = check(data)
         assert highest == max([-1] + [NOW + time for time, _, _, _ in entries])

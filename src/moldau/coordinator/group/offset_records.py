@@ -17,7 +17,7 @@ from librt.strings import (
     write_i32_be,
     write_i64_be,
 )
-from mypy_extensions import i16, i32, i64
+from mypy_extensions import i16, i32, i64, mypyc_attr
 
 from moldau.protocol.primitives import DecodeError
 from moldau.protocol.uuids import ZERO_UUID
@@ -30,8 +30,10 @@ NO_EPOCH: Final = -1
 NO_EXPIRY: Final = -1
 TOPIC_ID_TAG: Final = 0
 UUID_SIZE: Final = 16
+PARTITION_SIZE: Final = 4
 
 
+@mypyc_attr(acyclic=True)
 class CommittedOffset:
     """Where a group is in one partition. Of two commits, the one with the higher `record_offset` counts."""
 
@@ -130,11 +132,16 @@ def decode_offset_key(key: bytes) -> tuple[str, str, int]:
     size: i64 = len(key)
     group_end = _string_end(key, 2, size)
     topic_end = _string_end(key, group_end, size)
-    if topic_end + 4 > size:
-        raise DecodeError("the key of a committed offset ends too early")
+    if topic_end + PARTITION_SIZE != size:
+        raise DecodeError("the key of a committed offset has the wrong size")
     group_id = key[4:group_end].decode()
     topic = key[group_end + 2 : topic_end].decode()
     return group_id, topic, int(read_i32_be(key, topic_end))
+
+
+def partition_of_key(key: bytes) -> int:
+    """The partition at the end of a key that is known to be whole."""
+    return int(read_i32_be(key, len(key) - PARTITION_SIZE))
 
 
 def group_of_key(key: bytes) -> str:

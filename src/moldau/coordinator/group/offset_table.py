@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from moldau.coordinator.group.offset_records import CommittedOffset
+from moldau.coordinator.group.offset_records import (
+    PARTITION_SIZE,
+    CommittedOffset,
+    decode_offset_key,
+    partition_of_key,
+)
 from moldau.protocol.uuids import ZERO_UUID
 
 TopicOffsets = dict[int, CommittedOffset]
@@ -29,6 +34,9 @@ class OffsetTable:
         # One object for each topic name and id, however many groups have offsets for it.
         self._names: dict[str, str] = {}
         self._ids: dict[bytes, bytes] = {ZERO_UUID: ZERO_UUID}
+        # The key of the last commit without its partition, and the offsets of its topic: most often those of the next.
+        self._last_prefix = b""
+        self._last_partitions: TopicOffsets = {}
 
     # Committed offsets
 
@@ -45,16 +53,40 @@ class OffsetTable:
         return group_id in self.by_group
 
     def put(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
+        self._store(self._partitions_of(group_id, topic), partition, committed)
+
+    def put_by_key(self, key: bytes, committed: CommittedOffset) -> None:
+        """The same with the key as it is stored; quick where the key before was of the same group and topic."""
+        prefix = self._last_prefix
+        if prefix and len(key) == len(prefix) + PARTITION_SIZE and key.startswith(prefix):
+            self._store(self._last_partitions, partition_of_key(key), committed)
+            return
+        group_id, topic, partition = decode_offset_key(key)
+        partitions = self._partitions_of(group_id, topic)
+        self._store(partitions, partition, committed)
+        self._last_prefix = key[:-PARTITION_SIZE]
+        self._last_partitions = partitions
+
+    def _partitions_of(self, group_id: str, topic: str) -> TopicOffsets:
         topics = self.by_group.get(group_id)
         if topics is None:
             topics = self.by_group[group_id] = {}
         partitions = topics.get(topic)
         if partitions is None:
             partitions = topics[self._names.setdefault(topic, topic)] = {}
-        committed.topic_id = self._ids.setdefault(committed.topic_id, committed.topic_id)
+        return partitions
+
+    def _store(self, partitions: TopicOffsets, partition: int, committed: CommittedOffset) -> None:
+        topic_id = committed.topic_id
+        known = self._ids.get(topic_id)
+        if known is None:
+            self._ids[topic_id] = topic_id
+        else:
+            committed.topic_id = known
         partitions[partition] = committed
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
+        self._last_prefix = b""
         topics = self.by_group.get(group_id)
         partitions = None if topics is None else topics.get(topic)
         if topics is None or partitions is None:
@@ -65,6 +97,7 @@ class OffsetTable:
 
     def forget_group_without_offsets(self, group_id: str) -> None:
         """The group's tombstone was replayed."""
+        self._last_prefix = b""
         topics = self.by_group.get(group_id)
         if topics is not None and not topics:
             del self.by_group[group_id]

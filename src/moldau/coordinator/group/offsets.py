@@ -62,14 +62,14 @@ class Offsets(GroupPart):
     # Replay
 
     def replay_commit(self, key: bytes, value: bytes | None, offset: int, producer_id: int) -> None:
+        if value is not None and producer_id < 0:
+            self._table.put_by_key(key, decode_offset_value(value, offset))
+            return
         group_id, topic, partition = decode_offset_key(key)
         if value is None:
             self._table.remove(group_id, topic, partition)
-            return
-        committed = decode_offset_value(value, offset)
-        if producer_id < 0:
-            self._table.put(group_id, topic, partition, committed)
         else:
+            committed = decode_offset_value(value, offset)
             self._table.put_pending(producer_id, group_id, topic, partition, committed)
 
     # Commit

@@ -1,0 +1,48 @@
+"""Offsets committed through every fault of a node: none goes back, none is invented."""
+
+from __future__ import annotations
+
+import pytest
+
+from moldau.sim.__main__ import DEFAULT_MILLISECONDS
+from moldau.sim.committer import OffsetModel
+from moldau.sim.group_world import GroupWorld
+from moldau.sim.world import Violation
+from tests.sim.seeds import SEEDS, kept_seeds
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_committed_offset_goes_back(seed: int) -> None:
+    """Replay with: python -m moldau.sim --groups --seed SEED -v"""
+    GroupWorld(seed).run(DEFAULT_MILLISECONDS)
+
+
+@pytest.mark.parametrize(("seed", "milliseconds"), kept_seeds("groups"))
+def test_seeds_that_failed_once_do_not_fail_again(seed: int, milliseconds: int) -> None:
+    GroupWorld(seed).run(milliseconds)
+
+
+def test_offsets_are_committed_and_faults_happen() -> None:
+    deaths = committed = checked = 0
+    for seed in range(1000, 1003):
+        setting = GroupWorld(seed)
+        setting.run(DEFAULT_MILLISECONDS)
+        deaths += setting.deaths
+        committed += setting.committed_offsets
+        checked += setting.checked_offsets
+    assert deaths > 3
+    assert committed > 500
+    assert checked > 200
+
+
+def test_an_offset_that_goes_back_is_found_out() -> None:
+    model = OffsetModel("group t-0")
+    for _ in range(4):
+        model.next_offset()
+    model.on_told(2)
+    model.check(3, "offset 3")
+    for offset, text in ((2, "offset 2"), (4, "offset 4"), (3, "offset 2"), (-1, "")):
+        with pytest.raises(Violation):
+            model.check(offset, text)
+    model.on_power_loss()
+    model.check(1, "offset 1")
