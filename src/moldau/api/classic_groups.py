@@ -74,7 +74,9 @@ def handle_join_group(call: Call, request: JoinGroupRequest) -> None:
 
 def handle_sync_group(call: Call, request: SyncGroupRequest) -> None:
     def on_error(error: KafkaError) -> Message:
-        return sync_error(error.code)
+        # A coordinator that loads has lost the rebalance: the member joins again. Clients do not expect that it loads.
+        is_loading = error.code == errors.COORDINATOR_LOAD_IN_PROGRESS
+        return sync_error(errors.REBALANCE_IN_PROGRESS if is_loading else error.code)
 
     if call.version >= SYNC_PROTOCOL_VERSION and (request.protocol_type is None or request.protocol_name is None):
         call.respond(sync_error(errors.INCONSISTENT_GROUP_PROTOCOL))
