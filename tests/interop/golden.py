@@ -3,8 +3,9 @@
 A transcript in tests/data/cli is what the real tools printed when their command lines ran one behind the other against
 a fresh Apache Kafka of one node: `$ ` a command line, `[stdin]` what it was given, `[stdout]`, `[stderr]`, `[exit]`
 what came of it. `[file NAME]` is a file that is there from then on, `[sorted]` says that the order of the lines of the
-output is not fixed, `[apache]` that Moldau does not have yet what is asked for. What differs from run to run is masked
-before it is written and before it is compared. `python -m tests.interop.golden` writes all of them anew.
+output is not fixed, `[later]` that what was changed before may take a moment to be seen, `[apache]` that Moldau does
+not have yet what is asked for. What differs from run to run is masked before it is written and before it is compared.
+`python -m tests.interop.golden` writes all of them anew.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +28,8 @@ from tests.interop.nodes import Node
 FOLDER = Path(__file__).parent.parent / "data" / "cli"
 HEAD = "# What Apache Kafka 4.3.1's own tools print against one node; see tests/interop/golden.py.\n"
 BROKER, CONTROLLER = "127.0.0.1:19092", "127.0.0.1:19192"
+
+LATER_SECONDS = 0.7
 
 
 class Done(NamedTuple):
@@ -91,7 +95,7 @@ def read(path: Path) -> list[Step]:
         elif line.startswith("[exit] ") and steps:
             steps[-1].done = steps[-1].done._replace(code=int(line[7:]))
             target = ""
-        elif line in ("[sorted]\n", "[apache]\n"):
+        elif line in ("[sorted]\n", "[apache]\n", "[later]\n"):
             steps[-1].flags.add(line.strip("[]\n"))
         elif target.startswith("file "):
             files[target[5:]] += line
@@ -120,6 +124,8 @@ def write(path: Path, steps: list[Step]) -> None:
 def run_step(step: Step, node: Node, folder: Path, run: Runner) -> Done:
     """Runs one command line; what it printed is masked."""
     step.write_files(node, folder)
+    if "later" in step.flags:
+        time.sleep(LATER_SECONDS)
     done = run(step.tool, step.arguments(node, folder), step.stdin, folder)
     out = mask(done.out, node, folder)
     if "sorted" in step.flags:
