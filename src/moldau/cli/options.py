@@ -128,6 +128,9 @@ def connection_options(command: Command) -> Command:
 
 def connection_of(bootstrap_server: str | None, timeout_s: float, settings: Iterable[str]) -> Connection:
     """The connection that the flags, the environment and the profile in use describe, the first of them first."""
+    from moldau.cli.notices import show_notices
+
+    show_notices()
     given = parse_pairs("-X", settings)
     ctx = click.get_current_context()
     address, profile, origin = resolve(bootstrap_server, ctx.get_parameter_source("bootstrap_server"), ctx)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from moldau.cli.notices import Notices
 from moldau.cli.root import root
 from moldau.client import cluster
 from moldau.protocol.messages.create_topics_request import CreateTopicsRequest
@@ -368,3 +370,10 @@ def test_commands_options_and_topics_are_completed(world: World, monkeypatch: py
 def test_every_shell_has_a_script(shell: str) -> None:
     result = CliRunner().invoke(root, ["completion", shell])
     assert result.exit_code == 0 and "_MOLDAU_COMPLETE" in result.stdout
+
+
+def test_what_the_client_repeats_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    notices = Notices()
+    for text in ("no broker", "no broker", "no topic", "no broker"):
+        notices.handle(logging.LogRecord("moldau.client", logging.WARNING, "", 0, text, None, None))
+    assert capsys.readouterr().err.splitlines() == ["no broker", "no topic", "no broker"]
