@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from moldau.protocol.messages.describe_groups_request import DescribeGroupsRequest
+from moldau.protocol.messages.heartbeat_request import HeartbeatRequest
+from moldau.protocol.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
+from moldau.protocol.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
+from moldau.protocol.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
+from moldau.protocol.primitives import Message
 from tests.interop.conftest import new_node, require_kafka, stop_cleanly
-from tests.interop.group_scripts import COMMITTED, INITIAL_DELAY_MS, Trace, commands, comparable, play_live
+from tests.interop.group_scripts import COMMITTED, INITIAL_DELAY_MS, LiveWorld, Trace, commands, comparable, play_live
 from tests.interop.kafka_oracle import KafkaNode
 from tests.interop.nodes import Node
 from tests.interop.peers import Peer
+from tests.interop.wire import plain
 from tests.scripts import classic_groups
 from tests.scripts.classic_groups.player import Player
 
@@ -131,3 +140,71 @@ def test_chance_finds_no_difference(kafka: Peer, moldau: Peer, seed: int) -> Non
     expected = chance(seed)
     assert play_live(kafka, f"chance-{seed}", expected) == expected
     assert play_live(moldau, f"chance-{seed}", expected) == expected
+
+
+ID = re.compile(r"^(wire|instance)-[0-9a-f-]{36}$")
+
+
+def masked(value: Any) -> Any:
+    """Ids differ; that they are of the same make does not."""
+    if isinstance(value, dict):
+        return {name: masked(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [masked(one) for one in value]
+    return ID.sub(r"\1-<uuid>", value) if isinstance(value, str) else value
+
+
+def life(peer: Peer, group: str, version: int) -> Any:
+    """All answers of a member's life in one version, wrong requests among them."""
+    LiveWorld(peer, group)
+    answers: list[Any] = []
+
+    def ask(request: Message, highest: int) -> Any:
+        answer = peer.ask(request, min(version, highest))
+        answers.append(masked(plain(answer)))
+        return answer
+
+    def join(member_id: str, session_ms: int = 10_000, kind: str = "consumer", name: str = "range") -> Any:
+        rows = [JoinGroupRequestProtocol(name, b"data")]
+        rebalance_ms = 60_000 if version >= 1 else -1
+        return ask(JoinGroupRequest(group, session_ms, rebalance_ms, member_id, None, kind, rows), 9)
+
+    def sync(member_id: str, generation: int, kind: str = "consumer", name: str = "range") -> Any:
+        request = SyncGroupRequest(group, generation, member_id)
+        if version >= 5:
+            request.protocol_type, request.protocol_name = kind, name
+        request.assignments = [SyncGroupRequestAssignment(member_id, b"all")]
+        return ask(request, 5)
+
+    def leave(member_id: str) -> Any:
+        rows = [MemberIdentity(member_id), MemberIdentity("nobody")]
+        return ask(LeaveGroupRequest(group, members=rows) if version >= 3 else LeaveGroupRequest(group, member_id), 5)
+
+    join("nobody")
+    sync("nobody", 1)
+    ask(HeartbeatRequest(group, 1, "nobody"), 4)
+    leave("nobody")
+    join("", session_ms=1)
+    joined = join("")
+    if joined.error_code:
+        joined = join(joined.member_id)
+    member_id = joined.member_id
+    ask(HeartbeatRequest(group, 9, member_id), 4)
+    sync(member_id, 9)
+    sync(member_id, 1, name="other")
+    join(member_id, kind="other")
+    join(member_id, name="other")
+    sync(member_id, 1)
+    ask(HeartbeatRequest(group, 1, member_id), 4)
+    ask(DescribeGroupsRequest([group]), 6)
+    leave(member_id)
+    leave(member_id)
+    ask(DescribeGroupsRequest([group]), 6)
+    return answers
+
+
+@pytest.mark.parametrize("version", range(10))
+def test_answers_are_the_same_in_every_version(kafka: Peer, moldau: Peer, version: int) -> None:
+    group = f"life-{version}"
+    expected = life(kafka, group, version)
+    assert life(moldau, group, version) == expected
