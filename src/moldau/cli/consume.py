@@ -22,6 +22,8 @@ from moldau.client.results import TopicPartition
 from moldau.records.text_writer import NO_LIMIT, TextWriter
 
 POLL_MS = 1_000
+# Where an end is near, it may be one that no record stands before: a transaction's marker, or a hole of compaction.
+POLL_TO_END_MS = 200
 POLL_RECORDS = 5_000
 POLL_ROWS = 50_000
 
@@ -238,7 +240,8 @@ class Reading:
         while (remaining := self._remaining()) is None or remaining > 0:
             if self.ends is not None and _pause_finished(self.consumer, self.ends):
                 return
-            rows = self.output.poll(self.consumer, POLL_MS, remaining, self.ends)
+            timeout_ms = POLL_MS if self.ends is None else POLL_TO_END_MS
+            rows = self.output.poll(self.consumer, timeout_ms, remaining, self.ends)
             now = time.monotonic()
             if rows or self.output.filter or now - told > 1:
                 # Records that are filtered out are progress too.

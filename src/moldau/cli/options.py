@@ -157,7 +157,8 @@ def resolve(
             return DEFAULT_BOOTSTRAP_SERVER, {}, ""
         profile = profiles.read(used)
     except profiles.ProfileError as error:
-        raise click.ClickException(str(error)) from None
+        hint = "" if named else " It is in use; `moldau profile use --none` ends that."
+        raise click.ClickException(f"{error}{hint}") from None
     address = profile.get(profiles.BOOTSTRAP_SERVERS, DEFAULT_BOOTSTRAP_SERVER)
     return address, profile, f"The address comes from profile {used}."
 

@@ -128,6 +128,14 @@ def test_a_deleted_profile_is_not_in_use_any_more() -> None:
     assert profiles.current() is None and profiles.names() == []
 
 
+def test_a_profile_in_use_whose_file_is_gone_tells_the_way_out() -> None:
+    ok("profile", "create", "one", "-b", "h:1")
+    os.remove(profiles.path_of("one"))
+    assert "profile use --none" in address()
+    ok("profile", "use", "--none")
+    assert "localhost:9092" in address()
+
+
 def test_passwords_are_not_shown() -> None:
     profiles.write("one", {"bootstrap.servers": "h:1", "ssl.keystore.password": "hush", "sasl.jaas.config": "x"})
     for more in ((), ("--format", "json")):
