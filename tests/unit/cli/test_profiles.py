@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from moldau.cli import profiles
+from moldau.cli import options, profiles
 from moldau.cli.root import root
 
 
@@ -128,12 +128,13 @@ def test_a_deleted_profile_is_not_in_use_any_more() -> None:
     assert profiles.current() is None and profiles.names() == []
 
 
-def test_a_profile_in_use_whose_file_is_gone_tells_the_way_out() -> None:
+def test_a_profile_in_use_whose_file_is_gone_tells_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(options, "DEFAULT_BOOTSTRAP_SERVER", "127.0.0.1:7")
     ok("profile", "create", "one", "-b", "h:1")
     os.remove(profiles.path_of("one"))
     assert "profile use --none" in address()
     ok("profile", "use", "--none")
-    assert "localhost:9092" in address()
+    assert "127.0.0.1:7" in address()
 
 
 def test_passwords_are_not_shown() -> None:
