@@ -90,7 +90,7 @@ def _show(admin: Admin, with_features: bool, output_format: str) -> None:
         fields.insert(1, ("quorum", f"voters {voters}; epoch {quorum.leader_epoch}, offset {quorum.high_watermark:,}"))
     version = features.finalized.get("metadata.version")
     if version is not None:
-        fields.append(("metadata version", version.highest))
+        fields.append(("metadata version", _version_text(version.highest)))
     print_title(f"cluster {found.cluster_id}")
     print_fields(fields)
     click.echo()
@@ -98,6 +98,14 @@ def _show(admin: Admin, with_features: bool, output_format: str) -> None:
     if with_features:
         click.echo()
         _print_features(features)
+
+
+def _version_text(level: int) -> str:
+    """The release, where this one knows it, and the level: a newer cluster has levels without a name here."""
+    from moldau.metadata.features import LOWEST_METADATA_VERSION, metadata_version_name, metadata_version_names
+
+    known = 0 <= level - LOWEST_METADATA_VERSION < len(metadata_version_names())
+    return f"{metadata_version_name(level)} (level {level})" if known else f"level {level}"
 
 
 def _controller_text(controller_id: int, quorum: QuorumInfo | None) -> object:
