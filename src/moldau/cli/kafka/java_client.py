@@ -19,7 +19,7 @@ from moldau.cli.kafka.options import JavaFailure, Options
 from moldau.client.backoff import Backoff
 from moldau.client.config import INT_MAX, ClientConfig, Setting
 from moldau.client.errors import ClientError, NetworkError, NoBrokerError
-from moldau.client.transport import Address, SocketNetwork
+from moldau.client.transport import Address, Network, SocketNetwork
 from moldau.client.wire import Call
 from moldau.protocol.errors import INVALID_TOPIC_EXCEPTION, NONE, TOPIC_AUTHORIZATION_FAILED, error_name
 from moldau.protocol.messages.metadata_response import MetadataResponse
@@ -37,16 +37,15 @@ BOOTSTRAP_ID = -1
 _NEVER_IGNORED = ("ssl.", "sasl.", "security.", "transactional.id")
 
 
-class JavaNetwork(SocketNetwork):
-    """The network of a client that tells of trouble in the words of Java's client."""
+class JavaNetwork(Network):
+    """The network of a client, with one thing added: it tells of trouble in the words of Java's client."""
 
     def __init__(self, config: ClientConfig, context: str, for_admin: bool = False) -> None:
         """context: what stands in brackets before each line, such as `Producer clientId=console-producer`.
 
         for_admin: Java's admin client says less than the others.
         """
-        self._for_admin = for_admin
-        super().__init__(
+        self._inner = SocketNetwork(
             config.get_text("client.id"),
             config.get_int("socket.connection.setup.timeout.ms"),
             config.get_int("request.timeout.ms"),
@@ -56,30 +55,56 @@ class JavaNetwork(SocketNetwork):
             config.get_int("connections.max.idle.ms"),
             config.get_int("socket.connection.setup.timeout.max.ms"),
         )
+        self._for_admin = for_admin
         self._context = context
+        self._node_ids: dict[Address, int] = {}
+        # The last error of each address: calls that come before the next try fail with the same one.
+        self._told: dict[Address, NetworkError] = {}
+        self._closing = False
         # What our client logs in its own words is told here in Java's.
         logging.getLogger("moldau.client").addHandler(logging.NullHandler())
-        self._node_ids: dict[Address, int] = {}
+
+    def now_ms(self) -> int:
+        return self._inner.now_ms()
 
     def submit(self, address: Address, call: Call[Answer]) -> None:
-        if call.answer_class is MetadataResponse and not self._for_admin:
-            then = call.when_done
+        then = call.when_done
 
-            def on_done(done: Call[Answer]) -> None:
-                if done.error is None:
-                    self._on_metadata(done)
-                if then is not None:
-                    then(done)
+        def on_done(done: Call[Answer]) -> None:
+            if isinstance(done.error, NetworkError):
+                self._on_trouble(address, done.error)
+            elif done.error is None and done.answer_class is MetadataResponse and not self._for_admin:
+                self._on_metadata(done)
+            if then is not None:
+                then(done)
 
-            call.when_done = on_done
-        super().submit(address, call)
+        call.when_done = on_done
+        self._inner.submit(address, call)
 
-    def _remember(self, address: Address, error: NetworkError) -> None:
-        super()._remember(address, error)
+    def poll(self, timeout_ms: int) -> None:
+        self._inner.poll(timeout_ms)
+
+    def in_flight_count(self, address: Address) -> int:
+        return self._inner.in_flight_count(address)
+
+    def is_ready(self, address: Address) -> bool:
+        return self._inner.is_ready(address)
+
+    def wake(self) -> None:
+        self._inner.wake()
+
+    def close(self) -> None:
+        self._closing = True
+        self._inner.close()
+
+    def _on_trouble(self, address: Address, error: NetworkError) -> None:
+        if self._closing or self._told.get(address) is error:
+            return
+        self._told[address] = error
         host, port = address
         node_id = self._node_ids.get(address, BOOTSTRAP_ID)
         shown = f"/{host}:{port}" if host.replace(".", "").isdigit() else f"{host}/{_resolved(host)}:{port}"
-        if "lost before the first answer" not in error.message:
+        if error.message.startswith("No connection to "):
             sentence = f"Connection to node {node_id} ({shown}) could not be established. Node may not be available."
             self.log("WARN", sentence, NETWORK_LOGGER)
         if node_id == BOOTSTRAP_ID and not self._for_admin:
