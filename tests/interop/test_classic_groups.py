@@ -200,7 +200,7 @@ def test_a_restart_of_the_broker_loses_no_offset(start_moldau: NodeFactory, topi
 
 @pytest.mark.skipif(KCAT is None, reason="kcat is not installed (Debian: apt install kcat)")
 def test_kcat_in_a_group(group: Group) -> None:
-    """Two of them share the topic; one that comes later goes on where they stopped."""
+    """It reads everything and commits; the next one goes on where it stopped."""
     arguments = [str(KCAT), "-b", group.node.bootstrap, "-G", f"group-{group.topic}", group.topic]
     quick = ["-X", "session.timeout.ms=6000", "-X", "heartbeat.interval.ms=200", "-X", "auto.offset.reset=earliest"]
     done = subprocess.run(

@@ -18,7 +18,7 @@ from moldau.coordinator.group.classic_group import (
     STABLE,
     ClassicGroup,
 )
-from moldau.coordinator.group.classic_join import ClassicJoin, Joining
+from moldau.coordinator.group.classic_join import REASON_LENGTH_MAX, ClassicJoin, Joining
 from moldau.coordinator.group.classic_member import SyncAnswer
 from moldau.coordinator.group.classic_rebalance import ClassicRebalance
 from moldau.coordinator.group.classic_records import group_id_of, group_record, load_group
@@ -176,13 +176,9 @@ class ClassicProtocol(GroupPart):
         except KafkaError as error:
             row.error_code = error.code
             return row
-        logger.info(
-            "member %s (instance %s) leaves group %s: %.255s",
-            member_id,
-            identity.group_instance_id,
-            group.group_id,
-            identity.reason or "no reason given",
-        )
+        reason = (identity.reason or "not provided")[:REASON_LENGTH_MAX]
+        name = member_id or identity.group_instance_id
+        logger.info("member %s leaves group %s; client reason: %r", name, group.group_id, reason)
         return row
 
     def _find(self, group_id: str) -> Group:
