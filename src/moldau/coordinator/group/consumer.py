@@ -590,6 +590,8 @@ def _updated_member(
     member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str
 ) -> ConsumerMember:
     """What the member says about itself; the same object if that is nothing new. Fields left out stay as they are."""
+    if _says_nothing(request, member) and member.client_id == client_id and member.client_host == client_host:
+        return member
     updated = member.copy()
     if request.instance_id is not None:
         updated.instance_id = request.instance_id
@@ -607,6 +609,19 @@ def _updated_member(
     updated.client_host = client_host
     updated.classic = None
     return member if updated.same_subscription(member) else updated
+
+
+def _says_nothing(request: ConsumerGroupHeartbeatRequest, member: ConsumerMember) -> bool:
+    """Most heartbeats only say that the member is there."""
+    return (
+        request.subscribed_topic_names is None
+        and request.subscribed_topic_regex is None
+        and request.rebalance_timeout_ms == -1
+        and request.server_assignor is None
+        and request.rack_id is None
+        and request.instance_id == member.instance_id
+        and member.classic is None
+    )
 
 
 def _left_for_a_while(member: ConsumerMember) -> ConsumerMember:
