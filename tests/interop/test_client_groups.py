@@ -451,6 +451,35 @@ def test_a_rebalance_can_be_enforced(server: str, topic: str) -> None:
         pump([consumer], lambda: consumer.group_metadata().generation_id > before and counts(consumer) == [1])
 
 
+@pytest.mark.parametrize("first", ["classic", "consumer"])
+def test_a_group_goes_over_from_one_protocol_to_the_other(
+    server: str, node: Node, served: set[int], topic: str, first: str
+) -> None:
+    """KIP-848's online migration, both ways: members of both kinds share the partitions, then one kind is alone."""
+    require_consumer_protocol(node, served)
+    create(server, topic, 4)
+    kinds = {"classic": MODES["cooperative"], "consumer": MODES["consumer"]}
+    second = "consumer" if first == "classic" else "classic"
+    old, new = member(server, topic, kinds[first]), member(server, topic, kinds[second])
+    seen: list[ConsumerRecord] = []
+    old.subscribe([topic])
+    seen += pump([old], lambda: counts(old) == [4])
+    new.subscribe([topic])
+    seen += pump([old, new], lambda: counts(old, new) == [2, 2])
+    produce(server, topic, range(40), 4)
+    deadline = time.monotonic() + SECONDS
+    while len(seen) < 40 and time.monotonic() < deadline:
+        seen += old.poll(50) + new.poll(50)
+    old.close()
+    seen += pump([new], lambda: counts(new) == [4])
+    produce(server, topic, range(40, 60), 4)
+    deadline = time.monotonic() + SECONDS
+    while len(seen) < 60 and time.monotonic() < deadline:
+        seen += new.poll(50)
+    new.close()
+    assert values(seen) == list(range(60))
+
+
 # Mixed groups
 
 STRATEGIES = ["range", "roundrobin", "cooperative-sticky"]

@@ -238,12 +238,17 @@ class Consumer:
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Reads these partitions from now on; those that were assigned before keep their position.
 
-        With a group.id the others begin where the group committed; the group's members are not asked.
+        With a group.id the others begin where the group committed; the group's members are not asked. No partitions
+        at all are the same as unsubscribe().
         """
         self._check_open()
+        wanted = list(partitions)
+        if not wanted:
+            self.unsubscribe()
+            return
         if self._group is not None and self._group.subscribed:
             raise error_for(INVALID_REQUEST, _EXCLUSIVE)
-        self._fetcher.assign(partitions, from_committed=self._group is not None)
+        self._fetcher.assign(wanted, from_committed=self._group is not None)
 
     def assignment(self) -> list[TopicPartition]:
         return list(self._fetcher.partitions)

@@ -127,7 +127,7 @@ class RetriableCommitFailedError(ClientError):
     """An asynchronous commit failed in a way that may pass: the user may commit again (later offsets, if any)."""
 
     def __init__(self, cause: ClientError) -> None:
-        super().__init__(cause.code, f"The offsets were not committed: {cause.message}")
+        super().__init__(cause.code, f"The offsets were not committed, and may be once more: {cause.message}")
         self.cause = cause
 
     @property

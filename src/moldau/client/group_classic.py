@@ -425,11 +425,13 @@ class ClassicMembership(Membership):
         settings = self._settings
         return ConsumerGroupMetadata(settings.group_id, self.generation_id, self.member_id, settings.instance_id)
 
-    def check_commit(self) -> None:
+    def check_commit(self, last: bool = False) -> None:
         if self.fatal is not None:
             raise self.fatal
         if self.state in (State.STABLE, State.COMPLETING):
             return
+        if last and self.state is State.JOINING and not self.is_lost:
+            return  # the coordinator takes commits of the old generation until everybody has joined
         raise self._cannot_commit(UNKNOWN_MEMBER_ID)
 
     def on_commit_refused(self, code: int, generation_id: int) -> ClientError:

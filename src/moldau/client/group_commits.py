@@ -57,8 +57,17 @@ _COORDINATOR_ELSEWHERE = (COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, REQUEST_TI
 class Commit:
     """One commit until it is done."""
 
-    def __init__(self, offsets: Offsets, deadline_ms: int, patient: bool, callback: Callback | None = None) -> None:
+    def __init__(
+        self,
+        offsets: Offsets,
+        deadline_ms: int,
+        patient: bool,
+        callback: Callback | None = None,
+        last: bool = False,
+    ) -> None:
         self.offsets = offsets
+        # Before the member leaves: not to wait behind a JoinGroup that is not answered yet.
+        self.last = last
         self.deadline_ms = deadline_ms
         # Tried again until the deadline.
         self.patient = patient
@@ -135,7 +144,7 @@ class Commits:
         identity = self._identity
         if membership is not None:
             try:
-                membership.check_commit()
+                membership.check_commit(commit.last)
             except ClientError as error:
                 self._finish(commit, error)
                 return
@@ -151,7 +160,8 @@ class Commits:
 
         timeout_ms = max(1, min(self._request_timeout_ms, commit.deadline_ms - now_ms))
         highest = TOPIC_ID_VERSION - 1 if named else None
-        self._coordinator.send(request, OffsetCommitResponse, timeout_ms, when_done, highest)
+        aside = commit.last and not _may_commit(membership)
+        self._coordinator.send(request, OffsetCommitResponse, timeout_ms, when_done, highest, aside)
 
     def _topic_id(self, topic: str) -> bytes:
         found = self._cluster.topics.get(topic)
@@ -205,11 +215,21 @@ class Commits:
         if commit in self._open:
             self._open.remove(commit)
         if error is not None and not commit.patient:
-            logger.warning("Offsets were not committed: %s", error)
+            logger.warning("A commit failed: %s", error)
             if error.retriable:
                 commit.error = RetriableCommitFailedError(error)
         if commit.callback is not None:
             self.to_tell.append(commit)
+
+
+def _may_commit(membership: Membership | None) -> bool:
+    """Whether a commit needs no special treatment."""
+    try:
+        if membership is not None:
+            membership.check_commit()
+    except ClientError:
+        return False
+    return True
 
 
 def _too_late(commit: Commit) -> ClientError:

@@ -345,7 +345,7 @@ class ConsumerMembership(Membership):
         epoch = self.epoch if self.epoch > 0 else -1
         return ConsumerGroupMetadata(self._settings.group_id, epoch, self.member_id, self._settings.instance_id)
 
-    def check_commit(self) -> None:
+    def check_commit(self, last: bool = False) -> None:
         if self.fatal is not None:
             raise self.fatal
         if self.state not in _MEMBER:

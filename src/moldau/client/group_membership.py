@@ -88,8 +88,11 @@ class Membership:
     def metadata(self) -> ConsumerGroupMetadata:
         raise NotImplementedError
 
-    def check_commit(self) -> None:
-        """Raises where offsets cannot be committed now: not a member, or in the middle of a rebalance."""
+    def check_commit(self, last: bool = False) -> None:
+        """Raises where offsets cannot be committed now: not a member, or in the middle of a rebalance.
+
+        last: before the member leaves. Then it may commit in a rebalance too, as long as its generation lasts.
+        """
         raise NotImplementedError
 
     def on_commit_refused(self, code: int, generation_id: int) -> ClientError:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 
-from moldau.client.assignors import Assignor, MemberAssignment, MemberSubscription
+from moldau.client.assignors import Assignor, MemberAssignment, MemberSubscription, RebalanceProtocol
 from moldau.client.assignors.wire import read_subscription, write_assignment, write_subscription
 from moldau.client.cluster import Cluster
 from moldau.client.errors import ClientError, RequestTimeoutError, WakeupError, error_for
@@ -307,6 +307,8 @@ class ConsumerGroup:
         if found is None:
             raise error_for(INCONSISTENT_GROUP_PROTOCOL, f"The group chose the assignor {name}, which is not set here.")
         assigned = _assign(found, self.topics, subscriptions)
+        if self.settings.rebalance_protocol is RebalanceProtocol.COOPERATIVE:
+            _check_cooperative(name, assigned, subscriptions)
         return {member: write_assignment(row) for member, row in assigned.items()}
 
     # The user's thread
@@ -394,16 +396,16 @@ class ConsumerGroup:
             self._auto_commit = self._start(Commit(offsets, deadline_ms, patient=False))
             self.drive()
 
-    def can_commit(self) -> bool:
+    def can_commit(self, last: bool = False) -> bool:
         try:
-            self.check_commit()
+            self.check_commit(last)
         except ClientError:
             return False
         return True
 
-    def check_commit(self) -> None:
+    def check_commit(self, last: bool = False) -> None:
         if self.subscribed:
-            self.membership.check_commit()
+            self.membership.check_commit(last)
 
     def commit_sync(self, offsets: Offsets, timeout_ms: int) -> None:
         """Commits and waits; the commits that were started before come first."""
@@ -491,8 +493,8 @@ class ConsumerGroup:
     def finish_commits(self, deadline_ms: int) -> None:
         """Before the end: what was consumed is committed, and what was started is waited for."""
         now_ms = self._cluster.network.now_ms()
-        if self.settings.auto_commit and self.can_commit():
-            self._start(Commit(self._fetcher.consumed(), deadline_ms, patient=True))
+        if self.settings.auto_commit and self.can_commit(last=True):
+            self._start(Commit(self._fetcher.consumed(), deadline_ms, patient=True, last=True))
         while self.commits.pending and now_ms < deadline_ms:
             self._cluster.network.poll(deadline_ms - now_ms)
             now_ms = self._cluster.network.now_ms()
@@ -536,6 +538,21 @@ def _assign(
     if strangers:
         raise error_for(-1, f"The assignor {assignor.name} assigned to members that are not in the group.")
     return {member: assigned.get(member, MemberAssignment([])) for member in subscriptions}
+
+
+def _check_cooperative(
+    name: str, assigned: Mapping[str, MemberAssignment], subscriptions: Mapping[str, MemberSubscription]
+) -> None:
+    """An assignor must not hand on what its owner has not given up: for a while there would be two owners."""
+    owners: dict[TopicPartition, set[str]] = {}
+    for member, row in subscriptions.items():
+        for item in row.owned_partitions:
+            owners.setdefault(item, set()).add(member)
+    for member, given in assigned.items():
+        taken = [item for item in given.partitions if member not in owners.get(item, {member})]
+        if taken:
+            names = ", ".join(str(item) for item in sorted(taken))
+            raise error_for(-1, f"The assignor {name} is not cooperative: it hands on what others still own: {names}.")
 
 
 def _new_uuid() -> bytes:

@@ -48,6 +48,13 @@ def _is_to_reset(state: PartitionState) -> bool:
     return state.position is None and not state.awaiting_committed
 
 
+def _check_positions(missing: list[TopicPartition]) -> None:
+    if missing:
+        names = ", ".join(str(item) for item in missing)
+        sentence = f"There is no position for {names}: seek or commit first, or set auto.offset.reset."
+        raise NoOffsetForPartitionError(sentence, tuple(missing))
+
+
 class Positions:
     """The questions of one consumer that are open or on their way."""
 
@@ -180,11 +187,10 @@ class Positions:
 
     def _ask_offsets(self, states: list[PartitionState]) -> None:
         wanted: dict[TopicPartition, int] = {}
+        if self._reset_policy == "none":
+            _check_positions([state.partition for state in states if state.reset_to is None])
         for state in states:
             if state.reset_to is None:
-                if self._reset_policy == "none":
-                    sentence = f"{state.partition} has no position: seek first, or set auto.offset.reset."
-                    raise NoOffsetForPartitionError(sentence, (state.partition,))
                 state.reset_to = self.reset_timestamp()
             wanted[state.partition] = state.reset_to
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from moldau.client.assignors import (
+    Assignor,
+    GroupMetadata,
+    MemberAssignment,
+    MemberSubscription,
+    RebalanceProtocol,
+)
 from moldau.client.consumer import Consumer
 from moldau.client.errors import (
     ClientError,
@@ -394,6 +402,43 @@ def test_heartbeats_go_on_while_something_else_waits() -> None:
     assert len(requests(world, HeartbeatRequest)) >= 8
 
 
+class Greedy(Assignor):
+    """Gives everything to the member that came last."""
+
+    name = "greedy"
+    protocols = (RebalanceProtocol.COOPERATIVE,)
+
+    def assign(
+        self, metadata: GroupMetadata, subscriptions: Mapping[str, MemberSubscription]
+    ) -> dict[str, MemberAssignment]:
+        everything = [row.partition for rows in metadata.values() for row in rows]
+        return {max(subscriptions): MemberAssignment(everything)}
+
+
+def test_an_assignor_of_the_users_own() -> None:
+    world, consumer = set_up(**{"partition.assignment.strategy": [Greedy]})
+    consumer.subscribe(["t"])
+    join(consumer)
+    assert [row.name for row in requests(world, JoinGroupRequest)[-1].protocols] == ["greedy"]
+    # One that is not cooperative although it says so is found out, and the user told.
+    _, other = set_up(world, **{"partition.assignment.strategy": [Greedy]})
+    other.subscribe(["t"])
+    with pytest.raises(ClientError, match="not cooperative"):
+        for _ in range(500):
+            other.poll(20)
+            consumer.poll(20)
+
+
+def test_an_assignor_that_raises_is_an_error_of_poll() -> None:
+    class Broken(Assignor):
+        name = "broken"
+
+    _, consumer = set_up(**{"partition.assignment.strategy": [Broken()]})
+    consumer.subscribe(["t"])
+    with pytest.raises(ClientError, match="assignor broken failed"):
+        join(consumer)
+
+
 # Leaving
 
 
@@ -412,6 +457,33 @@ def test_close_gives_up_when_nobody_answers() -> None:
     start_ms = world.clock_ms
     consumer.close(timeout_ms=1_000)
     assert world.clock_ms - start_ms < 1_500
+
+
+def test_what_was_read_is_committed_even_by_a_member_that_closes_in_a_rebalance() -> None:
+    """Its JoinGroup waits for the others; the commit takes another connection, and so does LeaveGroup."""
+    world, consumer = set_up(**{"enable.auto.commit": True, "partition.assignment.strategy": "cooperative-sticky"})
+    consumer.subscribe(["t"])
+    join(consumer)
+    _, other = set_up(world, **{"partition.assignment.strategy": "cooperative-sticky"})
+    other.subscribe(["t"])
+    for _ in range(200):
+        if len(consumer.assignment()) == len(other.assignment()) == 1:
+            break
+        consumer.poll(20)
+        other.poll(20)
+    consumer.enforce_rebalance()
+    for _ in range(5):
+        consumer.poll(20)
+    world.cluster.counts = [5, 5]
+    taken = 0
+    while taken < 5:
+        taken += len(consumer.poll(50))
+    assert world.cluster.classic.state == "preparing"
+    (partition,) = consumer.assignment()
+    start_ms = world.clock_ms
+    consumer.close()
+    assert world.cluster.committed[partition.partition] == 5
+    assert len(world.cluster.classic.members) == 1 and world.clock_ms - start_ms < 1_000
 
 
 def test_closing_twice_and_using_a_closed_consumer() -> None:
