@@ -2,7 +2,8 @@
 
 Versions 3-13. Version 7 is the first that may carry zstd; 10 adds leader hints (KIP-951); 13 names topics by id.
 Acks 0 gets no answer (the connection closes on an error), 1 answers after the append, -1 when the high watermark has
-passed the records or the timeout is over. Every partition fails or succeeds by itself.
+passed the records or the timeout is over. Where `flush.messages` asks for a flush, both wait for it, however many
+requests share it. Every partition fails or succeeds by itself.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from moldau.api.call import Call
 from moldau.api.leader_hints import leader_hint, node_endpoint
 from moldau.node.node import Node
 from moldau.node.reply import Reply
-from moldau.node.waiting import ParkedRequest
+from moldau.node.waiting import NEVER_MS, ParkedRequest
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -58,17 +59,20 @@ ERRORS_WITHOUT_LOG_START: Final = frozenset(
 
 
 class Awaited:
-    """A partition's answer that holds once the high watermark has reached an offset."""
+    """A partition's answer that holds once the high watermark, or for acks=1 a flush, has reached an offset."""
 
-    def __init__(self, partition: Partition, leader_epoch: int, offset: int, answer: PartitionProduceResponse) -> None:
+    def __init__(
+        self, partition: Partition, acks: int, leader_epoch: int, offset: int, answer: PartitionProduceResponse
+    ) -> None:
         self.partition = partition
+        self.acks = acks
         self.leader_epoch = leader_epoch
         self.offset = offset
         self.answer = answer
 
 
 class ParkedProduce(ParkedRequest):
-    """acks=all: waits until every partition has its records on all in-sync replicas."""
+    """Waits until every partition has its records on all in-sync replicas (acks=all), or flushed (acks=1)."""
 
     def __init__(
         self, reply: Reply, call: Call, response: ProduceResponse, awaited: list[Awaited], deadline: int
@@ -84,7 +88,12 @@ class ParkedProduce(ParkedRequest):
             partition = one.partition
             if partition.leader_epoch != one.leader_epoch or not partition.is_leader:
                 fail(one.answer, KafkaError(errors.NOT_LEADER_OR_FOLLOWER))
-            elif partition.high_watermark.offset < one.offset:
+            elif not partition.is_online():
+                fail(one.answer, KafkaError(errors.KAFKA_STORAGE_ERROR))
+            elif one.acks == -1:
+                if partition.high_watermark.offset < one.offset:
+                    still.append(one)
+            elif not partition.is_durable(one.offset):
                 still.append(one)
         self.awaited = still
         if still:
@@ -130,7 +139,9 @@ def handle_produce(call: Call, request: ProduceRequest) -> None:
     elif not awaited:
         call.respond(response)
     else:
-        node.waiting.park(ParkedProduce(call.reply, call, response, awaited, call.now_ms + max(0, request.timeout_ms)))
+        # The timeout is about other replicas; a flush of the own disk ends by itself, one way or the other.
+        deadline_ms = call.now_ms + max(0, request.timeout_ms) if request.acks == -1 else NEVER_MS
+        node.waiting.park(ParkedProduce(call.reply, call, response, awaited, deadline_ms))
 
 
 def append(
@@ -166,8 +177,12 @@ def append(
     answer.base_offset = result.first_offset
     answer.log_append_time_ms = result.append_time_ms
     answer.log_start_offset = result.log_start_offset
-    if acks == -1 and partition.high_watermark.offset <= result.last_offset:
-        awaited.append(Awaited(partition, partition.leader_epoch, result.last_offset + 1, answer))
+    if acks == -1:
+        waits = partition.high_watermark.offset <= result.last_offset
+    else:
+        waits = acks == 1 and not partition.is_durable(result.last_offset + 1)
+    if waits:
+        awaited.append(Awaited(partition, acks, partition.leader_epoch, result.last_offset + 1, answer))
 
 
 def check_transactional(request: ProduceRequest) -> None:

@@ -70,6 +70,11 @@ class LogConfig:
         self.leader_throttled_replicas = leader_throttled_replicas
         self.follower_throttled_replicas = follower_throttled_replicas
 
+    @property
+    def roll_ms(self) -> int:
+        """The age at which a segment is rolled: what must be compacted by a certain time must not stay active."""
+        return min(self.segment_ms, self.max_compaction_lag_ms) if self.compact else self.segment_ms
+
 
 class TopicValues:
     """The typed value of every topic key for one topic on one broker."""

@@ -65,6 +65,7 @@ class Node:
         self.disk = disk
         self.incarnation_id = incarnation_id
         self._rng = rng
+        self._now_ms = 0
         self.on_ready: Callable[[], None] | None = None
         self.on_fatal: Callable[[str], None] | None = None
         self.on_config_changed: Callable[[], None] | None = None
@@ -86,6 +87,7 @@ class Node:
         self.logs.retention_interval_ms = config.get_int("log.retention.check.interval.ms")
         self.logs.checkpoint_interval_ms = config.get_int("log.flush.offset.checkpoint.interval.ms")
         self.replicas = Replicas(self.node_id, self.logs, self.log_config_of)
+        self.logs.on_durable = lambda flushed: self.replicas.on_durable(flushed, self._now_ms)
         self.cleaner = LogCleaner(
             self.logs,
             compaction_workers if compaction_workers is not None else InlineWorkers(disk),
@@ -105,7 +107,6 @@ class Node:
         self._bound_ports: dict[str, int] = {}
         self._checkpointed: dict[tuple[str, int], int] = {}
         self._logs_loaded = False
-        self._now_ms = 0
 
     @property
     def config(self) -> BrokerConfig:

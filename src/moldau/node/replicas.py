@@ -210,6 +210,11 @@ class Replicas:
 
     # Housekeeping
 
+    def on_durable(self, partition_log: Log, now_ms: int) -> None:
+        partition = self.find(partition_log.topic, partition_log.partition)
+        if partition is not None and partition.log is partition_log:
+            partition.on_durable(now_ms)
+
     def high_watermark_of(self, partition_log: Log) -> int:
         partition = self.find(partition_log.topic, partition_log.partition)
         return partition_log.log_start_offset if partition is None else partition.high_watermark.offset

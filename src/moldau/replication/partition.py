@@ -137,9 +137,28 @@ class Partition:
         log = self.log
         if log is None or self.leader != self.broker_id:
             return
+        end_offset = log.log_end_offset
+        if log.flush_target > log.recovery_point:
+            # Where `flush.messages` asks for a flush, nobody reads or is told about records that it has not reached.
+            end_offset = log.recovery_point
         # The leader is the only in-sync replica this broker knows the position of.
-        if len(self.in_sync_replicas) == 1 and self.high_watermark.advance_to(log.log_end_offset) and self.waiters:
+        if len(self.in_sync_replicas) == 1 and self.high_watermark.advance_to(end_offset) and self.waiters:
             self.notify_waiters(now_ms)
+
+    def on_durable(self, now_ms: int) -> None:
+        """A flush of the log is over: whoever waited for it, and for the high watermark behind it, is told."""
+        before = self.high_watermark.offset
+        self.advance_high_watermark(now_ms)
+        if self.high_watermark.offset == before:
+            self.notify_waiters(now_ms)
+
+    def is_durable(self, offset: int) -> bool:
+        """Whether the records below `offset` are flushed, as far as `flush.messages` asks for that."""
+        log = self.log
+        return log is not None and log.is_durable(offset)
+
+    def is_online(self) -> bool:
+        return self.log is not None and not self.log.log_directory.failed
 
     def delete_records(self, offset: int, now_ms: int) -> int:
         """Moves the log start to `offset` (-1: the high watermark); returns the low watermark."""

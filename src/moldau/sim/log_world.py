@@ -34,6 +34,7 @@ from moldau.storage.segment import Segment
 
 DATA = "data"
 TOPICS = ("plain", "synced", "short")
+FLUSHED_AFTER_MS = 1000
 
 
 class LastBatch:
@@ -186,7 +187,8 @@ class LogWorld:
         if result.duplicate:
             raise Violation(f"a new batch is no duplicate: {log.topic} sequence {sequence} of {producer_id}")
         for index, value in enumerate(values):
-            model.on_acknowledged(result.first_offset + index, value, durable=log.config.flush_messages == 1)
+            # Durable when the recovery point has passed it; a producer hears of it no sooner.
+            model.on_acknowledged(result.first_offset + index, value, durable=False)
         if producer_id >= 0:
             self.last_batches[key] = LastBatch(data, result.first_offset, sequence + len(values) - 1)
 
@@ -236,7 +238,9 @@ class LogWorld:
 
     def maintain(self, log: Log) -> None:
         model = self.models[log.topic]
-        what = self.rng.choice(("roll", "flush", "start", "checkpoint", "housekeeping", "retention", "config"))
+        what = self.rng.choice(
+            ("roll", "flush", "settle", "start", "checkpoint", "housekeeping", "retention", "config")
+        )
         self.world.note(f"{what} {log.topic}")
         try:
             if what == "roll":
@@ -244,6 +248,8 @@ class LogWorld:
             elif what == "flush":
                 log.flush()
                 model.durable_end = max(model.durable_end, log.log_end_offset)
+            elif what == "settle":
+                self._settle(log)
             elif what == "start":
                 offset = self.rng.randint(log.log_start_offset, log.log_end_offset)
                 model.on_start_asked(offset)
@@ -261,6 +267,14 @@ class LogWorld:
             self.world.note(f"{what}: {error}")
         if log.log_directory.failed:
             self.kill()
+
+    def _settle(self, log: Log) -> None:
+        """Whatever `flush.messages` asks for comes to an end: nobody waits for it for ever."""
+        self.world.run_for(FLUSHED_AFTER_MS)
+        if not log.is_durable(log.log_end_offset) and not log.log_directory.failed:
+            raise Violation(
+                f"a flush that was asked for ends: {log.topic} is at {log.recovery_point}, wanted {log.flush_target}"
+            )
 
     def send_last_batch_again(self, log: Log) -> None:
         """A retry of a producer's last batch is recognised, whatever happened in between."""

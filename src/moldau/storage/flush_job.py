@@ -1,7 +1,8 @@
-"""Brings finished segments to the medium without holding up the node, then moves the recovery point.
+"""Brings appended data to the medium without holding up the node, then moves the recovery point.
 
 The log and index files are synced one after the other in the disk's own threads. Until the last one is done a crash
-costs a scan of these segments and nothing else.
+costs a scan of these segments and nothing else. The active segment needs no index files: a start walks the segment
+that holds the recovery point. One that is rolled in the meantime is not active any more, and needs them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ class FlushJob:
         self.done = done
         self.paths: list[str] = []
         self.segments = segments
+        self.without_indexes: list[Segment] = []  # their data is synced, their indexes are not
+        self.files_may_be_new = False
 
     def start(self) -> None:
         self._next(None)
@@ -37,16 +40,17 @@ class FlushJob:
             try:
                 if self.segments:
                     segment = self.segments.pop(0)
-                    for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):
-                        self.paths.append(segment.path(suffix))
+                    self.without_indexes.append(segment)
                     disk.sync_later(segment.log_file(), self._next)
                     return
+                self._find_index_files()
                 while self.paths:
                     path = self.paths.pop()
                     if disk.exists(path):
                         disk.sync_later(disk.open(path), self._next)
                         return
-                self.log.directory_changed = True  # index files may be new
+                if self.files_may_be_new:
+                    self.log.directory_changed = True
                 self.log.on_flushed(self.end_offset)
             except OSError as failure:
                 error = failure
@@ -54,3 +58,13 @@ class FlushJob:
             self.log.log_directory.fail(error)
         if self.done is not None:
             self.done(error)
+
+    def _find_index_files(self) -> None:
+        """Asked again after every sync: when the last one is done, only the active segment may be without."""
+        active = self.log.active
+        for segment in self.without_indexes:
+            if segment is not active:
+                self.files_may_be_new = True
+                for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):
+                    self.paths.append(segment.path(suffix))
+        self.without_indexes = [segment for segment in self.without_indexes if segment is active]

@@ -106,6 +106,10 @@ class Log:
         self.snapshots = ProducerSnapshots(disk, directory, [])
         self.retired = RetiredFiles(disk)
         self.unflushed_since_ms = -1
+        self.flush_target = 0  # what was appended below this offset counts when the recovery point has reached it
+        self.flushing = False
+        self.flushes_total = 0
+        self.on_durable: Callable[[Log], None] | None = None  # told when a flush in the background is over
         self.directory_changed = False  # files were created or renamed since the folder was last synced
         self.folder_unsynced = True  # the folder itself, and whose it is, may be lost with the power
         self.truncations = 0
@@ -305,7 +309,7 @@ class Log:
         config = self.config
         segment = self.segments[-1]
         try:
-            if segment.should_roll(size, last_offset, max_timestamp, now_ms, config.segment_bytes, config.segment_ms):
+            if segment.should_roll(size, last_offset, max_timestamp, now_ms, config.segment_bytes, config.roll_ms):
                 segment = self._roll_at(max(first_offset, self.log_end_offset), now_ms)
             segment.append(parts, size, headers)
         except OSError as error:
@@ -320,7 +324,8 @@ class Log:
         if self.unflushed_since_ms < 0:
             self.unflushed_since_ms = now_ms
         if self.log_end_offset - self.recovery_point >= config.flush_messages:
-            self.flush()
+            self.flush_target = self.log_end_offset
+            self.start_flush()
 
     def _note_producers(
         self, segment: Segment, headers: list[BatchHeader], markers: list[TransactionMarker | None] | None
@@ -522,6 +527,26 @@ class Log:
         """Syncs everything below `end_offset` without blocking, then moves the recovery point and calls `done`."""
         FlushJob(self, self.segments_to_flush(end_offset), end_offset, done).start()
 
+    def start_flush(self) -> None:
+        """Flushes in the background. One flush at a time: whatever is appended while it runs shares the next one."""
+        if self.flushing:
+            return
+        self.flushing = True
+        self.unflushed_since_ms = -1
+        self.flushes_total += 1
+        self.flush_later(self.log_end_offset, self._on_flush_over)
+
+    def _on_flush_over(self, error: OSError | None) -> None:
+        self.flushing = False
+        if self.flush_target > self.recovery_point and not self.closed and not self.log_directory.failed:
+            self.start_flush()
+        if self.on_durable is not None:
+            self.on_durable(self)
+
+    def is_durable(self, offset: int) -> bool:
+        """Whether what lies below `offset` is as safe as `flush.messages` wants it."""
+        return self.recovery_point >= min(self.flush_target, offset)
+
     def sync_folder(self) -> None:
         """Makes durable what must be so before the recovery point passes the data: leader epochs, the id of the topic,
         the names of the files, the folder itself."""
@@ -624,6 +649,7 @@ class Log:
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
         self.recovery_point = min(self.recovery_point, offset)
+        self.flush_target = min(self.flush_target, offset)
         self.size_bytes = sum([segment.size for segment in self.segments])
         self.leader_epochs.truncate_from_end(offset)
         self.reload_producers(now_ms, -1)
@@ -649,6 +675,7 @@ class Log:
         self.log_start_offset = offset
         self.log_end_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
+        self.flush_target = min(self.flush_target, offset)
         self.leader_epochs.clear()
         self.snapshots.clear()
         self.producers.clear(offset)
@@ -753,7 +780,7 @@ class Log:
         try:
             self.retired.remove_due(now_ms, self.config.file_delete_delay_ms)
             if self.unflushed_since_ms >= 0 and now_ms - self.unflushed_since_ms >= self.config.flush_ms:
-                self._flush()
+                self.start_flush()
         except OSError as error:
             self.log_directory.fail(error)
             return

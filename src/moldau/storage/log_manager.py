@@ -94,6 +94,7 @@ class LogManager:
         self.high_watermarks: dict[Partition, int] = {}
         self.cleaned_to: dict[Partition, int] = {}
         self.on_log_gone: Callable[[Log], None] | None = None  # told before a log is cut or removed
+        self.on_durable: Callable[[Log], None] | None = None  # told when a flush in the background is over
         self.loaded_unclean = False
         self._clean: dict[str, bool] = {}
         self._locked = False
@@ -198,8 +199,13 @@ class LogManager:
 
     def _add(self, log: Log) -> None:
         self.logs[(log.topic, log.partition)] = log
+        log.on_durable = self._on_durable
         path = log.log_directory.path
         self._counts[path] = self._counts.get(path, 0) + 1
+
+    def _on_durable(self, log: Log) -> None:
+        if self.on_durable is not None:
+            self.on_durable(log)
 
     def take_clean_markers(self) -> None:
         """Before anything is written: a crash from here on must not be taken for a clean stop."""

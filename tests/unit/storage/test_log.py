@@ -411,6 +411,15 @@ def test_flush_moves_the_recovery_point(tmp_path: Path) -> None:
     assert log.recovery_point == 3
 
 
+def test_what_must_be_compacted_soon_does_not_stay_in_the_active_segment(tmp_path: Path) -> None:
+    """`max.compaction.lag.ms` shortens `segment.ms`, for compacted logs only."""
+    for compact, segments in ((True, 2), (False, 1)):
+        log = new_log(tmp_path / str(compact), config(compact=compact, segment_ms=10_000, max_compaction_lag_ms=1000))
+        for timestamp in (NOW_MS, NOW_MS + 1000, NOW_MS + 1001):
+            append(log, timestamp=timestamp)
+        assert len(log.segments) == segments
+
+
 def test_flush_by_count_and_by_time(tmp_path: Path) -> None:
     log = new_log(tmp_path, config(flush_messages=2, flush_ms=1000))
     append(log)
