@@ -341,7 +341,7 @@ def measure(kind: str, name: str, server: str, topic: str, count: int, size: int
 
 
 def run_row(
-    server: str, count: int, size: int, codec: str, rounds: int, only: str
+    server: str, count: int, size: int, codec: str, rounds: int, only: str, directions: list[str]
 ) -> list[tuple[str, str, float, float]]:
     """One size and codec: every client produces into topics of its own, and reads the same topic."""
     from moldau.client import Admin, NewTopic
@@ -360,7 +360,7 @@ def run_row(
                     f"{size:5} B {codec:5} {kind:8} {name:24} {rows[-1][2]:12,.0f}/s {rows[-1][3]:7.2f} µs", flush=True
                 )
 
-        for name in [name for name in PRODUCE if only in name]:
+        for name in [name for name in PRODUCE if only in name and "produce" in directions]:
             best = []
             part = count // SHARE.get(name, 1)
             for number in range(rounds):
@@ -371,6 +371,8 @@ def run_row(
                     best.append((part / found[0], found[1] / part * 1e6))
                 admin.delete_topics([topic])
             keep("produce", name, best)
+        if "consume" not in directions:
+            return rows
         create(stamp)
         measure("produce", "moldau send_many", server, stamp, count, size, codec)
         for name in [name for name in CONSUME if only in name]:
@@ -409,6 +411,7 @@ def main() -> None:
     parser.add_argument("--sizes", default="100,1000")
     parser.add_argument("--codecs", default="none,zstd")
     parser.add_argument("--only", default="", help="only clients whose name has this in it")
+    parser.add_argument("--directions", default="produce,consume")
     parser.add_argument("--bootstrap-server")
     parser.add_argument("--markdown", action="store_true", help="print a table at the end")
     parser.add_argument("--one", nargs=7, help=argparse.SUPPRESS)
@@ -426,7 +429,10 @@ def main() -> None:
         try:
             for size in map(int, arguments.sizes.split(",")):
                 for codec in arguments.codecs.split(","):
-                    found = run_row(server, arguments.records, size, codec, arguments.rounds, arguments.only)
+                    directions = arguments.directions.split(",")
+                    found = run_row(
+                        server, arguments.records, size, codec, arguments.rounds, arguments.only, directions
+                    )
                     rows += [(size, codec, *row) for row in found]
         finally:
             if process is not None:
