@@ -59,6 +59,20 @@ HONOURED_BROKER_KEYS: Final = frozenset(
         "default.replication.factor",
         "delete.topic.enable",
         "fetch.max.bytes",
+        "group.consumer.assignment.interval.ms",
+        "group.consumer.assignors",
+        "group.consumer.heartbeat.interval.ms",
+        "group.consumer.max.assignment.interval.ms",
+        "group.consumer.max.heartbeat.interval.ms",
+        "group.consumer.max.session.timeout.ms",
+        "group.consumer.max.size",
+        "group.consumer.migration.policy",
+        "group.consumer.min.assignment.interval.ms",
+        "group.consumer.min.heartbeat.interval.ms",
+        "group.consumer.min.session.timeout.ms",
+        "group.consumer.regex.refresh.interval.ms",
+        "group.consumer.session.timeout.ms",
+        "group.coordinator.rebalance.protocols",
         "group.initial.rebalance.delay.ms",
         "group.max.session.timeout.ms",
         "group.max.size",
@@ -105,7 +119,13 @@ HONOURED_BROKER_KEYS: Final = frozenset(
     }
 )
 
-HONOURED_GROUP_KEYS: Final = frozenset[str]()
+HONOURED_GROUP_KEYS: Final = frozenset(
+    {
+        "consumer.assignment.interval.ms",
+        "consumer.heartbeat.interval.ms",
+        "consumer.session.timeout.ms",
+    }
+)
 HONOURED_CLIENT_METRICS_KEYS: Final = frozenset[str]()
 HONOURED_QUOTA_KEYS: Final = frozenset[str]()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from moldau.coordinator.group import regex_refresh
 from moldau.coordinator.group.consumer_checks import ID_BYTES_MAX
 from moldau.coordinator.group.consumer_group import ConsumerGroup
 from moldau.coordinator.group.consumer_member import UNKNOWN
@@ -141,9 +142,28 @@ def test_a_search_among_many_topics_takes_turns(world: ConsumerWorld) -> None:
     steps = 1
     while not job.step():
         steps += 1
-    assert steps > 5000 * len("topic-1234") // (2 * WORK_PER_STEP)
+    assert steps > 5000 * len("topic-123") // WORK_PER_STEP
     assert job.resolved["topic-[0-9]*7"].topics == {name for name in names if name.endswith("7")}
     assert job.resolved["(a|b)*"].topics == frozenset()
+
+
+def test_a_costly_expression_is_searched_in_small_steps(world: ConsumerWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step ends in the middle of a name, and a search that would never end finds nothing."""
+    name = "a" * 249
+    world.image.topics_by_name[name] = TopicImage(name, bytes(16), {})
+    text = "(?:.?){900}x"
+    job = RegexJob(GROUP, [text], world.image, 0)
+    steps = 1
+    while not job.step():
+        steps += 1
+    assert steps > 5
+    assert job.resolved[text].topics == frozenset()
+    monkeypatch.setattr(regex_refresh, "WORK_MAX", 3 * WORK_PER_STEP)
+    costly = RegexJob(GROUP, ["(?:.?){900}a", "a+"], world.image, 0)
+    while not costly.step():
+        pass
+    assert costly.resolved["(?:.?){900}a"].topics == frozenset()
+    assert costly.resolved["a+"].topics == {name}
 
 
 def test_a_group_that_is_gone_when_its_topics_are_found(world: ConsumerWorld) -> None:

@@ -7,6 +7,7 @@ same is done again when topics were created, and from time to time.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -28,9 +29,15 @@ RESOLVED: Final = 2
 
 REFRESH_LEAST_MS: Final = 10_000
 WORK_PER_STEP: Final = 20_000
-"""Nodes that are looked at in one turn: a few milliseconds."""
+STEP_PAUSE_MS: Final = 10
+"""Nodes that are looked at in one turn, which takes milliseconds, and how long others have their turns then."""
+
+WORK_MAX: Final = 100_000_000
+"""Of one search. An expression with every node active for every character of every topic comes to an end."""
 
 METADATA_REFRESH_MS: Final = 0x7FFFFFFF
+
+logger = logging.getLogger("moldau.coordinator")
 
 MetadataHash = Callable[[set[str]], int]
 
@@ -45,6 +52,7 @@ class RegexJob:
         self._topics = list(image.topics_by_name)
         self._pending = regexes
         self._position = 0
+        self._is_inside = False
         self._current: TopicRegex | None = None
         self._found: set[str] = set()
         self.resolved: dict[str, ResolvedRegex] = {}
@@ -52,19 +60,34 @@ class RegexJob:
     def step(self) -> bool:
         """Goes on for a while; True when everything is found."""
         budget = WORK_PER_STEP
-        while self._pending:
+        while self._pending and budget > 0:
             regex = self._compile(self._pending[0])
-            start = regex.work
-            while self._position < len(self._topics):
-                name = self._topics[self._position]
-                if regex.matches(name):
-                    self._found.add(name)
-                self._position += 1
-                if regex.work - start > budget:
-                    return False
-            budget -= regex.work - start
-            self._finish_current()
-        return True
+            before = regex.work
+            if self._search(regex, before + budget):
+                self._finish_current()
+            budget -= regex.work - before
+        return not self._pending
+
+    def _search(self, regex: TopicRegex, work_max: int) -> bool:
+        """One expression over the topics that are left; True when it has seen them all."""
+        while self._position < len(self._topics):
+            name = self._topics[self._position]
+            if not self._is_inside:
+                regex.begin(name)
+            found = regex.resume(work_max)
+            self._is_inside = found is None
+            if found is None:
+                break
+            if found:
+                self._found.add(name)
+            self._position += 1
+            if regex.work > work_max:
+                break
+        if regex.work > WORK_MAX:
+            logger.warning("a regular expression of group %s costs too much and matches nothing now", self.group_id)
+            self._found.clear()
+            return True
+        return self._position == len(self._topics)
 
     def _compile(self, text: str) -> TopicRegex:
         if self._current is None:
@@ -81,6 +104,7 @@ class RegexJob:
         self._current = None
         self._found = set()
         self._position = 0
+        self._is_inside = False
 
 
 class RegexRefresh:
@@ -150,8 +174,7 @@ class RegexRefresh:
         if job is None:
             return None
         if not job.step():
-            # A millisecond later, so that others have their turn.
-            self._state.timers.schedule(_key(group_id), now_ms + 1, self._step_of(group_id))
+            self._state.timers.schedule(_key(group_id), now_ms + STEP_PAUSE_MS, self._step_of(group_id))
             return None
         del self._jobs[group_id]
         group = self._state.groups.get(group_id)

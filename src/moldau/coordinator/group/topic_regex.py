@@ -27,7 +27,10 @@ from moldau.coordinator.group.topic_regex_syntax import (
 NODES_MAX: Final = 20_000
 COMPILE_STEPS_MAX: Final = 100_000
 """Nodes are not all that costs time: nothing at all can be repeated a thousand times a thousand times, too."""
-STATES_MAX: Final = 1_000
+STATE_NODES_MAX: Final = 200_000
+"""Of all states that are kept together: a state of a large automaton may have as many nodes as that has."""
+
+UNBOUNDED: Final = 1 << 62
 
 _CHARACTERS: Final = 0
 _SPLIT: Final = 1
@@ -65,18 +68,45 @@ class TopicRegex:
             kind == _ASSERTION and what >= WORD_BOUNDARY for kind, what in zip(self._kinds, self._first, strict=True)
         )
         self._states: dict[tuple[tuple[int, ...], int], _State] = {}
-        # Nodes looked at so far, so that whoever has much to match can stop in between.
+        self._state_nodes = 0
+        # Nodes looked at so far.
         self.work = 0
+        self._name = ""
+        self._position = 0
+        self._current: _State | None = None
 
     def matches(self, name: str) -> bool:
         """Does the expression match the whole name?"""
-        state: _State | None = self._state(self._start, _NOTHING)
-        for character in name:
-            if state is None:
-                break
+        self.begin(name)
+        found = self.resume(UNBOUNDED)
+        assert found is not None
+        return found
+
+    def begin(self, name: str) -> None:
+        """For whoever must not take long: the answer comes from `resume`."""
+        self._name = name
+        self._position = 0
+        self._current = self._state(self._start, _NOTHING)
+
+    def resume(self, work_max: int) -> bool | None:
+        """Goes on reading; None if `work` has passed `work_max` before the end of the name."""
+        name, size = self._name, len(self._name)
+        state = self._current
+        position = start = self._position
+        while position < size and state is not None:
             known = state.next
-            state = known[character] if character in known else self._step(state, character)
-        self.work += len(name)
+            character = name[position]
+            position += 1
+            if character in known:
+                state = known[character]
+            else:
+                state = self._step(state, character)
+                if self.work > work_max:
+                    break
+        self.work += position - start
+        if state is not None and position < size:
+            self._current, self._position = state, position
+            return None
         return state is not None and self._accepts(state)
 
     # The deterministic automaton
@@ -85,8 +115,10 @@ class TopicRegex:
         key = (nodes, before)
         state = self._states.get(key)
         if state is None:
-            if len(self._states) >= STATES_MAX:
+            self._state_nodes += len(nodes)
+            if self._state_nodes > STATE_NODES_MAX:
                 self._states.clear()
+                self._state_nodes = len(nodes)
             state = self._states[key] = _State(nodes, before)
         return state
 
