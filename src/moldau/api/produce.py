@@ -215,6 +215,8 @@ def fail(answer: PartitionProduceResponse, error: KafkaError) -> None:
     answer.base_offset = -1
     answer.log_append_time_ms = -1
     answer.log_start_offset = -1
+    if error.code == errors.KAFKA_STORAGE_ERROR:
+        answer.error_message = error.message  # whether to wait for space or to call somebody
     if isinstance(error, InvalidRecords):
         answer.error_message = error.client_message
         for batch_index, message in error.record_errors:

@@ -25,6 +25,7 @@ from moldau.config.listeners import (
     parse_protocol_map,
     parse_voters,
 )
+from moldau.config.own_keys import OWN_KEYS
 from moldau.config.quota_keys import BROKER_QUOTA_KEYS
 from moldau.config.topic_keys import BROKER_UNITS, FLUSH, RETENTION, ROLL, ROLL_JITTER
 
@@ -65,9 +66,9 @@ def split_listener_key(name: str) -> tuple[str, str] | None:
 
 
 def find_broker_key(name: str) -> ConfigKey | None:
-    """The row of a broker key, of a replication throttle, or of the key behind a listener's prefix."""
+    """The row of a broker key, of a replication throttle, of an own key, or of the key behind a listener's prefix."""
     prefixed = split_listener_key(name)
-    return BROKER_KEYS.get(prefixed[1] if prefixed else name) or BROKER_QUOTA_KEYS.get(name)
+    return BROKER_KEYS.get(prefixed[1] if prefixed else name) or BROKER_QUOTA_KEYS.get(name) or OWN_KEYS.get(name)
 
 
 class BrokerConfig:
@@ -78,6 +79,7 @@ class BrokerConfig:
         self.log_defaults: object = None  # kept here by `log_config_for`: the LogConfig of topics without overrides
         self._parsed: dict[str, Value] = BROKER_KEYS.check(self.values)
         self._parsed.update(BROKER_QUOTA_KEYS.check(self.values))
+        self._parsed.update(OWN_KEYS.check(self.values))
         self.unknown = [name for name in self.values if find_broker_key(name) is None]
         for key in BROKER_KEYS.rows():
             if key.required and self._parsed.get(key.name) is None:

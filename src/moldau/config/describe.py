@@ -14,6 +14,7 @@ from moldau.config.definitions import READ_ONLY, UNKNOWN, ConfigError, ConfigKey
 from moldau.config.dynamic import DynamicBrokerConfig
 from moldau.config.group_keys import GROUP_KEYS
 from moldau.config.log_config import TopicValues
+from moldau.config.own_keys import OWN_KEYS
 from moldau.config.resources import (
     DEFAULT_CONFIG,
     DYNAMIC_BROKER_CONFIG,
@@ -173,7 +174,7 @@ def broker_synonyms(name: str, broker: DynamicBrokerConfig) -> list[Synonym]:
                 hidden = key is None or key.sensitive
                 found.append(Synonym(each, None if hidden else layer[each], source))
     for each in names:
-        key = BROKER_KEYS.get(each)
+        key = BROKER_KEYS.get(each) or OWN_KEYS.get(each)
         if key is not None and key.default is not None:
             found.append(Synonym(each, key.default, DEFAULT_CONFIG))
     while found and found[0].name != name:
@@ -198,7 +199,7 @@ def _broker_line(name: str, key: ConfigKey, value: str | None, synonyms: list[Sy
         # A key with a listener's prefix can be altered and is nevertheless listed as read-only.
         read_only=key.dynamic == READ_ONLY or key.name != name,
         sensitive=key.sensitive,
-        documentation=key.documentation if name in BROKER_KEYS else None,
+        documentation=key.documentation if name in BROKER_KEYS or name in OWN_KEYS else None,
     )
 
 

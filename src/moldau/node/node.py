@@ -12,6 +12,7 @@ from collections.abc import Callable
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.dynamic import DynamicBrokerConfig
 from moldau.config.log_config import LogConfig, log_config_for
+from moldau.config.own_keys import FREE_BYTES_MIN_KEY
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.features import SUPPORTED_FEATURES
 from moldau.metadata.image import MetadataImage
@@ -214,6 +215,7 @@ class Node:
         self._log_configs.clear()
         self.cleaner.change_settings(cleaner_settings(self.config))
         self.fetch_bytes_max = self.config.get_int("fetch.max.bytes")
+        self.logs.free_bytes_min = self.config.get_int(FREE_BYTES_MIN_KEY)
         self.coordinators.update_config(self.config)
         if self.on_config_changed is not None:
             self.on_config_changed()

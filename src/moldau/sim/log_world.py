@@ -83,6 +83,7 @@ class LogWorld:
         manager = LogManager(self.disk, [DATA], lambda topic: self.configs[topic], self.rng.randrange)
         manager.checkpoint_interval_ms = self.rng.choice((300, 60_000))
         manager.retention_interval_ms = 1000
+        manager.free_bytes_min = self.rng.choice((0, 0, -1))
         return manager
 
     def _new_config(self, topic: str) -> LogConfig:
@@ -280,7 +281,7 @@ class LogWorld:
         """A retry of a producer's last batch is recognised, whatever happened in between."""
         producer_id = self.rng.choice(self.producers[log.topic])
         last = self.last_batches.get((log.topic, producer_id))
-        if last is None:
+        if last is None or log.log_directory.low_space:
             return
         try:
             result = log.append_as_leader(

@@ -132,6 +132,12 @@ class Log:
         if self.closed:
             raise KafkaError(KAFKA_STORAGE_ERROR, f"The log of partition {self.topic}-{self.partition} is closed")
 
+    def check_writable(self, origin: int) -> None:
+        """When space is low clients are refused; what the node itself must write goes on."""
+        self.check_usable()
+        if origin == CLIENT and self.log_directory.low_space:
+            raise self.log_directory.low_space_error()
+
     def storage_failure(self, error: OSError) -> KafkaError:
         """Takes the directory offline and returns what the caller is told."""
         self.log_directory.fail(error)
@@ -158,8 +164,8 @@ class Log:
 
         `transaction_version` matters for a marker only: it is what WriteTxnMarkers says.
         """
-        if self.closed or self.log_directory.failed:
-            self.check_usable()
+        if self.closed or self.log_directory.refusing:
+            self.check_writable(origin)
         validated = validate(
             records.data, records.start, records.end, self.log_end_offset, leader_epoch, now_ms, self.rules, origin
         )
@@ -314,6 +320,7 @@ class Log:
             segment.append(parts, size, headers)
         except OSError as error:
             if error.errno in NO_SPACE and not segment.torn:
+                self.log_directory.refuse_producers()
                 raise KafkaError(KAFKA_STORAGE_ERROR, f"No space for {self.topic}-{self.partition}: {error}") from error
             raise self.storage_failure(error) from error
         except DamagedSegment as error:

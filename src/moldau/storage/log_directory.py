@@ -16,6 +16,9 @@ from moldau.storage.disk import Disk
 
 NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 
+FREE_BYTES_MIN: Final = 256 << 20
+FREE_SHARE_MIN: Final = 20  # or this part of the volume
+
 logger = logging.getLogger("moldau.storage")
 
 
@@ -31,12 +34,18 @@ class LogDirectory:
         self.failed = False
         self.failure = ""
         self.is_full = False
+        self.low_space = False  # producers are refused, so that what the node itself must write still fits
+        self.refusing = False  # failed or low on space: whoever appends must look which
+        self.free_bytes = -1
+        self.free_bytes_min = 0
+        self.low_space_refusals_total = 0
         self.folders_unsynced = True  # partitions were created or renamed since the directory was last synced
 
     def fail(self, error: OSError) -> None:
         if self.failed:
             return
         self.failed = True
+        self.refusing = True
         self.failure = str(error)
         logger.error("log directory %s failed and goes offline, its partitions with it: %s", self.path, error)
         if self.on_failed is not None:
@@ -54,6 +63,40 @@ class LogDirectory:
         if self.is_full:
             self.is_full = False
             logger.warning("log directory %s has space again", self.path)
+
+    def watch_space(self, disk: Disk, free_bytes_min: int) -> None:
+        """Looks how much space is left; -1: the usual least (see `moldau.log.dir.free.bytes.min`), 0: any will do."""
+        self.free_bytes = disk.free_bytes(self.path)
+        if free_bytes_min < 0:
+            free_bytes_min = min(FREE_BYTES_MIN, disk.total_bytes(self.path) // FREE_SHARE_MIN)
+        self.free_bytes_min = free_bytes_min
+        if self.free_bytes < free_bytes_min:
+            self.refuse_producers()
+        elif self.low_space and self.free_bytes >= free_bytes_min + free_bytes_min // 10:
+            # A little more than the least, so that it does not come and go with every segment.
+            self.low_space = False
+            self.refusing = self.failed
+            logger.warning("log directory %s has %d bytes free again, producers go on", self.path, self.free_bytes)
+
+    def refuse_producers(self) -> None:
+        if self.low_space or self.free_bytes_min == 0:
+            return
+        self.low_space = self.refusing = True
+        logger.error(
+            "log directory %s has %d bytes free, fewer than the %d of moldau.log.dir.free.bytes.min: producers are "
+            "refused until there are more, consumers go on. Lower retention, delete topics or enlarge the volume.",
+            self.path,
+            self.free_bytes,
+            self.free_bytes_min,
+        )
+
+    def low_space_error(self) -> KafkaError:
+        self.low_space_refusals_total += 1
+        return KafkaError(
+            KAFKA_STORAGE_ERROR,
+            f"The log directory {self.path} has less than {self.free_bytes_min} bytes of free space: "
+            "try again when there is more",
+        )
 
     def sync_folders(self, disk: Disk) -> None:
         """Makes the folders of new partitions durable; one sync serves all that were created before it."""

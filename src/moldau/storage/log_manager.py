@@ -88,6 +88,7 @@ class LogManager:
         self.producer_expiration_ms = producer_expiration_ms
         self.checkpoint_interval_ms = CHECKPOINT_INTERVAL_MS
         self.retention_interval_ms = RETENTION_INTERVAL_MS
+        self.free_bytes_min = -1
         self.directories = [LogDirectory(path.rstrip("/"), ZERO_UUID, self._on_failed) for path in paths]
         self.logs: dict[Partition, Log] = {}
         self.clean_broker_epochs: dict[str, int] = {}
@@ -136,6 +137,7 @@ class LogManager:
         self._next_checkpoint_ms = now_ms + self.checkpoint_interval_ms
         self._next_retention_ms = now_ms + FIRST_RUN_DELAY_MS
         self._next_expiration_ms = now_ms + EXPIRATION_INTERVAL_MS
+        self.watch_space()
         if all(directory.failed for directory in self.directories):
             raise CannotStart("none of the log directories can be used")
 
@@ -435,6 +437,7 @@ class LogManager:
 
     def housekeeping(self, now_ms: int, high_watermark_of: Callable[[Log], int] | None = None) -> None:
         """Does what is due; call it every second or so. Retention needs to know the high watermarks."""
+        self.watch_space()
         self._remove_doomed(now_ms)
         for log in self.logs.values():
             if not log.retired.is_empty or log.unflushed_since_ms >= 0:
@@ -449,6 +452,14 @@ class LogManager:
         if now_ms >= self._next_checkpoint_ms:
             self._next_checkpoint_ms = now_ms + self.checkpoint_interval_ms
             self.checkpoint()
+
+    def watch_space(self) -> None:
+        """Producers are refused where little space is left, before the disk is full, and go on when there is more."""
+        for directory in self.online_directories():
+            try:
+                directory.watch_space(self.disk, self.free_bytes_min)
+            except OSError as error:
+                directory.fail(error)
 
     def apply_retention(self, now_ms: int, high_watermark_of: Callable[[Log], int]) -> int:
         """One retention run over all logs; returns how many segments are to go."""
