@@ -1,4 +1,4 @@
-"""Little free space: producers are told to wait before the disk is full, everybody else goes on, and it ends by itself."""
+"""Little free space: producers are told to wait before the disk is full, others go on, and it ends by itself."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ def test_the_nodes_own_logs_still_grow() -> None:
 
 def test_zero_switches_it_off() -> None:
     world = world_with_topic(moldau_log_dir_free_bytes_min="0")
-    set_free(world, 1)
+    set_free(world, 100_000)
     assert world.produce("t").error_code == errors.NONE
 
 
 def test_a_volume_on_the_edge_does_not_come_and_go() -> None:
-    world = world_with_topic(moldau_log_dir_free_bytes_min="1000")
-    set_free(world, 999)
-    set_free(world, 1001)
+    world = world_with_topic(moldau_log_dir_free_bytes_min="1000000")
+    set_free(world, 999_999)
+    set_free(world, 1_000_001)
     assert world.produce("t").error_code == errors.KAFKA_STORAGE_ERROR
-    set_free(world, 1100)
+    set_free(world, 1_100_000)
     assert world.produce("t").error_code == errors.NONE
