@@ -359,3 +359,27 @@ def test_java_members_of_both_protocols(group: Group, kafka_tools: None) -> None
         classic.stop()
         if modern is not None:
             modern.stop()
+
+
+def test_the_real_tools_describe_the_group(group: Group, kafka_tools: None) -> None:
+    """kafka-consumer-groups knows epochs, targets and that the protocol is the newer one; kafka-groups lists it."""
+    member = group.join(instance="one")
+    group.wait_for_records(member, PARTITIONS * RECORDS)
+    member.commit()
+
+    def tool(*arguments: str) -> list[list[str]]:
+        done = kafka_oracle.run_tool(arguments[0], "--bootstrap-server", group.node.bootstrap, *arguments[1:])
+        assert done.returncode == 0, done.stderr
+        return [line.split() for line in done.stdout.splitlines() if line.strip()]
+
+    about = ("consumer-groups", "--describe", "--group", group.group_id)
+    head, row = tool(*about, "--state", "--verbose")
+    assert row[head.index("STATE")] == "Stable"
+    head, *rows = tool(*about)
+    assert [(row[head.index("CURRENT-OFFSET")], row[head.index("LAG")]) for row in rows] == [(str(RECORDS), "0")] * 6
+    head, row = tool(*about, "--members", "--verbose")
+    assert row[head.index("#PARTITIONS")] == str(PARTITIONS)
+    assert row[head.index("GROUP-INSTANCE-ID")] == "one"
+    listed = tool("groups", "--list", "--consumer")
+    assert [group.group_id, "Consumer", "consumer"] in listed
+    member.leave()
