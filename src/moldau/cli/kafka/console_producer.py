@@ -7,6 +7,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Sequence
+from operator import methodcaller
 from typing import TYPE_CHECKING, BinaryIO
 
 from moldau.cli.kafka.line_reader import CLASS_NAME, Headers, LineReader, LineSplitter
@@ -79,6 +80,8 @@ PARSER = OptionParser(
         Option("command-config", "A file with settings of the producer.", VALUE, described_as="config file"),
     ]
 )
+
+_IS_DONE = methodcaller("done")
 
 # setting -> option, in the order in which they are merged
 MERGED = (
@@ -197,6 +200,7 @@ class Sending:
         self._sync = sync
         self._block_ms = int(config["max.block.ms"])
         self._request_bytes_max = int(config.get("max.request.size", 1 << 20))
+        self._topic_known = False
         # Told by the producer's thread: something failed.
         self._failed = False
         self._lock = threading.Lock()
@@ -231,6 +235,7 @@ class Sending:
             if java_size(key, value, headers) > self._request_bytes_max:
                 raise error_for(MESSAGE_TOO_LARGE)
             future = self._producer.send(self._topic, value, key, headers=headers)
+            self._topic_known = True
             if self._sync:
                 future.result()
                 return
@@ -243,44 +248,36 @@ class Sending:
         self._keep(_Piece([future], [key], [value]))
 
     def _send_many(self, values: Sequence[bytes | None], keys: Sequence[bytes | None] | None) -> None:
-        if not values:
-            return
+        """One by one until the topic is known, and where a record may be too large: each may fail on its own."""
         first = 0
-        if self._sync or self._producer.would_block(self._topic) or self._has_large(values):
-            # One by one: each may fail on its own.
-            for index, value in enumerate(values):
-                self.send(None if keys is None else keys[index], value, None)
-                if not self._sync and index % 1024 == 0 and not self._producer.would_block(self._topic):
-                    if not self._has_large(values[index + 1 :]):
-                        first = index + 1
-                        break
-            else:
-                return
-            values, keys = values[first:], None if keys is None else keys[first:]
-        self._send_rest(values, keys)
+        one_by_one = self._sync or self._has_large(values)
+        while first < len(values) and (one_by_one or not self._topic_known):
+            self.send(None if keys is None else keys[first], values[first], None)
+            first += 1
+        self._send_rest(values[first:] if first else values, keys[first:] if first and keys is not None else keys)
 
     def _send_rest(self, values: Sequence[bytes | None], keys: Sequence[bytes | None] | None) -> None:
         """All in one go; where the producer cannot take one of them it is told of, and the others go on."""
         from moldau.client.errors import ClientError
 
         while values:
-            taken = _Counted(values)
+            taken = iter(values)
             try:
                 self._keep(_Piece(self._producer.send_many(self._topic, taken, keys), keys, values))
                 return
             except ClientError as error:
-                failed = taken.count - 1
+                rest = len(list(taken))
+                failed = len(values) - rest - 1
                 self._log(error, None if keys is None else keys[failed], values[failed], None)
-                values, keys = values[taken.count :], None if keys is None else keys[taken.count :]
+                values, keys = values[failed + 1 :], None if keys is None else keys[failed + 1 :]
 
     def _has_large(self, values: Sequence[bytes | None]) -> bool:
-        limit = self._request_bytes_max // 2 - SIZE_MARGIN
-        return any(value is not None and len(value) > limit for value in values)
+        return max((len(value) for value in values if value), default=0) > self._request_bytes_max // 2 - SIZE_MARGIN
 
     def _keep(self, piece: _Piece) -> None:
         with self._lock:
             self._pieces.append(piece)
-            if len(self._pieces) > PIECES_MAX and all(future.done() for future in self._pieces[0].futures):
+            if len(self._pieces) > PIECES_MAX and all(map(_IS_DONE, self._pieces[0].futures)):
                 self._report_piece(self._pieces.popleft())
 
     # Errors
@@ -349,22 +346,6 @@ class _Piece:
         self.keys = keys
         self.values = values
         self.told: set[int] = set()
-
-
-class _Counted:
-    """Hands out values and knows how many were taken."""
-
-    def __init__(self, values: Sequence[bytes | None]) -> None:
-        self._values = iter(values)
-        self.count = 0
-
-    def __iter__(self) -> _Counted:
-        return self
-
-    def __next__(self) -> bytes | None:
-        value = next(self._values)
-        self.count += 1
-        return value
 
 
 def _size(data: bytes | None) -> str:
