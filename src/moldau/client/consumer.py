@@ -11,36 +11,30 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from moldau.client import config as settings
 from moldau.client.cluster import Cluster
-from moldau.client.errors import ClientError, ClosedError, RequestTimeoutError, WakeupError, error_for
-from moldau.client.fetch_session import FetchSession, Wanted
-from moldau.client.fetcher import NO_EPOCH, NO_REPLICA, ConsumerRecord, Fetcher, PartitionState, deserialize
-from moldau.client.group_commits import Callback
+from moldau.client.errors import ClosedError, ConfigError, RequestTimeoutError, WakeupError, error_for
+from moldau.client.fetch_requests import FetchRequests, FetchSettings
+from moldau.client.fetcher import NO_EPOCH, ConsumerRecord, Fetcher, PartitionState, deserialize
 from moldau.client.group_gate import Gate
-from moldau.client.group_heartbeat import HeartbeatThread
-from moldau.client.group_network import DrivenNetwork
-from moldau.client.group_session import ConsumerGroup
-from moldau.client.group_settings import read_group_settings
 from moldau.client.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
 from moldau.client.positions import Positions
 from moldau.client.rebalance import RebalanceListener
 from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from moldau.client.transport import Network
-from moldau.client.wire import Call
-from moldau.protocol.errors import INVALID_GROUP_ID, INVALID_REQUEST, OFFSET_OUT_OF_RANGE
-from moldau.protocol.messages.fetch_request import FetchRequest
-from moldau.protocol.messages.fetch_response import FetchResponse, PartitionData
-from moldau.protocol.uuids import ZERO_UUID
+from moldau.protocol.errors import INVALID_GROUP_ID, INVALID_REQUEST
 from moldau.records.arrow_decoder import ArrowColumns
 from moldau.records.text_writer import TextWriter
 
-__all__ = ["Consumer", "ConsumerRecord"]
+if TYPE_CHECKING:
+    # Imported by those who have a group, which costs as much as the rest of the consumer.
+    from moldau.client.group_commits import Callback
+    from moldau.client.group_heartbeat import HeartbeatThread
+    from moldau.client.group_session import ConsumerGroup
 
-# From this version on, Fetch names topics by id.
-FETCH_TOPIC_ID_VERSION = 13
+__all__ = ["Consumer", "ConsumerRecord"]
 
 ARROW_ROWS = 65_536
 
@@ -83,16 +77,11 @@ class Consumer:
         given = {**(config or {}), **more}
         own_assignors = _take_own_assignors(given)
         read = settings.read(settings.CONSUMER, bootstrap_servers, None, given)
-        group_settings = read_group_settings(read, own_assignors)
         self._key_deserializer = key_deserializer
         self._value_deserializer = value_deserializer
         self._isolation = READ_COMMITTED if read.get_text("isolation.level") == "read_committed" else READ_UNCOMMITTED
         self._reset_policy = read.get_text("auto.offset.reset")
         self._max_poll_records = read.get_int("max.poll.records")
-        self._max_wait_ms = read.get_int("fetch.max.wait.ms")
-        self._min_bytes = read.get_int("fetch.min.bytes")
-        self._partition_max_bytes = read.get_int("max.partition.fetch.bytes")
-        self._rack = read.get_text("client.rack")
         self._request_timeout_ms = read.get_int("request.timeout.ms")
         self._api_timeout_ms = read.get_int("default.api.timeout.ms")
         self._metadata_age_max_ms = read.get_int("metadata.max.age.ms")
@@ -103,11 +92,28 @@ class Consumer:
             first_contact_ms=first_contact_ms,
         )
         self._fetcher = Fetcher(
-            self._isolation, read.get_int("fetch.max.bytes"), self._partition_max_bytes, read.get_bool("check.crcs")
+            self._isolation,
+            read.get_int("fetch.max.bytes"),
+            read.get_int("max.partition.fetch.bytes"),
+            read.get_bool("check.crcs"),
         )
-        self._sessions: dict[int, FetchSession] = {}
         self._positions = Positions(
             self._cluster, self._fetcher, self._reset_policy, self._isolation, self._request_timeout_ms
+        )
+        self._fetches = FetchRequests(
+            self._cluster,
+            self._fetcher,
+            self._positions,
+            FetchSettings(
+                self._isolation,
+                read.get_int("fetch.max.wait.ms"),
+                read.get_int("fetch.min.bytes"),
+                read.get_int("max.partition.fetch.bytes"),
+                read.get_text("client.rack"),
+                self._request_timeout_ms,
+                self._metadata_age_max_ms,
+                self._reset_policy,
+            ),
         )
         self._gate = Gate(self._cluster.network.wake)
         self._group: ConsumerGroup | None = None
@@ -116,22 +122,28 @@ class Consumer:
         self._woken = False
         self._interrupted = False
         self._closed = False
-        if group_settings is not None:
-            driven = DrivenNetwork(self._cluster.network)
-            self._cluster.network = driven
-            self._group = ConsumerGroup(
-                group_settings,
-                self._cluster,
-                self._fetcher,
-                self._positions,
-                self._request_timeout_ms,
-                self._metadata_age_max_ms,
-                read.get_bool("exclude.internal.topics"),
-                self._call_user,
-            )
-            self._group.wakeup_requested = self._take_wakeup
-            driven.drive = self._group.drive
-            driven.until_due_ms = self._group.until_due_ms
+        if read.get_optional("group.id") is not None:
+            self._set_up_group(read, own_assignors)
+        elif "enable.auto.commit" in read.given and read.get_bool("enable.auto.commit"):
+            raise ConfigError("enable.auto.commit cannot be true without a group.id.")
+
+    def _set_up_group(self, read: settings.ClientConfig, own_assignors: list[object] | None) -> None:
+        from moldau.client.group_network import DrivenNetwork
+        from moldau.client.group_session import ConsumerGroup
+        from moldau.client.group_settings import read_group_settings
+
+        self._group = ConsumerGroup(
+            read_group_settings(read, own_assignors),
+            self._cluster,
+            self._fetcher,
+            self._positions,
+            self._request_timeout_ms,
+            self._metadata_age_max_ms,
+            read.get_bool("exclude.internal.topics"),
+            self._call_user,
+        )
+        self._group.wakeup_requested = self._take_wakeup
+        self._cluster.network = DrivenNetwork(self._cluster.network, self._group.drive, self._group.until_due_ms)
 
     # Groups
 
@@ -159,6 +171,8 @@ class Consumer:
             raise error_for(INVALID_REQUEST, _EXCLUSIVE)
         group.subscribe(names, _checked_pattern(pattern), listener)
         if self._thread is None and self._wants_thread:
+            from moldau.client.group_heartbeat import HeartbeatThread
+
             self._thread = HeartbeatThread(
                 self._gate,
                 self._cluster.network.poll,
@@ -378,7 +392,7 @@ class Consumer:
             self._positions.ask()
         elif self._positions.any_unvalidated():
             self._positions.stale_topics.update(item.topic for item in self._fetcher.partitions)
-        self._send_fetches()
+        self._fetches.send()
         if found or remaining_ms <= 0 or self._woken or self._interrupted:
             self._woken = self._interrupted = False
             network.poll(0)
@@ -501,114 +515,6 @@ class Consumer:
         if problem is not None and not found:
             self._positions.problem = None
             raise problem
-
-    # Requests
-
-    def _send_fetches(self) -> None:
-        by_broker: dict[int, list[PartitionState]] = {}
-        network = self._cluster.network
-        now_ms = network.now_ms()
-        for state in self._fetcher.fetchable(now_ms):
-            broker_id = self._broker_for(state, now_ms)
-            if broker_id is None:
-                self._positions.stale_topics.add(state.partition.topic)
-                self._positions.back_off(state)
-            elif not self._positions.is_unvalidated(state) and not network.in_flight_count(
-                self._cluster.broker_address(broker_id)
-            ):
-                by_broker.setdefault(broker_id, []).append(state)
-        for broker_id, states in by_broker.items():
-            self._send_fetch(broker_id, states)
-
-    def _broker_for(self, state: PartitionState, now_ms: int) -> int | None:
-        """The leader, or the replica nearer to us that it named (KIP-392)."""
-        leader = self._cluster.leader(state.partition)
-        if leader is None:
-            return None
-        if state.preferred_replica != NO_REPLICA:
-            if now_ms < state.preferred_until_ms and state.preferred_replica in self._cluster.brokers:
-                return state.preferred_replica
-            state.preferred_replica = NO_REPLICA
-        return leader.leader
-
-    def _send_fetch(self, broker_id: int, states: list[PartitionState]) -> None:
-        wanted: dict[TopicPartition, Wanted] = {}
-        asked: dict[TopicPartition, int] = {}
-        for state in states:
-            leader = self._cluster.leader(state.partition)
-            topic_id = self._cluster.topics[state.partition.topic].topic_id
-            epoch = NO_EPOCH if leader is None else leader.leader_epoch
-            wanted[state.partition] = Wanted(topic_id, state.fetch_offset, epoch, self._partition_max_bytes)
-            asked[state.partition] = state.fetch_offset
-            state.in_flight = True
-        request = FetchRequest(
-            max_wait_ms=self._max_wait_ms,
-            min_bytes=self._min_bytes,
-            max_bytes=max(1, self._fetcher.bytes_wanted),
-            isolation_level=self._isolation,
-            rack_id=self._rack,
-        )
-        self._sessions.setdefault(broker_id, FetchSession()).fill(request, wanted)
-        highest = FETCH_TOPIC_ID_VERSION - 1 if any(row.topic_id == ZERO_UUID for row in wanted.values()) else None
-
-        def on_done(call: Call[FetchResponse]) -> None:
-            self._on_answer(call, broker_id, states, asked)
-
-        timeout_ms = self._request_timeout_ms + self._max_wait_ms
-        call = Call(request, FetchResponse, timeout_ms, highest, True, on_done)
-        self._cluster.network.submit(self._cluster.broker_address(broker_id), call)
-
-    def _on_answer(
-        self, call: Call[FetchResponse], broker_id: int, states: list[PartitionState], asked: dict[TopicPartition, int]
-    ) -> None:
-        for state in states:
-            state.in_flight = False
-        session = self._sessions[broker_id]
-        error = call.error
-        if error is None:
-            session.on_answer(call.answer().session_id, call.answer().error_code)
-            if call.answer().error_code != 0:
-                error = error_for(call.answer().error_code)
-        else:
-            session.reset()
-        if error is not None:
-            for state in states:
-                state.preferred_replica = NO_REPLICA
-                self._on_error(state, error)
-            return
-        answer = call.answer()
-        for node in answer.node_endpoints:
-            self._cluster.learn_broker(node.node_id, node.host, node.port, node.rack)
-        for topic in answer.responses:
-            name = topic.topic or self._cluster.topic_name(topic.topic_id) or ""
-            for row in topic.partitions:
-                found = self._fetcher.partitions.get(TopicPartition(name, row.partition_index))
-                if found is not None and found.partition in asked:
-                    self._on_row(found, asked[found.partition], row)
-
-    def _on_row(self, state: PartitionState, asked: int, row: PartitionData) -> None:
-        if row.preferred_read_replica >= 0 and row.error_code == 0:
-            state.preferred_replica = row.preferred_read_replica
-            state.preferred_until_ms = self._cluster.network.now_ms() + self._metadata_age_max_ms
-        problem = self._fetcher.on_partition(state, asked, row)
-        if problem is None:
-            return
-        if state.preferred_replica != NO_REPLICA:
-            state.preferred_replica = NO_REPLICA  # ask the leader before believing it
-            return
-        hint = row.current_leader
-        if problem.refresh_metadata and self._cluster.learn_leader(state.partition, hint.leader_id, hint.leader_epoch):
-            return  # KIP-951: the answer named the leader, go on there at once
-        self._on_error(state, problem)
-
-    def _on_error(self, state: PartitionState, error: ClientError) -> None:
-        if error.code != OFFSET_OUT_OF_RANGE:
-            self._positions.on_error(state, error)
-        elif self._reset_policy != "none":
-            self._fetcher.reset(state, self._positions.reset_timestamp())
-        else:
-            sentence = f"Offset {state.fetch_offset} of {state.partition} is out of range."
-            self._positions.problem = error_for(error.code, sentence)
 
 
 _EXCLUSIVE = "Partitions are either subscribed to or assigned: unsubscribe() first."

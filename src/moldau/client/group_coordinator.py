@@ -61,7 +61,8 @@ class Coordinator:
         self._asking = False
         self._many_keys = True
         self._not_before_ms = 0
-        self._failures = 0
+        # How often in a row it was not found, or lost.
+        self.failures = 0
         # Calls on their way; whoever drives the group polls the network while there are some.
         self.in_flight = 0
         # Why the coordinator is not known, where asking again does not help.
@@ -112,14 +113,14 @@ class Coordinator:
             code, message, host, port = _row(answer)
             error = None if code == NONE else error_for(code, message)
         if error is None:
-            self._failures = 0
+            self.failures = 0
             self._address = CoordinatorAddress((host, port))
             return
         self.last_error = error
         if not error.retriable:
             self.problem = error
-        self._failures += 1
-        self._not_before_ms = self._cluster.network.now_ms() + self._cluster.backoff.delay_ms(self._failures)
+        self.failures += 1
+        self._not_before_ms = self._cluster.network.now_ms() + self._cluster.backoff.delay_ms(self.failures)
 
     def send(
         self,
@@ -149,8 +150,8 @@ class Coordinator:
     def _lost(self, address: Address, error: ClientError) -> None:
         if self._address == address:
             self.forget(error.message)
-            self._failures += 1
-            self._not_before_ms = self._cluster.network.now_ms() + self._cluster.backoff.delay_ms(self._failures)
+            self.failures += 1
+            self._not_before_ms = self._cluster.network.now_ms() + self._cluster.backoff.delay_ms(self.failures)
 
 
 def _nothing() -> None:

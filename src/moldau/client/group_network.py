@@ -15,11 +15,11 @@ Answer = TypeVar("Answer", bound=Message)
 class DrivenNetwork(Network):
     """Another network with one thing added: before and after each poll the group has its turn."""
 
-    def __init__(self, inner: Network) -> None:
+    def __init__(self, inner: Network, drive: Callable[[], None], until_due_ms: Callable[[], int]) -> None:
+        """until_due_ms: how long nothing of the group is due."""
         self.inner = inner
-        self.drive: Callable[[], None] = _nothing
-        # How long nothing of the group is due.
-        self.until_due_ms: Callable[[], int] = _an_hour
+        self._drive = drive
+        self._until_due_ms = until_due_ms
 
     def now_ms(self) -> int:
         return self.inner.now_ms()
@@ -28,9 +28,9 @@ class DrivenNetwork(Network):
         self.inner.submit(address, call)
 
     def poll(self, timeout_ms: int) -> None:
-        self.drive()
-        self.inner.poll(max(0, min(timeout_ms, self.until_due_ms())))
-        self.drive()
+        self._drive()
+        self.inner.poll(max(0, min(timeout_ms, self._until_due_ms())))
+        self._drive()
 
     def in_flight_count(self, address: Address) -> int:
         return self.inner.in_flight_count(address)
@@ -43,11 +43,3 @@ class DrivenNetwork(Network):
 
     def close(self) -> None:
         self.inner.close()
-
-
-def _nothing() -> None:
-    pass
-
-
-def _an_hour() -> int:
-    return 3_600_000

@@ -41,19 +41,24 @@ class Rebalance:
         self.listener: RebalanceListener | None = None
         self._commit_consumed = commit
         self._call = call
+        # The commit before partitions go, and which those are.
         self._commit: Commit | None = None
+        self._going: set[TopicPartition] = set()
         # The first thing that the user's code raised since the last step; raised when the step is over.
         self.raised: Exception | None = None
 
     def owned(self) -> list[TopicPartition]:
         return list(self.fetcher.partitions)
 
-    def committed(self, partitions: Iterable[TopicPartition], now_ms: int) -> bool:
-        """True once the offsets are committed, or cannot be; False while that is on its way."""
+    def committed(self, partitions: Iterable[TopicPartition], going: Collection[TopicPartition], now_ms: int) -> bool:
+        """Holds what is going, and nothing else, and commits; True once the offsets are committed, or cannot be."""
+        self.fetcher.hold(self.fetcher.partitions, False)
+        self.fetcher.hold(going)
         if not self.settings.auto_commit:
             return True
-        if self._commit is None:
+        if self._commit is None or self._going != set(going):
             self._commit = self._commit_consumed(partitions, now_ms)
+            self._going = set(going)
         if not self._commit.done:
             return False
         error, self._commit = self._commit.error, None
@@ -125,8 +130,7 @@ class ClassicRebalance:
             rebalance.drop_all(lost=True)
         else:
             going = [item for item in owned if not self._cooperative or not self._is_subscribed(item.topic)]
-            rebalance.fetcher.hold(going)
-            if not rebalance.committed(owned, now_ms):
+            if not rebalance.committed(owned, going, now_ms):
                 return False
             if membership.is_lost:
                 return True
@@ -154,8 +158,7 @@ class ClassicRebalance:
         owned = rebalance.owned()
         going = [item for item in owned if item not in set(assignment.partitions)]
         if going:
-            rebalance.fetcher.hold(going)
-            if not rebalance.committed(going, now_ms):
+            if not rebalance.committed(going, going, now_ms):
                 return False
             rebalance.tell_revoked(going)
             rebalance.fetcher.assign([item for item in owned if item not in set(going)])
@@ -217,8 +220,7 @@ class ConsumerRebalance:
         coming = [item for item in wanted if item not in set(owned)]
         if not going and not coming and len(known) < len(target):
             return False  # names are on their way
-        rebalance.fetcher.hold(going)
-        if owned and not rebalance.committed(owned, now_ms):
+        if not rebalance.committed(owned if going else [], going, now_ms):
             return False
         if going:
             rebalance.tell_revoked(going)

@@ -9,29 +9,28 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
-from moldau.client.assignors import Assignor, MemberAssignment, MemberSubscription, RebalanceProtocol
-from moldau.client.assignors.wire import read_subscription, write_assignment, write_subscription
 from moldau.client.cluster import Cluster
 from moldau.client.errors import ClientError, RequestTimeoutError, WakeupError, error_for
 from moldau.client.fetcher import Fetcher
 from moldau.client.group_classic import ClassicMembership
-from moldau.client.group_classic import State as ClassicState
 from moldau.client.group_commits import Callback, Commit, Commits, Offsets
 from moldau.client.group_consumer import ConsumerMembership
 from moldau.client.group_coordinator import Coordinator
+from moldau.client.group_leader import ClassicLeader
 from moldau.client.group_membership import Membership
 from moldau.client.group_offsets import Committed, CommittedOffsets
 from moldau.client.group_rebalance import ClassicRebalance, ConsumerRebalance, Rebalance
 from moldau.client.group_settings import CLASSIC, GroupSettings
-from moldau.client.group_topics import GroupTopics, Snapshot
+from moldau.client.group_subscription import Subscription
+from moldau.client.group_topics import GroupTopics
 from moldau.client.positions import Positions
 from moldau.client.rebalance import RebalanceListener
 from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from moldau.protocol import api_keys
-from moldau.protocol.errors import INCONSISTENT_GROUP_PROTOCOL, INVALID_REQUEST, STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID
+from moldau.protocol.errors import INVALID_REQUEST, STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID
 from moldau.protocol.primitives import Message
 from moldau.protocol.uuids import uuid_to_text
 
@@ -66,20 +65,14 @@ class ConsumerGroup:
         self._call = call
         self.coordinator = Coordinator(cluster, settings.group_id, request_timeout_ms)
         self.topics = GroupTopics(cluster, request_timeout_ms, metadata_age_max_ms, exclude_internal)
+        self._subscription = Subscription()
+        self._leader = ClassicLeader(settings, self.topics, self._subscription, self._owned)
         self._classic: ClassicMembership | None = None
         self._modern: ConsumerMembership | None = None
         if settings.protocol == CLASSIC:
             self._classic = ClassicMembership(settings, cluster.backoff, self._protocols)
         else:
             self._modern = ConsumerMembership(settings, cluster.backoff, uuid_to_text(_new_uuid()))
-        self.subscribed = False
-        self._names: set[str] | None = None
-        self._pattern: re.Pattern[str] | None = None
-        # Classic: what the current generation was joined with, and (leader) the metadata it was assigned by.
-        self._joined_with: frozenset[str] | None = None
-        self._assigned_by: tuple[set[str], Snapshot] | None = None
-        # Classic: the topics of all members, which the leader keeps an eye on.
-        self._group_names: set[str] = set()
         self._identity = ConsumerGroupMetadata(settings.group_id, group_instance_id=settings.instance_id)
         self.commits = Commits(
             cluster, self.coordinator, self._active, self._identity, request_timeout_ms, positions.stale_topics.add
@@ -95,14 +88,15 @@ class ConsumerGroup:
         self._rebalance = Rebalance(settings, fetcher, self._commit_before_rebalance, call)
         self._duties: ClassicRebalance | ConsumerRebalance
         if self._classic is not None:
-            self._duties = ClassicRebalance(self._rebalance, self._classic, self.is_subscribed, self._on_assigned)
+            self._duties = ClassicRebalance(
+                self._rebalance, self._classic, self._subscription.includes, self._on_assigned
+            )
         else:
             assert self._modern is not None
             self._duties = ConsumerRebalance(self._rebalance, self._modern, self.topics.resolve, self._on_assigned)
         self._asked_committed = False
         self._in_duty = False
         self._looked_at = -1
-        self._checked = -1
         self._look_again_ms = 0
         self._next_due_ms = 0
         self.coordinator.on_news = self.touch
@@ -115,6 +109,17 @@ class ConsumerGroup:
         membership = self._classic or self._modern
         assert membership is not None
         return membership
+
+    @property
+    def subscribed(self) -> bool:
+        return self._subscription.active
+
+    def _owned(self) -> list[TopicPartition]:
+        return list(self._fetcher.partitions)
+
+    def _protocols(self) -> list[tuple[str, bytes]]:
+        assert self._classic is not None
+        return self._leader.protocols(self._classic.generation_id)
 
     def _active(self) -> Membership | None:
         """None while the user assigns partitions: commits are then made outside of any membership."""
@@ -136,43 +141,18 @@ class ConsumerGroup:
     ) -> None:
         """A pattern as text is the broker's to match in the protocol of KIP-848; else its matches are found here."""
         self._rebalance.listener = listener
-        self._names = None if names is None else set(names)
-        self._pattern = None
-        self.subscribed = True
         self.touch()
         if isinstance(pattern, re.Pattern) or (pattern is not None and self._classic is not None):
-            self._pattern = re.compile(pattern)
+            self._subscription.set(None, re.compile(pattern))
             self.topics.forget_all()
-        elif self._modern is not None:
-            self._modern.subscribe(self._names, pattern)
-
-    def unsubscribe(self) -> None:
-        """After the group was left."""
-        self.subscribed = False
-        self._names = None
-        self._pattern = None
-        self._joined_with = None
-        self._assigned_by = None
-        self._group_names = set()
+            return
+        self._subscription.set(names, None)
+        if self._modern is not None:
+            self._modern.subscribe(self._subscription.names, pattern)
 
     def subscription(self) -> set[str]:
         """The names of the topics; empty for a pattern that only the broker knows the matches of."""
-        return set(self._names or ())
-
-    def is_subscribed(self, topic: str) -> bool:
-        if self._pattern is not None:
-            return self._pattern.fullmatch(topic) is not None
-        return self._names is not None and topic in self._names
-
-    def _match(self, pattern: re.Pattern[str]) -> None:
-        """Topics come and go under a pattern."""
-        if not self.topics.all_known():
-            return
-        matched = self.topics.matching(pattern)
-        if matched != self._names:
-            self._names = matched
-            if self._modern is not None:
-                self._modern.subscribe(matched, None)
+        return set(self._subscription.names or ())
 
     # Any thread: requests out, answers in
 
@@ -219,14 +199,13 @@ class ConsumerGroup:
 
     def _look_around(self, now_ms: int) -> None:
         """Topics come and go."""
-        if self._pattern is not None:
-            self._match(self._pattern)
+        subscription = self._subscription
+        if subscription.match(self.topics) and self._modern is not None:
+            self._modern.subscribe(subscription.names, None)
         if self._classic is not None:
-            self._check_assigned(self._classic)
-            self._check_joined(self._classic)
-            self._maybe_assign(self._classic, now_ms)
-        self.topics.everything = self._pattern is not None
-        self.topics.names = (self._names or set()) | self._group_names
+            self._leader.step(self._classic, self._cluster.metadata_version, now_ms)
+        self.topics.everything = subscription.pattern is not None
+        self.topics.names = (subscription.names or set()) | self._leader.group_names
         self.topics.ids = set() if self._modern is None else set(self._modern.target)
         self.topics.step(now_ms)
 
@@ -246,70 +225,6 @@ class ConsumerGroup:
         timeout_ms = membership.timeout_ms(request, self._request_timeout_ms)
         aside = membership.is_urgent(request)
         self.coordinator.send(request, answer_class, timeout_ms, when_done, aside=aside)
-
-    # Classic: joining and leading
-
-    def _protocols(self) -> list[tuple[str, bytes]]:
-        """What each assignor tells the leader, as of now."""
-        assert self._classic is not None
-        names = sorted(self._names or ())
-        self._joined_with = frozenset(names)
-        owned = list(self._fetcher.partitions)
-        rack, generation_id = self.settings.rack, self._classic.generation_id
-        return [
-            (
-                assignor.name,
-                write_subscription(
-                    MemberSubscription(names, assignor.subscription_user_data(names), owned, generation_id, rack)
-                ),
-            )
-            for assignor in self.settings.assignors
-        ]
-
-    def _check_joined(self, membership: ClassicMembership) -> None:
-        """Another subscription than the one that the group was joined with: join again."""
-        if membership.state is ClassicState.STABLE and self._joined_with not in (None, frozenset(self._names or ())):
-            membership.request_rejoin("the subscription changed")
-
-    def _check_assigned(self, membership: ClassicMembership) -> None:
-        """The leader notices other partitions than those that were assigned: join again."""
-        version = self._cluster.metadata_version
-        if membership.state is not ClassicState.STABLE or self._assigned_by is None or version == self._checked:
-            return
-        self._checked = version
-        names, before = self._assigned_by
-        now = self.topics.snapshot(names, self.settings.rack is not None)
-        if membership.is_leader and self.topics.is_known(names) and now != before:
-            membership.request_rejoin("topics or their partitions changed")
-
-    def _maybe_assign(self, membership: ClassicMembership, now_ms: int) -> None:
-        """The leader assigns as soon as it knows the topics of all members."""
-        if membership.state is not ClassicState.ASSIGNING:
-            return
-        try:
-            subscriptions = {
-                row.member_id: read_subscription(row.metadata, row.group_instance_id) for row in membership.members
-            }
-            self._group_names = {topic for row in subscriptions.values() for topic in row.topics}
-            if self._pattern is None and not self.topics.is_known(self._group_names):
-                return
-            names = set(self._group_names)
-            self._assigned_by = (names, self.topics.snapshot(names, self.settings.rack is not None))
-            if membership.skip_assignment:
-                membership.assigned({})
-                return
-            membership.assigned(self._run_assignor(membership.protocol_name, subscriptions))
-        except ClientError as error:
-            membership.assign_failed(error, now_ms)
-
-    def _run_assignor(self, name: str, subscriptions: Mapping[str, MemberSubscription]) -> dict[str, bytes]:
-        found = next((item for item in self.settings.assignors if item.name == name), None)
-        if found is None:
-            raise error_for(INCONSISTENT_GROUP_PROTOCOL, f"The group chose the assignor {name}, which is not set here.")
-        assigned = _assign(found, self.topics, subscriptions)
-        if self.settings.rebalance_protocol is RebalanceProtocol.COOPERATIVE:
-            _check_cooperative(name, assigned, subscriptions)
-        return {member: write_assignment(row) for member, row in assigned.items()}
 
     # The user's thread
 
@@ -331,7 +246,7 @@ class ConsumerGroup:
         self._in_duty = True
         try:
             # A pattern has to be matched before the group is joined with its matches.
-            while self._names_known() and self._duties.step(self._cluster.network.now_ms()):
+            while self._subscription.is_known and self._duties.step(self._cluster.network.now_ms()):
                 self.touch()
                 self.raise_raised()
         finally:
@@ -341,9 +256,6 @@ class ConsumerGroup:
         """A listener is called in the middle of a rebalance, which cannot be left or gone on with from there."""
         if self._in_duty:
             raise error_for(INVALID_REQUEST, f"{what}() cannot be called by a rebalance listener.")
-
-    def _names_known(self) -> bool:
-        return self._pattern is None or self._names is not None
 
     def raise_raised(self) -> None:
         raised, self._rebalance.raised = self._rebalance.raised, None
@@ -412,7 +324,10 @@ class ConsumerGroup:
         self.check_commit()
         deadline_ms = self._cluster.network.now_ms() + timeout_ms
         commit = self._start(Commit(dict(offsets), deadline_ms, patient=True))
-        self._wait(lambda: commit.done, deadline_ms + 1)
+        try:
+            self._wait(lambda: commit.done, deadline_ms + 1)
+        finally:
+            commit.patient = False  # nobody waits for it any more
         self.tell_commits()
         if commit.error is not None:
             raise commit.error
@@ -482,13 +397,14 @@ class ConsumerGroup:
         self._rebalance.drop_all(lost)
         membership.leave(self._cluster.network.now_ms(), reason, remain)
         self.touch()
-        self.subscribed = False
+        self._subscription.clear()
+        self._leader.forget()
         network = self._cluster.network
+        failures = self.coordinator.failures
         while membership.leaving and network.now_ms() < deadline_ms:
-            if not self.coordinator.known and self.coordinator.last_error is not None:
+            if not self.coordinator.known and self.coordinator.failures > failures:
                 break  # nobody to tell: the session will end by itself
             network.poll(deadline_ms - network.now_ms())
-        self.unsubscribe()
 
     def finish_commits(self, deadline_ms: int) -> None:
         """Before the end: what was consumed is committed, and what was started is waited for."""
@@ -522,37 +438,6 @@ class ConsumerGroup:
 
     def _until_retry_ms(self) -> int:
         return max(1, min(1_000, self.committed_offsets.next_deadline_ms() - self._cluster.network.now_ms()))
-
-
-def _assign(
-    assignor: Assignor, topics: GroupTopics, subscriptions: Mapping[str, MemberSubscription]
-) -> dict[str, MemberAssignment]:
-    names = {topic for row in subscriptions.values() for topic in row.topics}
-    try:
-        assigned = assignor.assign(topics.group_metadata(names), subscriptions)
-    except ClientError:
-        raise
-    except Exception as error:
-        raise error_for(-1, f"The assignor {assignor.name} failed: {error!r}") from error
-    strangers = assigned.keys() - subscriptions.keys()
-    if strangers:
-        raise error_for(-1, f"The assignor {assignor.name} assigned to members that are not in the group.")
-    return {member: assigned.get(member, MemberAssignment([])) for member in subscriptions}
-
-
-def _check_cooperative(
-    name: str, assigned: Mapping[str, MemberAssignment], subscriptions: Mapping[str, MemberSubscription]
-) -> None:
-    """An assignor must not hand on what its owner has not given up: for a while there would be two owners."""
-    owners: dict[TopicPartition, set[str]] = {}
-    for member, row in subscriptions.items():
-        for item in row.owned_partitions:
-            owners.setdefault(item, set()).add(member)
-    for member, given in assigned.items():
-        taken = [item for item in given.partitions if member not in owners.get(item, {member})]
-        if taken:
-            names = ", ".join(str(item) for item in sorted(taken))
-            raise error_for(-1, f"The assignor {name} is not cooperative: it hands on what others still own: {names}.")
 
 
 def _new_uuid() -> bytes:

@@ -36,16 +36,9 @@ class GroupSettings(NamedTuple):
     require_stable: bool = False
 
 
-def read_group_settings(config: ClientConfig, strategies: list[object] | None = None) -> GroupSettings | None:
-    """None without a group.id: then offsets are not committed, and partitions are assigned by the user alone.
-
-    strategies: partition.assignment.strategy where it has assignors of the user's own in it.
-    """
-    group_id = config.get_optional("group.id")
-    if group_id is None:
-        if "enable.auto.commit" in config.given and config.get_bool("enable.auto.commit"):
-            raise ConfigError("enable.auto.commit cannot be true without a group.id.")
-        return None
+def read_group_settings(config: ClientConfig, strategies: list[object] | None = None) -> GroupSettings:
+    """strategies: partition.assignment.strategy where it has assignors of the user's own in it."""
+    group_id = config.get_text("group.id")
     if not group_id.strip():
         raise error_for(INVALID_GROUP_ID, "The group.id must not be empty or blank.")
     protocol = config.get_text("group.protocol").lower()

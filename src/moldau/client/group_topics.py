@@ -64,6 +64,10 @@ class GroupTopics:
         """Whether all of them were asked for lately, found or not."""
         return not any(self._cluster.is_old(name) and self._cluster.topic_error(name) is None for name in names)
 
+    def exist(self, names: Iterable[str]) -> bool:
+        """Whether all of them are among the topics that are known."""
+        return all(name in self._cluster.topics for name in names)
+
     def all_known(self) -> bool:
         return self._all_asked_ms is not None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Mapping
 
 import pytest
@@ -209,6 +211,24 @@ def test_sticky_moves_only_what_has_to_move(
     if len({frozenset(items) for items in wanted.values()}) == 1:
         moved = sum(len(set(third[name]) - set(second[name])) for name in rest)
         assert moved == 0
+
+
+@settings(max_examples=60)
+@given(groups())
+def test_sticky_is_as_even_as_can_be(group: tuple[GroupMetadata, dict[str, set[str]]]) -> None:
+    """Beside every way there is to deal a few partitions out."""
+    metadata, wanted = group
+    few = {name: rows[:2] for name, rows in list(metadata.items())[:3]}
+    members = dict(list(wanted.items())[:4])
+    found = sticky_round(few, members, {})
+    takers = [
+        [name for name in members if row.partition.topic in members[name]]
+        for rows in few.values()
+        for row in rows
+        if any(row.partition.topic in items for items in members.values())
+    ]
+    best = min(sum(count * count for count in Counter(owners).values()) for owners in itertools.product(*takers))
+    assert sum(len(items) ** 2 for items in found.values()) == best
 
 
 def test_sticky_believes_the_later_generation() -> None:

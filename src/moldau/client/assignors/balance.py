@@ -135,33 +135,47 @@ def _fill_unlike(
     for partition in sorted(free, key=lambda item: (len(takers[item.topic]), item)):
         member = min(takers[partition.topic], key=lambda name: len(assigned[name]))
         assigned[member].append(partition)
-    moved = True
-    while moved:
-        moved = False
-        for member in sorted(members, key=lambda name: -len(assigned[name])):
-            moved = _relieve(member, assigned, takers) or moved
+    _even_out(assigned, members, takers)
 
 
-def _relieve(member: str, assigned: Assigned, takers: Mapping[str, list[str]]) -> bool:
-    """Moves one partition away from the member, along the shortest chain that ends at one with two fewer."""
+def _even_out(assigned: Assigned, members: list[str], takers: Mapping[str, list[str]]) -> None:
+    """Relieves the fullest members until none can be. Whom a full member reaches in vain cannot be relieved either."""
+    settled: set[str] = set()
+    while len(settled) < len(members):
+        member = max((name for name in members if name not in settled), key=lambda name: len(assigned[name]))
+        reached = _relieve(member, assigned, takers)
+        if reached is None:
+            settled.clear()
+        else:
+            settled |= {name for name in reached if len(assigned[name]) <= len(assigned[member])}
+
+
+def _relieve(member: str, assigned: Assigned, takers: Mapping[str, list[str]]) -> set[str] | None:
+    """Moves one partition away from the member, along the shortest chain that ends at one with two fewer.
+
+    None if that was possible; else all members that chains lead to.
+    """
     load = len(assigned[member])
     came_from: dict[str, tuple[str, TopicPartition]] = {}
     seen = {member}
+    tried: set[str] = set()
     queue: deque[str] = deque([member])
     while queue:
         giver = queue.popleft()
-        topics = {item.topic: item for item in reversed(assigned[giver])}
-        for topic, partition in topics.items():
-            for taker in takers[topic]:
+        for partition in assigned[giver]:
+            if partition.topic in tried:
+                continue
+            tried.add(partition.topic)
+            for taker in takers[partition.topic]:
                 if taker in seen:
                     continue
                 seen.add(taker)
                 came_from[taker] = (giver, partition)
                 if len(assigned[taker]) <= load - 2:
                     _move_along(taker, came_from, assigned)
-                    return True
+                    return None
                 queue.append(taker)
-    return False
+    return seen
 
 
 def _move_along(last: str, came_from: Mapping[str, tuple[str, TopicPartition]], assigned: Assigned) -> None:
