@@ -59,7 +59,13 @@ def _note_keys(body: Body, header: BatchHeader, offsets: OffsetMap, from_offset:
     end = body.end
     base_offset = header.base_offset
     for _ in range(header.records_count):
-        size, position = read_varint(data, position)
+        size = i64(data[position])
+        if size >= 0x80 and data[position + 1] < 0x80:
+            size = (size & 0x7F) | (i64(data[position + 1]) << 7)
+            position += 2
+            size = (size >> 1) ^ -(size & 1)
+        else:
+            size, position = read_varint(data, position)
         record_end = position + size
         if size < 0 or record_end > end:
             raise CorruptBatch(f"record of {size} bytes does not fit into the {end - position} bytes left")
@@ -112,7 +118,13 @@ def _filter_records(body: Body, header: BatchHeader, offsets: OffsetMap, keep_to
     kept: i64 = 0
     for _ in range(header.records_count):
         record_start = position
-        size, position = read_varint(data, position)
+        size = i64(data[position])
+        if size >= 0x80 and data[position + 1] < 0x80:
+            size = (size & 0x7F) | (i64(data[position + 1]) << 7)
+            position += 2
+            size = (size >> 1) ^ -(size & 1)
+        else:
+            size, position = read_varint(data, position)
         record_end = position + size
         if size < 0 or record_end > end:
             raise CorruptBatch(f"record of {size} bytes does not fit into the {end - position} bytes left")

@@ -219,6 +219,7 @@ class LogCleaner:
     def _take(self, running: Running, result: CompactionResult, now_ms: int) -> None:
         log = running.log
         try:
+            self.logs.ensure_recovery_point(log, result.end_offset)
             swap_in(log, result, now_ms)
             self.logs.set_cleaned_to((log.topic, log.partition), result.end_offset)
         except OSError as error:

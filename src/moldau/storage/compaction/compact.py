@@ -72,8 +72,7 @@ class CompactionRun:
 
     def run(self) -> None:
         task = self.task
-        keys_max = max(task.end_offset - task.first_dirty_offset, 1)
-        offsets = OffsetMap(task.map_bytes, keys_max, task.map_load_factor, task.seed)
+        offsets = OffsetMap(task.map_bytes, task.map_load_factor, task.seed)
         self._build_map(offsets)
         self.stats.map_keys = int(offsets.size)
         self.stats.map_utilization = offsets.utilization

@@ -6,6 +6,7 @@ two keys meet on purpose; by chance two of a billion keys meet once in 10^20 log
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from librt.strings import read_i64_le
@@ -16,6 +17,10 @@ from xxhash import xxh3_128_digest
 ENTRY_BYTES: Final = 24
 LOAD_FACTOR: Final = 0.9
 NOT_FOUND: Final = -1
+FIRST_SLOTS: Final = 1 << 14
+# A slot is chosen by a multiplication of these many bits, which is cheaper than a division.
+HASH_BITS_COUNT: Final = 31
+HASH_BITS: Final = 0x7FFFFFFF
 
 
 def zeros(count: i64) -> vec[i64]:
@@ -26,20 +31,50 @@ def zeros(count: i64) -> vec[i64]:
 
 
 class OffsetMap:
-    """Holds up to `capacity` keys. `latest_offset` is how far the log was read into it."""
+    """Holds the last offset of each key. `latest_offset` is how far the log was read into it.
 
-    def __init__(self, buffer_bytes: int, keys_max: int, load_factor: float = LOAD_FACTOR, seed: int = 0) -> None:
-        """Takes `buffer_bytes` of memory, or less when there cannot be more than `keys_max` keys."""
-        slots_allowed = max(buffer_bytes // ENTRY_BYTES, 2)
-        # With room to spare the table is kept two thirds full at most: searches are shorter then.
-        slots = min(slots_allowed, keys_max + keys_max // 2 + 2)
-        self.capacity: i64 = max(int(slots * load_factor), 1)
-        self.slots: i64 = slots
+    The table begins small and doubles: the fewer cells it has, the more of them are in the processor's cache. It never
+    takes more than `buffer_bytes`, and then it may be filled up to `load_factor`.
+    """
+
+    def __init__(self, buffer_bytes: int, load_factor: float = LOAD_FACTOR, seed: int = 0) -> None:
+        self.slots_max: i64 = min(max(buffer_bytes // ENTRY_BYTES, 2), HASH_BITS)
+        self.capacity: i64 = max(int(int(self.slots_max) * load_factor), 1)
         self.size: i64 = 0
         self.latest_offset: i64 = -1
         self._seed = seed
+        # Looked up once: compiled code would search the name for every key.
+        self._hash: Callable[[bytes, int], bytes] = xxh3_128_digest
+        self._slots: i64 = min(FIRST_SLOTS, int(self.slots_max))
         # Three numbers a slot: both halves of the hash, and the offset plus one (zero: the slot is free).
-        self._table: vec[i64] = zeros(slots * 3)
+        self._table: vec[i64] = zeros(self._slots * 3)
+        self._grow_at: i64 = 0
+        self._set_grow_at()
+
+    def _set_grow_at(self) -> None:
+        """Two thirds full is when to double, while that is allowed."""
+        self._grow_at = self.capacity if self._slots == self.slots_max else self._slots - self._slots // 3
+
+    def _grow(self) -> None:
+        old = self._table
+        old_slots = self._slots
+        slots = min(old_slots * 2, self.slots_max)
+        table = zeros(slots * 3)
+        for number in range(old_slots):
+            place = number * 3
+            if old[place + 2] != 0:
+                first = old[place]
+                slot = ((first & HASH_BITS) * slots) >> HASH_BITS_COUNT
+                while table[slot * 3 + 2] != 0:
+                    slot += 1
+                    if slot == slots:
+                        slot = 0
+                table[slot * 3] = first
+                table[slot * 3 + 1] = old[place + 1]
+                table[slot * 3 + 2] = old[place + 2]
+        self._table = table
+        self._slots = slots
+        self._set_grow_at()
 
     @property
     def is_full(self) -> bool:
@@ -47,16 +82,18 @@ class OffsetMap:
 
     @property
     def utilization(self) -> float:
-        return int(self.size) / int(self.slots)
+        return int(self.size) / int(self.slots_max)
 
     def put(self, key: bytes, offset: i64) -> bool:
         """Notes the offset of a key; False when the map is full and the key is not in it."""
-        digest = xxh3_128_digest(key, self._seed)
+        if self.size >= self._grow_at and self._slots < self.slots_max:
+            self._grow()
+        digest = self._hash(key, self._seed)
         first = read_i64_le(digest, 0)
         second = read_i64_le(digest, 8)
         table = self._table
-        slots = self.slots
-        slot = (first & 0x7FFFFFFFFFFFFFFF) % slots
+        slots = self._slots
+        slot = ((first & HASH_BITS) * slots) >> HASH_BITS_COUNT
         while True:
             place = slot * 3
             if table[place + 2] == 0:
@@ -76,12 +113,12 @@ class OffsetMap:
 
     def get(self, key: bytes) -> i64:
         """The offset that was noted last for this key, NOT_FOUND when there was none."""
-        digest = xxh3_128_digest(key, self._seed)
+        digest = self._hash(key, self._seed)
         first = read_i64_le(digest, 0)
         second = read_i64_le(digest, 8)
         table = self._table
-        slots = self.slots
-        slot = (first & 0x7FFFFFFFFFFFFFFF) % slots
+        slots = self._slots
+        slot = ((first & HASH_BITS) * slots) >> HASH_BITS_COUNT
         while True:
             place = slot * 3
             if table[place + 2] == 0:
