@@ -139,6 +139,8 @@ class ClientConfig:
             row = settings.get(name)
             if row is None:
                 raise ConfigError(_unknown(name, settings))
+            if value is None and row.default is None:
+                continue  # the same as not set
             self._values[name] = _check(name, row, value)
             self.given.add(name)
 

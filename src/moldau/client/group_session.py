@@ -14,7 +14,7 @@ from functools import partial
 
 from moldau.client.cluster import Cluster
 from moldau.client.errors import ClientError, RequestTimeoutError, WakeupError, error_for
-from moldau.client.fetcher import Fetcher
+from moldau.client.fetcher import Fetcher, PartitionState
 from moldau.client.group_classic import ClassicMembership
 from moldau.client.group_commits import Callback, Commit, Commits, Offsets
 from moldau.client.group_consumer import ConsumerMembership
@@ -384,9 +384,16 @@ class ConsumerGroup:
                 committed = outcome.get()
                 state.awaiting_committed = False
                 if committed is not None:
-                    self._fetcher.seek(state, committed.offset, committed.leader_epoch)
+                    self._seek(state, committed)
 
         self.committed_offsets.ask([state.partition for state in states], self._cluster.network.now_ms(), when_done)
+
+    def _seek(self, state: PartitionState, committed: OffsetAndMetadata) -> None:
+        self._fetcher.seek(state, committed.offset, committed.leader_epoch)
+        leader = self._cluster.leader(state.partition)
+        if leader is not None and leader.leader_epoch < committed.leader_epoch:
+            # Who committed knew a later leader than this consumer does (KIP-320).
+            self._positions.stale_topics.add(state.partition.topic)
 
     # Leaving
 

@@ -59,6 +59,12 @@ from moldau.protocol.messages.offset_fetch_response import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from moldau.protocol.messages.offset_for_leader_epoch_request import OffsetForLeaderEpochRequest
+from moldau.protocol.messages.offset_for_leader_epoch_response import (
+    EpochEndOffset,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderTopicResult,
+)
 from moldau.protocol.messages.sync_group_request import SyncGroupRequest
 from moldau.protocol.messages.sync_group_response import SyncGroupResponse
 from moldau.protocol.primitives import Message
@@ -141,6 +147,10 @@ class GroupCluster:
                 for row in request.topics[0].partitions
             ]
             return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=rows)])
+        if isinstance(request, OffsetForLeaderEpochRequest):
+            # Asked only about epochs that this world never reaches: whoever asks knows too little.
+            late = EpochEndOffset(partition=0, error_code=codes.FENCED_LEADER_EPOCH)
+            return OffsetForLeaderEpochResponse(topics=[OffsetForLeaderTopicResult(topic="t", partitions=[late])])
         assert isinstance(request, FetchRequest)
         return self._fetch(request)
 

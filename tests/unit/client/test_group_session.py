@@ -36,6 +36,8 @@ from moldau.protocol.messages.heartbeat_request import HeartbeatRequest
 from moldau.protocol.messages.heartbeat_response import HeartbeatResponse
 from moldau.protocol.messages.join_group_request import JoinGroupRequest
 from moldau.protocol.messages.leave_group_request import LeaveGroupRequest
+from moldau.protocol.messages.metadata_request import MetadataRequest
+from moldau.protocol.messages.metadata_response import MetadataResponseTopic
 from moldau.protocol.messages.offset_commit_request import OffsetCommitRequest
 from moldau.protocol.messages.offset_commit_response import (
     OffsetCommitResponse,
@@ -308,6 +310,39 @@ def test_a_seek_is_stronger_than_what_was_committed() -> None:
     consumer.assign([P0])
     consumer.seek(P0, 6)
     assert [record.offset for record in consumer.poll(1_000)] == [6, 7, 8]
+
+
+def test_who_committed_may_know_a_later_leader() -> None:
+    """KIP-320: the epoch of a committed offset is kept, and one that is news makes the consumer ask for metadata."""
+    world, consumer = set_up()
+    row = OffsetFetchResponsePartitions(partition_index=0, committed_offset=3, committed_leader_epoch=9)
+    topics = [OffsetFetchResponseTopics(name="t", topic_id=TOPIC_ID, partitions=[row])]
+    answer = OffsetFetchResponse(groups=[OffsetFetchResponseGroup(group_id="g", topics=topics)])
+    world.cluster.scripted[OffsetFetchRequest] = [answer]
+    consumer.assign([P0])
+    assert consumer.position(P0) == 3
+    before = len(requests(world, MetadataRequest))
+    consumer.poll(100)
+    assert len(requests(world, MetadataRequest)) > before
+    consumer.commit()
+    assert requests(world, OffsetCommitRequest)[-1].topics[0].partitions[0].committed_leader_epoch == 9
+
+
+def test_patterns_leave_internal_topics_out_unless_told_otherwise() -> None:
+    for exclude, expected in ((True, {"t"}), (False, {"t", "__consumer_offsets"})):
+        world, consumer = set_up(**{"exclude.internal.topics": exclude})
+        answer = world.cluster._metadata()
+        answer.topics.append(MetadataResponseTopic(name="__consumer_offsets", topic_id=b"i" * 16, is_internal=True))
+        world.cluster.scripted[MetadataRequest] = [answer]
+        consumer.subscribe(pattern=".*")
+        join(consumer)
+        assert consumer.subscription() == expected
+
+
+def test_a_group_id_of_none_is_no_group() -> None:
+    _, consumer = set_up(**{"group.id": None})
+    with pytest.raises(InvalidGroupIdError):
+        consumer.subscribe(["t"])
 
 
 # Listeners
