@@ -2,23 +2,20 @@
 
 One heartbeat does, in this order: find or make the group and the member; take over what the member says about itself;
 look whether subscriptions or topics have changed (then the group's epoch rises); compute a target if the epoch is
-ahead of it; lead the member one step towards its target. Each step that changes something adds its record, so the order
-of the records is that of the steps. Kafka does this in GroupMetadataManager.
+ahead of it; lead the member one step towards its target (`consumer_step`). Kafka does this in GroupMetadataManager.
 """
 
 from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import Final
 
-from moldau.coordinator.group.assignors.spec import Targets
-from moldau.coordinator.group.assignors.table import ASSIGNORS
 from moldau.coordinator.group.classic_group import STABLE as CLASSIC_STABLE
 from moldau.coordinator.group.classic_group import ClassicGroup
 from moldau.coordinator.group.classic_rebalance import ClassicRebalance
+from moldau.coordinator.group.consumer_checks import check_epoch, check_instance
 from moldau.coordinator.group.consumer_describe import describe_group
-from moldau.coordinator.group.consumer_group import ConsumerGroup, is_homogeneous
+from moldau.coordinator.group.consumer_group import ConsumerGroup
 from moldau.coordinator.group.consumer_member import (
     JOINING_EPOCH,
     LEFT_EPOCH,
@@ -36,24 +33,21 @@ from moldau.coordinator.group.consumer_migration import (
     upgraded,
 )
 from moldau.coordinator.group.consumer_records import (
-    assignment_epoch_record,
     current_record,
     group_epoch_record,
     member_record,
-    partition_metadata_tombstone,
     regex_tombstone,
     remove_member,
     target_record,
 )
 from moldau.coordinator.group.consumer_replay import ConsumerReplay
 from moldau.coordinator.group.consumer_settings import ConsumerSettings
+from moldau.coordinator.group.consumer_step import ConsumerSteps
+from moldau.coordinator.group.consumer_timers import REVOCATION, SESSION, MemberTimers
 from moldau.coordinator.group.group import CLASSIC
-from moldau.coordinator.group.metadata_hash import group_hash
 from moldau.coordinator.group.part import GroupPart
-from moldau.coordinator.group.reconciliation import Owned, SubscribedTopics, reconcile
-from moldau.coordinator.group.regex_refresh import NO_CHANGE, RESOLVED, RegexRefresh
+from moldau.coordinator.group.reconciliation import Owned
 from moldau.coordinator.group.state import GroupShardState
-from moldau.coordinator.group.target_assignment import compute_targets, target_records
 from moldau.coordinator.outcome import Outcome, StoredRecord
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
@@ -69,8 +63,6 @@ from moldau.protocol.messages.consumer_group_heartbeat_response import (
 from moldau.protocol.primitives import Message
 from moldau.protocol.uuids import uuid_to_text
 
-METADATA_REFRESH_MS: Final = 0x7FFFFFFF
-
 log = logging.getLogger("moldau.coordinator")
 
 
@@ -80,9 +72,9 @@ class ConsumerProtocol(GroupPart):
     def __init__(self, state: GroupShardState, rebalance: ClassicRebalance) -> None:
         self._state = state
         self._rebalance = rebalance
-        self._topic_hashes: dict[str, int] = {}
+        self.timers = MemberTimers(state.timers)
+        self.steps = ConsumerSteps(state, self.timers, self._schedule_revocation)
         self._replay = ConsumerReplay(state)
-        self.regexes = RegexRefresh(state, self.metadata_hash)
 
     @property
     def settings(self) -> ConsumerSettings:
@@ -98,30 +90,21 @@ class ConsumerProtocol(GroupPart):
         self._replay.replay(record_type, key, value)
 
     def on_loaded(self, now_ms: int) -> Outcome | None:
+        # Topics may have come while somebody else was the coordinator.
+        self.steps.regexes.on_new_topics(self._state.image.offset)
         for group in self._state.groups.values():
             if isinstance(group, ConsumerGroup):
                 for member in group.members.values():
                     self.schedule_session(group.group_id, member.member_id, now_ms)
                     if member.state == UNREVOKED_PARTITIONS:
-                        self._schedule_rebalance(group.group_id, member, now_ms)
+                        self._schedule_revocation(group.group_id, member, now_ms)
         return None
 
     def on_unloaded(self, now_ms: int) -> None:
-        self.regexes.stop_all()
+        self.steps.regexes.stop_all()
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> Outcome | None:
-        """Groups whose topics may have changed look at them again when one of their members is heard of."""
-        names = {topic.name for topic in delta.changed_topics.values()}
-        names.update(topic.name for topic in delta.deleted_topics.values())
-        if not names:
-            return None
-        if any(topic.before is None for topic in delta.changed_topics.values()):
-            self.regexes.on_new_topics(image.offset)
-        for name in names:
-            self._topic_hashes.pop(name, None)
-        for group in self._state.groups.values():
-            if isinstance(group, ConsumerGroup) and _reads_any(group, names):
-                group.expire_metadata()
+        self.steps.on_metadata(delta, image)
         return None
 
     # Verbs
@@ -143,7 +126,7 @@ class ConsumerProtocol(GroupPart):
         else:
             member = self._static_member(group, member_id, request.member_epoch, request.instance_id, owned, records)
         updated = _updated_member(member, request, client_id, client_host)
-        updated = self.advance(group, member, updated, owned, records, now_ms)
+        updated = self.steps.advance(group, member, updated, owned, records, now_ms)
         self.schedule_session(group.group_id, member_id, now_ms)
         response = ConsumerGroupHeartbeatResponse(
             member_id=member_id,
@@ -199,7 +182,7 @@ class ConsumerProtocol(GroupPart):
         """Classic members wait for each other no longer: they join again, and find a consumer group."""
         check_upgrade(group, self.settings)
         result = upgraded(group, self._state.image)
-        result.metadata_hash = self.metadata_hash(set(result.name_counts))
+        result.metadata_hash = self.steps.metadata_hash(set(result.name_counts))
         self._rebalance.answer_everybody(group, errors.REBALANCE_IN_PROGRESS)
         records += group.tombstones()
         records += upgrade_records(result)
@@ -267,140 +250,6 @@ class ConsumerProtocol(GroupPart):
         records.append(current_record(group_id, member))
         return member
 
-    # One step of the group and of one member
-
-    def advance(
-        self,
-        group: ConsumerGroup,
-        member: ConsumerMember,
-        updated: ConsumerMember,
-        owned: Owned | None,
-        records: list[StoredRecord],
-        now_ms: int,
-    ) -> ConsumerMember:
-        """From what the member was to what it says it is, and one step on; adds the records."""
-        epoch, changed = self._take_over(group, member, updated, records, now_ms)
-        target_epoch, target = self._update_target(group, epoch, member, updated, records, now_ms)
-        return self._reconcile(group, updated, target_epoch, target, changed, owned, records, now_ms)
-
-    def advance_to_known_target(
-        self,
-        group: ConsumerGroup,
-        member: ConsumerMember,
-        updated: ConsumerMember,
-        owned: Owned | None,
-        records: list[StoredRecord],
-        now_ms: int,
-    ) -> tuple[ConsumerMember, bool]:
-        """The same without a new target; False if one would be due, and then the member has not moved."""
-        epoch, changed = self._take_over(group, member, updated, records, now_ms)
-        if group.assignment_epoch < epoch:
-            return updated, False
-        target = group.target_of(updated.member_id, updated.instance_id)
-        epoch = group.assignment_epoch
-        return self._reconcile(group, updated, epoch, target, changed, owned, records, now_ms), True
-
-    def _take_over(
-        self,
-        group: ConsumerGroup,
-        member: ConsumerMember,
-        updated: ConsumerMember,
-        records: list[StoredRecord],
-        now_ms: int,
-    ) -> tuple[int, bool]:
-        """What the member says about itself; returns the group's epoch, and whether the subscription changed."""
-        names_changed = False
-        if updated is not member:
-            records.append(member_record(group.group_id, updated))
-            names_changed = updated.subscribed_topic_names != member.subscribed_topic_names
-        regex_status = self.regexes.update(group, member, updated, records, now_ms)
-        bump = names_changed or regex_status == RESOLVED
-        epoch = group.group_epoch
-        if bump or group.is_metadata_expired(now_ms):
-            epoch = self._update_epoch(group, bump, member, updated, records, now_ms)
-        return epoch, names_changed or regex_status != NO_CHANGE
-
-    def metadata_hash(self, topics: set[str]) -> int:
-        return group_hash(topics, self._topic_hashes, self._state.image)
-
-    def _update_epoch(
-        self,
-        group: ConsumerGroup,
-        bump: bool,
-        member: ConsumerMember,
-        updated: ConsumerMember,
-        records: list[StoredRecord],
-        now_ms: int,
-    ) -> int:
-        topics = group.topics_of(group.names_with(member, updated), group.regexes_with(member, updated))
-        metadata_hash = self.metadata_hash(topics)
-        epoch = group.group_epoch
-        if bump or metadata_hash != group.metadata_hash:
-            epoch += 1
-            records.append(group_epoch_record(group.group_id, epoch, metadata_hash))
-        group.metadata_expires_ms = now_ms + METADATA_REFRESH_MS
-        group.metadata_looked_at_epoch = epoch
-        if group.has_partition_metadata_record:
-            records.append(partition_metadata_tombstone(group.group_id))
-        return epoch
-
-    def _update_target(
-        self,
-        group: ConsumerGroup,
-        epoch: int,
-        member: ConsumerMember,
-        updated: ConsumerMember,
-        records: list[StoredRecord],
-        now_ms: int,
-    ) -> tuple[int, Partitions]:
-        """The epoch and the target that the member is led to: new ones, if they are due."""
-        group_id = group.group_id
-        if group.assignment_epoch >= epoch or not self._may_assign(group, now_ms):
-            return group.assignment_epoch, group.target_of(updated.member_id, updated.instance_id)
-        members = _members_with(group, updated)
-        homogeneous = is_homogeneous(
-            group.names_with(member, updated), group.regexes_with(member, updated), len(members)
-        )
-        name = group.preferred_assignor(member, updated) or self.settings.assignors[0]
-        targets: Targets = compute_targets(group, members, homogeneous, ASSIGNORS[name], self._state.image)
-        records += target_records(group, targets)
-        records.append(assignment_epoch_record(group_id, epoch, now_ms))
-        return epoch, targets[updated.member_id]
-
-    def _may_assign(self, group: ConsumerGroup, now_ms: int) -> bool:
-        """Many members that come at once are assigned together (group.consumer.assignment.interval.ms)."""
-        if group.assignment_timestamp_ms == 0:
-            return True
-        interval_ms = self.settings.assignment_interval_ms(self._state.image, group.group_id)
-        return now_ms >= group.assignment_timestamp_ms + interval_ms
-
-    def _reconcile(
-        self,
-        group: ConsumerGroup,
-        member: ConsumerMember,
-        target_epoch: int,
-        target: Partitions,
-        subscription_changed: bool,
-        owned: Owned | None,
-        records: list[StoredRecord],
-        now_ms: int,
-    ) -> ConsumerMember:
-        if not subscription_changed and member.is_reconciled_to(target_epoch):
-            return member
-        resolved = group.resolved_regexes.get(member.subscribed_topic_regex)
-        matched: frozenset[str] = frozenset() if resolved is None else resolved.topics
-        subscribed = SubscribedTopics(member.subscribed_topic_names, matched, self._state.image)
-        moved = reconcile(member, target_epoch, target, subscribed, subscription_changed, group.owners, owned)
-        if moved is member or moved.same_assignment(member):
-            return member
-        records.append(current_record(group.group_id, moved))
-        if not moved.uses_classic_protocol:
-            if moved.state == UNREVOKED_PARTITIONS:
-                self._schedule_rebalance(group.group_id, moved, now_ms)
-            else:
-                self._state.timers.cancel(rebalance_key(group.group_id, moved.member_id))
-        return moved
-
     # Leaving
 
     def _leave(self, request: ConsumerGroupHeartbeatRequest, now_ms: int) -> Outcome:
@@ -438,7 +287,7 @@ class ConsumerProtocol(GroupPart):
             if member.subscribed_topic_regex:
                 _discount(regexes, (member.subscribed_topic_regex,))
         records += [regex_tombstone(group_id, regex) for regex in group.regex_counts if regex not in regexes]
-        metadata_hash = self.metadata_hash(group.topics_of(names, regexes))
+        metadata_hash = self.steps.metadata_hash(group.topics_of(names, regexes))
         records.append(group_epoch_record(group_id, group.group_epoch + 1, metadata_hash))
         return Outcome(records, response)
 
@@ -494,11 +343,8 @@ class ConsumerProtocol(GroupPart):
         self.schedule_session_of(group_id, member_id, timeout_ms, now_ms)
 
     def schedule_session_of(self, group_id: str, member_id: str, timeout_ms: int, now_ms: int) -> None:
-        self._state.timers.schedule(
-            session_key(group_id, member_id),
-            now_ms + timeout_ms,
-            partial(self._on_session_expired, group_id, member_id),
-        )
+        action = partial(self._on_session_expired, group_id, member_id)
+        self.timers.schedule(SESSION, group_id, member_id, now_ms + timeout_ms, action)
 
     def _on_session_expired(self, group_id: str, member_id: str, now_ms: int) -> Outcome | None:
         return self.fence_if_there(group_id, member_id, "its session expired", now_ms)
@@ -511,65 +357,18 @@ class ConsumerProtocol(GroupPart):
         log.info("member %s is taken out of group %s: %s", member_id, group_id, reason)
         return self.fence([member], group, None, now_ms)
 
-    def _schedule_rebalance(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
+    def _schedule_revocation(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
         """The member has this long to give up what it must, then it is taken out."""
-        action = partial(self._on_rebalance_expired, group_id, member.member_id, member.member_epoch)
-        key = rebalance_key(group_id, member.member_id)
-        self._state.timers.schedule(key, now_ms + max(0, member.rebalance_timeout_ms), action)
+        action = partial(self._on_revocation_expired, group_id, member.member_id, member.member_epoch)
+        due_ms = now_ms + max(0, member.rebalance_timeout_ms)
+        self.timers.schedule(REVOCATION, group_id, member.member_id, due_ms, action)
 
-    def _on_rebalance_expired(self, group_id: str, member_id: str, epoch: int, now_ms: int) -> Outcome | None:
+    def _on_revocation_expired(self, group_id: str, member_id: str, epoch: int, now_ms: int) -> Outcome | None:
         group = self._state.groups.get(group_id)
         member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
         if member is None or member.member_epoch != epoch or member.state != UNREVOKED_PARTITIONS:
             return None
         return self.fence_if_there(group_id, member_id, f"it did not give its partitions up in epoch {epoch}", now_ms)
-
-
-def session_key(group_id: str, member_id: str) -> str:
-    return f"session-timeout-{group_id}-{member_id}"
-
-
-def rebalance_key(group_id: str, member_id: str) -> str:
-    return f"rebalance-timeout-{group_id}-{member_id}"
-
-
-def check_epoch(member: ConsumerMember, epoch: int, owned: Owned | None) -> None:
-    """A member that missed the answer to its last heartbeat may repeat it, as long as it has nothing it should not."""
-    if epoch == JOINING_EPOCH or epoch == member.member_epoch:
-        return
-    if epoch > member.member_epoch:
-        raise _fenced("greater", epoch, member.member_epoch)
-    if epoch != member.previous_member_epoch or not _has_no_more(owned, member):
-        raise _fenced("smaller", epoch, member.member_epoch)
-
-
-def _fenced(how: str, epoch: int, known: int) -> KafkaError:
-    return KafkaError(
-        errors.FENCED_MEMBER_EPOCH,
-        f"The consumer group member has a {how} member epoch ({epoch}) than the one known by the group coordinator "
-        f"({known}). The member must abandon all its partitions and rejoin.",
-    )
-
-
-def _has_no_more(owned: Owned | None, member: ConsumerMember) -> bool:
-    if owned is None:
-        return False
-    for topic_id, partitions in owned:
-        epochs = member.assigned.get(topic_id)
-        if epochs is None or any(index not in epochs for index in partitions):
-            return False
-    return True
-
-
-def check_instance(known: ConsumerMember | None, member_id: str, instance_id: str) -> None:
-    """Is this the member that has the instance id?"""
-    if known is None:
-        raise KafkaError(errors.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-    if known.member_id != member_id:
-        raise KafkaError(
-            errors.FENCED_INSTANCE_ID,
-            f"Static member {member_id} with instance id {instance_id} was fenced by member {known.member_id}.",
-        )
 
 
 def _owned(request: ConsumerGroupHeartbeatRequest) -> Owned | None:
@@ -631,25 +430,6 @@ def _left_for_a_while(member: ConsumerMember) -> ConsumerMember:
     left.pending_revocation = {}
     left.assigned = {topic_id: dict.fromkeys(epochs, 0) for topic_id, epochs in member.assigned.items()}
     return left
-
-
-def _members_with(group: ConsumerGroup, updated: ConsumerMember) -> dict[str, ConsumerMember]:
-    """All members with the updated one; a static member takes the place of the one it was before."""
-    replaced = None if updated.instance_id is None else group.static_members.get(updated.instance_id)
-    members: dict[str, ConsumerMember] = {}
-    for member_id, member in group.members.items():
-        if member_id == updated.member_id or member_id == replaced:
-            members[updated.member_id] = updated
-        else:
-            members[member_id] = member
-    members[updated.member_id] = updated
-    return members
-
-
-def _reads_any(group: ConsumerGroup, names: set[str]) -> bool:
-    if not names.isdisjoint(group.name_counts):
-        return True
-    return any(not names.isdisjoint(resolved.topics) for resolved in group.resolved_regexes.values())
 
 
 def _discount(counts: dict[str, int], names: frozenset[str] | tuple[str, ...]) -> None:

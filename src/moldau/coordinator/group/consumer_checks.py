@@ -1,10 +1,16 @@
-"""The checks of a ConsumerGroupHeartbeat that need no state, in Kafka's order and words."""
+"""The checks of a ConsumerGroupHeartbeat, in Kafka's order and words: those without state, and those of a member."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from moldau.coordinator.group.consumer_member import JOINING_EPOCH, LEFT_EPOCH, LEFT_FOR_A_WHILE_EPOCH
+from moldau.coordinator.group.consumer_member import (
+    JOINING_EPOCH,
+    LEFT_EPOCH,
+    LEFT_FOR_A_WHILE_EPOCH,
+    ConsumerMember,
+)
+from moldau.coordinator.group.reconciliation import Owned
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
@@ -59,3 +65,45 @@ def _check_not_blank(text: str | None, message: str) -> None:
 
 def _invalid(message: str) -> KafkaError:
     return KafkaError(errors.INVALID_REQUEST, message)
+
+
+# The member that sends it
+
+
+def check_epoch(member: ConsumerMember, epoch: int, owned: Owned | None) -> None:
+    """A member that missed the answer to its last heartbeat may repeat it, as long as it has nothing it should not."""
+    if epoch == JOINING_EPOCH or epoch == member.member_epoch:
+        return
+    if epoch > member.member_epoch:
+        raise _fenced("greater", epoch, member.member_epoch)
+    if epoch != member.previous_member_epoch or not _has_no_more(owned, member):
+        raise _fenced("smaller", epoch, member.member_epoch)
+
+
+def _fenced(how: str, epoch: int, known: int) -> KafkaError:
+    return KafkaError(
+        errors.FENCED_MEMBER_EPOCH,
+        f"The consumer group member has a {how} member epoch ({epoch}) than the one known by the group coordinator "
+        f"({known}). The member must abandon all its partitions and rejoin.",
+    )
+
+
+def _has_no_more(owned: Owned | None, member: ConsumerMember) -> bool:
+    if owned is None:
+        return False
+    for topic_id, partitions in owned:
+        epochs = member.assigned.get(topic_id)
+        if epochs is None or any(index not in epochs for index in partitions):
+            return False
+    return True
+
+
+def check_instance(known: ConsumerMember | None, member_id: str, instance_id: str) -> None:
+    """Is this the member that has the instance id?"""
+    if known is None:
+        raise KafkaError(errors.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+    if known.member_id != member_id:
+        raise KafkaError(
+            errors.FENCED_INSTANCE_ID,
+            f"Static member {member_id} with instance id {instance_id} was fenced by member {known.member_id}.",
+        )

@@ -6,7 +6,6 @@ with SyncGroup. It leads nobody and assigns nothing. Heartbeats tell it to join 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -14,7 +13,8 @@ from moldau.coordinator.group.classic import ClassicMembersElsewhere
 from moldau.coordinator.group.classic_answers import join_error
 from moldau.coordinator.group.classic_join import Joining
 from moldau.coordinator.group.classic_member import SyncAnswer
-from moldau.coordinator.group.consumer import ConsumerProtocol, check_instance
+from moldau.coordinator.group.consumer import ConsumerProtocol
+from moldau.coordinator.group.consumer_checks import check_instance
 from moldau.coordinator.group.consumer_group import ConsumerGroup
 from moldau.coordinator.group.consumer_member import UNRELEASED_PARTITIONS, UNREVOKED_PARTITIONS, ConsumerMember
 from moldau.coordinator.group.consumer_migration import (
@@ -23,10 +23,12 @@ from moldau.coordinator.group.consumer_migration import (
     subscription_version,
     write_assignment,
 )
+from moldau.coordinator.group.consumer_timers import CLASSIC_JOIN, CLASSIC_SYNC
 from moldau.coordinator.group.group import CONSUMER_PROTOCOL_TYPE, Group
 from moldau.coordinator.group.reconciliation import Owned
 from moldau.coordinator.group.state import GroupShardState
 from moldau.coordinator.outcome import Outcome, StoredRecord
+from moldau.coordinator.timers import TimerAction
 from moldau.metadata.image import MetadataImage
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
@@ -50,6 +52,7 @@ class ClassicMembers(ClassicMembersElsewhere):
     def __init__(self, state: GroupShardState, protocol: ConsumerProtocol) -> None:
         self._state = state
         self._protocol = protocol
+        self._timers = protocol.timers
 
     # JoinGroup
 
@@ -74,7 +77,7 @@ class ClassicMembers(ClassicMembersElsewhere):
         owned = _owned(subscription, self._state.image)
         if known is not None and can_downgrade_by_replacing(group, known, self._protocol):
             return self._join_and_downgrade(group, member, updated, owned, records, now_ms)
-        updated = self._protocol.advance(group, member, updated, owned, records, now_ms)
+        updated = self._protocol.steps.advance(group, member, updated, owned, records, now_ms)
         on_written = partial(self._on_joined, group.group_id, updated)
         return Outcome(records, _joined(updated), on_written=on_written)
 
@@ -100,13 +103,11 @@ class ClassicMembers(ClassicMembersElsewhere):
         if error is not None or member.classic is None:
             return
         member_id = member.member_id
-        self._state.timers.cancel(join_key(group_id, member_id))
+        self._timers.cancel(CLASSIC_JOIN, group_id, member_id)
         self._protocol.schedule_session_of(group_id, member_id, member.classic.session_timeout_ms, now_ms)
-        self._state.timers.schedule(
-            sync_key(group_id, member_id),
-            now_ms + max(0, member.rebalance_timeout_ms),
-            self._fence_later(group_id, member_id, "it did not ask for its assignment in time"),
-        )
+        due_ms = now_ms + max(0, member.rebalance_timeout_ms)
+        action = self._fence_later(group_id, member_id, "it did not ask for its assignment in time")
+        self._timers.schedule(CLASSIC_SYNC, group_id, member_id, due_ms, action)
 
     def _join_and_downgrade(
         self,
@@ -118,7 +119,9 @@ class ClassicMembers(ClassicMembersElsewhere):
         now_ms: int,
     ) -> Outcome:
         """A static member comes back as a classic one, and was the last that was none."""
-        updated, is_current = self._protocol.advance_to_known_target(group, member, updated, owned, records, now_ms)
+        updated, is_current = self._protocol.steps.advance_to_known_target(
+            group, member, updated, owned, records, now_ms
+        )
         reason = (
             "" if is_current else f"group {group.group_id} is classic again, with an assignment that is out of date"
         )
@@ -151,7 +154,7 @@ class ClassicMembers(ClassicMembersElsewhere):
 
     def _on_synced(self, group_id: str, member: ConsumerMember, error: KafkaError | None, now_ms: int) -> None:
         if error is None and member.classic is not None:
-            self._state.timers.cancel(sync_key(group_id, member.member_id))
+            self._timers.cancel(CLASSIC_SYNC, group_id, member.member_id)
             timeout_ms = member.classic.session_timeout_ms
             self._protocol.schedule_session_of(group_id, member.member_id, timeout_ms, now_ms)
 
@@ -170,13 +173,11 @@ class ClassicMembers(ClassicMembersElsewhere):
 
     def _expect_join(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
         """From the first time it is told, the member has its rebalance timeout to join again."""
-        key = join_key(group_id, member.member_id)
-        if not self._state.timers.is_scheduled(key):
-            due_ms = now_ms + max(0, member.rebalance_timeout_ms)
-            reason = "it did not join again in time"
-            self._state.timers.schedule(key, due_ms, self._fence_later(group_id, member.member_id, reason))
+        due_ms = now_ms + max(0, member.rebalance_timeout_ms)
+        action = self._fence_later(group_id, member.member_id, "it did not join again in time")
+        self._timers.schedule_if_absent(CLASSIC_JOIN, group_id, member.member_id, due_ms, action)
 
-    def _fence_later(self, group_id: str, member_id: str, reason: str) -> Callable[[int], Outcome | None]:
+    def _fence_later(self, group_id: str, member_id: str, reason: str) -> TimerAction:
         return partial(self._protocol.fence_if_there, group_id, member_id, reason)
 
     # LeaveGroup
@@ -211,14 +212,6 @@ class ClassicMembers(ClassicMembersElsewhere):
         if generation != member.member_epoch:
             raise KafkaError(errors.ILLEGAL_GENERATION)
         return member
-
-
-def join_key(group_id: str, member_id: str) -> str:
-    return f"consumer-join-{group_id}-{member_id}"
-
-
-def sync_key(group_id: str, member_id: str) -> str:
-    return f"consumer-sync-{group_id}-{member_id}"
 
 
 def can_downgrade_by_replacing(group: ConsumerGroup, known: ConsumerMember, protocol: ConsumerProtocol) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from moldau.coordinator.group.consumer_group import ConsumerGroup, ResolvedRegex
 from moldau.coordinator.group.consumer_member import ConsumerMember, Partitions
+from moldau.coordinator.group.consumer_timers import MemberTimers
 from moldau.coordinator.group.state import GroupShardState
 from moldau.protocol.primitives import Message
 from moldau.protocol.stored.group_records import (
@@ -33,6 +34,7 @@ class ConsumerReplay:
 
     def __init__(self, state: GroupShardState) -> None:
         self._state = state
+        self._timers = MemberTimers(state.timers)
 
     def replay(self, record_type: int, key: bytes, value: bytes | None) -> None:
         what = decode_group_key(key)
@@ -72,11 +74,7 @@ class ConsumerReplay:
             group.update_member(member.with_subscription(value))
         else:
             group.remove_member(key.member_id)
-            self._cancel_timers(key.group_id, key.member_id)
-
-    def _cancel_timers(self, group_id: str, member_id: str) -> None:
-        for kind in ("session-timeout", "rebalance-timeout", "consumer-join", "consumer-sync"):
-            self._state.timers.cancel(f"{kind}-{group_id}-{member_id}")
+            self._timers.cancel_all(key.group_id, key.member_id)
 
     def _current_assignment(self, key: ConsumerGroupCurrentMemberAssignmentKey, value: Message | None) -> None:
         group = self._group(key.group_id, value is not None)
@@ -119,7 +117,7 @@ class ConsumerReplay:
             group.metadata_hash = value.metadata_hash
         else:
             for member_id in group.members:
-                self._cancel_timers(key.group_id, member_id)
+                self._timers.cancel_all(key.group_id, member_id)
             del self._state.groups[key.group_id]
 
     def _regex(self, key: ConsumerGroupRegularExpressionKey, value: Message | None) -> None:
