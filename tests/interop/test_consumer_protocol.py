@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -383,3 +384,30 @@ def test_the_real_tools_describe_the_group(group: Group, kafka_tools: None) -> N
     listed = tool("groups", "--list", "--consumer")
     assert [group.group_id, "Consumer", "consumer"] in listed
     member.leave()
+
+
+def test_the_real_dump_log_reads_the_groups(start_moldau: NodeFactory, topic: str, kafka_tools: None) -> None:
+    """Every kind of record of a consumer group, tombstones included, by the decoder of Apache Kafka."""
+    node = start_moldau({**QUICK, "offsets.topic.num.partitions": "1"})
+    fill(node, topic)
+    group = Group(node, topic)
+    classic = group.join_classic()
+    group.wait_for_shares()
+    static = group.join(instance="one")
+    group.wait_for_shares()
+    matching = group.join(topic=f"^{topic}$")
+    group.wait_for_shares()
+    for member in (static, matching, classic):
+        member.leave()
+    node.stop()
+    file = next((node.data / "__consumer_offsets-0").glob("*.log"))
+    done = kafka_oracle.run_tool("dump-log", "--offsets-decoder", "--files", str(file))
+    assert done.returncode == 0, done.stderr
+    rows = [line for line in done.stdout.splitlines() if line.startswith("| offset")]
+    seen = {
+        match[1]: match[2] for match in (re.search(r'"type":"(\d+)".*? payload: (.)', row) for row in rows) if match
+    }
+    assert {"2", "3", "5", "6", "7", "8", "16"} <= set(seen)
+    assert not [row for row in rows if "isvalid: false" in row or "payload: " not in row]
+    assert any('classicMemberMetadata":{' in row for row in rows)
+    assert any('"type":"16"' in row and "<DELETE>" in row for row in rows)
