@@ -40,6 +40,9 @@ __all__ = ["AsyncAdmin", "AsyncConsumer", "AsyncDelivery", "AsyncProducer"]
 
 T = TypeVar("T")
 
+# How often a thread that waits for the event loop looks whether it still runs.
+LOOP_CHECK_SECONDS = 1.0
+
 
 class _Worker:
     """One thread that carries out calls one after the other."""
@@ -199,7 +202,17 @@ class _ListenerOnLoop(RebalanceListener):
             finally:
                 self._owner.listening -= 1
 
-        asyncio.run_coroutine_threadsafe(run(), self._loop).result()
+        future = asyncio.run_coroutine_threadsafe(run(), self._loop)
+        while True:
+            try:
+                return future.result(LOOP_CHECK_SECONDS)
+            except TimeoutError:
+                if future.done():
+                    raise
+                if not self._loop.is_running():
+                    # Nobody would ever carry it out, and this thread would wait for ever.
+                    future.cancel()
+                    raise ClosedError("The event loop of the rebalance listener has stopped.") from None
 
 
 class AsyncConsumer:

@@ -11,7 +11,13 @@ from collections import deque
 from collections.abc import Callable, Mapping
 
 from moldau.client.cluster import Cluster
-from moldau.client.errors import ClientError, RequestTimeoutError, RetriableCommitFailedError, error_for
+from moldau.client.errors import (
+    ClientError,
+    CommitFailedError,
+    RequestTimeoutError,
+    RetriableCommitFailedError,
+    error_for,
+)
 from moldau.client.group_coordinator import Coordinator
 from moldau.client.group_membership import FOREVER_MS, Membership
 from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
@@ -202,6 +208,8 @@ class Commits:
         membership = self._membership()
         if code in _MEMBERSHIP_REFUSED and membership is not None:
             return membership.on_commit_refused(code, generation_id)
+        if code in (UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION):
+            return CommitFailedError(_HAS_MEMBERS, code)
         if code in _COORDINATOR_ELSEWHERE:
             self._coordinator.forget(error_for(code).message)
         if code == UNKNOWN_TOPIC_ID:
@@ -220,6 +228,12 @@ class Commits:
                 commit.error = RetriableCommitFailedError(error)
         if commit.callback is not None:
             self.to_tell.append(commit)
+
+
+_HAS_MEMBERS = (
+    "The offsets were not committed: the group has members, and only they may commit. A consumer with assigned"
+    " partitions needs a group.id of its own."
+)
 
 
 def _may_commit(membership: Membership | None) -> bool:

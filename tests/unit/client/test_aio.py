@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any
 
 import pytest
 
+from moldau.client import aio
 from moldau.client.aio import AsyncAdmin, AsyncConsumer, AsyncProducer
 from moldau.client.errors import ClientError, ClosedError
+from moldau.client.rebalance import RebalanceListener
 from moldau.client.results import TopicPartition
 from moldau.protocol.messages.fetch_request import FetchRequest
 from moldau.protocol.messages.list_offsets_request import ListOffsetsRequest
 from moldau.protocol.messages.metadata_request import MetadataRequest
 from tests.unit.client import test_consumer, test_producer
 from tests.unit.client.fake_network import HOME, FakeNetwork, ScriptedBroker, metadata
+from tests.unit.client.group_world import GroupWorld, WorldNetwork
 
 P0 = TopicPartition("t", 0)
 
@@ -153,3 +157,81 @@ def test_admin_methods_are_awaited() -> None:
                 admin.no_such_method  # noqa: B018
 
     run(scenario())
+
+
+class AsyncListener(RebalanceListener):
+    """Its methods are coroutines, and use the consumer."""
+
+    def __init__(self) -> None:
+        self.consumer: AsyncConsumer | None = None
+        self.events: list[str] = []
+
+    async def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:  # type: ignore[override]
+        assert self.consumer is not None
+        await self.consumer.seek(P0, 2)
+        await asyncio.sleep(0)
+        self.events.append("assigned")
+
+    async def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:  # type: ignore[override]
+        assert self.consumer is not None
+        await self.consumer.commit()
+        self.events.append("revoked")
+
+
+def test_a_member_of_a_group_whose_listener_is_asynchronous() -> None:
+    async def scenario() -> None:
+        world = GroupWorld(1, partitions=1)
+        world.cluster.counts = [5]
+        listener = AsyncListener()
+        consumer = AsyncConsumer("broker-1:9092", network=WorldNetwork(world), group_id="g", enable_auto_commit=False)
+        listener.consumer = consumer
+        async with consumer:
+            await consumer.subscribe(["t"], listener=listener)
+            seen: list[int] = []
+            while len(seen) < 3:
+                seen += [record.offset for record in await consumer.poll(200)]
+            assert seen == [2, 3, 4] and consumer.subscription() == {"t"}
+            assert consumer.group_metadata().generation_id == 1
+            assert (await consumer.committed([P0])) == {P0: None}
+        assert listener.events == ["assigned", "revoked"] and world.cluster.committed == {0: 5}
+
+    run(scenario())
+
+
+def test_what_a_cancelled_poll_read_is_not_committed_before_it_was_handed_out() -> None:
+    async def scenario() -> None:
+        world = GroupWorld(1, partitions=1)
+        consumer = AsyncConsumer(
+            "broker-1:9092",
+            network=WorldNetwork(world),
+            group_id="g",
+            auto_offset_reset="earliest",
+            auto_commit_interval_ms=0,
+        )
+        async with consumer:
+            await consumer.subscribe(["t"])
+            while not consumer.assignment():
+                await consumer.poll(50)
+            await consumer.poll(500)
+            world.cluster.counts = [5]
+            # The thread reads for a task that is gone already.
+            future = consumer._worker.start(partial(consumer._consumer.poll, 5_000))
+            consumer._cancelled = future
+            future.add_done_callback(consumer._keep)
+            records = await consumer.poll(5_000)
+            assert [record.offset for record in records] == [0, 1, 2, 3, 4]
+            assert world.cluster.committed.get(0, 0) == 0
+            while world.cluster.committed.get(0) != 5:
+                await consumer.poll(50)
+
+    run(scenario())
+
+
+@pytest.mark.filterwarnings("ignore:coroutine")
+def test_a_listener_whose_loop_has_stopped_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aio, "LOOP_CHECK_SECONDS", 0.01)
+    loop = asyncio.new_event_loop()
+    listener = aio._ListenerOnLoop(AsyncListener(), loop, AsyncConsumer("broker-1:9092", network=FakeNetwork({})))
+    with pytest.raises(ClosedError, match="stopped"):
+        listener.on_partitions_assigned([P0])
+    loop.close()

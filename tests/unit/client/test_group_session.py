@@ -168,6 +168,14 @@ def test_commits_of_assigned_partitions_carry_no_membership() -> None:
     assert consumer.group_metadata() == ConsumerGroupMetadata("g")
 
 
+def test_a_group_with_members_takes_no_commits_of_others() -> None:
+    world, consumer = set_up()
+    consumer.assign([P0])
+    world.cluster.scripted[OffsetCommitRequest] = [commit_answer(codes.UNKNOWN_MEMBER_ID)]
+    with pytest.raises(CommitFailedError, match="has members"):
+        consumer.commit({P0: 3})
+
+
 @pytest.mark.parametrize(
     "code",
     [
