@@ -1,7 +1,7 @@
 """Simulated committers: each moves the offsets of its own group forward, reads them back, and recalls what it was told.
 
-Kafka's promise for one node: a committed offset that was acknowledged or read never goes back, whoever dies; only a
-power loss may take unsynced commits, and then the offset is one that was committed before.
+Kafka's promise for one node: a committed offset that was acknowledged or read never goes back, whoever dies. Only a
+power loss may take commits, and only where they are not synced first; then the offset is one that was sent before.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from moldau.sim.group_world import GroupWorld
 
 NOTHING = -1
+LONGEST_DELAY_MS = 400
 TRANSIENT_ERRORS = (
     errors.COORDINATOR_NOT_AVAILABLE,
     errors.COORDINATOR_LOAD_IN_PROGRESS,
@@ -86,11 +87,12 @@ class SimCommitter:
         self.offsets: dict[Place, OffsetModel] = {}
         self.asking = False
         self.must_look = True
+        self.quiet_until_ms = 0
         self.world.schedule(self.rng.randint(0, 100), self.tick)
 
     def tick(self) -> None:
         self.world.schedule(self.rng.randint(5, 80), self.tick)
-        if self.setting.paused or self.asking:
+        if self.setting.paused or self.asking or self.world.now_ms < self.quiet_until_ms:
             return
         if self.must_look:
             self._find_coordinator()
@@ -105,6 +107,9 @@ class SimCommitter:
 
     def _on_answer(self, answer: Message | None, losses: int) -> None:
         self.asking = False
+        if answer is None:
+            # The commit may be on its way still: one that overtook it would go back when it arrives.
+            self.quiet_until_ms = self.world.now_ms + LONGEST_DELAY_MS
         if answer is None or losses != self.setting.data_losses:
             self.must_look = True
         elif isinstance(answer, OffsetCommitResponse):

@@ -301,6 +301,11 @@ class NodeWorld:
         if topic is not None and log.partition < len(topic.partitions):
             model = topic.partitions[log.partition]
             model.durable_end = min(model.durable_end, int(header.base_offset))
+        else:
+            self._on_internal_log_damaged()
+
+    def _on_internal_log_damaged(self) -> None:
+        """A bit was flipped in a log that is not in the model."""
 
     def _calm_down(self) -> None:
         """No more faults: the node must come back by itself."""
