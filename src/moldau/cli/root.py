@@ -111,7 +111,7 @@ cluster = LazyGroup(
     context_settings=SETTINGS,
     commands_at={
         "describe": ("moldau.cli.cluster:describe", "Show the cluster's id, controller, quorum and brokers."),
-        "health": ("moldau.cli.cluster:health", "Tell whether everything is as it should be."),
+        "health": ("moldau.cli.cluster_health:health", "Tell whether everything is as it should be."),
     },
 )
 
@@ -132,7 +132,7 @@ perf = LazyGroup(
     commands_at={
         "produce": ("moldau.cli.perf:produce", "Send records as fast as it goes, or at a rate."),
         "consume": ("moldau.cli.perf:consume", "Read a topic as fast as it goes."),
-        "latency": ("moldau.cli.perf:latency", "Send one record at a time and wait until it comes back."),
+        "latency": ("moldau.cli.perf_latency:latency", "Send one record at a time and wait until it comes back."),
     },
 )
 
