@@ -1,9 +1,9 @@
-"""The disk on a real POSIX file system: lazy descriptors under a cap, atomic small files, syncs in worker threads.
+"""The disk on a real POSIX file system: lazy descriptors under a cap, atomic small files, slow work in threads.
 
 A File opens its descriptor when it is first used and may lose it again when too many are open; it then opens by itself
 at the path it has now (renames through the Disk are followed). A small append is one system call. Everything but the
-sync threads runs in the node's own thread; a sync thread works on a duplicate descriptor, so closing or reusing the
-original in the meantime does no harm.
+worker threads runs in the node's own thread; a worker uses a duplicate descriptor, so closing or reusing the original
+in the meantime does no harm.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from concurrent.futures import ThreadPoolExecutor
 from moldau.storage.disk import Buffer, Disk, File
 
 DEFAULT_OPEN_FILES_MAX = 4096
-SYNC_THREADS = 2
+WORKER_THREADS = 4
 PARTS_PER_WRITE_MAX = 512  # below IOV_MAX of Linux and macOS (1024)
+
+LATER_SUFFIX = ".later.tmp"
 
 Post = Callable[[Callable[[], None]], None]
 
@@ -39,6 +41,36 @@ def sync_descriptor(descriptor: int) -> None:
         os.fdatasync(descriptor)
     else:
         os.fsync(descriptor)
+
+
+def sync_and_close(descriptor: int) -> None:
+    try:
+        sync_descriptor(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_and_close(descriptor: int, position: int, size: int) -> bytes:
+    try:
+        return read_all(descriptor, position, size)
+    finally:
+        os.close(descriptor)
+
+
+def read_all(descriptor: int, position: int, size: int) -> bytes:
+    """Up to `size` bytes; the system may return less than there is (2 GB limit, signals), the end of the file ends it."""
+    data = os.pread(descriptor, size, position)
+    if len(data) == size or not data:
+        return data
+    chunks = [data]
+    received = len(data)
+    while received < size:
+        data = os.pread(descriptor, size - received, position + received)
+        if not data:
+            break
+        chunks.append(data)
+        received += len(data)
+    return b"".join(chunks)
 
 
 def write_all(descriptor: int, parts: Sequence[Buffer]) -> int:
@@ -88,20 +120,7 @@ class PosixFile(File):
         return write_all(descriptor, parts)
 
     def read(self, position: int, size: int) -> bytes:
-        descriptor = self.fileno()
-        data = os.pread(descriptor, size, position)
-        if len(data) == size or not data:
-            return data
-        # The system may return less than there is (2 GB limit, signals): go on until the end of the file.
-        chunks = [data]
-        received = len(data)
-        while received < size:
-            data = os.pread(descriptor, size - received, position + received)
-            if not data:
-                break
-            chunks.append(data)
-            received += len(data)
-        return b"".join(chunks)
+        return read_all(self.fileno(), position, size)
 
     def size(self) -> int:
         if self.descriptor >= 0:
@@ -138,6 +157,8 @@ class PosixDisk(Disk):
         self._by_directory: dict[str, weakref.WeakSet[PosixFile]] = {}
         self._locks: dict[str, int] = {}
         self._pool: ThreadPoolExecutor | None = None
+        self._later: set[str] = set()  # small files that a thread is writing
+        self._overtaken: set[str] = set()  # those of them that were written again since
 
     # Descriptors
 
@@ -260,7 +281,14 @@ class PosixDisk(Disk):
             os.close(descriptor)
 
     def write_file(self, path: str, data: bytes, *, sync: bool = True, mode: int = 0o644) -> None:
-        temporary = path + ".tmp"
+        if path in self._later:
+            self._overtaken.add(path)
+        self._write_temporary(path + ".tmp", data, sync, mode)
+        os.replace(path + ".tmp", path)
+        if sync:
+            self.sync_directory(os.path.dirname(path))
+
+    def _write_temporary(self, temporary: str, data: bytes, sync: bool, mode: int) -> None:
         # A leftover with mode 0400 could not be opened for writing.
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         try:
@@ -274,11 +302,73 @@ class PosixDisk(Disk):
                 sync_descriptor(descriptor)
         finally:
             os.close(descriptor)
-        os.replace(temporary, path)
-        if sync:
-            self.sync_directory(os.path.dirname(path))
 
-    # Syncs
+    def write_file_later(self, path: str, data: bytes, done: Callable[[OSError | None], None]) -> None:
+        if self._post is None or path in self._later:
+            try:
+                self.write_file(path, data)
+            except OSError as error:
+                done(error)
+            else:
+                done(None)
+            return
+        self._later.add(path)
+        self._in_thread(
+            lambda: self._write_temporary(path + LATER_SUFFIX, data, True, 0o644),
+            lambda failure: self._rename_written(path, failure, done),
+        )
+
+    def _rename_written(self, path: str, failure: OSError | None, done: Callable[[OSError | None], None]) -> None:
+        """In the node's own turn, so that nothing written in the meantime is replaced by something older."""
+        self._later.discard(path)
+        try:
+            if path in self._overtaken:
+                self._overtaken.discard(path)
+                self.remove(path + LATER_SUFFIX)
+            elif failure is None:
+                os.replace(path + LATER_SUFFIX, path)
+        except OSError as error:
+            failure = error
+        done(failure)
+
+    # Work in threads
+
+    def _in_thread(self, work: Callable[[], None], done: Callable[[OSError | None], None]) -> None:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(WORKER_THREADS, thread_name_prefix="disk")
+        self._pool.submit(self._run_in_thread, work, done)
+
+    def _run_in_thread(self, work: Callable[[], None], done: Callable[[OSError | None], None]) -> None:
+        failure: OSError | None = None
+        try:
+            work()
+        except OSError as error:
+            failure = error
+        assert self._post is not None
+        try:
+            self._post(lambda: done(failure))
+        except RuntimeError:
+            pass  # the loop is closed: the process is ending and nobody waits for this any more
+
+    def read_later(self, file: File, position: int, size: int, done: Callable[[bytes | OSError], None]) -> None:
+        if self._post is None:
+            try:
+                outcome: bytes | OSError = file.read(position, size)
+            except OSError as error:
+                outcome = error
+            done(outcome)
+            return
+        try:
+            descriptor = os.dup(file.fileno())
+        except OSError as error:
+            missing = error
+            self._post(lambda: done(missing))
+            return
+        found: list[bytes] = []
+        self._in_thread(
+            lambda: found.append(read_and_close(descriptor, position, size)),
+            lambda failure: done(found[0] if failure is None else failure),
+        )
 
     def sync_directory(self, path: str) -> None:
         descriptor = os.open(path or ".", os.O_RDONLY | os.O_CLOEXEC)
@@ -306,23 +396,7 @@ class PosixDisk(Disk):
             failure = error
             self._post(lambda: done(failure))
             return
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(SYNC_THREADS, thread_name_prefix="sync")
-        self._pool.submit(self._sync_in_thread, descriptor, done)
-
-    def _sync_in_thread(self, descriptor: int, done: Callable[[OSError | None], None]) -> None:
-        failure: OSError | None = None
-        try:
-            sync_descriptor(descriptor)
-        except OSError as error:
-            failure = error
-        finally:
-            os.close(descriptor)
-        assert self._post is not None
-        try:
-            self._post(lambda: done(failure))
-        except RuntimeError:
-            pass  # the loop is closed: the process is ending and nobody waits for this any more
+        self._in_thread(lambda: sync_and_close(descriptor), done)
 
     def free_bytes(self, path: str) -> int:
         status = os.statvfs(path)
@@ -358,7 +432,7 @@ class PosixDisk(Disk):
             os.close(descriptor)
 
     def close(self) -> None:
-        """Ends the sync threads and closes every descriptor; Files open again if they are used again."""
+        """Ends the worker threads and closes every descriptor; Files open again if they are used again."""
         if self._pool is not None:
             self._pool.shutdown(wait=True)
             self._pool = None

@@ -221,6 +221,7 @@ class SimDisk(Disk):
         self.changes = 0
         self.capacity_bytes: int | None = None
         self.sync_delay_ms = (0, 10)
+        self._written_later: dict[str, bytes] = {}
         self.observer: Callable[[str], None] | None = None
         self._schedule = schedule
         self._faults: list[Fault] = []
@@ -486,7 +487,12 @@ class SimDisk(Disk):
         return bytes(inode.current)
 
     def write_file(self, path: str, data: bytes, *, sync: bool = True, mode: int = 0o644) -> None:
-        temporary = f"{path}.tmp"
+        self._written_later.pop(path, None)
+        self._replace(path, f"{path}.tmp", data, sync)
+        if sync:
+            self.sync_directory(path.rpartition("/")[0])
+
+    def _replace(self, path: str, temporary: str, data: bytes, sync: bool) -> None:
         self.remove(temporary)
         file = self.open(temporary, create=True)
         file.append([data])
@@ -494,8 +500,41 @@ class SimDisk(Disk):
             file.sync()
         file.close()
         self.rename(temporary, path)
-        if sync:
-            self.sync_directory(path.rpartition("/")[0])
+
+    def write_file_later(self, path: str, data: bytes, done: Callable[[OSError | None], None]) -> None:
+        """All of it happens at the end of the delay; the folder is not synced, so a power loss may undo the rename."""
+        self._written_later[path] = data
+
+        def complete() -> None:
+            failure: OSError | None = None
+            try:
+                if self._written_later.get(path) is data:
+                    del self._written_later[path]
+                    self._replace(path, f"{path}.later.tmp", data, True)
+            except OSError as error:
+                failure = error
+            done(failure)
+
+        self._do_later(complete)
+
+    def read_later(self, file: File, position: int, size: int, done: Callable[[bytes | OSError], None]) -> None:
+        def complete() -> None:
+            try:
+                outcome: bytes | OSError = file.read(position, size)
+            except OSError as error:
+                outcome = error
+            done(outcome)
+
+        self._do_later(complete)
+
+    def _do_later(self, action: Callable[[], None]) -> None:
+        """What a thread of the process does: it never happens if the process ends before."""
+        if self._schedule is None:
+            raise RuntimeError("a disk without a scheduler does nothing later")
+        generation = self.generation
+        self._schedule(
+            self.rng.randint(*self.sync_delay_ms), lambda: action() if generation == self.generation else None
+        )
 
     def sync_directory(self, path: str) -> None:
         directory = self._directory_at(path)
@@ -508,14 +547,9 @@ class SimDisk(Disk):
     def sync_later(self, file: File, done: Callable[[OSError | None], None]) -> None:
         if not isinstance(file, SimFile):
             raise TypeError("not a file of this disk")
-        if self._schedule is None:
-            raise RuntimeError("a disk without a scheduler cannot sync later")
-        generation = self.generation
         number = self.last_number
 
         def complete() -> None:
-            if generation != self.generation:
-                return
             failure: OSError | None = None
             try:
                 self.sync_inode(file.inode, file.path, number)
@@ -523,7 +557,7 @@ class SimDisk(Disk):
                 failure = error
             done(failure)
 
-        self._schedule(self.rng.randint(*self.sync_delay_ms), complete)
+        self._do_later(complete)
 
     def free_bytes(self, path: str) -> int:
         if self.capacity_bytes is None:

@@ -47,9 +47,12 @@ def parse_lines(data: bytes, path: str) -> list[list[str]]:
     return [line.split() for line in lines[2:]]
 
 
+def format_offsets(offsets: dict[Partition, int]) -> bytes:
+    return format_lines([f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()])
+
+
 def write_offsets(disk: Disk, path: str, offsets: dict[Partition, int], sync: bool = True) -> None:
-    lines = [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
-    disk.write_file(path, format_lines(lines), sync=sync)
+    disk.write_file(path, format_offsets(offsets), sync=sync)
 
 
 def read_offsets(disk: Disk, path: str) -> dict[Partition, int]:

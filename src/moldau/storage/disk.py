@@ -88,11 +88,20 @@ class Disk:
         """Replaces a small file atomically: `path.tmp` is written, synced (if asked for), renamed over `path`."""
         raise NotImplementedError
 
+    def write_file_later(self, path: str, data: bytes, done: Callable[[OSError | None], None]) -> None:
+        """The same without blocking the caller; `done` is called later, in the node's own turn. After a power loss
+        the file may still be the old one. A `write_file` to the path that is called in the meantime wins."""
+        raise NotImplementedError
+
     def sync_directory(self, path: str) -> None:
         raise NotImplementedError
 
     def sync_later(self, file: File, done: Callable[[OSError | None], None]) -> None:
         """Syncs without blocking the caller; `done` is called later, in the node's own turn."""
+        raise NotImplementedError
+
+    def read_later(self, file: File, position: int, size: int, done: Callable[[bytes | OSError], None]) -> None:
+        """Reads as `File.read` does, without blocking the caller; `done` is called later, in the node's own turn."""
         raise NotImplementedError
 
     def free_bytes(self, path: str) -> int:

@@ -22,6 +22,7 @@ from moldau.storage.checkpoints import (
     REPLICATION_FILE,
     DamagedCheckpoint,
     Partition,
+    format_offsets,
     read_offsets,
     write_offsets,
 )
@@ -38,6 +39,7 @@ FUTURE_SUFFIX = "-future"
 STRAY_SUFFIX = "-stray"
 NAME_LENGTH_MAX = 255
 UNKNOWN_BROKER_EPOCH = -1
+NO_LIMIT = 1 << 63
 
 CHECKPOINT_INTERVAL_MS = 60_000
 RETENTION_INTERVAL_MS = 300_000
@@ -102,6 +104,10 @@ class LogManager:
         self._doomed: list[DoomedFolder] = []
         # What the checkpoint files of each directory hold, to know when they must not outlive a deleted log.
         self._checkpointed: dict[str, set[Partition]] = {}
+        # The offsets in the checkpoint files, as far as it is certain what they hold.
+        self._recovery_points: dict[str, dict[Partition, int]] = {}
+        self._log_starts: dict[str, dict[Partition, int]] = {}
+        self._writing: set[str] = set()
         self._counts: dict[str, int] = {}
         self._next_checkpoint_ms = -1
         self._next_retention_ms = -1
@@ -147,10 +153,15 @@ class LogManager:
             directory.directory_id = properties.directory_id
         clean = self._clean[directory.path]
         recovery_points = self._read_checkpoint(directory, RECOVERY_POINT_FILE)
-        log_starts = self._read_checkpoint(directory, LOG_START_FILE)
-        self.high_watermarks.update(self._read_checkpoint(directory, REPLICATION_FILE))
-        self.cleaned_to.update(self._read_checkpoint(directory, CLEANER_FILE))
+        log_starts = self._read_checkpoint(directory, LOG_START_FILE) or {}
+        self.high_watermarks.update(self._read_checkpoint(directory, REPLICATION_FILE) or {})
+        cleaned_to = self._read_checkpoint(directory, CLEANER_FILE)
+        self.cleaned_to.update(cleaned_to or {})
+        # Without these files nobody knows how far compaction has come: then no gap is taken for a loss.
+        gaps_known = recovery_points is not None and cleaned_to is not None
+        recovery_points = recovery_points or {}
         self._checkpointed[directory.path] = set(recovery_points) | set(log_starts)
+        self._recovery_points[directory.path] = recovery_points
         self._counts[directory.path] = 0
         for name, size in self.disk.list_with_sizes(directory.path).items():
             if size >= 0:
@@ -166,7 +177,11 @@ class LogManager:
                 continue
             if partition[0] == METADATA_TOPIC:
                 continue
-            self._load_one(directory, path, partition, recovery_points, log_starts, clean, now_ms)
+            gaps_to = self.cleaned_to.get(partition, 0) if gaps_known else NO_LIMIT
+            self._load_one(directory, path, partition, recovery_points, log_starts, gaps_to, clean, now_ms)
+        if not clean or not gaps_known:
+            # A gap that was accepted must lie below the recovery point before the settings of the log can change.
+            self._write_first_checkpoints(directory, cleaned_to is None)
 
     def _load_one(
         self,
@@ -175,6 +190,7 @@ class LogManager:
         partition: Partition,
         recovery_points: dict[Partition, int],
         log_starts: dict[Partition, int],
+        gaps_to: int,
         clean: bool,
         now_ms: int,
     ) -> None:
@@ -196,6 +212,7 @@ class LogManager:
             clean,
             self.random_below,
             self.producer_expiration_ms,
+            gaps_to,
         )
         self._add(log)
 
@@ -234,12 +251,24 @@ class LogManager:
         self.disk.sync_directory(directory.path)
         return True
 
-    def _read_checkpoint(self, directory: LogDirectory, name: str) -> dict[Partition, int]:
+    def _read_checkpoint(self, directory: LogDirectory, name: str) -> dict[Partition, int] | None:
+        """None when there is none that can be read."""
+        path = f"{directory.path}/{name}"
+        if not self.disk.exists(path):
+            return None
         try:
-            return read_offsets(self.disk, f"{directory.path}/{name}")
+            return read_offsets(self.disk, path)
         except DamagedCheckpoint as error:
             logger.warning("starting without a damaged checkpoint, which costs a longer recovery: %s", error)
-            return {}
+            return None
+
+    def _write_first_checkpoints(self, directory: LogDirectory, cleaner_too: bool) -> None:
+        try:
+            self._write_directory_checkpoints(directory)
+            if cleaner_too:
+                self._write_cleaned_to(directory)
+        except OSError as error:
+            directory.on_write_failed(error)
 
     def previous_broker_epoch(self) -> int:
         """The broker epoch of the last run, when every directory was closed cleanly by it; else -1."""
@@ -379,18 +408,75 @@ class LogManager:
     # Checkpoints
 
     def checkpoint(self, stopping: bool = False) -> None:
-        """Writes recovery points and log starts of every directory; one that stops must not leave old ones behind."""
+        """Writes recovery points and log starts of every directory: in the background, but for one that stops, which
+        must not leave old ones behind."""
         for directory in self.online_directories():
+            if not stopping:
+                self._write_checkpoints_later(directory)
+                continue
             try:
                 self._write_directory_checkpoints(directory)
                 directory.on_written()
             except OSError as error:
-                if stopping:
-                    directory.fail(error)
-                else:
-                    directory.on_write_failed(error)
+                directory.fail(error)
 
     def _write_directory_checkpoints(self, directory: LogDirectory) -> None:
+        """On the medium when it returns."""
+        recovery_points, log_starts = self._offsets_of(directory)
+        write_offsets(self.disk, f"{directory.path}/{RECOVERY_POINT_FILE}", recovery_points)
+        write_offsets(self.disk, f"{directory.path}/{LOG_START_FILE}", log_starts)
+        self._checkpointed[directory.path] = set(recovery_points) | set(log_starts)
+        self._recovery_points[directory.path] = recovery_points
+        self._log_starts[directory.path] = log_starts
+
+    def _write_checkpoints_later(self, directory: LogDirectory) -> None:
+        recovery_points, log_starts = self._offsets_of(directory)
+        # What is on its way may be on disk at any moment; what was there before it is so no longer than until then.
+        known = self._checkpointed.setdefault(directory.path, set())
+        if recovery_points != self._recovery_points.get(directory.path):
+            known.update(recovery_points)
+            self._recovery_points.pop(directory.path, None)
+            self._write_later(directory, RECOVERY_POINT_FILE, recovery_points, self._recovery_points)
+        if log_starts != self._log_starts.get(directory.path):
+            known.update(log_starts)
+            self._log_starts.pop(directory.path, None)
+            self._write_later(directory, LOG_START_FILE, log_starts, self._log_starts)
+
+    def _write_later(
+        self,
+        directory: LogDirectory,
+        name: str,
+        offsets: dict[Partition, int],
+        written: dict[str, dict[Partition, int]],
+    ) -> None:
+        path = f"{directory.path}/{name}"
+        if path in self._writing:
+            return  # the disk is slow; the next time comes
+        self._writing.add(path)
+
+        def done(error: OSError | None) -> None:
+            self._writing.discard(path)
+            if error is not None:
+                directory.on_write_failed(error)
+                return
+            # Unless it was written again in the meantime, by somebody who could not wait.
+            written.setdefault(directory.path, offsets)
+            directory.on_written()
+
+        self.disk.write_file_later(path, format_offsets(offsets), done)
+
+    def ensure_recovery_point(self, log: Log, offset: int) -> None:
+        """The recovery point of the log on disk is at least `offset` when this returns; raises OSError.
+
+        Compaction asks for this before it leaves gaps: behind the recovery point a gap is taken for a loss."""
+        on_disk = self._recovery_points.get(log.log_directory.path, {})
+        if on_disk.get((log.topic, log.partition), 0) < offset:
+            self._write_directory_checkpoints(log.log_directory)
+        else:
+            self.disk.sync_directory(log.log_directory.path)  # what is written in the background may still be undone
+
+    def _offsets_of(self, directory: LogDirectory) -> tuple[dict[Partition, int], dict[Partition, int]]:
+        """Recovery points and log starts, these only where the name of the first segment does not tell."""
         recovery_points: dict[Partition, int] = {}
         log_starts: dict[Partition, int] = {}
         for partition, log in self.logs.items():
@@ -398,9 +484,7 @@ class LogManager:
                 recovery_points[partition] = log.recovery_point
                 if log.log_start_offset > log.base_offsets[0]:
                     log_starts[partition] = log.log_start_offset
-        write_offsets(self.disk, f"{directory.path}/{RECOVERY_POINT_FILE}", recovery_points)
-        write_offsets(self.disk, f"{directory.path}/{LOG_START_FILE}", log_starts)
-        self._checkpointed[directory.path] = set(recovery_points) | set(log_starts)
+        return recovery_points, log_starts
 
     def set_cleaned_to(self, partition: Partition, offset: int) -> None:
         """Compaction has come so far in a log; raises OSError."""

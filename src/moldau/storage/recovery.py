@@ -96,13 +96,15 @@ def load_log(
     clean: bool = False,
     random_below: Callable[[int], int] = no_jitter,
     producer_expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS,
+    gaps_to: int = 0,
 ) -> Log:
     """Opens the log in `directory`. `recovery_point` and `log_start_offset` are what the checkpoints say (else 0);
-    `clean` says that the last stop was a clean one. Raises OSError when the disk fails."""
+    `clean` says that the last stop was a clean one; below `gaps_to` compaction may have removed records. Raises
+    OSError when the disk fails."""
     log = Log(disk, log_directory, directory, topic, partition, ZERO_UUID, config, random_below)
     log.log_start_offset = log_start_offset
     log.recovery_point = recovery_point
-    loader = Loader(log, now_ms, clean, producer_expiration_ms)
+    loader = Loader(log, now_ms, clean, producer_expiration_ms, gaps_to)
     loader.load()
     return log
 
@@ -110,13 +112,14 @@ def load_log(
 class Loader:
     """One run of load_log; the steps in the order in which they must happen."""
 
-    def __init__(self, log: Log, now_ms: int, clean: bool, producer_expiration_ms: int) -> None:
+    def __init__(self, log: Log, now_ms: int, clean: bool, producer_expiration_ms: int, gaps_to: int) -> None:
         self.log = log
         self.disk = log.disk
         self.directory = log.directory
         self.now_ms = now_ms
         self.clean = clean
         self.producer_expiration_ms = producer_expiration_ms
+        self.gaps_to = gaps_to
         self.files = self.disk.list_with_sizes(self.directory)
         self.epochs_lost = False
         self.epochs_on_disk: list[tuple[int, int]] = []
@@ -291,14 +294,16 @@ class Loader:
         self._load_producers_up_to(start_offset)
         log.leader_epochs.truncate_from_end(max(log.recovery_point, start_offset), write=False)
         last_epoch = NO_LEADER_EPOCH
-        # Nothing is compacted before it is flushed: behind the recovery point a gap between segments is a loss.
         strict_from = NOTHING if log.config.compact else log.recovery_point
+        last_gap = -1
         for number in range(first, len(segments)):
             segment = segments[number]
-            if number > first and strict_from <= log.log_end_offset < segment.base_offset:
-                logger.warning("%s ends at offset %d: what comes next is lost", self.directory, log.log_end_offset)
-                self._drop(segments[number:])
-                break
+            if number > first and log.log_end_offset < segment.base_offset:
+                if not self._may_be_compacted(log.log_end_offset):
+                    logger.warning("%s ends at offset %d: what comes next is lost", self.directory, log.log_end_offset)
+                    self._drop(segments[number:])
+                    break
+                last_gap = number
             recovery = SegmentRecovery(log, segment, last_epoch, strict_from)
             problem = recovery.run()
             last_epoch = recovery.last_epoch
@@ -321,11 +326,29 @@ class Loader:
                     segment.sync()  # the next start does not walk it again
                 log.producers.end_offset = segments[number + 1].base_offset
                 log.snapshots.take(log.producers)
+        if last_gap >= 0:
+            self._accept_gaps(segments[first:last_gap], segments[last_gap].base_offset)
         log.recovery_point = min(log.recovery_point, log.log_end_offset)
         if self.epochs_lost or log.leader_epochs.entries() != self.epochs_on_disk:
             log.leader_epochs.write(False)
         log.leader_epochs.unsynced = True  # the last process may not have synced them
         self.producers_known = True
+
+    def _may_be_compacted(self, offset: int) -> bool:
+        """Whether records from `offset` on may be missing because compaction removed them; else they are lost.
+
+        Compaction leaves no gap at or above the recovery point on disk, and writes down how far it came when it is
+        done. Apache Kafka may go beyond the recovery point, on logs that are still compacted or in its own checkpoint.
+        """
+        return self.log.config.compact or offset < max(self.log.recovery_point, self.gaps_to)
+
+    def _accept_gaps(self, segments: list[Segment], offset: int) -> None:
+        """Moves the recovery point behind the last gap, so that it is no question any more when the log is not
+        compacted in future."""
+        if offset > self.log.recovery_point:
+            for segment in segments:
+                segment.sync()
+            self.log.recovery_point = offset
 
     def _load_producers_up_to(self, offset: int) -> None:
         """Producer state at the start of the first segment that is walked; walking takes it from there."""

@@ -165,3 +165,54 @@ def test_closing_the_disk_leaves_files_usable(disk: PosixDisk, tmp_path: Path) -
     disk.close()
     assert disk.open_files() == 0
     assert file.read(0, 10) == b"ab"
+
+
+def test_a_small_file_is_written_in_the_background(tmp_path: Path) -> None:
+    posted: queue.Queue[Callable[[], None]] = queue.Queue()
+    disk = PosixDisk(post=posted.put)
+    path = tmp_path / "checkpoint"
+    results: list[OSError | None] = []
+    disk.write_file_later(str(path), b"new", results.append)
+    turn = posted.get(timeout=10)
+    assert not path.exists(), "it appears in the owner's turn"
+    turn()
+    assert (path.read_bytes(), results) == (b"new", [None])
+    disk.write_file_later(str(tmp_path / "missing" / "checkpoint"), b"", results.append)
+    posted.get(timeout=10)()
+    assert isinstance(results[1], FileNotFoundError)
+    disk.close()
+
+
+def test_what_was_written_in_the_meantime_is_not_replaced_by_something_older(tmp_path: Path) -> None:
+    posted: queue.Queue[Callable[[], None]] = queue.Queue()
+    disk = PosixDisk(post=posted.put)
+    path = tmp_path / "checkpoint"
+    results: list[OSError | None] = []
+    disk.write_file_later(str(path), b"old", results.append)
+    disk.write_file(str(path), b"now")
+    disk.write_file_later(str(path), b"later still", results.append)
+    assert path.read_bytes() == b"later still", "one after the other: the second does not wait"
+    posted.get(timeout=10)()
+    assert path.read_bytes() == b"later still"
+    assert results == [None, None]
+    assert os.listdir(tmp_path) == ["checkpoint"]
+    disk.close()
+
+
+def test_read_later_reports_in_the_owners_turn(tmp_path: Path) -> None:
+    posted: queue.Queue[Callable[[], None]] = queue.Queue()
+    disk = PosixDisk(post=posted.put)
+    file = disk.open(str(tmp_path / "f"), create=True)
+    file.append([b"abcdef"])
+    results: list[bytes | OSError] = []
+    disk.read_later(file, 2, 3, results.append)
+    disk.read_later(file, 4, 30, results.append)
+    for _ in range(2):
+        posted.get(timeout=10)()
+    assert sorted(results, key=str) == [b"cde", b"ef"]
+    file.close()
+    os.remove(tmp_path / "f")
+    disk.read_later(file, 0, 1, results.append)
+    posted.get(timeout=10)()
+    assert isinstance(results[2], FileNotFoundError)
+    disk.close()
