@@ -2,46 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from moldau.coordinator.group.metadata_hash import group_hash, topic_hash
-from moldau.coordinator.group.xxh3 import xxh3
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import BrokerRegistration, PartitionRegistration, TopicImage
 from moldau.protocol.uuids import uuid_from_text
-
-# Of the bytes (31 i + 7) mod 256, by their number: from the library that Apache Kafka uses.
-XXH3 = {
-    0: 3244421341483603138,
-    1: 5502495245947142431,
-    3: 1582743943441612892,
-    4: -2549016526957988167,
-    8: -2394039629164210130,
-    9: -3754995788605292611,
-    16: 9099606716676871632,
-    17: 2345212530088924167,
-    32: 278953543771952198,
-    33: 1844846513307983686,
-    65: -381843323958800864,
-    97: 6981672134384256435,
-    128: -492175581222641016,
-    129: -506823097681485574,
-    200: 1368452603177808973,
-    240: -3690920546649497853,
-    241: 809349449570470400,
-    512: -1170120971253711958,
-    1024: 2575082683865311686,
-    1025: -4566685497618039422,
-    1089: -9069361620296297092,
-    2049: 5784106328234771061,
-    5000: 6169931020318013678,
-}
-
-
-@pytest.mark.parametrize("size", list(XXH3))
-def test_xxh3(size: int) -> None:
-    data = bytes((31 * index + 7) & 0xFF for index in range(size))
-    assert xxh3(data) == XXH3[size] % (1 << 64)
 
 
 def make_image(racks: dict[int, str | None]) -> MetadataImage:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from struct import Struct
 
-from moldau.coordinator.group.xxh3 import xxh3
+from xxhash import xxh3_64_intdigest
+
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import TopicImage
 
@@ -35,7 +36,7 @@ def topic_hash(topic: TopicImage, image: MetadataImage) -> int:
         for rack in sorted(racks):
             parts.append(_int(_length(rack)))
             parts.append(_text(rack))
-    return xxh3(b"".join(parts))
+    return xxh3_64_intdigest(b"".join(parts))
 
 
 def group_hash(topics: Iterable[str], cache: dict[str, int], image: MetadataImage) -> int:
@@ -51,7 +52,7 @@ def group_hash(topics: Iterable[str], cache: dict[str, int], image: MetadataImag
         parts.append(_unsigned(value))
     if not parts:
         return 0
-    total = xxh3(b"".join(parts))
+    total = xxh3_64_intdigest(b"".join(parts))
     return total - (1 << 64) if total >> 63 else total
 
 
