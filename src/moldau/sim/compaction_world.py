@@ -261,11 +261,6 @@ class CompactionWorld:
             if appended.offset >= self.log.active.base_offset and appended.offset not in offsets:
                 raise Violation(f"the active segment is not touched ({appended.offset})")
         for key, appended in last.items():
-            older = [
-                other.offset
-                for other in self.model
-                if other.key == key and other.offset < appended.offset and not other.aborted
-            ]
             if appended.offset in offsets:
                 continue
             if appended.value is not None:
@@ -273,8 +268,12 @@ class CompactionWorld:
             seen = self.seen_ms.get(appended.offset)
             if seen is None or self.now_ms < seen + self.config.delete_retention_ms:
                 raise Violation(f"the tombstone of {key!r} at {appended.offset} stays for its time")
-            if any(offset in offsets for offset in older):
+            if any(self._is_older(self.by_offset[offset], appended) for offset in offsets):
                 raise Violation(f"no older value of {key!r} comes back")
+
+    @staticmethod
+    def _is_older(other: Appended, last: Appended) -> bool:
+        return other.key == last.key and other.offset < last.offset and not other.aborted
 
     def _check_lookups(self, offsets: list[int]) -> None:
         """A fetch at an offset that is gone gets the next one; indexes and log agree."""

@@ -17,7 +17,7 @@ from xxhash import xxh3_128_digest
 ENTRY_BYTES: Final = 24
 LOAD_FACTOR: Final = 0.9
 NOT_FOUND: Final = -1
-FIRST_SLOTS: Final = 1 << 14
+FIRST_SLOTS: Final = 1 << 10
 # A slot is chosen by a multiplication of these many bits, which is cheaper than a division.
 HASH_BITS_COUNT: Final = 31
 HASH_BITS: Final = 0x7FFFFFFF
