@@ -41,6 +41,21 @@ logger = logging.getLogger("moldau.coordinator")
 Done = Callable[[Message | KafkaError], None]
 
 
+def pass_on(outcome: Outcome, done: Done | None, error: KafkaError | None, now_ms: int) -> None:
+    """Answers. Never raises: it is often called in the turn of somebody else, who must not suffer."""
+    try:
+        if outcome.on_written is not None:
+            outcome.on_written(error, now_ms)
+        if done is None:
+            return
+        if error is not None:
+            done(error)
+        elif outcome.response is not None:
+            done(outcome.response)
+    except Exception:
+        logger.exception("the outcome of a request was written, but could not be passed on")
+
+
 class Waiting:
     """An answer whose records, or those it has seen, are not committed yet."""
 
@@ -51,19 +66,7 @@ class Waiting:
         self.deadline_ms = deadline_ms
 
     def finish(self, error: KafkaError | None, now_ms: int) -> None:
-        """Never raises: it is often called in the turn of somebody else, who must not suffer."""
-        outcome = self.outcome
-        try:
-            if outcome.on_written is not None:
-                outcome.on_written(error, now_ms)
-            if self.done is None:
-                return
-            if error is not None:
-                self.done(error)
-            elif outcome.response is not None:
-                self.done(outcome.response)
-        except Exception:
-            logger.exception("the outcome of a request was written, but could not be passed on")
+        pass_on(self.outcome, self.done, error, now_ms)
 
 
 class Shard:
@@ -148,7 +151,7 @@ class Shard:
         if outcome.records:
             error = self._append_and_replay(outcome, now_ms)
             if error is not None:
-                Waiting(outcome, done, -1, now_ms).finish(error, now_ms)
+                pass_on(outcome, done, error, now_ms)
                 return
         if outcome.records or outcome.response is not None or outcome.on_written is not None:
             self._release_or_wait(outcome, done, deadline_ms, now_ms)
@@ -215,14 +218,14 @@ class Shard:
         return batches
 
     def _release_or_wait(self, outcome: Outcome, done: Done | None, deadline_ms: int, now_ms: int) -> None:
-        waiting = Waiting(outcome, done, self.written_end, deadline_ms)
+        end_offset = self.written_end
         high_watermark = self.log.high_watermark()
         if self._waiting:
             self._release_up_to(high_watermark, now_ms)
-        if not self._waiting and self.written_end <= high_watermark:
-            waiting.finish(None, now_ms)
+        if not self._waiting and end_offset <= high_watermark:
+            pass_on(outcome, done, None, now_ms)
             return
-        self._waiting.append(waiting)
+        self._waiting.append(Waiting(outcome, done, end_offset, deadline_ms))
         self._watch()
 
     def _watch(self) -> None:
@@ -296,7 +299,7 @@ class Shard:
         if error is None:
             self._release_or_wait(outcome, None, NEVER_MS, now_ms)
             return
-        Waiting(outcome, None, -1, now_ms).finish(error, now_ms)
+        pass_on(outcome, None, error, now_ms)
         if outcome.replay and self.state == ACTIVE and not self.timers.is_scheduled(timer.key):
             # What could not be written has changed nothing, so it is still due.
             logger.warning("%s could not write what was due (%s): %s; trying again", self.name, timer.key, error)
