@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import selectors
 import shlex
 import shutil
 import signal
@@ -28,6 +29,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
+from moldau.coordinator.routing import partition_for  # noqa: E402
 from moldau.protocol import api_keys  # noqa: E402
 from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest  # noqa: E402
 from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest  # noqa: E402
@@ -49,7 +51,8 @@ PARTITIONS = 1000
 TICKS = os.sysconf("SC_CLK_TCK")
 COMMIT_VERSION = 9
 FETCH_VERSION = 9
-WARM_UP_SECONDS = 5.0
+WARM_UP_SECONDS = 10.0
+CONSUMERS = 50
 
 
 # The wire
@@ -198,7 +201,7 @@ class Broker:
             if left:
                 if time.monotonic() > deadline:
                     raise RuntimeError(f"{self.name}: {len(left)} groups have no coordinator")
-                time.sleep(0.01)
+                time.sleep(0.02)
 
 
 class Moldau(Broker):
@@ -260,7 +263,7 @@ class Kafka(Broker):
     def __init__(self, script: Path) -> None:
         self.script = script
         self.base_port = free_ports(1)[0]
-        self.environment = {**os.environ, "KAFKA_ORACLE_PORT": str(self.base_port), "KAFKA_ORACLE_LOG": "WARN"}
+        self.environment = {**os.environ, "KAFKA_ORACLE_PORT": str(self.base_port)}
         self.started = False
 
     def _run(self, *arguments: str) -> dict[str, str]:
@@ -324,6 +327,32 @@ def pipelined_commits(broker: Broker, partitions: int, seconds: float) -> tuple[
     return count / elapsed, (broker.cpu_seconds() - cpu) / count * 1e6
 
 
+def commits_of_many(broker: Broker, consumers: int, seconds: float) -> tuple[float, float]:
+    """The same with many connections, each with a group of its own and one commit in flight."""
+    selector = selectors.DefaultSelector()
+    names = [f"bench-{number}" for number in range(consumers)]
+    broker.wait_for_groups(names)
+    frames: dict[int, bytes] = {}
+    for name in names:
+        wire = broker.connect()
+        frames[wire.socket.fileno()] = frame(commit_request(name, range(10), 5), COMMIT_VERSION)
+        selector.register(wire.socket, selectors.EVENT_READ, wire)
+        wire.socket.sendall(frames[wire.socket.fileno()])
+    count, cpu, start = 0, broker.cpu_seconds(), time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        for key, _ in selector.select():
+            wire = key.data
+            wire._receive()
+            if wire._take_answers(COMMIT_ERROR_AT):
+                wire.socket.sendall(frames[key.fd])
+                count += 1
+    elapsed = time.perf_counter() - start
+    found = count / elapsed, (broker.cpu_seconds() - cpu) / count * 1e6
+    for key in list(selector.get_map().values()):
+        key.data.socket.close()
+    return found
+
+
 def commits_one_by_one(broker: Broker, seconds: float) -> tuple[float, float]:
     """Median and 99th percentile of the time of a commit, in microseconds, with one in flight."""
     wire = broker.connect()
@@ -352,8 +381,7 @@ def load_row(broker: Broker, offsets: int) -> tuple[float, float, float]:
     broker.start()
     broker.prepare()
     broker.stop()
-    # A group for each partition of __consumer_offsets: which hash to which does not matter with so many.
-    some = [f"group-{number}" for number in range(1000)]
+    some = one_group_for_each_partition()
     empty = timed_start(broker, some)
     fill(broker, offsets // PARTITIONS, PARTITIONS)
     broker.stop()
@@ -361,6 +389,15 @@ def load_row(broker: Broker, offsets: int) -> tuple[float, float, float]:
     memory = broker.memory_mb()
     broker.stop()
     return empty, full, memory
+
+
+def one_group_for_each_partition() -> list[str]:
+    """Groups whose coordinators are all partitions of __consumer_offsets."""
+    found: dict[int, str] = {}
+    for number in range(10_000):
+        found.setdefault(partition_for(f"group-{number}", 50), f"group-{number}")
+    assert len(found) == 50
+    return list(found.values())
 
 
 def timed_start(broker: Broker, groups: list[str]) -> float:
@@ -398,14 +435,14 @@ class Table:
             cells.append(f"{ratio:.1f}×")
         if self.markdown:
             return "| " + " | ".join([name, *cells]) + " |"
-        return f"{name:<55}" + "".join(f"{cell:>16}" for cell in cells)
+        return f"{name:<75}" + "".join(f"{cell:>16}" for cell in cells)
 
     def head(self) -> None:
         names = [broker.name for broker in self.brokers] + (["ahead by"] if len(self.brokers) == 2 else [])
         if self.markdown:
             print("| measurement | " + " | ".join(names) + " |\n" + "|---" * (len(names) + 1) + "|")
         else:
-            print(f"{'measurement':<55}" + "".join(f"{name:>16}" for name in names))
+            print(f"{'measurement':<75}" + "".join(f"{name:>16}" for name in names))
 
 
 def alternating(brokers: list[Broker], rounds: int, work: Callable[[Broker], tuple[float, ...]]) -> list[list[float]]:
@@ -422,14 +459,20 @@ def run_commit_rows(brokers: list[Broker], table: Table, rounds: int, seconds: f
     for broker in brokers:
         broker.start()
         broker.prepare()
-        pipelined_commits(broker, 1, WARM_UP_SECONDS)
+        pipelined_commits(broker, 1, WARM_UP_SECONDS / 2)
+        commits_of_many(broker, CONSUMERS, WARM_UP_SECONDS / 2)
     for partitions in (1, 10):
         rate, cpu = alternating(brokers, rounds, lambda broker, n=partitions: pipelined_commits(broker, n, seconds))  # type: ignore[misc]
-        table.add(f"OffsetCommit, {partitions} partition(s): requests/s", rate, True, "{:,.0f}")
-        table.add(f"OffsetCommit, {partitions} partition(s): CPU µs per request", cpu, False, "{:.1f}")
+        what = f"OffsetCommit of {partitions}, one connection, 64 in flight"
+        table.add(f"{what}: requests/s", rate, True, "{:,.0f}")
+        table.add(f"{what}: CPU µs each", cpu, False, "{:.1f}")
+    rate, cpu = alternating(brokers, rounds, lambda broker: commits_of_many(broker, CONSUMERS, seconds))
+    what = f"OffsetCommit of 10, {CONSUMERS} connections, one in flight each"
+    table.add(f"{what}: requests/s", rate, True, "{:,.0f}")
+    table.add(f"{what}: CPU µs each", cpu, False, "{:.1f}")
     median, high = alternating(brokers, rounds, lambda broker: commits_one_by_one(broker, seconds))
-    table.add("OffsetCommit, one in flight: p50 µs", median, False, "{:.0f}")
-    table.add("OffsetCommit, one in flight: p99 µs", high, False, "{:.0f}")
+    table.add("OffsetCommit of 1, one in flight: p50 µs", median, False, "{:.0f}")
+    table.add("OffsetCommit of 1, one in flight: p99 µs", high, False, "{:.0f}")
     for broker in brokers:
         broker.stop()
 

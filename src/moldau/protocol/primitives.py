@@ -207,12 +207,16 @@ class Reader:
         length = self.uvarint() - 1
         if length < 0:
             raise self.unexpected_null("string")
+        if length > 0x7FFF:
+            raise DecodeError(f"a string of {length} bytes is too long")
         return self.text(length)
 
     def compact_nullable_string(self) -> str | None:
         length = self.uvarint() - 1
         if length < 0:
             return None
+        if length > 0x7FFF:
+            raise DecodeError(f"a string of {length} bytes is too long")
         return self.text(length)
 
     def unexpected_null(self, what: str) -> DecodeError:

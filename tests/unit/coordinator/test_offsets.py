@@ -107,6 +107,15 @@ def test_too_much_metadata_is_refused_by_partition() -> None:
     assert world.commit("g", "t", 0, 5, None) == 0
 
 
+def test_a_group_id_that_does_not_fit_into_a_record_is_refused() -> None:
+    """What is no UTF-8 is replaced and grows, so an id may be longer than it was on the wire."""
+    world = GroupWorld()
+    world.commit("x" * 0x7FFF, "t", 0, 5)
+    with pytest.raises(KafkaError) as raised:
+        world.commit("\ufffd" * 0x7FFF, "t", 0, 5)
+    assert raised.value.code == errors.UNKNOWN_SERVER_ERROR and world.log.end == 1
+
+
 @pytest.mark.parametrize(("version", "code"), [(8, errors.ILLEGAL_GENERATION), (9, errors.GROUP_ID_NOT_FOUND)])
 def test_a_generation_needs_a_group(version: int, code: int) -> None:
     world = GroupWorld()

@@ -111,6 +111,20 @@ def test_a_string_longer_than_32767_bytes_cannot_be_sent() -> None:
             getattr(Writer(), method)("ä" * 16384)
 
 
+@pytest.mark.parametrize("kind", ["compact_string", "compact_nullable_string"])
+def test_a_string_longer_than_32767_bytes_cannot_be_read(kind: str) -> None:
+    """As in Kafka, also where the format could say more."""
+    for length in (0x7FFF, 0x8000):
+        writer = Writer()
+        writer.uvarint(length + 1)
+        read = getattr(Reader(writer.to_bytes() + b"x" * length), kind)
+        if length == 0x7FFF:
+            assert read() == "x" * length
+        else:
+            with pytest.raises(DecodeError):
+                read()
+
+
 def test_a_uuid_has_sixteen_bytes() -> None:
     with pytest.raises(EncodeError):
         Writer().uuid(b"short")

@@ -19,6 +19,7 @@ from librt.strings import (
 )
 from mypy_extensions import i16, i32, i64, mypyc_attr
 
+from moldau.protocol.errors import UNKNOWN_SERVER_ERROR, KafkaError
 from moldau.protocol.primitives import DecodeError
 from moldau.protocol.uuids import ZERO_UUID
 
@@ -31,6 +32,7 @@ NO_EXPIRY: Final = -1
 TOPIC_ID_TAG: Final = 0
 UUID_SIZE: Final = 16
 PARTITION_SIZE: Final = 4
+STRING_BYTES_MAX: Final = 0x7FFF
 
 
 @mypyc_attr(acyclic=True)
@@ -116,6 +118,8 @@ def encode_offset_value(
 
 def _write_string(writer: BytesWriter, text: str) -> None:
     data = text.encode()
+    if len(data) > STRING_BYTES_MAX:
+        raise KafkaError(UNKNOWN_SERVER_ERROR, f"a text of {len(data)} bytes is too long for the log of offsets")
     write_i16_be(writer, i16(len(data)))
     writer.write(data)
 
