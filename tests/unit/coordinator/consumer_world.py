@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,9 @@ from moldau.coordinator.group.classic_rebalance import join_key
 from moldau.coordinator.group.consumer_checks import check_heartbeat
 from moldau.coordinator.group.consumer_group import ConsumerGroup
 from moldau.coordinator.group.consumer_member import STATE_NAMES
+from moldau.coordinator.group.machine import GroupMachine
 from moldau.coordinator.outcome import Outcome
+from moldau.coordinator.timers import Timers
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.model import GROUP_RESOURCE
 from moldau.protocol.errors import KafkaError
@@ -113,8 +116,13 @@ class ConsumerWorld(GroupWorld):
     """Topics are created with ids made of their names, so that scripts can show names."""
 
     def __init__(self, **settings: str) -> None:
+        # Outlives failovers: no two coordinators make the same ids.
+        self.dice = random.Random(1)
         super().__init__(**{"group_initial_rebalance_delay_ms": "0", **settings})
         self.seen = 0
+
+    def _make(self, index: int, timers: Timers) -> GroupMachine:
+        return GroupMachine(index, timers, self.settings, self.dice)
 
     def heartbeat(self, request: ConsumerGroupHeartbeatRequest, version: int = VERSION) -> Any:
         check_heartbeat(request, version, self.settings.consumer.assignors)

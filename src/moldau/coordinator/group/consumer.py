@@ -22,7 +22,6 @@ from moldau.coordinator.group.consumer_member import (
     LEFT_FOR_A_WHILE_EPOCH,
     UNREVOKED_PARTITIONS,
     ConsumerMember,
-    Partitions,
 )
 from moldau.coordinator.group.consumer_migration import (
     can_downgrade,
@@ -304,13 +303,11 @@ class ConsumerProtocol(GroupPart):
         static member in the place of its old self, which `records` have replaced already."""
         replaced = None if joining is None else group.static_member(joining.instance_id)
         left = {member.member_id for member in leaving}
-        staying: list[tuple[ConsumerMember, Partitions]] = []
-        for member in group.members.values():
-            target = group.target_of(member.member_id)
-            if joining is not None and member is replaced:
-                staying.append((joining, target))
-            elif member.member_id not in left:
-                staying.append((member, target))
+        staying = [
+            joining if joining is not None and member is replaced else member
+            for member in group.members.values()
+            if member.member_id not in left
+        ]
         classic = downgraded(group.group_id, group.group_epoch, staying, self._state.image, now_ms)
         if joining is None or replaced is None:
             records += group.tombstones()

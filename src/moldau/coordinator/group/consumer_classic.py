@@ -119,12 +119,13 @@ class ClassicMembers(ClassicMembersElsewhere):
         now_ms: int,
     ) -> Outcome:
         """A static member comes back as a classic one, and was the last that was none."""
-        updated, is_current = self._protocol.steps.advance_to_known_target(
-            group, member, updated, owned, records, now_ms
-        )
-        reason = (
-            "" if is_current else f"group {group.group_id} is classic again, with an assignment that is out of date"
-        )
+        advance = self._protocol.steps.advance_to_known_target
+        updated, is_current = advance(group, member, updated, owned, records, now_ms)
+        staying = [one for one in group.members.values() if one.instance_id != updated.instance_id]
+        if is_current and all(one.is_reconciled_to(group.assignment_epoch) for one in [*staying, updated]):
+            reason = ""
+        else:
+            reason = f"group {group.group_id} is classic again, and not everybody has what it was to have"
         outcome = self._protocol.downgrade(group, [], updated, reason, records, now_ms)
         outcome.response = _joined(updated)
         return outcome

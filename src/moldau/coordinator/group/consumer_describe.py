@@ -39,19 +39,10 @@ def _describe_member(group: ConsumerGroup, member: ConsumerMember, image: Metada
         client_host=member.client_host,
         subscribed_topic_names=list(member.subscribed_topic_names),
         subscribed_topic_regex=member.subscribed_topic_regex,
-        assignment=_assignment(_all_owned(member), image),
+        assignment=_assignment(member.all_partitions(), image),
         target_assignment=_assignment(group.target_of(member.member_id), image),
         member_type=CLASSIC_MEMBER if member.uses_classic_protocol else CONSUMER_MEMBER,
     )
-
-
-def _all_owned(member: ConsumerMember) -> dict[bytes, list[int]]:
-    """What it has, including what it is about to give up."""
-    owned: dict[bytes, list[int]] = {}
-    for partitions in (member.assigned, member.pending_revocation):
-        for topic_id, epochs in partitions.items():
-            owned.setdefault(topic_id, []).extend(epochs)
-    return owned
 
 
 def _assignment(partitions: Mapping[bytes, Iterable[int]], image: MetadataImage) -> Assignment:

@@ -131,6 +131,14 @@ class ConsumerMember:
             epoch = self.pending_revocation.get(topic_id, {}).get(partition)
         return epoch
 
+    def all_partitions(self) -> dict[bytes, set[int]]:
+        """What it has, including what it is about to give up."""
+        found: dict[bytes, set[int]] = {}
+        for partitions in (self.assigned, self.pending_revocation):
+            for topic_id, epochs in partitions.items():
+                found.setdefault(topic_id, set()).update(epochs)
+        return found
+
     # From records
 
     def with_subscription(self, value: ConsumerGroupMemberMetadataValue) -> ConsumerMember:

@@ -7,9 +7,9 @@ group again. Both are records: tombstones of the one kind, then everything the o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from moldau.coordinator.group.classic_group import ClassicGroup
+from moldau.coordinator.group.classic_group import STABLE, ClassicGroup
 from moldau.coordinator.group.classic_member import ClassicMember
 from moldau.coordinator.group.classic_records import current_assignments, group_record
 from moldau.coordinator.group.consumer_group import INITIAL_EPOCH, ConsumerGroup
@@ -31,6 +31,7 @@ from moldau.protocol.messages.consumer_protocol import (
     AssignmentTopicPartition,
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
+    SubscriptionTopicPartition,
 )
 from moldau.protocol.primitives import DecodeError, Reader, Writer
 from moldau.protocol.stored.group_records import ClassicMemberMetadata
@@ -77,12 +78,7 @@ def read_assignment(data: bytes, image: MetadataImage) -> tuple[Partitions, bool
         return {}, False
     reader = Reader(data)
     assignment = ConsumerProtocolAssignment.decode(reader, _known_version(int(reader.int16())))
-    found: Partitions = {}
-    for row in assignment.assigned_partitions:
-        topic = image.topic(row.topic)
-        if topic is not None and row.partitions:
-            found[topic.topic_id] = frozenset(row.partitions)
-    return found, bool(assignment.user_data)
+    return _named(assignment.assigned_partitions, image), bool(assignment.user_data)
 
 
 # From classic to consumer
@@ -114,11 +110,25 @@ def upgraded(group: ClassicGroup, image: MetadataImage) -> ConsumerGroup:
     epoch = max(group.generation, INITIAL_EPOCH)
     result.group_epoch = epoch
     result.assignment_epoch = epoch
-    protocol_name = group.protocol_name or group.select_protocol()
+    subscriptions, owned = _read_members(group, image)
     for classic in group.members.values():
+        partitions = owned[classic.member_id]
+        result.update_member(_upgraded_member(classic, subscriptions[classic.member_id], partitions, epoch))
+        result.update_target(classic.member_id, partitions)
+    return result
+
+
+def _read_members(
+    group: ClassicGroup, image: MetadataImage
+) -> tuple[dict[str, ConsumerProtocolSubscription], dict[str, Partitions]]:
+    """What each member wants, and what it has: a partition that two claim is with the first of them."""
+    protocol_name = group.protocol_name or group.select_protocol()
+    subscriptions: dict[str, ConsumerProtocolSubscription] = {}
+    assigned: dict[str, Partitions] = {}
+    for member_id, member in group.members.items():
         try:
-            subscription = read_subscription(classic.metadata(protocol_name))
-            partitions, has_user_data = read_assignment(classic.assignment, image)
+            subscriptions[member_id] = read_subscription(member.metadata(protocol_name))
+            assigned[member_id], has_user_data = read_assignment(member.assignment, image)
         except (DecodeError, KeyError) as error:
             raise _cannot_upgrade(group, "the embedded consumer protocol is malformed") from error
         if has_user_data:
@@ -127,9 +137,35 @@ def upgraded(group: ClassicGroup, image: MetadataImage) -> ConsumerGroup:
                 "an unsupported custom assignor is in use. Please refer to the documentation or switch to a default "
                 "assignor before re-attempting the upgrade",
             )
-        result.update_member(_upgraded_member(classic, subscription, partitions, epoch))
-        result.update_target(classic.member_id, partitions)
-    return result
+    taken: set[tuple[bytes, int]] = set()
+    owned = {member_id: _claim(partitions, taken) for member_id, partitions in assigned.items()}
+    if group.state != STABLE:
+        # In a rebalance the assignment is not known; cooperative members go on with what they said they have.
+        for member_id, subscription in subscriptions.items():
+            more = _claim(_named(subscription.owned_partitions, image), taken)
+            for topic_id, indexes in more.items():
+                owned[member_id][topic_id] = owned[member_id].get(topic_id, frozenset()) | indexes
+    return subscriptions, owned
+
+
+def _claim(partitions: Partitions, taken: set[tuple[bytes, int]]) -> Partitions:
+    claimed: Partitions = {}
+    for topic_id, indexes in partitions.items():
+        free = frozenset(index for index in indexes if (topic_id, index) not in taken)
+        if free:
+            claimed[topic_id] = free
+            taken.update((topic_id, index) for index in free)
+    return claimed
+
+
+def _named(rows: Iterable[AssignmentTopicPartition | SubscriptionTopicPartition], image: MetadataImage) -> Partitions:
+    """By the ids of topics; those that do not exist are left out."""
+    found: Partitions = {}
+    for row in rows:
+        topic = image.topic(row.topic)
+        if topic is not None and row.partitions:
+            found[topic.topic_id] = frozenset(row.partitions)
+    return found
 
 
 def _upgraded_member(
@@ -179,15 +215,15 @@ def can_downgrade(
 
 
 def downgraded(
-    group_id: str,
-    generation: int,
-    members: Collection[tuple[ConsumerMember, Partitions]],
-    image: MetadataImage,
-    now_ms: int,
+    group_id: str, generation: int, members: Collection[ConsumerMember], image: MetadataImage, now_ms: int
 ) -> ClassicGroup:
-    """The same members as a stable classic group; each is assigned what it was to have."""
+    """The same members as a stable classic group; each is assigned what it has, what it was to give up included.
+
+    Kafka writes down what each was to have. If the group becomes a consumer group again before its members have joined
+    again, that would be taken for what they have, and a partition could be read by two.
+    """
     result = ClassicGroup(group_id, now_ms)
-    for member, _ in members:
+    for member in members:
         assert member.classic is not None
         protocols = [(protocol.name, protocol.metadata) for protocol in member.classic.supported_protocols]
         classic = ClassicMember(
@@ -202,10 +238,10 @@ def downgraded(
         result.add(classic, None)
     protocol_name = result.select_protocol()
     result.load(generation, CONSUMER_PROTOCOL_TYPE, protocol_name, result.leader)
-    for member, target in members:
+    for member in members:
         classic = result.members[member.member_id]
         version = subscription_version(classic.metadata(protocol_name))
-        classic.assignment = write_assignment(target, version, image)
+        classic.assignment = write_assignment(member.all_partitions(), version, image)
     return result
 
 
