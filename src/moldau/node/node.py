@@ -12,7 +12,7 @@ from collections.abc import Callable
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.dynamic import DynamicBrokerConfig
 from moldau.config.log_config import LogConfig, log_config_for
-from moldau.config.own_keys import FREE_BYTES_MIN_KEY
+from moldau.config.own_keys import FREE_BYTES_MIN_KEY, SCRUB_RATE_KEY
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.features import SUPPORTED_FEATURES
 from moldau.metadata.image import MetadataImage
@@ -32,6 +32,7 @@ from moldau.storage.compaction.inline import InlineWorkers
 from moldau.storage.disk import Disk
 from moldau.storage.log_directory import LogDirectory
 from moldau.storage.log_manager import LogManager
+from moldau.storage.scrub import Scrub
 
 log = logging.getLogger("moldau.node")
 
@@ -97,6 +98,7 @@ class Node:
             lambda: self._now_ms,
             rng.randrange(1 << 62),
         )
+        self.scrub = Scrub(self.logs, lambda: self._now_ms, config.get_int(SCRUB_RATE_KEY))
         self.coordinators = Coordinators(config, self.replicas, rng)
         self.metadata = MetadataNode(config, disk, rng, incarnation_id, self.dynamic)
         self.metadata.on_fatal = self._fatal
@@ -161,14 +163,16 @@ class Node:
         self.waiting.expire(now_ms)
         coordinators_ms = self.coordinators.poll(now_ms)
         cleaner_ms = self.cleaner.poll(now_ms)
+        scrub_ms = self.scrub.poll(now_ms)
         schedule_ms = self._schedule.run(now_ms)
-        return min(deadline_ms, coordinators_ms, cleaner_ms, schedule_ms, self.waiting.next_deadline_ms())
+        return min(deadline_ms, coordinators_ms, cleaner_ms, scrub_ms, schedule_ms, self.waiting.next_deadline_ms())
 
     def set_wake_up(self, wake_at: Callable[[int], None]) -> None:
         """`wake_at` is told when `poll` must be called earlier than it said."""
         self.waiting.on_new_deadline = wake_at
         self.coordinators.set_wake_up(wake_at)
         self.cleaner.on_deadline = wake_at
+        self.scrub.on_deadline = wake_at
 
     def begin_shutdown(self, now_ms: int, finished: Callable[[], None]) -> None:
         """Hands leadership over; `finished` is called when the controller lets this node go."""
@@ -216,6 +220,7 @@ class Node:
         self.cleaner.change_settings(cleaner_settings(self.config))
         self.fetch_bytes_max = self.config.get_int("fetch.max.bytes")
         self.logs.free_bytes_min = self.config.get_int(FREE_BYTES_MIN_KEY)
+        self.scrub.change_rate(self.config.get_int(SCRUB_RATE_KEY))
         self.coordinators.update_config(self.config)
         if self.on_config_changed is not None:
             self.on_config_changed()

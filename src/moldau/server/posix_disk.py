@@ -58,7 +58,7 @@ def read_and_close(descriptor: int, position: int, size: int) -> bytes:
 
 
 def read_all(descriptor: int, position: int, size: int) -> bytes:
-    """Up to `size` bytes; the system may return less than there is (2 GB limit, signals), the end of the file ends it."""
+    """Up to `size` bytes, fewer at the end of the file: one call may return less than there is (2 GB, signals)."""
     data = os.pread(descriptor, size, position)
     if len(data) == size or not data:
         return data
