@@ -224,11 +224,14 @@ class Walker:
         if isinstance(group, ConsumerGroup):
             self.world.check_owners()
         held: dict[tuple[bytes, int], object] = {}
-        for consumer in [*self.modern, *self.classic]:
+        for consumer in self.everyone():
             for topic_id, indexes in consumer.owned.items():
                 for index in indexes:
                     other = held.setdefault((topic_id, index), consumer)
                     assert other is consumer, f"two read partition {index}"
+
+    def everyone(self) -> list[Consumer | ClassicConsumer]:
+        return [*self.modern, *self.classic]
 
     def calm_down(self) -> None:
         for _ in range(80):
@@ -242,7 +245,7 @@ class Walker:
             assert group is None or group.is_empty()
             return
         assert isinstance(group, ConsumerGroup if self.modern else ClassicGroup | ConsumerGroup)
-        held = {index for one in [*self.modern, *self.classic] for indexes in one.owned.values() for index in indexes}
+        held = {index for one in self.everyone() for indexes in one.owned.values() for index in indexes}
         assert held == set(range(PARTITIONS)), group.state_name()
 
 
