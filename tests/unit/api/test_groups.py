@@ -1,4 +1,4 @@
-"""Coordinators are found; offsets are committed, fetched, deleted; groups listed, described, deleted: in all versions."""
+"""Coordinators are found; offsets committed, fetched, deleted; groups listed, described, deleted: in all versions."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_offsets_are_deleted(world: NodeWorld) -> None:
 def test_groups_are_listed(world: NodeWorld, version: int) -> None:
     commit(world, "listed", 9, ("t", 0, 5))
 
-    def names(**filters: list[str]) -> list[str]:
+    def names(**filters: Any) -> list[str]:
         answer = world.ask(ListGroupsRequest(**filters), version)
         assert answer.error_code == 0
         return [row.group_id for row in answer.groups if row.group_id == "listed"]
