@@ -1,4 +1,4 @@
-"""Replays one seed of the simulated world: `python -m moldau.sim --seed N [--steps M] [--logs | --groups] [-v]`."""
+"""Replays one seed of the simulated world: `python -m moldau.sim --seed N [--steps M] [--logs | --groups | …] [-v]`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import sys
 import traceback
 
+from moldau.sim.classic_group_world import ClassicGroupWorld
 from moldau.sim.group_world import GroupWorld
 from moldau.sim.log_world import LogWorld
 from moldau.sim.node_world import NodeWorld
@@ -24,16 +25,22 @@ def main(arguments: list[str] | None = None) -> int:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--logs", action="store_true", help="logs alone on the simulated disk, without a node")
     which.add_argument("--groups", action="store_true", help="a node whose clients also commit offsets")
+    which.add_argument("--classic-groups", action="store_true", help="a node with members of classic groups")
     parser.add_argument("-v", "--verbose", action="store_true", help="print every event as it happens")
     options = parser.parse_args(arguments)
     failures = 0
     for seed in range(options.seed, options.seed + options.count):
-        kind = "logs" if options.logs else "groups" if options.groups else "node"
+        kind = next((name for name in WORLDS if getattr(options, name.replace("-", "_"), False)), "node")
         failures += not replay(seed, options.steps, kind=kind, verbose=options.verbose)
     return 1 if failures else 0
 
 
-WORLDS: dict[str, type[LogWorld] | type[NodeWorld]] = {"logs": LogWorld, "groups": GroupWorld, "node": NodeWorld}
+WORLDS: dict[str, type[LogWorld] | type[NodeWorld]] = {
+    "logs": LogWorld,
+    "groups": GroupWorld,
+    "classic-groups": ClassicGroupWorld,
+    "node": NodeWorld,
+}
 
 
 def replay(seed: int, steps: int | None, *, kind: str, verbose: bool) -> bool:

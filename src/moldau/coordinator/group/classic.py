@@ -95,6 +95,7 @@ class ClassicProtocol(GroupPart):
             raise KafkaError(errors.REBALANCE_IN_PROGRESS)
         self.rebalance.on_sync_received(group, member)
         if group.state == STABLE:
+            member.session_due_ms = now_ms + member.session_timeout_ms
             return Outcome(response=synced(group, member))
         superseded, member.awaiting_sync = member.awaiting_sync, answer
         if superseded is not None:

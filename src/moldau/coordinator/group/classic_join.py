@@ -201,6 +201,7 @@ class ClassicJoin:
     # Members that are known
 
     def _join_again(self, group: ClassicGroup, joining: Joining, member: ClassicMember, now_ms: int) -> Outcome:
+        member.session_due_ms = now_ms + member.session_timeout_ms
         unchanged = member.protocols == joining.protocols
         is_leader = group.leader == member.member_id
         if group.state == COMPLETING_REBALANCE and unchanged:
