@@ -275,6 +275,33 @@ def test_a_member_lives_while_the_user_works(server: str, topic: str, mode: dict
         assert consumer.group_metadata() == before
 
 
+def test_a_slow_listener_does_not_cost_the_membership(server: str, topic: str) -> None:
+    """Heartbeats go on while it runs, for longer than the session timeout."""
+    create(server, topic, 1)
+    told: list[str] = []
+
+    class Slow(RebalanceListener):
+        def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
+            time.sleep(2.5)
+            told.append("assigned")
+
+        def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
+            time.sleep(2.5)
+            consumer.commit({TopicPartition(topic, 0): 0})
+            told.append("revoked")
+
+        def on_partitions_lost(self, partitions: list[TopicPartition]) -> None:
+            told.append("lost")
+
+    with member(server, topic, {**MODES["eager"], "session.timeout.ms": 1000}) as consumer:
+        consumer.subscribe([topic], listener=Slow())
+        pump([consumer], lambda: told == ["assigned"])
+        consumer.commit({TopicPartition(topic, 0): 0})
+        consumer.enforce_rebalance()
+        pump([consumer], lambda: len(told) == 3)
+    assert told == ["assigned", "revoked", "assigned", "revoked"]
+
+
 def test_a_member_that_does_not_poll_is_left_out(server: str, topic: str, mode: dict[str, Any]) -> None:
     """After max.poll.interval.ms it leaves; what it commits then is refused, and it is told that it lost everything."""
     create(server, topic, 2)

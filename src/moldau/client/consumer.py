@@ -121,6 +121,7 @@ class Consumer:
         self._thread: HeartbeatThread | None = None
         self._woken = False
         self._interrupted = False
+        self._closing = False
         self._closed = False
         if read.get_optional("group.id") is not None:
             self._set_up_group(read, own_assignors)
@@ -455,16 +456,21 @@ class Consumer:
         group = self._group
         if group is not None:
             group.check_not_rebalancing("close")
-        if self._thread is not None:
-            self._thread.stop()
         with self._gate:
-            if self._closed:
+            if self._closing:
                 return
-            try:
-                if group is not None:
-                    self._close_group(group, self._cluster.network.now_ms() + timeout_ms, leave_group)
-            finally:
-                self._closed = True
+            self._closing = True
+            deadline_ms = self._cluster.network.now_ms() + timeout_ms
+        try:
+            if group is not None:
+                with self._gate:
+                    self._close_group(group, deadline_ms, leave_group)
+        finally:
+            self._closed = True
+            # Only now: a listener that takes its time still needs the heartbeats.
+            if self._thread is not None:
+                self._thread.stop()
+            with self._gate:
                 self._cluster.close()
         if group is not None:
             group.raise_raised()

@@ -401,7 +401,11 @@ class ConsumerGroup:
         """Gives up all partitions and leaves; waits for the answer until the deadline."""
         membership = self.membership
         lost = self._classic.is_lost if self._classic is not None else not self.can_commit()
-        self._rebalance.drop_all(lost)
+        self._in_duty = True
+        try:
+            self._rebalance.drop_all(lost)
+        finally:
+            self._in_duty = False
         membership.leave(self._cluster.network.now_ms(), reason, remain)
         self.touch()
         self._subscription.clear()
