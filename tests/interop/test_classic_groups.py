@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from moldau.coordinator.routing import partition_for
+from moldau.protocol.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
 from tests.interop import kafka_oracle
 from tests.interop.batches import batch
 from tests.interop.conftest import NodeFactory, new_node, stop_cleanly
@@ -335,6 +338,28 @@ def test_the_duplicate_of_a_static_member_is_fenced(group: Group, kafka_tools: N
         first.stop()
         if second is not None:
             second.stop()
+
+
+def test_the_real_dump_log_reads_the_records(group: Group, kafka_tools: None) -> None:
+    """New, with a member and its assignment, empty again: as Apache Kafka would have written it."""
+    member = group.join(instance="static")
+    group.wait_for_shares()
+    member.leave()
+    group_id = f"group-{group.topic}"
+    Peer(group.node).ask(LeaveGroupRequest(group_id, members=[MemberIdentity("", "static")]), 5)
+    folder = f"__consumer_offsets-{partition_for(group_id, int(QUICK['offsets.topic.num.partitions']))}"
+    path = group.node.data / folder / "00000000000000000000.log"
+    done = kafka_oracle.run_tool("dump-log", "--offsets-decoder", "--files", str(path))
+    payloads = re.findall(rf'"group":"{group_id}"}}}} payload: (.*)', done.stdout)
+    first, second, third = [json.loads(text)["data"] for text in payloads]
+    assert (first["generation"], first["protocolType"], first["members"]) == (0, "", [])
+    [row] = second["members"]
+    assert (second["generation"], second["protocol"], second["leader"]) == (1, "range", row["memberId"])
+    assert (row["groupInstanceId"], row["clientHost"], row["sessionTimeout"]) == ("static", "/127.0.0.1", 6000)
+    assert row["subscription"]["topics"] == [group.topic]
+    assert row["assignment"]["assignedPartitions"] == [{"topic": group.topic, "partitions": list(range(PARTITIONS))}]
+    assert (third["generation"], third["protocol"], third["leader"], third["members"]) == (2, None, None, [])
+    assert all(json.loads(text)["version"] == "3" for text in payloads)
 
 
 def test_cooperative_java_members(group: Group, kafka_tools: None) -> None:
