@@ -74,6 +74,13 @@ def test_records_of_every_version_are_loaded(version: int) -> None:
     assert group.is_subscribed_to("t")
 
 
+@pytest.mark.parametrize("leader", [None, "gone"])
+def test_a_loaded_group_has_a_leader_that_is_a_member(leader: str | None) -> None:
+    rows = [MemberMetadata(one, None, "c", "/h", 70, 60, b"", b"") for one in ("m", "n")]
+    value = encode_value(GroupMetadataValue("consumer", 4, "range", leader, 99, rows), VALUE_VERSION)
+    assert load_group("g", value).leader == "m"
+
+
 def test_what_was_written_is_written_again() -> None:
     """Loading a record and writing the group gives the same bytes."""
     world = GroupWorld()

@@ -85,7 +85,8 @@ class ClassicGroup(Group):
         self.generation = generation
         self.member_protocol_type = protocol_type or None
         self.protocol_name = protocol_name
-        self.leader = leader
+        # A group without a leader among its members could never begin another generation.
+        self.leader = leader if leader in self.members else next(iter(self.members), None)
         self.state = STABLE if self.members else EMPTY
         self.refresh_subscribed_topics()
 
