@@ -30,6 +30,8 @@ HEAD = "# What Apache Kafka 4.3.1's own tools print against one node; see tests/
 BROKER, CONTROLLER = "127.0.0.1:19092", "127.0.0.1:19192"
 
 LATER_SECONDS = 0.7
+# Tools that do something of their own when their process ends.
+ALONE = ("verifiable-producer",)
 
 
 class Done(NamedTuple):
@@ -164,6 +166,12 @@ def run_ours(tool: str, arguments: list[str], stdin: str, folder: Path) -> Done:
     return Done(code, out.getvalue(), err.getvalue())
 
 
+def run_real(tool: str, arguments: list[str], stdin: str, folder: Path) -> Done:
+    """The real tool in a process of its own."""
+    done = run_tool(tool, *arguments, text=stdin, folder=folder)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
 class RealTools:
     """Kafka's own tools in one process, because starting one for each takes seconds; see ToolRunner.java."""
 
@@ -172,6 +180,8 @@ class RealTools:
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, tool: str, arguments: list[str], stdin: str, folder: Path) -> Done:
+        if tool in ALONE:
+            return run_real(tool, arguments, stdin, folder)
         process = self._process or self._start()
         assert process.stdin is not None and process.stdout is not None
         given = "stdin:" + base64.b64encode(stdin.encode()).decode()
@@ -181,8 +191,7 @@ class RealTools:
         if len(head) != 3:
             # The tool ended the whole process, as some do after a usage error.
             self.close()
-            done = run_tool(tool, *arguments, text=stdin, folder=folder)
-            return Done(done.returncode, done.stdout, done.stderr)
+            return run_real(tool, arguments, stdin, folder)
         code, out, err = map(int, head)
         return Done(code, process.stdout.read(out).decode(), process.stdout.read(err).decode())
 
@@ -213,6 +222,7 @@ _MASKS: list[tuple[str, str]] = [
     ),
     (r"adminclient-\d+", "adminclient-1"),
     (r"\[\[config\], \[bootstrap-server\]\]", "[[bootstrap-server], [config]]"),
+    (r"(SCRAM-SHA-512=\S+), (SCRAM-SHA-256=\S+)$", r"\2, \1"),
     (r"console-consumer-\d+", "console-consumer-N"),
     (r"correlation id \d+", "correlation id N"),
     (r"(Epoch: |LeaderEpoch: +|HighWatermark: +)\d+", r"\1N"),
@@ -243,10 +253,6 @@ def mask(text: str, node: Node, folder: Path) -> str:
 def record_all() -> None:
     """Writes all transcripts anew, each with the real tools against an Apache Kafka of its own."""
     import tempfile
-
-    def run_real(tool: str, arguments: list[str], stdin: str, folder: Path) -> Done:
-        done = run_tool(tool, *arguments, text=stdin, folder=folder)
-        return Done(done.returncode, done.stdout, done.stderr)
 
     for path in sorted(FOLDER.glob("*.txt")):
         if len(sys.argv) > 1 and path.stem not in sys.argv[1:]:
