@@ -100,6 +100,7 @@ HONOURED_BROKER_KEYS: Final = frozenset(
         "metadata.log.segment.ms",
         "node.id",
         "num.partitions",
+        "num.recovery.threads.per.data.dir",
         "offset.metadata.max.bytes",
         "offsets.commit.timeout.ms",
         "offsets.load.buffer.size",

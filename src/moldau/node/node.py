@@ -32,6 +32,7 @@ from moldau.storage.compaction.inline import InlineWorkers
 from moldau.storage.disk import Disk
 from moldau.storage.log_directory import LogDirectory
 from moldau.storage.log_manager import LogManager
+from moldau.storage.recovery_task import RecoveryWorkers
 from moldau.storage.scrub import Scrub
 
 log = logging.getLogger("moldau.node")
@@ -61,6 +62,7 @@ class Node:
         rng: RandomSource,
         incarnation_id: bytes,
         compaction_workers: CompactionWorkers | None = None,
+        recovery_workers: RecoveryWorkers | None = None,
     ) -> None:
         self.node_id = config.node_id
         self.dynamic = DynamicBrokerConfig(config)
@@ -86,6 +88,8 @@ class Node:
             self._on_directory_failed,
             config.get_int("producer.id.expiration.ms"),
         )
+        self.logs.recovery_workers = recovery_workers
+        self.logs.recovery_workers_max = config.get_int("num.recovery.threads.per.data.dir")
         self.logs.retention_interval_ms = config.get_int("log.retention.check.interval.ms")
         self.logs.checkpoint_interval_ms = config.get_int("log.flush.offset.checkpoint.interval.ms")
         self.replicas = Replicas(self.node_id, self.logs, self.log_config_of)

@@ -415,12 +415,18 @@ class PosixDisk(Disk):
         try:
             # lockf is the kind of lock that Java takes, so a running Kafka and we keep each other out.
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The other kind of lock is passed on to processes that work for this one, and outlives it in them.
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(descriptor)
             if error.errno in (errno.EACCES, errno.EAGAIN):
                 raise BlockingIOError(errno.EAGAIN, "another process has locked the directory", path) from error
             raise
         self._locks[path] = descriptor
+
+    def lock_descriptors(self) -> Sequence[int]:
+        """For processes that change files in these directories: who has inherited them keeps others out."""
+        return tuple(self._locks.values())
 
     def unlock_directory(self, path: str) -> None:
         descriptor = self._locks.pop(path, None)

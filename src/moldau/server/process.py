@@ -22,6 +22,7 @@ from moldau.node.node import Node
 from moldau.server.clock import Clock
 from moldau.server.compaction_processes import CompactionProcesses
 from moldau.server.posix_disk import DEFAULT_OPEN_FILES_MAX, PosixDisk
+from moldau.server.recovery_processes import RecoveryProcesses
 from moldau.storage.log_manager import CannotStart as LogsCannotStart
 
 log = logging.getLogger("moldau.server")
@@ -106,7 +107,8 @@ class ServerProcess:
         self._open_files_max = min(DEFAULT_OPEN_FILES_MAX, self._descriptors_max // 4)
         disk = PosixDisk(lambda function: post(loop, function), self._open_files_max)
         compaction = CompactionProcesses()
-        self.node = Node(self.config, disk, random.Random(), uuid.uuid4().bytes, compaction)
+        recovery = RecoveryProcesses(disk)
+        self.node = Node(self.config, disk, random.Random(), uuid.uuid4().bytes, compaction, recovery)
         self.node.on_config_changed = self._apply_limits
         self.node.on_fatal = lambda reason: self._on_fatal(reason, stop)
         pump = Pump(self.node, self.clock, loop, lambda error: self._on_broken(error, stop))

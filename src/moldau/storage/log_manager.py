@@ -31,6 +31,15 @@ from moldau.storage.log import Log
 from moldau.storage.log_directory import NO_SPACE, LogDirectory
 from moldau.storage.meta_properties import read_meta_properties
 from moldau.storage.recovery import DEFAULT_PRODUCER_EXPIRATION_MS, create_log, load_log, no_jitter
+from moldau.storage.recovery_task import (
+    SMALLEST_TASK_BYTES,
+    WORTH_IT_BYTES,
+    RecoveryResult,
+    RecoveryTask,
+    RecoveryWorkers,
+    bytes_to_walk,
+    restore_producers,
+)
 
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 METADATA_TOPIC = "__cluster_metadata"
@@ -91,6 +100,8 @@ class LogManager:
         self.checkpoint_interval_ms = CHECKPOINT_INTERVAL_MS
         self.retention_interval_ms = RETENTION_INTERVAL_MS
         self.free_bytes_min = -1
+        self.recovery_workers: RecoveryWorkers | None = None
+        self.recovery_workers_max = 1  # for each directory
         self.directories = [LogDirectory(path.rstrip("/"), ZERO_UUID, self._on_failed) for path in paths]
         self.logs: dict[Partition, Log] = {}
         self.clean_broker_epochs: dict[str, int] = {}
@@ -163,6 +174,7 @@ class LogManager:
         self._checkpointed[directory.path] = set(recovery_points) | set(log_starts)
         self._recovery_points[directory.path] = recovery_points
         self._counts[directory.path] = 0
+        tasks: list[RecoveryTask] = []
         for name, size in self.disk.list_with_sizes(directory.path).items():
             if size >= 0:
                 continue
@@ -177,43 +189,72 @@ class LogManager:
                 continue
             if partition[0] == METADATA_TOPIC:
                 continue
+            self._check_not_twice(partition, path)
             gaps_to = self.cleaned_to.get(partition, 0) if gaps_known else NO_LIMIT
-            self._load_one(directory, path, partition, recovery_points, log_starts, gaps_to, clean, now_ms)
+            config = self.config_of(partition[0])
+            tasks.append(
+                RecoveryTask(
+                    directory.path,
+                    path,
+                    partition[0],
+                    partition[1],
+                    now_ms,
+                    recovery_points.get(partition, 0),
+                    log_starts.get(partition, 0),
+                    gaps_to,
+                    self.producer_expiration_ms,
+                    config.compact,
+                    config.index_interval_bytes,
+                    config.segment_index_bytes,
+                )
+            )
+        recovered = {} if clean else self._recover_in_parallel(tasks)
+        for task in tasks:
+            self._load_one(directory, task, recovered.get(task.directory), clean)
         if not clean or not gaps_known:
             # A gap that was accepted must lie below the recovery point before the settings of the log can change.
             self._write_first_checkpoints(directory, cleaned_to is None)
 
-    def _load_one(
-        self,
-        directory: LogDirectory,
-        path: str,
-        partition: Partition,
-        recovery_points: dict[Partition, int],
-        log_starts: dict[Partition, int],
-        gaps_to: int,
-        clean: bool,
-        now_ms: int,
-    ) -> None:
+    def _check_not_twice(self, partition: Partition, path: str) -> None:
         other = self.logs.get(partition)
         if other is not None:
             raise CannotStart(
                 f"{partition[0]}-{partition[1]} is both in {other.directory} and in {path}: remove one of the two"
             )
+
+    def _recover_in_parallel(self, tasks: list[RecoveryTask]) -> dict[str, RecoveryResult]:
+        """What workers have recovered, by folder: the large logs, if there is enough to do for more than one worker."""
+        workers = self.recovery_workers
+        if workers is None or self.recovery_workers_max < 2:
+            return {}
+        for task in tasks:
+            task.size_bytes = bytes_to_walk(self.disk.list_with_sizes(task.directory), task.recovery_point)
+        large = [task for task in tasks if task.size_bytes >= SMALLEST_TASK_BYTES]
+        if len(large) < 2 or sum(task.size_bytes for task in large) < WORTH_IT_BYTES:
+            return {}
+        results = workers.run(large, self.recovery_workers_max)
+        return {task.directory: result for task, result in zip(large, results, strict=True) if result is not None}
+
+    def _load_one(
+        self, directory: LogDirectory, task: RecoveryTask, recovered: RecoveryResult | None, clean: bool
+    ) -> None:
         log = load_log(
             self.disk,
             directory,
-            path,
-            partition[0],
-            partition[1],
-            self.config_of(partition[0]),
-            now_ms,
-            recovery_points.get(partition, 0),
-            log_starts.get(partition, 0),
-            clean,
+            task.directory,
+            task.topic,
+            task.partition,
+            self.config_of(task.topic),
+            task.now_ms,
+            task.recovery_point if recovered is None else recovered.end_offset,
+            task.log_start_offset if recovered is None else recovered.log_start_offset,
+            clean or recovered is not None,
             self.random_below,
             self.producer_expiration_ms,
-            gaps_to,
+            task.gaps_to,
         )
+        if recovered is not None and log.log_end_offset == recovered.end_offset:
+            restore_producers(log, recovered)
         self._add(log)
 
     def _add(self, log: Log) -> None:

@@ -1,0 +1,41 @@
+"""The process that recovers logs: tasks come in on stdin one by one, each is answered on stdout, until stdin ends.
+
+It inherits the locks of the log directories: as long as it lives, no other node opens what it works on. On Linux it is
+ended with the node that started it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import pickle
+import signal
+import sys
+
+from moldau.server.posix_disk import PosixDisk
+from moldau.storage.recovery_task import recover
+
+PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def main() -> None:
+    end_with_parent()
+    logging.basicConfig(level=logging.WARNING, format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)")
+    disk = PosixDisk()
+    while True:
+        try:
+            task = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            break
+        pickle.dump(recover(disk, task), sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    disk.close()
+
+
+if __name__ == "__main__":
+    main()

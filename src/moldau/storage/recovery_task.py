@@ -1,0 +1,131 @@
+"""Recovery of one log as a task for another process: what it must know, what it does, and what it answers.
+
+A worker opens the log as after a crash and closes it as at a clean stop; the node then opens it as after one. What a
+clean stop does not write down, the last few batches of each producer, comes back in the answer: producers that had
+several batches on their way when the node died send them again.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from moldau.config.log_config import LogConfig
+from moldau.protocol.errors import KafkaError
+from moldau.storage.disk import Disk
+from moldau.storage.log import Log
+from moldau.storage.log_directory import LogDirectory
+from moldau.storage.producer_state import ProducedBatch, ProducerEntry
+from moldau.storage.recovery import load_log, offset_of
+from moldau.storage.segment import LOG_SUFFIX
+
+logger = logging.getLogger("moldau.storage")
+
+SMALLEST_TASK_BYTES = 4 << 20  # below that a worker is not worth the telling
+WORTH_IT_BYTES = 64 << 20  # a process needs as long for its start as to walk this much
+
+
+@dataclass(slots=True)
+class RecoveryTask:
+    """The folder of one partition, what the checkpoints say about it, and the settings that matter."""
+
+    log_directory: str
+    directory: str
+    topic: str
+    partition: int
+    now_ms: int
+    recovery_point: int
+    log_start_offset: int
+    gaps_to: int
+    producer_expiration_ms: int
+    compact: bool
+    index_interval_bytes: int
+    segment_index_bytes: int
+    size_bytes: int = 0
+
+
+@dataclass(slots=True)
+class RecoveryResult:
+    """`producers` has for each: id, epoch, coordinator epoch, last timestamp, first offset of its transaction, and its
+    last batches as (first sequence, last sequence, last offset, offset delta, timestamp)."""
+
+    end_offset: int
+    log_start_offset: int
+    producers: list[tuple[int, int, int, int, int, list[tuple[int, int, int, int, int]]]] = field(default_factory=list)
+
+
+class RecoveryWorkers:
+    """Runs tasks somewhere else, several at a time, and returns when all are done; None for one that failed."""
+
+    def run(self, tasks: list[RecoveryTask], workers_max: int) -> list[RecoveryResult | None]:
+        raise NotImplementedError
+
+
+def bytes_to_walk(files: dict[str, int], recovery_point: int) -> int:
+    """How much of a partition's folder recovery must read: from the segment that holds the recovery point on."""
+    segments = sorted((offset_of(name), size) for name, size in files.items() if name.endswith(LOG_SUFFIX))
+    first = 0
+    for number, (base_offset, _) in enumerate(segments):
+        if base_offset <= recovery_point:
+            first = number
+    return sum(size for _, size in segments[first:])
+
+
+def recover(disk: Disk, task: RecoveryTask) -> RecoveryResult | None:
+    """In the worker. A log that cannot be recovered here is left to the node, which meets the same failure."""
+    config = LogConfig(
+        compact=task.compact,
+        index_interval_bytes=task.index_interval_bytes,
+        segment_index_bytes=task.segment_index_bytes,
+    )
+    try:
+        log = load_log(
+            disk,
+            LogDirectory(task.log_directory),
+            task.directory,
+            task.topic,
+            task.partition,
+            config,
+            task.now_ms,
+            task.recovery_point,
+            task.log_start_offset,
+            producer_expiration_ms=task.producer_expiration_ms,
+            gaps_to=task.gaps_to,
+        )
+        result = RecoveryResult(log.log_end_offset, log.log_start_offset, _plain_producers(log))
+        log.close(task.now_ms)
+    except (OSError, KafkaError) as error:
+        logger.error("a worker could not recover %s: %s", task.directory, error)
+        return None
+    return result
+
+
+def _plain_producers(log: Log) -> list[tuple[int, int, int, int, int, list[tuple[int, int, int, int, int]]]]:
+    return [
+        (
+            entry.producer_id,
+            entry.epoch,
+            entry.coordinator_epoch,
+            entry.last_timestamp,
+            entry.transaction_first_offset,
+            [
+                (one.first_sequence, one.last_sequence, one.last_offset, one.offset_delta, one.timestamp)
+                for one in entry.batches
+            ],
+        )
+        for entry in log.producers.entries.values()
+    ]
+
+
+def restore_producers(log: Log, result: RecoveryResult) -> None:
+    """In the node, after it opened the log that a worker has recovered."""
+    entries = []
+    for producer_id, epoch, coordinator_epoch, last_timestamp, first_offset, batches in result.producers:
+        entry = ProducerEntry(producer_id)
+        entry.epoch = epoch
+        entry.coordinator_epoch = coordinator_epoch
+        entry.last_timestamp = last_timestamp
+        entry.transaction_first_offset = first_offset
+        entry.batches = [ProducedBatch(*fields) for fields in batches]
+        entries.append(entry)
+    log.producers.restore(entries, result.end_offset)
