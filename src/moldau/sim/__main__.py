@@ -7,6 +7,7 @@ import sys
 import traceback
 
 from moldau.sim.classic_group_world import ClassicGroupWorld
+from moldau.sim.consumer_group_world import ConsumerGroupWorld
 from moldau.sim.group_world import GroupWorld
 from moldau.sim.log_world import LogWorld
 from moldau.sim.node_world import NodeWorld
@@ -26,6 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     which.add_argument("--logs", action="store_true", help="logs alone on the simulated disk, without a node")
     which.add_argument("--groups", action="store_true", help="a node whose clients also commit offsets")
     which.add_argument("--classic-groups", action="store_true", help="a node with members of classic groups")
+    which.add_argument("--consumer-groups", action="store_true", help="a node with members of consumer groups")
     parser.add_argument("-v", "--verbose", action="store_true", help="print every event as it happens")
     options = parser.parse_args(arguments)
     failures = 0
@@ -39,6 +41,7 @@ WORLDS: dict[str, type[LogWorld] | type[NodeWorld]] = {
     "logs": LogWorld,
     "groups": GroupWorld,
     "classic-groups": ClassicGroupWorld,
+    "consumer-groups": ConsumerGroupWorld,
     "node": NodeWorld,
 }
 
