@@ -38,7 +38,7 @@ from moldau.storage.recovery_task import (
     RecoveryTask,
     RecoveryWorkers,
     bytes_to_walk,
-    restore_producers,
+    take_over,
 )
 
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
@@ -253,8 +253,8 @@ class LogManager:
             self.producer_expiration_ms,
             task.gaps_to,
         )
-        if recovered is not None and log.log_end_offset == recovered.end_offset:
-            restore_producers(log, recovered)
+        if recovered is not None:
+            take_over(log, recovered)
         self._add(log)
 
     def _add(self, log: Log) -> None:

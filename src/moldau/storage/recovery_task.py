@@ -1,8 +1,9 @@
 """Recovery of one log as a task for another process: what it must know, what it does, and what it answers.
 
-A worker opens the log as after a crash and closes it as at a clean stop; the node then opens it as after one. What a
-clean stop does not write down, the last few batches of each producer, comes back in the answer: producers that had
-several batches on their way when the node died send them again.
+A worker opens the log as after a crash and writes down what a clean stop does; the node then opens it as after one.
+What a clean stop does not write down, the last few batches of each producer, comes back in the answer: producers that
+had several batches on their way when the node died send them again. The data itself is not synced, which would take
+longer than all the rest: the recovery point stays where it is, and the next crash has as much to walk.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from moldau.storage.segment import LOG_SUFFIX
 logger = logging.getLogger("moldau.storage")
 
 SMALLEST_TASK_BYTES = 4 << 20  # below that a worker is not worth the telling
-WORTH_IT_BYTES = 64 << 20  # a process needs as long for its start as to walk this much
+WORTH_IT_BYTES = 256 << 20  # a process needs as long for its start as to walk this much in large batches
 
 
 @dataclass(slots=True)
@@ -51,6 +52,7 @@ class RecoveryResult:
 
     end_offset: int
     log_start_offset: int
+    recovery_point: int
     producers: list[tuple[int, int, int, int, int, list[tuple[int, int, int, int, int]]]] = field(default_factory=list)
 
 
@@ -92,8 +94,13 @@ def recover(disk: Disk, task: RecoveryTask) -> RecoveryResult | None:
             producer_expiration_ms=task.producer_expiration_ms,
             gaps_to=task.gaps_to,
         )
-        result = RecoveryResult(log.log_end_offset, log.log_start_offset, _plain_producers(log))
-        log.close(task.now_ms)
+        result = RecoveryResult(log.log_end_offset, log.log_start_offset, log.recovery_point, _plain_producers(log))
+        log.active.finish_indexes()
+        log.snapshots.take(log.producers)
+        for segment in log.segments:
+            # The node does not know that they are new, and takes them for durable when the data is.
+            segment.sync_indexes()
+        log.close_files()
     except (OSError, KafkaError) as error:
         logger.error("a worker could not recover %s: %s", task.directory, error)
         return None
@@ -117,8 +124,16 @@ def _plain_producers(log: Log) -> list[tuple[int, int, int, int, int, list[tuple
     ]
 
 
-def restore_producers(log: Log, result: RecoveryResult) -> None:
-    """In the node, after it opened the log that a worker has recovered."""
+def take_over(log: Log, result: RecoveryResult) -> None:
+    """In the node, after it opened the log that a worker has recovered: what it takes for flushed may not be so."""
+    log.recovery_point = min(result.recovery_point, log.log_end_offset)
+    log.directory_changed = True
+    log.leader_epochs.unsynced = True
+    if log.log_end_offset == result.end_offset:
+        _restore_producers(log, result)
+
+
+def _restore_producers(log: Log, result: RecoveryResult) -> None:
     entries = []
     for producer_id, epoch, coordinator_epoch, last_timestamp, first_offset, batches in result.producers:
         entry = ProducerEntry(producer_id)

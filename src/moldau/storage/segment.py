@@ -582,6 +582,9 @@ class Segment:
         was before it was written anew, looks whole and is not.
         """
         self.log_file().sync()
+        self.sync_indexes()
+
+    def sync_indexes(self) -> None:
         if self.offset_entries is not None and self.offset_entries.written > 0:
             sync_file(self.disk, self.path(INDEX_SUFFIX))
         if self.time_entries is not None and self.time_entries.written > 0:

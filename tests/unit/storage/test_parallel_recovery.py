@@ -73,6 +73,7 @@ def state_of(log: Log) -> object:
         log.leader_epochs.entries(),
         producers,
         indexes,
+        log.recovery_point,
     )
 
 
@@ -83,9 +84,6 @@ def test_it_is_the_same_as_one_after_the_other(tmp_path: Path) -> None:
         crashed(folder)
         logs, disk = start(folder, parallel)
         states.append([state_of(logs.logs[("t", number)]) for number in range(LOGS)])
-        if parallel:
-            ends = [log.recovery_point == log.log_end_offset for log in logs.logs.values()]
-            assert ends == [True] * LOGS, "the workers have flushed what they walked"
         disk.close()
     assert states[0] == states[1]
 
