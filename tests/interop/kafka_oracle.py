@@ -26,6 +26,7 @@ TOOL_CLASSES = {
     "consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
     "consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
     "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
+    "compaction-tester": "org.apache.kafka.tools.LogCompactionTester",
     "dump-log": "org.apache.kafka.tools.DumpLogSegments",
     "e2e-latency": "org.apache.kafka.tools.EndToEndLatency",
     "features": "org.apache.kafka.tools.FeatureCommand",

@@ -120,3 +120,20 @@ def test_the_real_dump_log_accepts_what_compaction_wrote(start_moldau: NodeFacto
     assert "mismatch" not in (done.stdout + done.stderr).lower()
     node.start()
     check_content(node, last)
+
+
+@pytest.mark.usefixtures("kafka_tools")
+def test_kafkas_own_tester_of_compaction(start_moldau: NodeFactory) -> None:
+    """It writes keys several times over, deletes some, and compares what is left with what it has written."""
+    node = start_moldau({**SETTINGS, "log.segment.bytes": "1048576", "log.cleaner.min.cleanable.ratio": "0.01"})
+    done = run_tool(
+        "compaction-tester",
+        *("--bootstrap-server", node.bootstrap, "--messages", "200000", "--duplicates", "10"),
+        *("--percent-deletes", "10", "--sleep", "3"),
+        seconds=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Data verification is completed" in done.stdout
+    compacted = re.search(r"(\d+) rows of data produced, (\d+) rows of data consumed", done.stdout)
+    assert compacted is not None
+    assert int(compacted[2]) < int(compacted[1])
