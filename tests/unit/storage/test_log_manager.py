@@ -95,7 +95,15 @@ def test_a_start_after_a_crash_recovers(tmp_path: Path) -> None:
     assert read_all(again.logs[("t", 0)]) == [(0, b"x")]
 
 
-@pytest.mark.parametrize("name", ["recovery-point-offset-checkpoint", "log-start-offset-checkpoint"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "recovery-point-offset-checkpoint",
+        "log-start-offset-checkpoint",
+        "replication-offset-checkpoint",
+        "cleaner-offset-checkpoint",
+    ],
+)
 def test_damaged_checkpoints_cost_a_longer_recovery_only(tmp_path: Path, name: str) -> None:
     logs = manager(tmp_path)
     append(logs.create("t", 0, TOPIC_ID, NOW_MS), b"x")
