@@ -157,3 +157,25 @@ def test_moldau_goes_on_where_kafka_ended(folder: Path) -> None:
     assert plain(fetch(peer, "new", {TOPIC: [2]}))["groups"][0]["topics"][0]["partitions"][0]["committed_offset"] == 101
     peer.close()
     kafka_again.stop()
+
+
+def test_kafka_reads_the_offsets_log_of_moldau(folder: Path) -> None:
+    """The real kafka-dump-log decodes every record."""
+    moldau = MoldauNode(folder, {"offsets.topic.num.partitions": "1"})
+    moldau.format()
+    peer = started(moldau)
+    peer.create(TOPIC, 2)
+    find_coordinator(peer, "plain")
+    commit(peer, "plain", {TOPIC: [(0, 5, 0, "text ü"), (1, 7, -1, None)]}, 10)
+    commit(peer, "plain", {TOPIC: [(0, 8, 0, "old")]}, 2, retention_time_ms=86_400_000)
+    peer.ask(DeleteGroupsRequest(["plain"]), 2)
+    peer.close()
+    assert moldau.stop() == 0
+    log = next((moldau.data / "__consumer_offsets-0").glob("*.log"))
+    shown = run_tool("dump-log", "--offsets-decoder", "--files", str(log)).stdout
+    records = [line for line in shown.splitlines() if line.startswith("|")]
+    assert len(records) == 6, shown
+    assert '"offset":5' in records[0] and '"metadata":"text ü"' in records[0] and '"version":"4"' in records[0]
+    assert '"offset":8' in records[2] and '"expireTimestamp":' in records[2] and '"version":"1"' in records[2]
+    assert all('"group":"plain"' in line for line in records) and "isvalid: true" in shown
+    assert sum("payload: <DELETE>" in line for line in records) == 3, shown
