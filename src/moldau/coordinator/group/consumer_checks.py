@@ -59,7 +59,9 @@ def _check_join(request: ConsumerGroupHeartbeatRequest) -> None:
 
 def _check_not_blank(text: str | None, message: str) -> None:
     """Java's trim takes everything up to the space away."""
-    if text is not None and all(character <= " " for character in text):
+    if text is None or text[:1] > " ":
+        return
+    if all(character <= " " for character in text):
         raise _invalid(message)
 
 
