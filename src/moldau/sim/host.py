@@ -141,8 +141,7 @@ class Host:
 
     def lose_power(self) -> None:
         if self.program is not None:
-            self._power_goes_too = True
-            self._end("power loss")
+            self._end("power loss", power=True)
 
     def plan_crash(self, changes: int, *, power: bool) -> None:
         """The process dies (with the machine's power, if asked for) inside the n-th disk change from now."""
@@ -156,11 +155,12 @@ class Host:
         try:
             action()
         except SimulatedCrash:
-            self._end("power loss in a disk operation" if self._power_goes_too else "killed in a disk operation")
+            power = self._power_goes_too
+            self._end("power loss in a disk operation" if power else "killed in a disk operation", power=power)
         except Halted as halt:
             self._end(f"halted: {halt}")
 
-    def _end(self, how: str) -> None:
+    def _end(self, how: str, *, power: bool = False) -> None:
         self.world.note(f"host {self.host_id} ends: {how}")
         self.last_program = self.program
         self.program = None
@@ -169,8 +169,9 @@ class Host:
         self._sides.clear()
         for link in links:
             link.cut("the host died")
-        if self._power_goes_too:
-            self._power_goes_too = False
+        # A crash that was planned and not reached is called off: the process ended before it.
+        self._power_goes_too = False
+        if power:
             self.disk.power_loss()
         else:
             self.disk.process_crash()

@@ -320,7 +320,7 @@ class Log:
             segment.append(parts, size, headers)
         except OSError as error:
             if error.errno in NO_SPACE and not segment.torn:
-                self.log_directory.refuse_producers()
+                self.log_directory.look_again(self.disk)
                 raise KafkaError(KAFKA_STORAGE_ERROR, f"No space for {self.topic}-{self.partition}: {error}") from error
             raise self.storage_failure(error) from error
         except DamagedSegment as error:

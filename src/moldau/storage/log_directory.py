@@ -38,6 +38,7 @@ class LogDirectory:
         self.refusing = False  # failed or low on space: whoever appends must look which
         self.free_bytes = -1
         self.free_bytes_min = 0
+        self._setting = 0
         self.low_space_refusals_total = 0
         self.folders_unsynced = True  # partitions were created or renamed since the directory was last synced
 
@@ -66,20 +67,28 @@ class LogDirectory:
 
     def watch_space(self, disk: Disk, free_bytes_min: int) -> None:
         """Looks how much space is left; -1: the usual least (see `moldau.log.dir.free.bytes.min`), 0: any will do."""
+        self._setting = free_bytes_min
         self.free_bytes = disk.free_bytes(self.path)
         if free_bytes_min < 0:
             free_bytes_min = min(FREE_BYTES_MIN, disk.total_bytes(self.path) // FREE_SHARE_MIN)
         self.free_bytes_min = free_bytes_min
         if self.free_bytes < free_bytes_min:
-            self.refuse_producers()
+            self._refuse_producers()
         elif self.low_space and self.free_bytes >= free_bytes_min + free_bytes_min // 10:
             # A little more than the least, so that it does not come and go with every segment.
             self.low_space = False
             self.refusing = self.failed
             logger.warning("log directory %s has %d bytes free again, producers go on", self.path, self.free_bytes)
 
-    def refuse_producers(self) -> None:
-        if self.low_space or self.free_bytes_min == 0:
+    def look_again(self, disk: Disk) -> None:
+        """Something did not fit, between two looks: producers are refused if it is the volume that is full."""
+        try:
+            self.watch_space(disk, self._setting)
+        except OSError as error:
+            self.fail(error)
+
+    def _refuse_producers(self) -> None:
+        if self.low_space:
             return
         self.low_space = self.refusing = True
         logger.error(
