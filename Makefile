@@ -13,7 +13,7 @@
 
 PYTHON ?= python3
 SEED ?= 1
-SEEDS ?= 200
+SEEDS ?= 60
 WORKERS ?= 2
 
 VENV := .venv
