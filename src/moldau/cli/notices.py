@@ -23,6 +23,6 @@ class Notices(logging.Handler):
 
 def show_notices() -> None:
     """From now on warnings of the client are told in this way."""
-    logger = logging.getLogger("moldau")
+    logger = logging.getLogger("moldau.client")
     if not any(isinstance(handler, Notices) for handler in logger.handlers):
         logger.addHandler(Notices())
