@@ -23,8 +23,14 @@ COMPILED_BIN := $(COMPILED)/bin
 SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 FAST_TESTS := tests/architecture tests/unit tests/scripts
 SLOW_TESTS := tests/sim tests/fuzz tests/crash
-# Each worker has a Moldau and an Apache Kafka of its own; a file stays with one worker.
-INTEROP := -n $(WORKERS) --dist loadfile tests/interop
+# Each worker has a Moldau and an Apache Kafka of its own; a file stays with one worker. These tests wait more than they
+# work (members that come and go, tools that start), so there are more workers than cores.
+INTEROP_WORKERS ?= 4
+INTEROP := -n $(INTEROP_WORKERS) --dist loadfile
+# The broker itself, interpreted, with every client; tools and groups do not care, they run once, compiled.
+INTEROP_OF_THE_BROKER := $(addprefix tests/interop/test_,confluent.py aiokafka.py kafka_python.py kcat.py client.py \
+	same_connection.py same_metadata.py same_produce.py same_fetch.py same_topics.py same_configs.py same_cluster.py \
+	classic_groups.py compaction.py)
 # Without this pytest would prefer the interpreted sources to the installed, compiled ones.
 ON_COMPILED := MOLDAU_EXPECT_COMPILED=1 MOLDAU_COMMAND="$(CURDIR)/$(COMPILED_BIN)/moldau" \
 	$(COMPILED_BIN)/python -m pytest -o pythonpath=.
@@ -105,14 +111,14 @@ format-check: $(VENV)/.ready
 
 test-interpreted: $(VENV)/.ready
 	@MOLDAU_SIM_SEEDS=$(SEEDS) $(ON_INTERPRETED) -n $(WORKERS) $(FAST_TESTS) $(SLOW_TESTS)
-	@$(ON_INTERPRETED) $(INTEROP)
+	@$(ON_INTERPRETED) $(INTEROP) $(INTEROP_OF_THE_BROKER)
 
 test-compiled: $(COMPILED)/.installed
 	@MOLDAU_SIM_SEEDS=$(SEEDS) $(ON_COMPILED) -n $(WORKERS) tests/unit tests/scripts $(SLOW_TESTS)
-	@$(ON_COMPILED) $(INTEROP)
+	@$(ON_COMPILED) $(INTEROP) tests/interop
 
 interop: $(COMPILED)/.installed
-	@$(ON_COMPILED) $(INTEROP)
+	@$(ON_COMPILED) $(INTEROP) tests/interop
 
 torture: $(COMPILED)/.installed
 	@MOLDAU_KILLS=50 MOLDAU_FUZZ_FRAMES=100000 $(ON_COMPILED) tests/crash tests/fuzz
