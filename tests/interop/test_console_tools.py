@@ -37,6 +37,8 @@ def started(tool: str, node: Node, *arguments: str) -> Iterator[subprocess.Popen
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(),
+        # Whoever runs the tests in the background has it ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         yield process

@@ -55,12 +55,12 @@ def test_the_coordinator_of_a_group_is_found(same: Same, group: str, version: in
     same(scenario)
 
 
-@pytest.mark.parametrize("version", range(1, 7))
-@pytest.mark.parametrize("key_type", [3, -1, 2])
+# Share coordinators (2) exist from version 6 on.
+@pytest.mark.parametrize(
+    ("key_type", "version"),
+    [*((key, version) for key in (3, -1) for version in range(1, 7)), *((2, v) for v in range(1, 6))],
+)
 def test_key_types_that_do_not_exist_are_refused(same: Same, version: int, key_type: int) -> None:
-    if key_type == 2 and version >= 6:
-        pytest.skip("share coordinators exist in this version")
-
     def scenario(peer: Peer) -> Any:
         request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["x"])
         if version < 4:
@@ -121,12 +121,9 @@ def test_old_clients_may_set_an_end(same: Same, group: str, topic: str, version:
     same(scenario)
 
 
-@pytest.mark.parametrize("version", range(1, 11))
-@pytest.mark.parametrize("stable", [False, True])
+# Stable offsets can be asked for from version 7 on.
+@pytest.mark.parametrize(("stable", "version"), [(False, v) for v in range(1, 11)] + [(True, v) for v in range(7, 11)])
 def test_fetches_of_all_versions(same: Same, group: str, topic: str, version: int, stable: bool) -> None:
-    if stable and version < 7:
-        pytest.skip("no such flag")
-
     def scenario(peer: Peer) -> Any:
         peer.create(topic, 2)
         find_coordinator(peer, group)
