@@ -7,7 +7,6 @@ so); `show`.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -19,10 +18,10 @@ from moldau.protocol.messages.alter_partition_request import (
     TopicData,
 )
 from moldau.protocol.primitives import Message
+from tests.scripts.replay import check_script, scripts_beside
 from tests.unit.controller.world import World
 
-SCRIPTS = sorted(Path(__file__).parent.glob("*.txt"))
-REWRITE = os.environ.get("MOLDAU_REWRITE_SCRIPTS") == "1"
+SCRIPTS = scripts_beside(__file__)
 HIDDEN = ("incarnation_id", "end_points", "features", "log_dirs", "topic_id", "unknown_tags", "directories")
 
 
@@ -107,15 +106,4 @@ def show(record: Message) -> str:
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_the_controller_writes_what_the_script_shows(path: Path) -> None:
     """Running the commands of a script gives the records that are written in it."""
-    script = Script()
-    lines: list[str] = []
-    for line in path.read_text().splitlines():
-        if line.startswith("#") or not line:
-            lines.append(line)
-        elif line.startswith("> "):
-            lines.append(line)
-            lines += script.run(line[2:])
-    text = "\n".join(lines) + "\n"
-    if REWRITE:
-        path.write_text(text)
-    assert text == path.read_text()
+    check_script(path, Script().run)
