@@ -39,3 +39,11 @@ def test_empty_keys_and_long_keys_are_keys() -> None:
     offsets.put(b"", 0)
     offsets.put(b"x" * 100_000, 1)
     assert (offsets.get(b""), offsets.get(b"x" * 100_000)) == (0, 1)
+
+
+def test_a_load_factor_of_one_leaves_a_place_where_searches_end() -> None:
+    offsets = OffsetMap(10 * ENTRY_BYTES, load_factor=1.0)
+    for number in range(9):
+        assert offsets.put(b"%d" % number, number)
+    assert not offsets.put(b"one more", 9)
+    assert offsets.get(b"unknown") == NOT_FOUND

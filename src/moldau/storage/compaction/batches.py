@@ -44,6 +44,20 @@ class Body:
             raise CorruptBatch(f"{header.records_count} records do not fit into {self.end - self.start} bytes")
 
 
+def _read_head(data: bytes, position: i64, end: i64) -> tuple[i64, i64, i64, i64, i64]:
+    """Where a record ends, its timestamp and offset deltas, the size of its key (-1: none), and where that begins."""
+    size, position = read_varint(data, position)
+    record_end = position + size
+    if size < 0 or record_end > end:
+        raise CorruptBatch(f"record of {size} bytes does not fit into the {end - position} bytes left")
+    timestamp_delta, position = read_varlong(data, position + 1)
+    delta, position = read_varint(data, position)
+    key_size, position = read_varint(data, position)
+    if key_size > record_end - position:
+        raise CorruptBatch(f"a key of {key_size} bytes does not fit into its record")
+    return record_end, timestamp_delta, delta, key_size, position
+
+
 def note_keys(data: bytes, header: BatchHeader, offsets: OffsetMap, from_offset: i64) -> bool:
     """Puts the keys of a batch into the map; False when it is full."""
     body = Body(data, header)
@@ -59,21 +73,7 @@ def _note_keys(body: Body, header: BatchHeader, offsets: OffsetMap, from_offset:
     end = body.end
     base_offset = header.base_offset
     for _ in range(header.records_count):
-        size = i64(data[position])
-        if size >= 0x80 and data[position + 1] < 0x80:
-            size = (size & 0x7F) | (i64(data[position + 1]) << 7)
-            position += 2
-            size = (size >> 1) ^ -(size & 1)
-        else:
-            size, position = read_varint(data, position)
-        record_end = position + size
-        if size < 0 or record_end > end:
-            raise CorruptBatch(f"record of {size} bytes does not fit into the {end - position} bytes left")
-        _, position = read_varlong(data, position + 1)
-        delta, position = read_varint(data, position)
-        key_size, position = read_varint(data, position)
-        if key_size > record_end - position:
-            raise CorruptBatch(f"a key of {key_size} bytes does not fit into its record")
+        record_end, _, delta, key_size, position = _read_head(data, position, end)
         if (
             key_size >= 0
             and base_offset + delta >= from_offset
@@ -118,21 +118,7 @@ def _filter_records(body: Body, header: BatchHeader, offsets: OffsetMap, keep_to
     kept: i64 = 0
     for _ in range(header.records_count):
         record_start = position
-        size = i64(data[position])
-        if size >= 0x80 and data[position + 1] < 0x80:
-            size = (size & 0x7F) | (i64(data[position + 1]) << 7)
-            position += 2
-            size = (size >> 1) ^ -(size & 1)
-        else:
-            size, position = read_varint(data, position)
-        record_end = position + size
-        if size < 0 or record_end > end:
-            raise CorruptBatch(f"record of {size} bytes does not fit into the {end - position} bytes left")
-        timestamp_delta, position = read_varlong(data, position + 1)
-        delta, position = read_varint(data, position)
-        key_size, position = read_varint(data, position)
-        if key_size > record_end - position:
-            raise CorruptBatch(f"a key of {key_size} bytes does not fit into its record")
+        record_end, timestamp_delta, delta, key_size, position = _read_head(data, position, end)
         offset = base_offset + delta
         keep = offset > latest
         if key_size < 0:

@@ -39,7 +39,8 @@ class OffsetMap:
 
     def __init__(self, buffer_bytes: int, load_factor: float = LOAD_FACTOR, seed: int = 0) -> None:
         self.slots_max: i64 = min(max(buffer_bytes // ENTRY_BYTES, 2), HASH_BITS)
-        self.capacity: i64 = max(int(int(self.slots_max) * load_factor), 1)
+        # One slot stays free whatever the setting says: it is where a search for an unknown key ends.
+        self.capacity: i64 = max(min(int(int(self.slots_max) * load_factor), int(self.slots_max) - 1), 1)
         self.size: i64 = 0
         self.latest_offset: i64 = -1
         self._seed = seed
@@ -60,20 +61,15 @@ class OffsetMap:
         old_slots = self._slots
         slots = min(old_slots * 2, self.slots_max)
         table = zeros(slots * 3)
+        self._table = table
+        self._slots = slots
         for number in range(old_slots):
             place = number * 3
             if old[place + 2] != 0:
-                first = old[place]
-                slot = ((first & HASH_BITS) * slots) >> HASH_BITS_COUNT
-                while table[slot * 3 + 2] != 0:
-                    slot += 1
-                    if slot == slots:
-                        slot = 0
-                table[slot * 3] = first
-                table[slot * 3 + 1] = old[place + 1]
-                table[slot * 3 + 2] = old[place + 2]
-        self._table = table
-        self._slots = slots
+                free = self._find(old[place], old[place + 1])
+                table[free] = old[place]
+                table[free + 1] = old[place + 1]
+                table[free + 2] = old[place + 2]
         self._set_grow_at()
 
     @property
@@ -84,6 +80,19 @@ class OffsetMap:
     def utilization(self) -> float:
         return int(self.size) / int(self.slots_max)
 
+    def _find(self, first: i64, second: i64) -> i64:
+        """Where this hash stands in the table, or where it would stand."""
+        table = self._table
+        slots = self._slots
+        slot = ((first & HASH_BITS) * slots) >> HASH_BITS_COUNT
+        while True:
+            place = slot * 3
+            if table[place + 2] == 0 or (table[place] == first and table[place + 1] == second):
+                return place
+            slot += 1
+            if slot == slots:
+                slot = 0
+
     def put(self, key: bytes, offset: i64) -> bool:
         """Notes the offset of a key; False when the map is full and the key is not in it."""
         if self.size >= self._grow_at and self._slots < self.slots_max:
@@ -91,40 +100,20 @@ class OffsetMap:
         digest = self._hash(key, self._seed)
         first = read_i64_le(digest, 0)
         second = read_i64_le(digest, 8)
+        place = self._find(first, second)
         table = self._table
-        slots = self._slots
-        slot = ((first & HASH_BITS) * slots) >> HASH_BITS_COUNT
-        while True:
-            place = slot * 3
-            if table[place + 2] == 0:
-                if self.size >= self.capacity:
-                    return False
-                self.size += 1
-                break
-            if table[place] == first and table[place + 1] == second:
-                break
-            slot += 1
-            if slot == slots:
-                slot = 0
-        table[place] = first
-        table[place + 1] = second
+        if table[place + 2] == 0:
+            if self.size >= self.capacity:
+                return False
+            self.size += 1
+            table[place] = first
+            table[place + 1] = second
         table[place + 2] = offset + 1
         return True
 
     def get(self, key: bytes) -> i64:
         """The offset that was noted last for this key, NOT_FOUND when there was none."""
         digest = self._hash(key, self._seed)
-        first = read_i64_le(digest, 0)
-        second = read_i64_le(digest, 8)
-        table = self._table
-        slots = self._slots
-        slot = ((first & HASH_BITS) * slots) >> HASH_BITS_COUNT
-        while True:
-            place = slot * 3
-            if table[place + 2] == 0:
-                return NOT_FOUND
-            if table[place] == first and table[place + 1] == second:
-                return table[place + 2] - 1
-            slot += 1
-            if slot == slots:
-                slot = 0
+        place = self._find(read_i64_le(digest, 0), read_i64_le(digest, 8))
+        # A free slot has 0 here, and NOT_FOUND is one less.
+        return self._table[place + 2] - 1
