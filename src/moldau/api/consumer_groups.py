@@ -10,8 +10,8 @@ from typing import Final
 
 from moldau.api.call import Call
 from moldau.api.classic_groups import client_host
-from moldau.api.coordinators import Gathering, answer, as_client_sees, run_group
-from moldau.api.group_admin import ALL_GROUP_OPERATIONS, by_shard
+from moldau.api.coordinators import answer, as_client_sees, run_group
+from moldau.api.group_admin import ALL_GROUP_OPERATIONS, Answers, ask_shards
 from moldau.coordinator.group.consumer_checks import check_heartbeat
 from moldau.coordinator.group.machine import GroupMachine
 from moldau.coordinator.outcome import Outcome
@@ -83,25 +83,18 @@ def handle_consumer_group_describe(call: Call, request: ConsumerGroupDescribeReq
         return
     named = [group_id for group_id in request.group_ids if group_id]
     nameless = len(request.group_ids) - len(named)
-    shards = by_shard(call, named)
 
-    def finish(results: list[Message | KafkaError]) -> None:
-        if call.reply.done:
-            return
+    def finish(answers: Answers) -> None:
         response = ConsumerGroupDescribeResponse()
         response.groups += [DescribedGroup(errors.INVALID_GROUP_ID) for _ in range(nameless)]
-        for group_ids, result in zip(shards.values(), results, strict=True):
+        for group_ids, result in answers:
             response.groups += described(group_ids, result)
         for group in response.groups:
             if request.include_authorized_operations and group.error_code == 0:
                 group.authorized_operations = ALL_GROUP_OPERATIONS
         call.respond(response)
 
-    gathering = Gathering(len(shards), finish)
-    for number, (index, group_ids) in enumerate(shards.items()):
-        verb = DescribeVerb(group_ids)
-        call.node.coordinators.groups.run_at(index, verb.decide, gathering.slot(number), call.now_ms)
-    gathering.begin()
+    ask_shards(call, named, lambda group_ids: DescribeVerb(group_ids).decide, finish)
 
 
 def described(group_ids: list[str], result: Message | KafkaError) -> list[DescribedGroup]:

@@ -7,6 +7,7 @@ groups: 3 adds the authorized operations, 4 static members, 6 says that a group 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from moldau.api.call import Call
@@ -14,6 +15,7 @@ from moldau.api.coordinators import Gathering, as_client_sees
 from moldau.coordinator.group.machine import GroupMachine
 from moldau.coordinator.outcome import Outcome
 from moldau.coordinator.shard import FAILED
+from moldau.node.coordinators import GroupVerb
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.delete_groups_request import DeleteGroupsRequest
@@ -29,12 +31,27 @@ from moldau.protocol.primitives import Message
 ALL_GROUP_OPERATIONS: Final = (1 << 3) | (1 << 6) | (1 << 8) | (1 << 10) | (1 << 11)
 
 
-def by_shard(call: Call, group_ids: list[str]) -> dict[int, list[str]]:
-    """Group ids by the partition of their coordinator, in the order in which they were named."""
-    found: dict[int, list[str]] = {}
+Answers = list[tuple[list[str], Message | KafkaError]]
+"""What each shard said about the groups that it was asked for."""
+
+
+def ask_shards(
+    call: Call, group_ids: list[str], verb_of: Callable[[list[str]], GroupVerb], finish: Callable[[Answers], None]
+) -> None:
+    """Runs a verb on every shard that has one of these groups; `finish` gets all answers, in the order of the names."""
+    groups = call.node.coordinators.groups
+    shards: dict[int, list[str]] = {}
     for group_id in group_ids:
-        found.setdefault(call.node.coordinators.groups.partition_for(group_id), []).append(group_id)
-    return found
+        shards.setdefault(groups.partition_for(group_id), []).append(group_id)
+
+    def on_all(results: list[Message | KafkaError]) -> None:
+        if not call.reply.done:
+            finish(list(zip(shards.values(), results, strict=True)))
+
+    gathering = Gathering(len(shards), on_all)
+    for number, (index, named) in enumerate(shards.items()):
+        groups.run_at(index, verb_of(named), gathering.slot(number), call.now_ms)
+    gathering.begin()
 
 
 # ListGroups
@@ -75,24 +92,16 @@ def joined_list(results: list[Message | KafkaError]) -> ListGroupsResponse:
 
 
 def handle_describe_groups(call: Call, request: DescribeGroupsRequest) -> None:
-    shards = by_shard(call, request.groups)
-
-    def finish(results: list[Message | KafkaError]) -> None:
-        if call.reply.done:
-            return
+    def finish(answers: Answers) -> None:
         response = DescribeGroupsResponse()
-        for group_ids, result in zip(shards.values(), results, strict=True):
+        for group_ids, result in answers:
             response.groups += described(group_ids, result)
         for group in response.groups:
             if request.include_authorized_operations and group.error_code == 0:
                 group.authorized_operations = ALL_GROUP_OPERATIONS
         call.respond(response)
 
-    gathering = Gathering(len(shards), finish)
-    for number, (index, group_ids) in enumerate(shards.items()):
-        verb = DescribeVerb(group_ids, call.version)
-        call.node.coordinators.groups.run_at(index, verb.decide, gathering.slot(number), call.now_ms)
-    gathering.begin()
+    ask_shards(call, request.groups, lambda group_ids: DescribeVerb(group_ids, call.version).decide, finish)
 
 
 class DescribeVerb:
@@ -116,21 +125,14 @@ def described(group_ids: list[str], result: Message | KafkaError) -> list[Descri
 
 
 def handle_delete_groups(call: Call, request: DeleteGroupsRequest) -> None:
-    shards = by_shard(call, list(dict.fromkeys(request.groups_names)))
-
-    def finish(results: list[Message | KafkaError]) -> None:
-        if call.reply.done:
-            return
+    def finish(answers: Answers) -> None:
         response = DeleteGroupsResponse()
-        for group_ids, result in zip(shards.values(), results, strict=True):
+        for group_ids, result in answers:
             response.results += deleted(group_ids, result)
         call.respond(response)
 
-    gathering = Gathering(len(shards), finish)
-    for number, (index, group_ids) in enumerate(shards.items()):
-        verb = DeleteVerb(group_ids)
-        call.node.coordinators.groups.run_at(index, verb.decide, gathering.slot(number), call.now_ms)
-    gathering.begin()
+    group_ids = list(dict.fromkeys(request.groups_names))
+    ask_shards(call, group_ids, lambda named: DeleteVerb(named).decide, finish)
 
 
 class DeleteVerb:

@@ -101,7 +101,7 @@ class Cluster:
         self.backoff = Backoff(
             config.get_int("retry.backoff.ms"), config.get_int("retry.backoff.max.ms"), random.random
         )
-        self.network = network if network is not None else _socket_network(config)
+        self.network = network if network is not None else socket_network(config)
         self.brokers: dict[int, Broker] = {}
         self.cluster_id: str | None = None
         self.controller_id = -1
@@ -446,7 +446,7 @@ def _topic_sentence(name: str, code: int) -> str | None:
     return None
 
 
-def _socket_network(config: ClientConfig) -> SocketNetwork:
+def socket_network(config: ClientConfig) -> SocketNetwork:
     return SocketNetwork(
         config.get_text("client.id"),
         config.get_int("socket.connection.setup.timeout.ms"),

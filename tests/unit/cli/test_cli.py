@@ -55,7 +55,7 @@ class World:
         self.broker.on(ProduceRequest, self.written.handle)
         self.broker.on(InitProducerIdRequest, lambda request, version: InitProducerIdResponse(producer_id=5))
         network = FakeNetwork({ADDRESS: self.broker}, real_time=True)
-        monkeypatch.setattr(cluster, "_socket_network", lambda config: network)
+        monkeypatch.setattr(cluster, "socket_network", lambda config: network)
         monkeypatch.delenv("MOLDAU_BOOTSTRAP_SERVER", raising=False)
 
     def run(self, *arguments: str, stdin: str | bytes | None = None) -> Result:

@@ -52,7 +52,7 @@ class Cluster:
         broker.on(DescribeClusterRequest, self.describe)
         broker.on(DescribeQuorumRequest, self.quorum)
         broker.on(DescribeConfigsRequest, self.configs)
-        monkeypatch.setattr(cluster, "_socket_network", lambda config: FakeNetwork({ADDRESS: broker}, real_time=True))
+        monkeypatch.setattr(cluster, "socket_network", lambda config: FakeNetwork({ADDRESS: broker}, real_time=True))
         monkeypatch.delenv("MOLDAU_BOOTSTRAP_SERVER", raising=False)
 
     def metadata(self, request: Message, version: int) -> object:

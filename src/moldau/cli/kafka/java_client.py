@@ -7,7 +7,6 @@ a tool that waits for a broker looks as if it hung.
 from __future__ import annotations
 
 import logging
-import random
 import re
 import sys
 import threading
@@ -16,10 +15,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, check_servers, java_failure, log_line, read_config
 from moldau.cli.kafka.options import JavaFailure, Options
-from moldau.client.backoff import Backoff
+from moldau.client.cluster import socket_network
 from moldau.client.config import INT_MAX, ClientConfig, Setting
 from moldau.client.errors import ClientError, NetworkError, NoBrokerError
-from moldau.client.transport import Address, Network, SocketNetwork
+from moldau.client.transport import Address, Network
 from moldau.client.wire import Call
 from moldau.protocol.errors import INVALID_TOPIC_EXCEPTION, NONE, TOPIC_AUTHORIZATION_FAILED, error_name
 from moldau.protocol.messages.metadata_response import MetadataResponse
@@ -45,16 +44,7 @@ class JavaNetwork(Network):
 
         for_admin: Java's admin client says less than the others.
         """
-        self._inner = SocketNetwork(
-            config.get_text("client.id"),
-            config.get_int("socket.connection.setup.timeout.ms"),
-            config.get_int("request.timeout.ms"),
-            config.get_int("send.buffer.bytes"),
-            config.get_int("receive.buffer.bytes"),
-            Backoff(config.get_int("reconnect.backoff.ms"), config.get_int("reconnect.backoff.max.ms"), random.random),
-            config.get_int("connections.max.idle.ms"),
-            config.get_int("socket.connection.setup.timeout.max.ms"),
-        )
+        self._inner = socket_network(config)
         self._for_admin = for_admin
         self._context = context
         self._node_ids: dict[Address, int] = {}
