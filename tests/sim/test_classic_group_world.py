@@ -8,6 +8,7 @@ from moldau.sim.__main__ import DEFAULT_MILLISECONDS
 from moldau.sim.classic_group_world import ClassicGroupWorld
 from moldau.sim.classic_members import SimClassicGroup, SimClassicMember
 from moldau.sim.world import Violation
+from tests.sim.group_checks import check_that_things_happen
 from tests.sim.seeds import SEEDS, kept_seeds
 
 
@@ -23,18 +24,7 @@ def test_seeds_that_failed_once_do_not_fail_again(seed: int, milliseconds: int) 
 
 
 def test_partitions_are_shared_and_faults_happen() -> None:
-    deaths = assignments = committed = checked = 0
-    for seed in range(1000, 1003):
-        setting = ClassicGroupWorld(seed)
-        setting.run(DEFAULT_MILLISECONDS)
-        deaths += setting.deaths
-        assignments += setting.assignments
-        committed += setting.committed_offsets
-        checked += setting.checked_offsets
-    assert deaths > 3
-    assert assignments > 50
-    assert committed > 50
-    assert checked > 50
+    check_that_things_happen(ClassicGroupWorld)
 
 
 def owner(group: SimClassicGroup, number: int, generation: int) -> SimClassicMember:

@@ -6,6 +6,7 @@ import pytest
 
 from moldau.sim.__main__ import DEFAULT_MILLISECONDS
 from moldau.sim.consumer_group_world import ConsumerGroupWorld
+from tests.sim.group_checks import check_that_things_happen
 from tests.sim.seeds import SEEDS, kept_seeds
 
 
@@ -21,15 +22,4 @@ def test_seeds_that_failed_once_do_not_fail_again(seed: int, milliseconds: int) 
 
 
 def test_partitions_are_shared_and_faults_happen() -> None:
-    deaths = assignments = committed = checked = 0
-    for seed in range(1000, 1003):
-        setting = ConsumerGroupWorld(seed)
-        setting.run(DEFAULT_MILLISECONDS)
-        deaths += setting.deaths
-        assignments += setting.assignments
-        committed += setting.committed_offsets
-        checked += setting.checked_offsets
-    assert deaths > 3
-    assert assignments > 50
-    assert committed > 50
-    assert checked > 50
+    check_that_things_happen(ConsumerGroupWorld)
