@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from moldau.cli.kafka.admin_tools import Connect, ask, connect
 from moldau.cli.kafka.consumer_groups_options import PARSER, check_options
+from moldau.cli.kafka.consumer_groups_text import STATES, pad, print_error, width_of
 from moldau.cli.kafka.java_failures import ILLEGAL_ARGUMENT, NO_FILE, RUNTIME, executed, list_all, unchecked, wrapped
 from moldau.cli.kafka.options import Exit, JavaFailure, Options
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin, GroupListing
 
-STATES = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty", "Assigning", "Reconciling")
 TYPES = ("Classic", "Consumer")
 UNKNOWN = "Unknown"
 GROUP_WIDTH = 15
@@ -67,19 +67,6 @@ def _run(options: Options, connect: Connect) -> None:
             from moldau.cli.kafka.consumer_groups_delete import delete_offsets
 
             delete_offsets(admin, options.text("group") or "", options.values("topic"), timeout_ms)
-
-
-def print_error(text: str) -> None:
-    print(f"\nError: {text}")
-
-
-def pad(text: str, width: int) -> str:
-    """As Java pads: a character outside the first plane counts as two."""
-    return text + " " * (width - width_of(text))
-
-
-def width_of(text: str) -> int:
-    return len(text) + sum(character > "\uffff" for character in text)
 
 
 def _chosen(admin: Admin, options: Options, timeout_ms: int) -> list[str]:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from moldau.cli.kafka.admin_tools import ask
-from moldau.cli.kafka.consumer_groups import pad, print_error, width_of
 from moldau.cli.kafka.consumer_groups_calls import failure_of, read_topic
+from moldau.cli.kafka.consumer_groups_text import pad, print_error, width_of
 from moldau.cli.kafka.java_failures import TIMEOUT, own_line
 from moldau.cli.kafka.java_order import hash_map_order, hash_order, partition_hash
 from moldau.cli.kafka.options import JavaFailure

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from moldau.cli.group_lag import LagRow, lag_rows, partitions_of_group
-from moldau.cli.kafka.consumer_groups import STATES, pad, print_error, width_of
 from moldau.cli.kafka.consumer_groups_calls import (
     DESCRIBE,
     committed_offsets,
@@ -16,6 +15,7 @@ from moldau.cli.kafka.consumer_groups_calls import (
     described,
     list_offsets,
 )
+from moldau.cli.kafka.consumer_groups_text import STATES, pad, print_error, width_of
 from moldau.cli.kafka.java_failures import executed
 from moldau.cli.kafka.java_order import hash_map_order
 from moldau.cli.kafka.options import JavaFailure, Options
