@@ -1,0 +1,443 @@
+"""Connections that the node opens to other nodes: the outbox on sockets.
+
+Nothing here tries again by itself: a connection is made for the next request, and what breaks is told to whoever waits
+for an answer. All callbacks run in a turn of the event loop of their own, never inside `send`; one that raises is
+reported to the loop's exception handler, and the others are called all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from moldau.net.framing import FrameError, FrameReader, Scratch
+from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, UNREACHABLE, Answered, Channel, NoAnswer, Outbox
+from moldau.protocol import api_keys
+from moldau.protocol.errors import UNSUPPORTED_VERSION
+from moldau.protocol.messages.headers import RequestHeader, ResponseHeader
+from moldau.protocol.primitives import DecodeError, Message, Reader, Writer
+
+# For each address of a name. A process that is there answers at once, whatever else it does: the kernel does it.
+CONNECT_TIMEOUT_MS: Final = 1500
+ANSWER_BYTES_MAX: Final = 1 << 30
+NEVER_MS: Final = 1 << 62
+
+IDLE: Final = 0
+RESOLVING: Final = 1
+CONNECTING: Final = 2
+CONNECTED: Final = 3
+FAILING: Final = 4  # a turn that tells everybody is on its way
+
+API_VERSIONS: Final = 18
+
+# Family, address; what socket.connect wants.
+Address = tuple[int, tuple[str, int]]
+
+log = logging.getLogger("moldau.net")
+
+
+class AwaitedAnswer:
+    """A request that was sent, or will be as soon as there is a connection."""
+
+    def __init__(self, correlation_id: int, api_key: int, version: int, deadline_ms: int, answered: Answered) -> None:
+        self.correlation_id = correlation_id
+        self.api_key = api_key
+        self.version = version
+        self.deadline_ms = deadline_ms
+        self.answered = answered
+
+
+class SocketChannel(Channel):
+    """See the module."""
+
+    def __init__(self, outbox: SocketOutbox, purpose: str, host: str, port: int) -> None:
+        self.purpose = purpose
+        self.host = host
+        self.port = port
+        self._outbox = outbox
+        self._loop = outbox.loop
+        self._clock = outbox.clock
+        self._client_id = f"{outbox.client_id}-{purpose}"
+        self._state = IDLE
+        self._closed = False
+        # Counts connections, so that news of an earlier one does not reach a later one.
+        self._attempt = 0
+        self._sock: socket.socket | None = None
+        self._fd = -1
+        self._addresses: list[Address] = []
+        self._reason = UNREACHABLE
+        self._frames = FrameReader(outbox.scratch, ANSWER_BYTES_MAX)
+        self._awaited: deque[AwaitedAnswer] = deque()
+        self._unsent: deque[bytes | memoryview] = deque()
+        self._writing = False
+        self._next_correlation_id = 0
+        self._connect_deadline_ms = NEVER_MS
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = NEVER_MS
+
+    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, answered: Answered) -> None:
+        assert not self._closed, "a closed channel was asked to send"
+        correlation_id = self._next_correlation_id
+        self._next_correlation_id = (correlation_id + 1) & 0x7FFFFFFF
+        frame = encode_request(api_key, version, correlation_id, self._client_id, request)
+        deadline_ms = self._clock() + timeout_ms
+        self._awaited.append(AwaitedAnswer(correlation_id, api_key, version, deadline_ms, answered))
+        self._unsent.append(frame)
+        if deadline_ms < self._timer_ms:
+            self._set_timer(deadline_ms)
+        if self._state == CONNECTED:
+            if not self._writing:
+                self._flush()
+        elif self._state == IDLE:
+            self._begin()
+
+    def close(self) -> None:
+        self._closed = True
+        self._awaited.clear()
+        self._drop_connection()
+        self._state = IDLE
+        self._cancel_timer()
+        self._outbox.forget(self)
+
+    # Connecting
+
+    def _begin(self) -> None:
+        self._attempt += 1
+        self._reason = UNREACHABLE
+        literal = literal_address(self.host, self.port)
+        if literal is not None:
+            self._addresses = [literal]
+            self._connect_next()
+            return
+        self._state = RESOLVING
+        self._set_connect_deadline()
+        # A thread of its own that nobody waits for: a name server that does not answer must not hold up the exit.
+        resolver = threading.Thread(
+            target=resolve,
+            args=(self._loop, self.host, self.port, self._attempt, self._on_resolved),
+            name=f"resolve {self.host}",
+            daemon=True,
+        )
+        resolver.start()
+
+    def _on_resolved(self, attempt: int, addresses: list[Address]) -> None:
+        if attempt != self._attempt or self._state != RESOLVING:
+            return
+        self._addresses = addresses
+        self._connect_next()
+
+    def _connect_next(self) -> None:
+        """Tries the next address; when there is none left, everybody is told."""
+        while self._addresses:
+            family, address = self._addresses.pop(0)
+            try:
+                sock = socket.socket(family, socket.SOCK_STREAM)
+            except OSError as error:
+                self._reason = reason_of(error.errno)
+                continue
+            sock.setblocking(False)
+            code = connect_code(sock, address)
+            if code in (0, errno.EINPROGRESS, errno.EINTR):
+                self._sock = sock
+                self._fd = sock.fileno()
+                self._state = CONNECTING
+                self._set_connect_deadline()
+                # Also when it is there already: the first bytes leave in a turn of their own, together.
+                self._writing = True
+                self._loop.add_writer(self._fd, self._on_writable)
+                return
+            sock.close()
+            self._reason = reason_of(code)
+        self._fail_soon(self._reason)
+
+    def _on_connected(self) -> None:
+        sock = self._sock
+        assert sock is not None
+        code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code != 0:
+            self._drop_socket()
+            self._reason = reason_of(code)
+            self._connect_next()
+            return
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        self._state = CONNECTED
+        self._addresses = []
+        self._connect_deadline_ms = NEVER_MS
+        self._loop.add_reader(self._fd, self._on_readable)
+
+    # Sending
+
+    def _on_writable(self) -> None:
+        if self._state == CONNECTING:
+            self._on_connected()
+        if self._state == CONNECTED:
+            self._flush()
+
+    def _flush(self) -> None:
+        sock = self._sock
+        assert sock is not None
+        unsent = self._unsent
+        try:
+            while unsent:
+                part = unsent.popleft()
+                if unsent and isinstance(part, bytes):
+                    parts = [part, *unsent]
+                    unsent.clear()
+                    part = b"".join(parts)
+                try:
+                    sent = sock.send(part)
+                except (BlockingIOError, InterruptedError):
+                    unsent.appendleft(part)
+                    raise
+                if sent < len(part):
+                    unsent.appendleft(memoryview(part)[sent:])
+        except (BlockingIOError, InterruptedError):
+            if not self._writing:
+                self._writing = True
+                self._loop.add_writer(self._fd, self._on_writable)
+            return
+        except OSError:
+            # What it had answered before it closed may still be there to read, but nothing in it is owed to us now.
+            self._fail_soon(CLOSED)
+            return
+        if self._writing:
+            self._writing = False
+            self._loop.remove_writer(self._fd)
+
+    # Receiving
+
+    def _on_readable(self) -> None:
+        sock = self._sock
+        if sock is None:
+            return
+        frames = self._frames
+        try:
+            while True:
+                count = sock.recv_into(frames.window())
+                if count == 0:
+                    self._fail(CLOSED)
+                    return
+                complete = frames.received(count)
+                if complete:
+                    attempt = self._attempt
+                    for data, start, end in complete:
+                        self._on_frame(data, start, end)
+                        if self._attempt != attempt or self._state != CONNECTED:
+                            return
+                    return
+                if not frames.inside_large_frame:
+                    return
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self._fail(CLOSED)
+        except (FrameError, DecodeError) as error:
+            log.warning("closing the connection to %s:%d (%s): %s", self.host, self.port, self.purpose, error)
+            self._fail(CLOSED)
+
+    def _on_frame(self, data: bytes, start: int, end: int) -> None:
+        awaited = self._awaited
+        if not awaited or awaited[0].correlation_id != int.from_bytes(data[start : start + 4], "big", signed=True):
+            raise DecodeError("it answers what was not asked")
+        answer = decode_answer(awaited[0].api_key, awaited[0].version, data, start, end)
+        self._tell(awaited.popleft(), answer, self._clock())
+
+    # Failing
+
+    def _fail_soon(self, reason: int) -> None:
+        """The connection is gone, and those who wait are told in a turn of their own: this may be inside `send`."""
+        self._drop_socket()
+        self._state = FAILING
+        self._reason = reason
+        self._attempt += 1
+        self._loop.call_soon(self._on_failed, self._attempt)
+
+    def _on_failed(self, attempt: int) -> None:
+        if attempt == self._attempt and self._state == FAILING:
+            self._fail(self._reason)
+
+    def _fail(self, reason: int) -> None:
+        self._drop_connection()
+        self._state = IDLE
+        self._cancel_timer()
+        unanswered = self._awaited
+        # What a callback sends is for the next connection.
+        self._awaited = deque()
+        now_ms = self._clock()
+        for awaited in unanswered:
+            if self._closed:
+                return
+            self._tell(awaited, NoAnswer(reason), now_ms)
+
+    def _tell(self, awaited: AwaitedAnswer, answer: Message | NoAnswer, now_ms: int) -> None:
+        try:
+            awaited.answered(answer, now_ms)
+        except Exception as error:
+            self._loop.call_exception_handler(
+                {
+                    "message": f"an answer of {self.host}:{self.port} ({self.purpose}) was not digested",
+                    "exception": error,
+                }
+            )
+
+    def _drop_connection(self) -> None:
+        self._attempt += 1
+        self._drop_socket()
+        self._addresses = []
+        self._unsent.clear()
+        self._connect_deadline_ms = NEVER_MS
+
+    def _drop_socket(self) -> None:
+        sock = self._sock
+        if sock is None:
+            return
+        self._sock = None
+        if self._writing:
+            self._writing = False
+            self._loop.remove_writer(self._fd)
+        self._loop.remove_reader(self._fd)
+        sock.close()
+        self._frames = FrameReader(self._outbox.scratch, ANSWER_BYTES_MAX)
+
+    # Deadlines: one timer, which is set again when it comes too early, not with every request
+
+    def _set_connect_deadline(self) -> None:
+        self._connect_deadline_ms = self._clock() + CONNECT_TIMEOUT_MS
+        if self._connect_deadline_ms < self._timer_ms:
+            self._set_timer(self._connect_deadline_ms)
+
+    def _set_timer(self, deadline_ms: int) -> None:
+        self._cancel_timer()
+        self._timer_ms = deadline_ms
+        self._timer = self._loop.call_later(max(0, deadline_ms - self._clock()) / 1000.0, self._on_timer)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._timer_ms = NEVER_MS
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._timer_ms = NEVER_MS
+        now_ms = self._clock()
+        earliest_ms = NEVER_MS
+        for awaited in self._awaited:
+            earliest_ms = min(earliest_ms, awaited.deadline_ms)
+        if earliest_ms <= now_ms:
+            self._fail(TIMED_OUT)
+        elif self._connect_deadline_ms <= now_ms:
+            self._on_connect_timeout()
+        else:
+            earliest_ms = min(earliest_ms, self._connect_deadline_ms)
+            if earliest_ms < NEVER_MS:
+                self._set_timer(earliest_ms)
+
+    def _on_connect_timeout(self) -> None:
+        self._connect_deadline_ms = NEVER_MS
+        if self._state == CONNECTING and self._addresses:
+            self._drop_socket()
+            self._reason = TIMED_OUT
+            self._connect_next()
+        else:
+            self._fail(UNREACHABLE if self._state == RESOLVING else TIMED_OUT)
+
+
+class SocketOutbox(Outbox):
+    """Channels on one event loop. `client_id` tells the other side who asks."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Callable[[], int], client_id: str) -> None:
+        self.loop = loop
+        self.clock = clock
+        self.client_id = client_id
+        self.scratch = Scratch()
+        self._channels: set[SocketChannel] = set()
+
+    def open(self, purpose: str, host: str, port: int) -> Channel:
+        channel = SocketChannel(self, purpose, host, port)
+        self._channels.add(channel)
+        return channel
+
+    def forget(self, channel: SocketChannel) -> None:
+        self._channels.discard(channel)
+
+    def close(self) -> None:
+        for channel in list(self._channels):
+            channel.close()
+
+
+def encode_request(api_key: int, version: int, correlation_id: int, client_id: str, request: Message) -> bytes:
+    writer = Writer()
+    writer.int32(0)
+    header = RequestHeader(api_key, version, correlation_id, client_id)
+    header.encode(writer, api_keys.request_header_version(api_key, version))
+    request.encode(writer, version)
+    writer.set_int32(0, writer.size - 4)
+    return writer.to_bytes()
+
+
+def decode_answer(api_key: int, version: int, data: bytes, start: int, end: int) -> Message:
+    """The answer; its records stay where they are in the frame."""
+    reader = Reader(data, start, end)
+    ResponseHeader.decode(reader, api_keys.response_header_version(api_key, version))
+    if (
+        api_key == API_VERSIONS
+        and int.from_bytes(data[start + 4 : start + 6], "big", signed=True) == UNSUPPORTED_VERSION
+    ):
+        version = 0  # KIP-511: so that everybody can read which versions there are
+    answer: Message = api_keys.response_class(api_key).decode(reader, version)
+    return answer
+
+
+def reason_of(code: int | None) -> int:
+    if code == errno.ECONNREFUSED:
+        return REFUSED
+    if code == errno.ETIMEDOUT:
+        return TIMED_OUT
+    if code in (errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE):
+        return CLOSED
+    return UNREACHABLE
+
+
+def connect_code(sock: socket.socket, address: tuple[str, int]) -> int:
+    try:
+        return sock.connect_ex(address)
+    except OSError as error:
+        return error.errno or errno.EHOSTUNREACH
+
+
+def literal_address(host: str, port: int) -> Address | None:
+    """The address when it is written in digits, so that nobody need be asked."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        with contextlib.suppress(OSError, ValueError):
+            socket.inet_pton(family, host)
+            return int(family), (host, port)
+    return None
+
+
+def resolve(
+    loop: asyncio.AbstractEventLoop,
+    host: str,
+    port: int,
+    attempt: int,
+    done: Callable[[int, list[Address]], None],
+) -> None:
+    """Runs in a thread; `done` is called in the loop's."""
+    addresses: list[Address] = []
+    try:
+        for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            if family in (socket.AF_INET, socket.AF_INET6):
+                addresses.append((int(family), (str(address[0]), port)))
+    except (OSError, UnicodeError) as error:
+        log.warning("cannot find the address of %s: %s", host, error)
+    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody wants to know any more
+        loop.call_soon_threadsafe(done, attempt, addresses)
