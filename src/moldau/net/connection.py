@@ -274,3 +274,13 @@ class Connection:
         self._ready_frames.clear()
         self._unsent.clear()
         self._on_close(self)
+        hooks = self.context.on_closed
+        if hooks:
+            # In a turn of their own: a connection may be closed in the middle of somebody else's work.
+            self._loop.call_soon(self._tell_closed, hooks)
+            self.context.on_closed = []
+
+    def _tell_closed(self, hooks: list[Callable[[int], None]]) -> None:
+        now_ms = self._clock()
+        for hook in hooks:
+            hook(now_ms)

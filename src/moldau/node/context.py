@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 class ClientContext:
     """Lives as long as its connection."""
@@ -13,3 +15,5 @@ class ClientContext:
         self.principal = "User:ANONYMOUS"
         self.software_name = "unknown"
         self.software_version = "unknown"
+        self.on_closed: list[Callable[[int], None]] = []
+        """Called with `now_ms` when the connection is gone, whoever closed it."""
