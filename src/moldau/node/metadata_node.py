@@ -45,7 +45,7 @@ from moldau.protocol.stored.metadata_records import (
 )
 from moldau.raft.batches import metadata_values
 from moldau.raft.core import NEVER_MS, RaftConfig, RandomSource
-from moldau.raft.messages import Reply
+from moldau.raft.messages import TIMED_OUT, Reply
 from moldau.raft.ready import Outbound
 from moldau.raft.replica import Raft
 from moldau.raft.roles import Leader
@@ -536,9 +536,9 @@ class MetadataNode:
         self.raft.on_reply(outbound.destination, outbound.request, reply, now_ms)
         self._work()
 
-    def on_raft_failure(self, outbound: Outbound, now_ms: int) -> None:
+    def on_raft_failure(self, outbound: Outbound, now_ms: int, reason: int = TIMED_OUT) -> None:
         self._now_ms = now_ms
-        self.raft.on_failure(outbound.destination, outbound.request, now_ms)
+        self.raft.on_failure(outbound.destination, outbound.request, now_ms, reason)
         self._work()
 
     def handle_raft_request(

@@ -16,11 +16,14 @@ from moldau.raft.messages import FetchReply, FetchRequest, Reply, Request
 from moldau.raft.ready import Outbound, Ready
 from moldau.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role, Unattached
 from moldau.raft.state import NO_NODE, NO_REPLICA, QuorumState, ReplicaKey
-from moldau.raft.voters import VoterHistory, VoterSet
+from moldau.raft.voters import Endpoint, VoterHistory, VoterSet
 
 logger = logging.getLogger("moldau.raft")
 
 NEVER_MS = (1 << 63) - 1
+
+Address = tuple[str, int]
+FIRST_BOOTSTRAP_ID = -2
 
 
 class RandomSource(Protocol):
@@ -54,6 +57,13 @@ class ParkedFetch:
     deadline_ms: int
 
 
+def address_on(endpoints: tuple[Endpoint, ...], listener_name: str) -> Address | None:
+    for name, host, port in endpoints:
+        if name == listener_name:
+            return host, port
+    return endpoints[0][1:] if endpoints else None
+
+
 class RaftCore:
     def __init__(
         self,
@@ -62,12 +72,18 @@ class RaftCore:
         log: RaftLog,
         voters: VoterHistory,
         rng: RandomSource,
+        endpoints: tuple[Endpoint, ...] = (),
+        bootstrap_servers: list[Address] | None = None,
     ) -> None:
+        """`endpoints` is where this replica listens for controllers, its first listener first (none: a broker);
+        `bootstrap_servers` are asked who leads, under the node ids -2, -3, …"""
         self.config = config
         self.local = local
         self.log = log
         self.voter_history = voters
         self.rng = rng
+        self.endpoints = endpoints
+        self.bootstrap_servers = bootstrap_servers if bootstrap_servers is not None else []
         self.role: Role = Unattached(0)
         self.high_watermark = 0
         self.synced_offset = 0
@@ -78,6 +94,8 @@ class RaftCore:
         self._in_flight: dict[int, tuple[Request, int]] = {}
         self._retry_at_ms: dict[int, int] = {}
         self._parked: list[ParkedFetch] = []
+        self._leader_address: tuple[int, Address] | None = None
+        """Node id and address of the leader of this epoch, as it or somebody else told."""
 
     @property
     def epoch(self) -> int:
@@ -105,6 +123,29 @@ class RaftCore:
         self._ready = Ready()
         return ready
 
+    # Addresses
+
+    def address_of(self, node_id: int) -> Address | None:
+        """Where to send a request: what was told of the leader, the voters' endpoints, bootstrap servers."""
+        if node_id < NO_NODE:
+            number = FIRST_BOOTSTRAP_ID - node_id
+            return self.bootstrap_servers[number] if number < len(self.bootstrap_servers) else None
+        if self._leader_address is not None and self._leader_address[0] == node_id:
+            return self._leader_address[1]
+        if node_id == self.local.id:
+            return address_on(self.endpoints, self.listener_name)
+        voter = self.voters.get(node_id)
+        return address_on(voter.endpoints, self.listener_name) if voter is not None else None
+
+    @property
+    def listener_name(self) -> str:
+        """The listener this replica talks to others on: the first of its own, or whichever they name first."""
+        return self.endpoints[0][0] if self.endpoints else ""
+
+    def _note_leader_address(self, leader_id: int, epoch: int, address: Address | None) -> None:
+        if address is not None and epoch == self.epoch and leader_id == self.leader_id != self.local.id:
+            self._leader_address = (leader_id, address)
+
     # Roles
 
     def _set_role(self, role: Role) -> None:
@@ -115,6 +156,8 @@ class RaftCore:
             if role.leader_id != NO_NODE:
                 raise AssertionError(f"epoch {role.epoch} would have leaders {before.leader_id} and {role.leader_id}")
         self.role = role
+        if role.epoch > before.epoch:
+            self._leader_address = None
         state = role.to_quorum_state()
         if state != self._persisted:
             self._persisted = state
@@ -220,6 +263,8 @@ class RaftCore:
         return destination not in self._in_flight and now_ms >= self._retry_at_ms.get(destination, 0)
 
     def _reply(self, token: object, reply: Reply) -> None:
+        if reply.leader_id != NO_NODE:
+            reply.leader_address = self.address_of(reply.leader_id)
         self._ready.replies.append((token, reply))
 
     def _answer_parked_with_error(self, error: int) -> None:

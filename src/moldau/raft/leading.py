@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moldau.protocol import errors
 from moldau.raft.batches import control_batch, leader_change_record, metadata_batch, version_record, voters_record
-from moldau.raft.core import NEVER_MS, ParkedFetch
+from moldau.raft.core import NEVER_MS, ParkedFetch, address_on
 from moldau.raft.elections import Elections
 from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.messages import (
@@ -201,6 +201,8 @@ class Leading(Elections):
             error = errors.FENCED_LEADER_EPOCH
         else:
             self._note_epoch(request.leader_id, request.epoch, now_ms)
+            address = address_on(request.endpoints, self.listener_name)
+            self._note_leader_address(request.leader_id, request.epoch, address)
             if isinstance(self.role, Prospective) and self.role.leader_id == request.leader_id:
                 # The leader it gave up is there after all.
                 self._become_follower(request.epoch, request.leader_id, now_ms)

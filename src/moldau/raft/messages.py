@@ -6,10 +6,18 @@ brings a replica that fell behind up to date.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.state import ReplicaKey
+
+REFUSED: Final = 1
+"""Why a request got no answer, with the numbers of `node/outbox.py`: nobody listens at that address."""
+CLOSED: Final = 2
+"""The connection broke while the answer was awaited."""
+TIMED_OUT: Final = 3
+UNREACHABLE: Final = 4
 
 
 @dataclass(slots=True)
@@ -24,6 +32,8 @@ class Reply:
     error: int
     leader_id: int
     epoch: int
+    leader_address: tuple[str, int] | None = field(default=None, kw_only=True)
+    """Where the leader listens for controllers, as far as the replier knows."""
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from moldau.raft.core import NEVER_MS
 from moldau.raft.following import Following
 from moldau.raft.messages import (
+    TIMED_OUT,
     BeginEpochReply,
     BeginEpochRequest,
     EndEpochReply,
@@ -108,6 +109,7 @@ class Raft(Following):
         if reply.epoch >= self.epoch:
             role = self.role
             self._note_epoch(reply.leader_id, reply.epoch, now_ms)
+            self._note_leader_address(reply.leader_id, reply.epoch, reply.leader_address)
             # An answer to what another role asked, or that comes too late, tells about the epoch and nothing else.
             if is_awaited and self.role is role:
                 self._take_reply(source, request, reply, now_ms)
@@ -125,7 +127,7 @@ class Raft(Following):
         elif isinstance(request, FetchSnapshotRequest) and isinstance(reply, FetchSnapshotReply):
             self._on_fetch_snapshot_reply(source, request, reply, now_ms)
 
-    def on_failure(self, destination: int, request: Request, now_ms: int) -> None:
+    def on_failure(self, destination: int, request: Request, now_ms: int, reason: int = TIMED_OUT) -> None:
         """A request of `Ready.requests` got no answer: connection refused, closed, or timed out."""
         if self._in_flight.get(destination, (None, 0))[0] is request:
             del self._in_flight[destination]

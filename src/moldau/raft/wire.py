@@ -120,6 +120,31 @@ def _fetch_snapshot(request: snapshot_request.FetchSnapshotRequest, cluster_id: 
 
 
 def reply_to_wire(reply: m.Reply) -> Message:
+    """With the leader's address, which old versions have no room for: see `without_endpoints`."""
+    response = _reply_to_wire(reply)
+    if reply.leader_address is not None:
+        host, port = reply.leader_address
+        if isinstance(response, vote_response.VoteResponse):
+            response.node_endpoints = [vote_response.NodeEndpoint(reply.leader_id, host, port)]
+        elif isinstance(response, begin_response.BeginQuorumEpochResponse):
+            response.node_endpoints = [begin_response.NodeEndpoint(reply.leader_id, host, port)]
+        elif isinstance(response, end_response.EndQuorumEpochResponse):
+            response.node_endpoints = [end_response.NodeEndpoint(reply.leader_id, host, port)]
+        elif isinstance(response, fetch_response.FetchResponse):
+            response.node_endpoints = [fetch_response.NodeEndpoint(reply.leader_id, host, port)]
+        elif isinstance(response, snapshot_response.FetchSnapshotResponse):
+            response.node_endpoints = [snapshot_response.NodeEndpoint(reply.leader_id, host, port)]
+    return response
+
+
+def without_endpoints(response: Message, api_key: int, version: int) -> Message:
+    """The answer as an older version can say it (KIP-853 brought the endpoints)."""
+    if version < (16 if api_key == FETCH else 1) and hasattr(response, "node_endpoints"):
+        response.node_endpoints = []
+    return response
+
+
+def _reply_to_wire(reply: m.Reply) -> Message:
     if isinstance(reply, m.VoteReply):
         vote = vote_response.PartitionData(0, reply.error, reply.leader_id, reply.epoch, reply.granted)
         return vote_response.VoteResponse(0, [vote_response.TopicData(METADATA_TOPIC, [vote])])

@@ -14,7 +14,19 @@ from moldau.protocol.records_data import MemoryRecords, Records
 from moldau.protocol.uuids import METADATA_TOPIC_UUID
 from moldau.raft import messages as m
 from moldau.raft.log import OffsetAndEpoch
-from moldau.raft.wire import METADATA_TOPIC
+from moldau.raft.wire import BEGIN_QUORUM_EPOCH, END_QUORUM_EPOCH, FETCH, FETCH_SNAPSHOT, METADATA_TOPIC, VOTE
+
+_API_KEYS: dict[type[m.Request], int] = {
+    m.VoteRequest: VOTE,
+    m.BeginEpochRequest: BEGIN_QUORUM_EPOCH,
+    m.EndEpochRequest: END_QUORUM_EPOCH,
+    m.FetchRequest: FETCH,
+    m.FetchSnapshotRequest: FETCH_SNAPSHOT,
+}
+
+
+def api_key_of(request: m.Request) -> int:
+    return _API_KEYS[type(request)]
 
 
 def request_to_wire(request: m.Request, cluster_id: str) -> Message:
@@ -76,6 +88,14 @@ def _fetch(request: m.FetchRequest, cluster_id: str) -> fetch_request.FetchReque
 
 def reply_from_wire(response: Message) -> m.Reply | None:
     """The answer for the metadata partition; None when there is none in it, which counts as a failed request."""
+    reply = _partition_reply(response)
+    if reply is not None:
+        endpoints = getattr(response, "node_endpoints", [])
+        reply.leader_address = next(((e.host, e.port) for e in endpoints if e.node_id == reply.leader_id), None)
+    return reply
+
+
+def _partition_reply(response: Message) -> m.Reply | None:
     if isinstance(response, vote_response.VoteResponse):
         for vote in (p for t in response.topics for p in t.partitions):
             return m.VoteReply(vote.error_code, vote.leader_id, vote.leader_epoch, vote.vote_granted)
