@@ -13,7 +13,7 @@ from moldau.metadata.features import (
     supports_controller_registration,
     supports_cordoned_dirs,
 )
-from moldau.metadata.model import BrokerRegistration
+from moldau.metadata.model import BrokerRegistration, is_reserved_directory
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
@@ -25,6 +25,7 @@ from moldau.protocol.messages.controller_registration_response import Controller
 from moldau.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from moldau.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
 from moldau.protocol.stored import metadata_records as r
+from moldau.protocol.uuids import uuid_to_text
 
 logger = logging.getLogger("moldau.controller")
 
@@ -40,18 +41,23 @@ class Brokers:
     def register(self, request: BrokerRegistrationRequest, now_ms: int) -> Result:
         self._check_registration(request)
         existing = self.state.image.brokers.get(request.broker_id)
-        if existing is not None and existing.incarnation_id != request.incarnation_id:
-            self._check_predecessor(existing, now_ms)
         records: list[VersionedRecord] = []
-        is_new = existing is None or existing.incarnation_id != request.incarnation_id
-        if existing is not None and is_new:
-            unclean = existing.broker_epoch != request.previous_broker_epoch and self.state.image.elr_enabled
-            self.leadership.remove_broker(request.broker_id, records, unclean)
-        epoch = self.state.next_offset if existing is None or is_new else existing.broker_epoch
-        fenced = True if existing is None or is_new else existing.fenced
-        records.append(self._registration_record(request, epoch, fenced))
-        self.state.contacts.pop(request.broker_id, None)
-        logger.info("broker %d registers with epoch %d, fenced until it has caught up", request.broker_id, epoch)
+        if existing is not None and existing.incarnation_id == request.incarnation_id:
+            # The same process again: its first answer was lost, or it has something new to tell.
+            epoch = existing.broker_epoch
+            record = self._registration_record(request, epoch, existing.fenced, existing.in_controlled_shutdown)
+        else:
+            if existing is not None:
+                self._check_predecessor(existing, now_ms)
+            if existing is not None and existing.broker_epoch == request.previous_broker_epoch:
+                self.leadership.remove_broker(request.broker_id, records)
+            else:
+                self.leadership.forget_broker(request.broker_id, records)
+            epoch = self.state.next_offset
+            record = self._registration_record(request, epoch, True, False)
+            self.state.contacts.pop(request.broker_id, None)
+            logger.info("broker %d registers with epoch %d, fenced until it has caught up", request.broker_id, epoch)
+        records.append(record)
         return Result(records, BrokerRegistrationResponse(broker_epoch=epoch))
 
     def _check_registration(self, request: BrokerRegistrationRequest) -> None:
@@ -59,13 +65,8 @@ class Brokers:
         if request.cluster_id != state.cluster_id:
             message = f"Expected cluster ID {state.cluster_id}, but got cluster ID {request.cluster_id}"
             raise KafkaError(errors.INCONSISTENT_CLUSTER_ID, message)
-        if len(set(request.log_dirs)) != len(request.log_dirs):
-            raise KafkaError(errors.INVALID_REGISTRATION, "Duplicate directory specified.")
-        for broker_id, other in state.image.brokers.items():
-            shared = set(other.log_dirs) & set(request.log_dirs)
-            if broker_id != request.broker_id and shared:
-                message = f"Broker {broker_id} is already registered with directory {next(iter(shared)).hex()}"
-                raise KafkaError(errors.INVALID_REGISTRATION, message)
+        if register_broker_version(state.image.metadata_version) >= 3:
+            self._check_directories(request)
         ranges = {f.name: (f.min_supported_version, f.max_supported_version) for f in request.features}
         for name, level in state.image.features.items():
             low, high = ranges.get(name, (0, 0))
@@ -76,10 +77,26 @@ class Brokers:
                 )
                 raise KafkaError(errors.UNSUPPORTED_VERSION, message)
 
+    def _check_directories(self, request: BrokerRegistrationRequest) -> None:
+        if not request.log_dirs:
+            raise KafkaError(errors.INVALID_REGISTRATION, "No directories specified in request")
+        if len(set(request.log_dirs)) != len(request.log_dirs):
+            raise KafkaError(errors.INVALID_REGISTRATION, "Duplicate directory specified.")
+        if any(is_reserved_directory(directory) for directory in request.log_dirs):
+            raise KafkaError(errors.INVALID_REGISTRATION, "Reserved directory ID in request")
+        for broker_id, other in self.state.image.brokers.items():
+            shared = [directory for directory in request.log_dirs if directory in other.log_dirs]
+            if broker_id != request.broker_id and shared:
+                message = f"Broker {broker_id} is already registered with directory {uuid_to_text(shared[0])}"
+                raise KafkaError(errors.INVALID_REGISTRATION, message)
+
     def _check_predecessor(self, existing: BrokerRegistration, now_ms: int) -> None:
-        """A second process with the id of one that is alive is refused; one that is leaving or silent gives way."""
+        """A second process with the id of one that is alive is refused; one that is leaving, silent or whose connection
+        broke gives way."""
         contact = self.state.contacts.get(existing.broker_id)
-        if contact is None or contact.broker_epoch != existing.broker_epoch or existing.in_controlled_shutdown:
+        if contact is None or contact.broker_epoch != existing.broker_epoch or contact.is_connection_lost:
+            return
+        if existing.in_controlled_shutdown:
             return
         if not existing.fenced and now_ms - contact.last_heartbeat_ms < self._session_timeout_ms():
             raise KafkaError(
@@ -88,7 +105,9 @@ class Brokers:
                 "self-resolve once the heartbeat manager expires the broker's session.",
             )
 
-    def _registration_record(self, request: BrokerRegistrationRequest, epoch: int, fenced: bool) -> VersionedRecord:
+    def _registration_record(
+        self, request: BrokerRegistrationRequest, epoch: int, fenced: bool, leaving: bool
+    ) -> VersionedRecord:
         version = register_broker_version(self.state.image.metadata_version)
         record = r.RegisterBrokerRecord(
             broker_id=request.broker_id,
@@ -100,6 +119,7 @@ class Brokers:
             ],
             rack=request.rack,
             fenced=fenced,
+            in_controlled_shutdown=leaving,
         )
         if version >= 3:
             record.log_dirs = list(request.log_dirs)
@@ -111,9 +131,10 @@ class Brokers:
             message = f"Broker ID {request.broker_id} is not currently registered"
             raise KafkaError(errors.BROKER_ID_NOT_REGISTERED, message)
         records: list[VersionedRecord] = []
-        self.leadership.remove_broker(request.broker_id, records)
+        # Nothing will be known of how it stopped, should it ever register again.
+        self.leadership.forget_broker(request.broker_id, records)
         records.append((r.UnregisterBrokerRecord(request.broker_id, broker.broker_epoch), 0))
-        return Result(records, UnregisterBrokerResponse())
+        return Result(records, UnregisterBrokerResponse(), is_atomic=False)
 
     def register_controller(self, request: ControllerRegistrationRequest) -> Result:
         if not supports_controller_registration(self.state.image.metadata_version):
@@ -145,16 +166,22 @@ class Brokers:
         if contact is None or contact.broker_epoch != broker.broker_epoch:
             contact = self.state.contacts[broker.broker_id] = BrokerContact(broker.broker_epoch, now_ms)
         contact.last_heartbeat_ms = now_ms
+        contact.is_connection_lost = False
         contact.metadata_offset = max(contact.metadata_offset, request.current_metadata_offset)
         registered_at = self.state.registration_offsets.get(broker.broker_id, broker.broker_epoch)
         caught_up = request.current_metadata_offset >= registered_at
         records: list[VersionedRecord] = []
         response = BrokerHeartbeatResponse(is_caught_up=caught_up)
-        self._next_state(request, broker, contact, caught_up, records, response)
-        if request.offline_log_dirs:
-            self.leadership.directories_offline(broker.broker_id, list(request.offline_log_dirs), records)
+        lost_directories = bool(request.offline_log_dirs) and self.leadership.directories_offline(
+            broker.broker_id, list(request.offline_log_dirs), records
+        )
+        if lost_directories:
+            # What follows has to be decided with these directories gone: by the next heartbeat.
+            response.is_fenced = broker.fenced
+        else:
+            self._next_state(request, broker, contact, caught_up, records, response)
         self._note_cordoned(request, broker, records)
-        return Result(records, response)
+        return Result(records, response, is_atomic=False)
 
     def _next_state(
         self,
@@ -166,37 +193,50 @@ class Brokers:
         response: BrokerHeartbeatResponse,
     ) -> None:
         """fenced -> unfenced -> controlled shutdown -> shutdown now, as the broker asks and its leaderships allow."""
+        broker_id = broker.broker_id
+        response.is_fenced = broker.fenced
         if broker.fenced:
-            response.is_fenced = True
             if request.want_shut_down:
                 response.should_shut_down = True
             elif not request.want_fence and caught_up:
-                self.leadership.unfence(broker.broker_id, records)
+                self.leadership.unfence(broker_id, records)
                 response.is_fenced = False
-        elif broker.in_controlled_shutdown:
-            response.is_fenced = False
-            if self._may_shut_down(broker.broker_id, contact):
-                self.leadership.fence(broker.broker_id, records)
-                response.is_fenced = response.should_shut_down = True
-        elif request.want_fence:
-            self.leadership.fence(broker.broker_id, records)
+        elif request.want_fence and not request.want_shut_down:
+            self.leadership.fence(broker_id, records)
             response.is_fenced = True
-        elif request.want_shut_down and self.leadership.has_leaderships(broker.broker_id):
+        elif broker.in_controlled_shutdown or request.want_shut_down:
+            self._shut_down(request, broker, contact, records, response)
+        if response.should_shut_down:
+            logger.info("broker %d has given up its leaderships and may go", broker_id)
+            del self.state.contacts[broker_id]
+
+    def _shut_down(
+        self,
+        request: BrokerHeartbeatRequest,
+        broker: BrokerRegistration,
+        contact: BrokerContact,
+        records: list[VersionedRecord],
+        response: BrokerHeartbeatResponse,
+    ) -> None:
+        """Leaderships go first, and it waits until the others know of it; one that leads nothing goes at once."""
+        leads = self.leadership.has_leaderships(broker.broker_id)
+        if leads and not request.want_fence:
             self.leadership.begin_controlled_shutdown(broker.broker_id, records)
             contact.controlled_shutdown_offset = self.state.next_offset + len(records) - 1
-            response.is_fenced = False
-        elif request.want_shut_down:
+        elif request.want_fence or self._others_know(broker.broker_id, contact.controlled_shutdown_offset):
             self.leadership.fence(broker.broker_id, records)
             response.is_fenced = response.should_shut_down = True
-        else:
-            response.is_fenced = False
 
-    def _may_shut_down(self, broker_id: int, contact: BrokerContact) -> bool:
-        """When it leads nothing, and every active broker knows that."""
-        if self.leadership.has_leaderships(broker_id):
-            return False
-        others = [c for i, c in self.state.contacts.items() if i != broker_id and self.state.is_active(i)]
-        return all(other.metadata_offset >= contact.controlled_shutdown_offset for other in others)
+    def _others_know(self, broker_id: int, offset: int) -> bool:
+        """Whether every active broker has told that it has the metadata up to `offset`."""
+        if offset < 0:
+            return True
+        for other_id, other in self.state.image.brokers.items():
+            if other_id != broker_id and other.is_active:
+                contact = self.state.contacts.get(other_id)
+                if contact is None or contact.metadata_offset < offset:
+                    return False
+        return True
 
     def _note_cordoned(
         self, request: BrokerHeartbeatRequest, broker: BrokerRegistration, records: list[VersionedRecord]
@@ -249,5 +289,32 @@ class Brokers:
             return Result(records, [])
         broker_id = min(stale)[1]
         logger.info("broker %d is silent for longer than its session timeout and is fenced", broker_id)
+        self._end_session(broker_id, records)
+        return Result(records, [broker_id], is_atomic=False)
+
+    def fence(self, broker_id: int, broker_epoch: int) -> Result:
+        """Fences a broker whose process is known to be gone; the answer says whether this was its doing."""
+        broker = self.state.image.brokers.get(broker_id)
+        if broker is None or broker.broker_epoch != broker_epoch or broker.fenced:
+            return Result([], False)
+        records: list[VersionedRecord] = []
+        logger.info("nobody listens where broker %d was: it is fenced before its session ends", broker_id)
+        self._end_session(broker_id, records)
+        return Result(records, True, is_atomic=False)
+
+    def _end_session(self, broker_id: int, records: list[VersionedRecord]) -> None:
+        self.state.contacts.pop(broker_id, None)
+        self._unheard_since_ms.pop(broker_id, None)
         self.leadership.fence(broker_id, records)
-        return Result(records, [broker_id])
+
+    # What failure detection asks and tells
+
+    def connection_lost(self, broker_id: int, broker_epoch: int) -> None:
+        contact = self.state.contacts.get(broker_id)
+        if contact is not None and contact.broker_epoch == broker_epoch:
+            contact.is_connection_lost = True
+
+    def is_unheard(self, broker_id: int, broker_epoch: int) -> bool:
+        """Whether this controller has had no heartbeat of the broker, or none since its connection broke."""
+        contact = self.state.contacts.get(broker_id)
+        return contact is None or contact.broker_epoch != broker_epoch or contact.is_connection_lost

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from moldau.controller.brokers import Brokers
 from moldau.controller.configs import Configs
+from moldau.controller.duties import ELECTIONS_PER_BATCH_MAX, Duties, no_op
 from moldau.controller.feature_levels import FeatureLevels
 from moldau.controller.isr import InSyncReplicas
 from moldau.controller.leadership import Leadership
@@ -41,7 +42,7 @@ from moldau.protocol.messages.incremental_alter_configs_request import Increment
 from moldau.protocol.messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
 from moldau.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from moldau.protocol.messages.update_features_request import UpdateFeaturesRequest
-from moldau.protocol.stored.metadata_records import NoOpRecord, RegisterBrokerRecord
+from moldau.protocol.stored.metadata_records import RegisterBrokerRecord
 
 
 class Controller:
@@ -59,6 +60,7 @@ class Controller:
         self.security = Security(state)
         self.in_sync_replicas = InSyncReplicas(state, self.brokers, self.leadership)
         self.reassignments = Reassignments(state, self.topics, self.leadership)
+        self.duties = Duties(state, self.brokers, self.leadership)
 
     @property
     def image(self) -> MetadataImage:
@@ -74,8 +76,8 @@ class Controller:
             if isinstance(record, RegisterBrokerRecord):
                 self.state.registration_offsets[record.broker_id] = offset
         image = delta.apply(first_offset + len(records) - 1, epoch, timestamp_ms)
-        self.state.image = image
-        self.state.next_offset = first_offset + len(records)
+        self.state.advance(delta, image, first_offset + len(records))
+        self.duties.on_replayed(delta)
         return delta, image
 
     # Brokers and controllers
@@ -95,6 +97,10 @@ class Controller:
     def fence_stale_brokers(self, now_ms: int) -> Result:
         return self.brokers.fence_stale(now_ms)
 
+    def fence_broker(self, broker_id: int, broker_epoch: int) -> Result:
+        """For a broker whose process is known to be gone; does nothing when it is fenced or has registered anew."""
+        return self.brokers.fence(broker_id, broker_epoch)
+
     # Topics and partitions
 
     def create_topics(self, request: CreateTopicsRequest, now_ms: int) -> Result:
@@ -110,7 +116,7 @@ class Controller:
         return self.leadership.elect_leaders(request)
 
     def balance_leaders(self) -> Result:
-        return Result(self.leadership.balance())
+        return Result(self.leadership.balance(ELECTIONS_PER_BATCH_MAX)[0])
 
     def alter_partition(self, request: AlterPartitionRequest, now_ms: int) -> Result:
         return self.in_sync_replicas.alter(request)
@@ -152,4 +158,4 @@ class Controller:
 
     def no_op(self) -> Result:
         """Keeps the log moving while nothing happens, so that a lagging follower can be told from an idle one."""
-        return Result([(NoOpRecord(), 0)])
+        return no_op()

@@ -6,8 +6,8 @@ from moldau.controller.brokers import Brokers
 from moldau.controller.leadership import Leadership
 from moldau.controller.result import Result, VersionedRecord
 from moldau.controller.state import ControllerState
+from moldau.metadata.features import partition_version
 from moldau.metadata.model import (
-    LOST_DIRECTORY,
     NO_LEADER_CHANGE,
     RECOVERED,
     RECOVERING,
@@ -48,7 +48,7 @@ class InSyncReplicas:
                     row.error_code = error.code
                 rows.partitions.append(row)
             response.topics.append(rows)
-        return Result(records, response)
+        return Result(records, response, is_atomic=False)
 
     def _alter_one(
         self,
@@ -118,6 +118,8 @@ class InSyncReplicas:
     # Directories
 
     def assign_directories(self, request: dirs_asked.AssignReplicasToDirsRequest) -> Result:
+        if partition_version(self.state.image.metadata_version) < 1:
+            raise KafkaError(errors.UNSUPPORTED_VERSION, "Directory assignment is not supported yet.")
         broker = self.brokers.check_epoch(request.broker_id, request.broker_epoch)
         records: list[VersionedRecord] = []
         response = dirs_answered.AssignReplicasToDirsResponse()
@@ -133,7 +135,7 @@ class InSyncReplicas:
                     topic_rows.partitions.append(row)
                 rows.topics.append(topic_rows)
             response.directories.append(rows)
-        return Result(records, response)
+        return Result(records, response, is_atomic=False)
 
     def _assign_one(
         self, broker_id: int, directory: bytes, topic_id: bytes, index: int, records: list[VersionedRecord]
@@ -147,14 +149,12 @@ class InSyncReplicas:
         if broker_id not in partition.replicas:
             return errors.NOT_LEADER_OR_FOLLOWER
         broker = self.state.image.brokers[broker_id]
-        is_known = directory in broker.log_dirs
+        if not broker.has_online_dir(directory):
+            self.leadership.replica_offline(topic, index, broker_id, records, directory)
+            return errors.NONE
         # A replica that is back in a working directory may lead again.
-        change = self.leadership.change(topic, index, added=broker_id if is_known and broker.is_active else -1)
+        change = self.leadership.change(topic, index, added=broker_id if broker.is_active else -1)
         change.target_directories[broker_id] = directory
-        if not is_known and directory == LOST_DIRECTORY and broker_id in partition.isr:
-            change = self.leadership.change(topic, index, removed=broker_id)
-            change.target_directories[broker_id] = directory
-            change.target_isr = [replica for replica in partition.isr if replica != broker_id]
         built = change.build()
         if built is not None:
             records.append(built)

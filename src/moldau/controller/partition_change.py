@@ -1,14 +1,15 @@
 """Decides how one partition changes: its ISR, who leads it, who may lead it later (KIP-966).
 
-Invariants: a leader is chosen from the ISR, else from the eligible leader replicas; anybody else only by an unclean
-election, after which the ISR is that leader alone and the partition is recovering. Naming a leader raises the epoch.
+Invariants: a leader is chosen from the ISR; from the eligible leader replicas only when the ISR is empty; anybody else
+only by an unclean election, after which the ISR is that leader alone and the partition is recovering. Naming a leader
+raises the epoch. ISR and eligible replicas have no member in common and nobody who is not a replica.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from moldau.metadata.features import partition_version
+from moldau.metadata.features import isr_shrink_raises_leader_epoch, partition_version
 from moldau.metadata.model import NO_LEADER, NO_LEADER_CHANGE, RECOVERING, UNASSIGNED_DIRECTORY, PartitionRegistration
 from moldau.protocol.stored.metadata_records import PartitionChangeRecord
 
@@ -48,22 +49,24 @@ class PartitionChange:
         self.default_directory: Callable[[int], bytes] = lambda broker_id: UNASSIGNED_DIRECTORY
         self.unclean_shutdown: frozenset[int] = frozenset()
         self._target_elr = list(partition.elr)
-        self._target_last_known = list(partition.last_known_elr)
 
     def build(self) -> tuple[PartitionChangeRecord, int] | None:
         """The record and its version, or None when nothing changes."""
         record = PartitionChangeRecord(partition_id=self.index, topic_id=self.topic_id)
         self._complete_reassignment()
         self._derive_elr()
-        forced_isr = self._elect(record)
+        is_unclean = self._elect(record)
         self._bump_epoch_if_replicas_leave(record)
-        if forced_isr or not self.elr_enabled:
+        if is_unclean or not self.elr_enabled:
             # After an unclean election, or without the feature, nobody is known to have everything.
-            self._target_elr, self._target_last_known = [], []
-        self._fill_elr(record)
-        if record.isr is None and self.target_isr != list(self.partition.isr) and (self.target_isr or self.elr_enabled):
+            self._target_elr = []
+        if not is_unclean and self.target_isr != list(self.partition.isr) and (self.target_isr or self.elr_enabled):
             record.isr = self.target_isr
-        self._remember_last_leader(record)
+        self._bump_epoch_if_isr_shrinks(record)
+        if partition_version(self.metadata_version) >= 2:
+            if self._target_elr != list(self.partition.elr):
+                record.eligible_leader_replicas = self._target_elr
+            self._fill_last_known_leader(record)
         self._fill_assignment(record)
         if self.target_recovery_state != self.partition.leader_recovery_state:
             record.leader_recovery_state = self.target_recovery_state
@@ -77,25 +80,29 @@ class PartitionChange:
         """While the ISR is below min.insync.replicas, those who leave it stay eligible: they miss nothing committed."""
         if not self.elr_enabled:
             return
-        if len(self.target_isr) >= min(self.min_isr, len(self.target_replicas)):
-            self._target_elr, self._target_last_known = [], []
+        if len(self.target_isr) >= self._isr_wanted():
+            self._target_elr = []
             return
-        candidates = [*self.partition.elr, *(r for r in self.partition.isr if r not in self.partition.elr)]
-        self._target_elr = [r for r in candidates if r not in self.target_isr and r not in self.unclean_shutdown]
+        eligible = {*self.partition.elr, *self.partition.isr}.difference(self.target_isr, self.unclean_shutdown)
+        self._target_elr = sorted(eligible.intersection(self.target_replicas))
 
-    def _fill_elr(self, record: PartitionChangeRecord) -> None:
-        if partition_version(self.metadata_version) < 2:
-            return
-        if sorted(self._target_elr) != sorted(self.partition.elr):
-            record.eligible_leader_replicas = self._target_elr
-        if sorted(self._target_last_known) != sorted(self.partition.last_known_elr):
-            record.last_known_elr = self._target_last_known
+    def _isr_wanted(self) -> int:
+        return min(self.min_isr, len(self.target_replicas))
 
-    def _remember_last_leader(self, record: PartitionChangeRecord) -> None:
-        """When the last one leaves, its name is kept: it may come back as the leader even after an unclean stop."""
-        leader = self.partition.leader
-        if self.elr_enabled and record.isr == [] and self.partition.last_known_elr != (leader,):
-            record.last_known_elr = [leader]
+    def _fill_last_known_leader(self, record: PartitionChangeRecord) -> None:
+        """When the last one leaves the ISR, its name is kept: it may come back as leader even after an unclean stop.
+
+        It is forgotten as soon as there is a leader.
+        """
+        partition = self.partition
+        leads = record.leader if record.leader != NO_LEADER_CHANGE else partition.leader
+        known = list(partition.last_known_elr)
+        if not self.elr_enabled or leads != NO_LEADER:
+            known = []
+        elif record.isr == [] and partition.leader in self.target_replicas:
+            known = [partition.leader]
+        if known != list(partition.last_known_elr):
+            record.last_known_elr = known
 
     # Election
 
@@ -108,19 +115,11 @@ class PartitionChange:
         if unclean:
             record.isr = [leader]
             self.target_recovery_state = RECOVERING
-            return True
-        if leader != NO_LEADER and leader not in self.target_isr:
-            # It comes from the eligible ones: it has everything committed, the rest must catch up with it.
+        elif leader in self._target_elr:
+            # It has everything committed, the rest must catch up with it.
             self.target_isr = [leader]
-            self._derive_elr_after_election(leader)
-        return False
-
-    def _derive_elr_after_election(self, leader: int) -> None:
-        if len(self.target_isr) >= min(self.min_isr, len(self.target_replicas)):
-            self._target_elr, self._target_last_known = [], []
-        else:
-            self._target_elr = [r for r in self._target_elr if r != leader]
-            self._target_last_known = []
+            self._target_elr = [r for r in self._target_elr if r != leader] if self._isr_wanted() > 1 else []
+        return unclean
 
     def _choose_leader(self) -> tuple[int, bool]:
         if self.election == PREFERRED and self.target_replicas and self._is_valid_leader(self.target_replicas[0]):
@@ -139,14 +138,14 @@ class PartitionChange:
         return NO_LEADER, False
 
     def _is_valid_leader(self, replica: int) -> bool:
-        eligible = replica in self.target_isr or (self.elr_enabled and replica in self._target_elr)
-        return eligible and self.is_acceptable_leader(replica)
+        candidates = self.target_isr if self.target_isr or not self.elr_enabled else self._target_elr
+        return replica in candidates and self.is_acceptable_leader(replica)
 
     def _can_elect_last_known(self) -> bool:
         if not self.elr_enabled or self.target_isr or self._target_elr:
             return False
         last = self.partition.last_known_elr
-        return len(last) == 1 and self.is_acceptable_leader(last[0])
+        return len(last) == 1 and last[0] in self.target_replicas and self.is_acceptable_leader(last[0])
 
     # Reassignment
 
@@ -166,6 +165,13 @@ class PartitionChange:
         if record.leader == NO_LEADER_CHANGE and any(r not in self.target_replicas for r in self.partition.replicas):
             record.leader = self.partition.leader
 
+    def _bump_epoch_if_isr_shrinks(self, record: PartitionChangeRecord) -> None:
+        """Brokers of older metadata versions rely on it (KAFKA-15021)."""
+        if record.leader != NO_LEADER_CHANGE or record.isr is None:
+            return
+        if isr_shrink_raises_leader_epoch(self.metadata_version) and not set(self.partition.isr) <= set(record.isr):
+            record.leader = self.partition.leader
+
     def _fill_assignment(self, record: PartitionChangeRecord) -> None:
         partition = self.partition
         if self.target_replicas != list(partition.replicas) and self.target_replicas:
@@ -174,9 +180,11 @@ class PartitionChange:
             record.removing_replicas = self.target_removing
         if self.target_adding != list(partition.adding_replicas):
             record.adding_replicas = self.target_adding
+        if record.replicas is None and not self.target_directories:
+            return
         if partition_version(self.metadata_version) >= 1:
             places = dict(zip(partition.replicas, partition.directories, strict=True))
             places.update(self.target_directories)
             directories = [places[r] if r in places else self.default_directory(r) for r in self.target_replicas]
-            if record.replicas is not None or directories != list(partition.directories):
+            if directories != list(partition.directories):
                 record.directories = directories

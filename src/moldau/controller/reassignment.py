@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from moldau.controller.leadership import Leadership
 from moldau.controller.result import Result, VersionedRecord
 from moldau.controller.state import ControllerState
 from moldau.controller.topics import Topics
-from moldau.metadata.model import TopicImage
+from moldau.metadata.model import PartitionRegistration, TopicImage
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages import alter_partition_reassignments_request as asked
@@ -46,20 +48,24 @@ class Reassignments:
             raise KafkaError(errors.UNKNOWN_TOPIC_OR_PARTITION, message)
         partition = topic.partitions.get(data.partition_index)
         if partition is None:
-            message = f"Unable to find partition {data.partition_index} of topic {name}."
+            message = f"Unable to find partition {name}:{data.partition_index}."
             raise KafkaError(errors.UNKNOWN_TOPIC_OR_PARTITION, message)
         if data.replicas is None:
             self._cancel(topic, data.partition_index, records)
             return
         self.topics.check_assignment(data.replicas, -1)
-        current = [replica for replica in partition.replicas if replica not in partition.adding_replicas]
-        if not may_resize and len(data.replicas) != len(current):
-            message = f"The replication factor is changed from {len(current)} to {len(data.replicas)}"
-            raise KafkaError(errors.INVALID_REPLICATION_FACTOR, message)
+        if not may_resize:
+            _check_same_factor(partition, data.replicas)
+        # Replicas that an earlier reassignment began to add may be all that is in sync: they stay until this one ends.
         change = self.leadership.change(topic, data.partition_index)
-        change.target_adding = sorted(replica for replica in data.replicas if replica not in current)
-        change.target_removing = sorted(replica for replica in current if replica not in data.replicas)
-        change.target_replicas = [*data.replicas, *(r for r in current if r not in data.replicas)]
+        leaving = sorted(replica for replica in partition.replicas if replica not in data.replicas)
+        change.target_adding = sorted(
+            replica
+            for replica in data.replicas
+            if replica not in partition.replicas or replica in partition.adding_replicas
+        )
+        change.target_removing = leaving
+        change.target_replicas = [*data.replicas, *leaving]
         built = change.build()
         if built is not None:
             records.append(built)
@@ -84,25 +90,38 @@ class Reassignments:
             records.append(built)
 
     def list(self, request: ListPartitionReassignmentsRequest) -> listed.ListPartitionReassignmentsResponse:
+        """Those that are under way, of all topics or of the ones asked for; unknown ones are left out."""
         response = listed.ListPartitionReassignmentsResponse(error_message=None)
-        if request.topics is None:
-            wanted = [(t.name, list(t.partitions)) for t in self.state.image.topics_by_name.values()]
-        else:
-            wanted = [(topic.name, topic.partition_indexes) for topic in request.topics]
-        for name, indexes in wanted:
-            topic = self.state.image.topic(name)
-            rows = []
-            for index in indexes if topic is not None else ():
-                partition = topic.partitions.get(index) if topic is not None else None
-                if partition is not None and partition.is_reassigning:
-                    rows.append(
-                        listed.OngoingPartitionReassignment(
-                            index,
-                            list(partition.replicas),
-                            list(partition.adding_replicas),
-                            list(partition.removing_replicas),
-                        )
-                    )
-            if rows:
-                response.topics.append(listed.OngoingTopicReassignment(name, rows))
+        rows: dict[str, listed.OngoingTopicReassignment] = {}
+        for topic, index in self._wanted(request):
+            partition = topic.partitions.get(index)
+            if partition is None or not partition.is_reassigning:
+                continue
+            if topic.name not in rows:
+                rows[topic.name] = listed.OngoingTopicReassignment(topic.name)
+                response.topics.append(rows[topic.name])
+            row = listed.OngoingPartitionReassignment(index, list(partition.replicas))
+            row.adding_replicas = list(partition.adding_replicas)
+            row.removing_replicas = list(partition.removing_replicas)
+            rows[topic.name].partitions.append(row)
         return response
+
+    def _wanted(self, request: ListPartitionReassignmentsRequest) -> Iterator[tuple[TopicImage, int]]:
+        image = self.state.image
+        if request.topics is None:
+            for topic_id, index in self.state.partitions.reassigning:
+                yield image.topics_by_id[topic_id], index
+            return
+        for wanted in request.topics:
+            topic = image.topic(wanted.name)
+            if topic is not None:
+                for index in wanted.partition_indexes:
+                    yield topic, index
+
+
+def _check_same_factor(partition: PartitionRegistration, replicas: list[int]) -> None:
+    """Compared with what the partition has, or is to have when the reassignment under way ends."""
+    current = [replica for replica in partition.replicas if replica not in partition.removing_replicas]
+    if len(replicas) != len(current):
+        message = f"The replication factor is changed from {len(current)} to {len(replicas)}"
+        raise KafkaError(errors.INVALID_REPLICATION_FACTOR, message)

@@ -12,7 +12,12 @@ VersionedRecord = tuple[Message, int]
 
 @dataclass(slots=True)
 class Result:
-    """Records to append, all or nothing, and the response (of the verb's API) once they are committed."""
+    """Records to append, and the response (of the verb's API) once they are committed.
+
+    Few enough records are always one batch. More are several batches: in a metadata transaction if `is_atomic`, else
+    each stands for itself, in order.
+    """
 
     records: list[VersionedRecord]
     response: Any = None
+    is_atomic: bool = True

@@ -10,6 +10,9 @@ from typing import Protocol
 
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.dynamic import DynamicBrokerConfig
+from moldau.controller.colliding_names import CollidingNames
+from moldau.controller.partition_index import PartitionIndex
+from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import BROKER_RESOURCE, TOPIC_RESOURCE
 
@@ -30,6 +33,8 @@ class BrokerContact:
     last_heartbeat_ms: int
     metadata_offset: int = -1
     controlled_shutdown_offset: int = -1
+    is_connection_lost: bool = False
+    """The connection that brought its heartbeats broke, and none came since."""
 
 
 @dataclass(slots=True)
@@ -43,6 +48,19 @@ class ControllerState:
     """Where the next record will be: the epoch of a broker that registers now."""
     contacts: dict[int, BrokerContact] = field(default_factory=dict)
     registration_offsets: dict[int, int] = field(default_factory=dict)
+    partitions: PartitionIndex = field(init=False)
+    topic_names: CollidingNames = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.partitions = PartitionIndex(self.image)
+        self.topic_names = CollidingNames(self.image)
+
+    def advance(self, delta: MetadataDelta, image: MetadataImage, next_offset: int) -> None:
+        """Takes over what the controller's own last records changed."""
+        self.image = image
+        self.next_offset = next_offset
+        self.partitions.apply(delta)
+        self.topic_names.apply(delta)
 
     @property
     def config(self) -> BrokerConfig:

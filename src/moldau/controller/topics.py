@@ -6,13 +6,14 @@ from collections import Counter
 from itertools import pairwise
 
 from moldau.config.resources import check_topic_name
+from moldau.controller.colliding_names import collision_key
 from moldau.controller.configs import SET, Configs
 from moldau.controller.leadership import Leadership
 from moldau.controller.placement import UsableBroker, place_replicas
 from moldau.controller.result import Result, VersionedRecord
 from moldau.controller.state import ControllerState
 from moldau.metadata.features import partition_version
-from moldau.metadata.model import TOPIC_RESOURCE, PartitionRegistration, TopicImage
+from moldau.metadata.model import TOPIC_RESOURCE, BrokerRegistration, PartitionRegistration, TopicImage
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError, default_text
 from moldau.protocol.messages.create_partitions_request import CreatePartitionsRequest, CreatePartitionsTopic
@@ -57,7 +58,7 @@ class Topics:
             except KafkaError as error:
                 response.topics.append(_creation_error(topic.name, error.code, error.message))
                 continue
-            taken[_collision_key(topic.name)] = topic.name
+            taken[collision_key(topic.name)] = topic.name
             response.topics.append(result)
             if not request.validate_only:
                 records += created
@@ -95,16 +96,11 @@ class Topics:
         if self.state.image.topic(name) is not None:
             raise KafkaError(errors.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         if "." in name or "_" in name:
-            key = _collision_key(name)
-            other = taken.get(key) or self._colliding_topic(key)
+            key = collision_key(name)
+            other = taken.get(key) or self.state.topic_names.find(name)
             if other is not None:
                 message = f"Topic '{name}' collides with existing topic: {other}"
                 raise KafkaError(errors.INVALID_TOPIC_EXCEPTION, message)
-
-    def _colliding_topic(self, key: str) -> str | None:
-        """Metric names hold '.' and '_' to be the same."""
-        names = self.state.image.topics_by_name
-        return next((n for n in names if ("." in n or "_" in n) and _collision_key(n) == key), None)
 
     def _automatic_partitions(self, topic: CreatableTopic) -> list[PartitionRegistration]:
         if topic.replication_factor < -1 or topic.replication_factor == 0:
@@ -125,9 +121,9 @@ class Topics:
     def _place(self, count: int, factor: int) -> list[list[int]]:
         image = self.state.image
         usable = [
-            UsableBroker(broker_id, image.brokers[broker_id].rack, not image.brokers[broker_id].is_active)
-            for broker_id in sorted(image.brokers)
-            if image.brokers[broker_id].uncordoned_log_dirs() or not image.brokers[broker_id].log_dirs
+            UsableBroker(broker_id, broker.rack, broker.fenced)
+            for broker_id, broker in sorted(image.brokers.items())
+            if (broker.uncordoned_log_dirs() or not broker.log_dirs) and not _is_leaving(broker)
         ]
         try:
             return place_replicas(usable, count, factor, self.state.rng)
@@ -306,8 +302,9 @@ class Topics:
         return records
 
 
-def _collision_key(name: str) -> str:
-    return name.replace(".", "_")
+def _is_leaving(broker: BrokerRegistration) -> bool:
+    """In controlled shutdown; once it is fenced it counts as any other fenced broker."""
+    return broker.in_controlled_shutdown and not broker.fenced
 
 
 def _creation_error(name: str, code: int, message: str) -> CreatableTopicResult:

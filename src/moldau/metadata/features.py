@@ -103,6 +103,11 @@ def partition_version(metadata_version: int) -> int:
     return 1 if metadata_version >= 17 else 0
 
 
+def isr_shrink_raises_leader_epoch(metadata_version: int) -> bool:
+    """Before 3.6-IV0."""
+    return metadata_version < 12
+
+
 def supports_transactions(metadata_version: int) -> bool:
     return metadata_version >= 14
 

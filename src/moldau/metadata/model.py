@@ -31,6 +31,10 @@ MIGRATING_DIRECTORY: Final = bytes(15) + b"\x02"
 """Reserved directory ids (KIP-858); of the first hundred none is ever a real directory."""
 
 
+def is_reserved_directory(directory: bytes) -> bool:
+    return directory[:15] == bytes(15) and directory[15] < 100
+
+
 class EndPoint(NamedTuple):
     """One listener of a node."""
 
