@@ -35,6 +35,8 @@ class Call:
         self.flexible_response_header = flexible_response_header
         self.now_ms = now_ms
         self.reply = Reply()
+        self.frame: bytes | None = None
+        """The request as it came, header included, where it may be passed on to the active controller."""
 
     def respond(self, response: Message) -> None:
         """Encodes the answer in the version of the request and completes the reply."""
@@ -55,6 +57,10 @@ class Call:
             return
         writer.set_int32(0, writer.size - 4)
         self.reply.complete(writer.finish())
+
+    def respond_as_received(self, answer: bytes) -> None:
+        """Passes on an answer that another node encoded for the same request, header included."""
+        self.reply.complete([len(answer).to_bytes(4, "big") + answer])
 
     def respond_nothing(self) -> None:
         """For requests that want no answer."""

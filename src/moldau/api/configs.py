@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from moldau.api.forward import submit_rest
 from moldau.config.broker_config import find_broker_key
 from moldau.config.definitions import LIST, split_list
 from moldau.config.describe import (
@@ -240,8 +241,8 @@ def handle_incremental_alter_configs(call: Call, request: incremental_request.In
             call.respond(incremental_response.IncrementalAlterConfigsResponse(responses=rows))
 
     if forwarded.resources:
-        call.node.metadata.submit(
-            lambda controller: controller.incremental_alter_configs(forwarded, call.now_ms), done, call.now_ms
+        submit_rest(
+            call, forwarded, lambda controller: controller.incremental_alter_configs(forwarded, call.now_ms), done
         )
     else:
         done(incremental_response.IncrementalAlterConfigsResponse())
@@ -267,9 +268,7 @@ def handle_alter_configs(call: Call, request: plain_request.AlterConfigsRequest)
             call.respond(plain_response.AlterConfigsResponse(responses=rows))
 
     if forwarded.resources:
-        call.node.metadata.submit(
-            lambda controller: controller.alter_configs(forwarded, call.now_ms), done, call.now_ms
-        )
+        submit_rest(call, forwarded, lambda controller: controller.alter_configs(forwarded, call.now_ms), done)
     else:
         done(plain_response.AlterConfigsResponse())
 

@@ -14,7 +14,6 @@ from moldau.coordinator.shard import Done
 from moldau.node.auto_creation import create_missing_topics
 from moldau.node.coordinators import GroupVerb
 from moldau.node.internal_topics import GROUP_TOPIC
-from moldau.node.node import Node
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
@@ -135,20 +134,21 @@ def find_coordinator(call: Call, key_type: int, key: str) -> Coordinator:
 def coordinator_node(call: Call, key_type: int, key: str) -> tuple[int, str, int]:
     """Id, host and port of the broker that coordinates this key."""
     if key_type == GROUP_KEY:
-        return group_coordinator_node(call.node, key, call.context.listener, call.now_ms)
+        return group_coordinator_node(call, key)
     if key_type == TRANSACTION_KEY or (key_type == SHARE_KEY and call.version >= FIRST_SHARE_VERSION):
         # Nobody coordinates transactions or share groups here yet.
         raise KafkaError(errors.COORDINATOR_NOT_AVAILABLE)
     raise KafkaError(errors.INVALID_REQUEST)
 
 
-def group_coordinator_node(node: Node, group_id: str, listener: str, now_ms: int) -> tuple[int, str, int]:
+def group_coordinator_node(call: Call, group_id: str) -> tuple[int, str, int]:
+    node = call.node
     topic = node.image.topics_by_name.get(GROUP_TOPIC)
     if topic is None:
-        create_missing_topics(node, [GROUP_TOPIC], now_ms)
+        create_missing_topics(node, [GROUP_TOPIC], call.context, call.now_ms)
         raise KafkaError(errors.COORDINATOR_NOT_AVAILABLE)
     leader, _ = node.leader_of(GROUP_TOPIC, node.coordinators.groups.partition_for(group_id))
-    endpoint = node.endpoint_of(leader, listener)
+    endpoint = node.endpoint_of(leader, call.context.listener)
     broker = node.image.brokers.get(leader)
     if endpoint is None or broker is None or broker.fenced:
         raise KafkaError(errors.COORDINATOR_NOT_AVAILABLE)

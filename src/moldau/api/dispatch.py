@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from moldau.api.call import Call
-from moldau.api.registry import load_handler
+from moldau.api.registry import FORWARDED, load_handler
 from moldau.node.context import ClientContext
 from moldau.node.node import Node
 from moldau.node.reply import Reply
@@ -36,6 +36,7 @@ class Handler:
         first_flexible: int,
         decode: Callable[[Reader, int], Message],
         handle: Callable[[Call, Message], None],
+        keeps_frame: bool,
     ) -> None:
         self.key = key
         self.name = name
@@ -44,6 +45,7 @@ class Handler:
         self.first_flexible = first_flexible
         self.decode = decode
         self.handle = handle
+        self.keeps_frame = keeps_frame
         self.requests_total = 0
 
 
@@ -82,6 +84,8 @@ class Dispatcher:
             now_ms,
         )
         handler.requests_total += 1
+        if handler.keeps_frame:
+            call.frame = data[start:end]
         try:
             handler.handle(call, handler.decode(reader, version))
         except DecodeError:
@@ -107,6 +111,7 @@ class Dispatcher:
             api.first_flexible_version,
             message.decode,
             function,
+            api_key in FORWARDED and not context.is_controller_listener,
         )
         handlers[api_key] = handler
         return handler

@@ -1,21 +1,161 @@
-"""Runs a verb on the active controller and answers when its records are committed."""
+"""What only the active controller decides: run here when this node is it, else passed on in an Envelope (KIP-590).
+
+The client's request travels as it came, and the controller's answer goes back to the client as it is. Where no
+controller is active the next one is asked, for as long as a client may wait. On the controller listener nothing is
+passed on: a controller that is not active says so.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from typing import Any, Final
 
 from moldau.api.call import Call
+from moldau.api.registry import FORWARDED, load_handler
 from moldau.controller.controller import Controller
 from moldau.controller.result import Result
+from moldau.protocol import errors
+from moldau.protocol.api_keys import BY_KEY, request_class, request_header_version, response_header_version
+from moldau.protocol.api_table import ENVELOPE
 from moldau.protocol.errors import KafkaError
-from moldau.protocol.primitives import Message
+from moldau.protocol.messages.envelope_request import EnvelopeRequest
+from moldau.protocol.messages.envelope_response import EnvelopeResponse
+from moldau.protocol.messages.headers import RequestHeader
+from moldau.protocol.primitives import DecodeError, Message, Reader
+
+log = logging.getLogger("moldau.api")
+
+PATIENCE_MS: Final = 30_000
+"""As long as clients wait for an answer, unless they are told otherwise."""
+
+Verb = Callable[[Controller], Result]
 
 
-def submit(call: Call, verb: Callable[[Controller], Result], on_error: Callable[[KafkaError], Message]) -> None:
-    """`on_error` makes the answer when the controller could not run the verb at all."""
+def submit(call: Call, verb: Verb, on_error: Callable[[KafkaError], Message]) -> None:
+    """Answers with what the controller decides. `on_error` makes the answer when it could not decide at all."""
 
-    def done(result: Message | KafkaError) -> None:
-        if not call.reply.done:
-            call.respond(on_error(result) if isinstance(result, KafkaError) else result)
+    def done(answer: Any) -> None:
+        if call.reply.done:
+            return
+        if isinstance(answer, EnvelopeResponse):
+            from moldau.node.envelope import response_data
 
-    call.node.metadata.submit(verb, done, call.now_ms)
+            answer = response_data(answer)
+        if isinstance(answer, KafkaError):
+            note_failure(call, answer)
+            call.respond(on_error(answer))
+        elif isinstance(answer, bytes):
+            call.respond_as_received(answer)
+        else:
+            call.respond(answer)
+
+    def envelope() -> EnvelopeRequest:
+        from moldau.node.envelope import pack
+
+        assert call.frame is not None, "only requests in registry.FORWARDED are passed on"
+        return pack(call.context, call.frame)
+
+    _run(call, verb, envelope, done)
+
+
+def submit_rest(call: Call, request: Message, verb: Verb, done: Callable[[Message | KafkaError], None]) -> None:
+    """For a call that was answered in part here: `request` is the rest, `done` gets the controller's answer to it."""
+
+    def answered(answer: Any) -> None:
+        if isinstance(answer, EnvelopeResponse):
+            from moldau.node.envelope import unpack_response
+
+            answer = unpack_response(answer, call.api_key, call.version)
+        if isinstance(answer, KafkaError):
+            note_failure(call, answer)
+        done(answer)
+
+    def envelope() -> EnvelopeRequest:
+        from moldau.node.envelope import pack_request
+
+        return pack_request(call.context, request, call.version, call.correlation_id, call.client_id)
+
+    _run(call, verb, envelope, answered)
+
+
+def _run(call: Call, verb: Verb, envelope: Callable[[], EnvelopeRequest], done: Callable[[Any], None]) -> None:
+    if call.context.is_controller_listener:
+        call.node.metadata.submit(verb, done, call.now_ms)
+        return
+    call.node.forwarding.ask_until(
+        call.now_ms + PATIENCE_MS, ENVELOPE, envelope, lambda answer, now_ms: done(answer), call.now_ms, verb
+    )
+
+
+def note_failure(call: Call, error: KafkaError) -> None:
+    """A request from an envelope that found no active controller goes back to its broker, which asks the next one."""
+    if error.code == errors.NOT_CONTROLLER and call.context.is_controller_listener:
+        from moldau.node.envelope import ForwardedContext
+
+        if isinstance(call.context, ForwardedContext):
+            call.context.reached_controller = False
+
+
+# The controller's side
+
+
+def handle_envelope(call: Call, request: EnvelopeRequest) -> None:
+    """Runs the request inside as if its client had asked here."""
+    from moldau.node.envelope import unpack_context
+
+    try:
+        context = unpack_context(call.context.listener, request)
+        header, message = unpack_request(request.request_data)
+    except KafkaError as error:
+        call.respond(EnvelopeResponse(error_code=error.code))
+        return
+    handle = load_handler(header.request_api_key, True)
+    if handle is None:
+        call.respond(EnvelopeResponse(error_code=errors.UNSUPPORTED_VERSION))
+        return
+    inner = Call(
+        call.node,
+        context,
+        header.request_api_key,
+        header.request_api_version,
+        header.correlation_id,
+        header.client_id,
+        response_header_version(header.request_api_key, header.request_api_version) > 0,
+        call.now_ms,
+    )
+
+    def answer(reply: object) -> None:
+        if call.reply.done:
+            return
+        parts = inner.reply.parts
+        if not context.reached_controller:
+            call.respond(EnvelopeResponse(error_code=errors.NOT_CONTROLLER))
+        elif parts is None:
+            call.respond(EnvelopeResponse(error_code=errors.UNKNOWN_SERVER_ERROR))
+        else:
+            call.respond(EnvelopeResponse(b"".join(part for part in parts if isinstance(part, bytes))[4:]))
+
+    inner.reply.on_done = answer
+    try:
+        handle(inner, message)
+    except Exception:
+        log.exception("%s from %s failed in an envelope", BY_KEY[inner.api_key].name, context.peer)
+        inner.close_connection()
+
+
+def unpack_request(data: bytes) -> tuple[RequestHeader, Message]:
+    """Header and request of a client, if it may be passed on at all."""
+    try:
+        reader = Reader(data)
+        api_key, version = reader.int16(), reader.int16()
+        api = BY_KEY.get(api_key)
+        if api is None or api_key not in FORWARDED:
+            raise KafkaError(errors.INVALID_REQUEST, f"API key {api_key} is not passed on in an envelope.")
+        if not api.serves(version):
+            raise KafkaError(errors.UNSUPPORTED_VERSION, f"{api.name} v{version} is not supported.")
+        reader = Reader(data)
+        header = RequestHeader.decode(reader, request_header_version(api_key, version))
+        return header, request_class(api_key).decode(reader, version)
+    except DecodeError as error:
+        raise KafkaError(errors.INVALID_REQUEST, f"The request in the envelope cannot be read: {error}") from error

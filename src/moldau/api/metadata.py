@@ -92,7 +92,7 @@ def describe_asked_topics(
         else:
             response.topics.append(describe_missing(call, request, wanted.name or "", missing))
     if missing:
-        create_missing_topics(call.node, missing, call.now_ms)
+        create_missing_topics(call.node, missing, call.context, call.now_ms)
 
 
 def describe_missing(call: Call, request: MetadataRequest, name: str, missing: list[str]) -> MetadataResponseTopic:

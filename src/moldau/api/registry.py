@@ -46,12 +46,39 @@ BROKER_HANDLERS: dict[int, str] = {
     api.DESCRIBE_QUORUM: "quorum.handle_describe_quorum",
     api.UPDATE_FEATURES: "features.handle_update_features",
     api.DESCRIBE_CLUSTER: "metadata.handle_describe_cluster",
+    api.UNREGISTER_BROKER: "controller_requests.handle_unregister_broker",
     api.DESCRIBE_PRODUCERS: "producers.handle_describe_producers",
     api.LIST_CONFIG_RESOURCES: "configs.handle_list_config_resources",
     api.CONSUMER_GROUP_HEARTBEAT: "consumer_groups.handle_consumer_group_heartbeat",
     api.CONSUMER_GROUP_DESCRIBE: "consumer_groups.handle_consumer_group_describe",
     api.DESCRIBE_TOPIC_PARTITIONS: "metadata.handle_describe_topic_partitions",
 }
+
+# Decided by the active controller: a broker passes them on, and an Envelope may hold these and no others (KIP-590).
+FORWARDED: frozenset[int] = frozenset(
+    {
+        api.CREATE_TOPICS,
+        api.DELETE_TOPICS,
+        api.CREATE_ACLS,
+        api.DELETE_ACLS,
+        api.ALTER_CONFIGS,
+        api.CREATE_PARTITIONS,
+        api.CREATE_DELEGATION_TOKEN,
+        api.RENEW_DELEGATION_TOKEN,
+        api.EXPIRE_DELEGATION_TOKEN,
+        api.ELECT_LEADERS,
+        api.INCREMENTAL_ALTER_CONFIGS,
+        api.ALTER_PARTITION_REASSIGNMENTS,
+        api.LIST_PARTITION_REASSIGNMENTS,
+        api.ALTER_CLIENT_QUOTAS,
+        api.ALTER_USER_SCRAM_CREDENTIALS,
+        api.DESCRIBE_QUORUM,
+        api.UPDATE_FEATURES,
+        api.UNREGISTER_BROKER,
+        api.ADD_RAFT_VOTER,
+        api.REMOVE_RAFT_VOTER,
+    }
+)
 
 CONTROLLER_HANDLERS: dict[int, str] = {
     api.FETCH: "quorum.handle_raft",
@@ -70,9 +97,17 @@ CONTROLLER_HANDLERS: dict[int, str] = {
     api.BEGIN_QUORUM_EPOCH: "quorum.handle_raft",
     api.END_QUORUM_EPOCH: "quorum.handle_raft",
     api.DESCRIBE_QUORUM: "quorum.handle_describe_quorum",
+    api.ALTER_PARTITION: "controller_requests.handle_alter_partition",
     api.UPDATE_FEATURES: "features.handle_update_features",
+    api.ENVELOPE: "forward.handle_envelope",
     api.FETCH_SNAPSHOT: "quorum.handle_raft",
     api.DESCRIBE_CLUSTER: "metadata.handle_describe_cluster",
+    api.BROKER_REGISTRATION: "controller_requests.handle_broker_registration",
+    api.BROKER_HEARTBEAT: "controller_requests.handle_broker_heartbeat",
+    api.UNREGISTER_BROKER: "controller_requests.handle_unregister_broker",
+    api.ALLOCATE_PRODUCER_IDS: "controller_requests.handle_allocate_producer_ids",
+    api.CONTROLLER_REGISTRATION: "controller_requests.handle_controller_registration",
+    api.ASSIGN_REPLICAS_TO_DIRS: "controller_requests.handle_assign_replicas_to_dirs",
 }
 
 HandlerFunction = Callable[[Any, Any], None]

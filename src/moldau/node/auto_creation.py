@@ -4,31 +4,43 @@ from __future__ import annotations
 
 import logging
 
+from moldau.node.context import ClientContext
+from moldau.node.controller_verbs import VERBS
 from moldau.node.internal_topics import GROUP_TOPIC, group_topic
 from moldau.node.node import Node
 from moldau.protocol import errors
+from moldau.protocol.api_table import CREATE_TOPICS, ENVELOPE
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from moldau.protocol.messages.create_topics_response import CreateTopicsResponse
+from moldau.protocol.messages.envelope_response import EnvelopeResponse
 from moldau.protocol.primitives import Message
 
 log = logging.getLogger("moldau.node")
 
 
-def create_missing_topics(node: Node, names: list[str], now_ms: int) -> None:
-    """Starts the creation; the clients ask again until it is done."""
+PATIENCE_MS = 30_000
+REQUEST_VERSION = 7
+
+
+def create_missing_topics(node: Node, names: list[str], context: ClientContext, now_ms: int) -> None:
+    """Starts the creation in the name of a client; the clients ask again until it is done."""
     wanted = [name for name in names if name not in node.topics_in_creation]
     if not wanted:
         return
     node.topics_in_creation.update(wanted)
-    request = CreateTopicsRequest(timeout_ms=30_000)
+    request = CreateTopicsRequest(timeout_ms=PATIENCE_MS)
     for name in wanted:
         if name == GROUP_TOPIC:
             request.topics.append(group_topic(node.config))
         else:
             request.topics.append(CreatableTopic(name=name, num_partitions=-1, replication_factor=-1))
 
-    def done(result: Message | KafkaError) -> None:
+    def done(result: Message | KafkaError, now_ms: int) -> None:
+        if isinstance(result, EnvelopeResponse):
+            from moldau.node.envelope import unpack_response
+
+            result = unpack_response(result, CREATE_TOPICS, REQUEST_VERSION)
         node.topics_in_creation.difference_update(wanted)
         if isinstance(result, KafkaError):
             log.warning("cannot create %s automatically: %s", ", ".join(wanted), result)
@@ -38,4 +50,17 @@ def create_missing_topics(node: Node, names: list[str], now_ms: int) -> None:
             if topic.error_code not in (errors.NONE, errors.TOPIC_ALREADY_EXISTS):
                 log.warning("cannot create %s automatically: %s", topic.name, topic.error_message)
 
-    node.metadata.submit(lambda controller: controller.create_topics(request, now_ms), done, now_ms)
+    def envelope() -> Message:
+        from moldau.node.envelope import pack_request
+
+        return pack_request(context, request, REQUEST_VERSION, 0, None)
+
+    verb = VERBS[CREATE_TOPICS]
+    node.forwarding.ask_until(
+        now_ms + PATIENCE_MS,
+        ENVELOPE,
+        envelope,
+        done,
+        now_ms,
+        lambda controller: verb(controller, request, now_ms),
+    )

@@ -15,5 +15,17 @@ class ClientContext:
         self.principal = "User:ANONYMOUS"
         self.software_name = "unknown"
         self.software_version = "unknown"
-        self.on_closed: list[Callable[[int], None]] = []
-        """Called with `now_ms` when the connection is gone, whoever closed it."""
+        self.on_closed: list[Callable[[int], None]] | None = None
+
+    def when_closed(self, callback: Callable[[int], None]) -> None:
+        """`callback(now_ms)` is called once, when the connection has ended."""
+        if self.on_closed is None:
+            self.on_closed = []
+        self.on_closed.append(callback)
+
+    def closed(self, now_ms: int) -> None:
+        """Whoever owns the connection says that it has ended."""
+        callbacks, self.on_closed = self.on_closed, None
+        if callbacks is not None:
+            for callback in callbacks:
+                callback(now_ms)

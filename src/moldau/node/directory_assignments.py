@@ -9,8 +9,10 @@ from __future__ import annotations
 import logging
 from itertools import islice
 
-from moldau.node.metadata_node import MetadataNode
+from moldau.node.broker_lifecycle import BrokerLifecycle
+from moldau.node.controller_channel import ControllerChannel
 from moldau.node.replicas import Replicas
+from moldau.protocol.api_table import ASSIGN_REPLICAS_TO_DIRS
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.assign_replicas_to_dirs_request import (
     AssignReplicasToDirsRequest,
@@ -29,22 +31,19 @@ RETRY_MS = 5000
 class DirectoryAssignments:
     """One request at a time; what changes meanwhile goes into the next one."""
 
-    def __init__(self, metadata: MetadataNode, replicas: Replicas) -> None:
-        self._metadata = metadata
+    def __init__(self, channel: ControllerChannel, lifecycle: BrokerLifecycle, replicas: Replicas) -> None:
+        self._channel = channel
+        self._lifecycle = lifecycle
         self._replicas = replicas
         self._busy = False
         self._next_ms = 0
 
     def poll(self, now_ms: int) -> None:
-        metadata = self._metadata
-        if self._busy or not self._replicas.misplaced or metadata.broker.broker_epoch < 0:
-            return
-        if now_ms < self._next_ms or not metadata.is_active_controller:
+        if self._busy or not self._replicas.misplaced or self._lifecycle.broker_epoch < 0 or now_ms < self._next_ms:
             return
         self._next_ms = now_ms + RETRY_MS
-        request = self._request()
         self._busy = True
-        metadata.submit(lambda controller: controller.assign_replicas_to_dirs(request, now_ms), self._on_answer, now_ms)
+        self._channel.ask(ASSIGN_REPLICAS_TO_DIRS, self._request(), self._on_answer, now_ms)
 
     def _request(self) -> AssignReplicasToDirsRequest:
         by_directory: dict[bytes, dict[bytes, list[PartitionData]]] = {}
@@ -54,9 +53,9 @@ class DirectoryAssignments:
             DirectoryData(directory, [TopicData(topic_id, rows) for topic_id, rows in topics.items()])
             for directory, topics in by_directory.items()
         ]
-        return AssignReplicasToDirsRequest(self._metadata.node_id, self._metadata.broker.broker_epoch, directories)
+        return AssignReplicasToDirsRequest(self._replicas.broker_id, self._lifecycle.broker_epoch, directories)
 
-    def _on_answer(self, answer: Message | KafkaError) -> None:
+    def _on_answer(self, answer: Message | KafkaError, now_ms: int) -> None:
         """What was taken up has left the list of misplaced replicas with the metadata; the rest is asked again."""
         self._busy = False
         if not isinstance(answer, KafkaError):

@@ -2,7 +2,7 @@
 
 Appends are replayed by the controller at once and published when they are committed, in order: first every listener
 gets (delta, image), then the caller of `submit` its answer. With one voter a commit is one sync, which everything
-that was appended meanwhile shares.
+that was appended meanwhile shares. A broker without the controller's role follows the log and never decides.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.dynamic import DynamicBrokerConfig
+from moldau.controller.batches import split_into_batches
 from moldau.controller.bootstrap import bootstrap_records
 from moldau.controller.controller import Controller
 from moldau.controller.result import Result, VersionedRecord
@@ -26,15 +27,13 @@ from moldau.metadata.features import (
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.loader import MetadataLoader
 from moldau.metadata.model import BROKER_RESOURCE
-from moldau.node.local_broker import LocalBroker
 from moldau.node.metadata_log import DamagedMetadataLog, MetadataLog, open_metadata_log
 from moldau.node.metadata_snapshots import SnapshotWriter, read_bootstrap_records, read_snapshot_records
+from moldau.node.outbox import NoOutbox, Outbox
 from moldau.node.quorum_view import describe_quorum
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages import controller_registration_request as registration
-from moldau.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
-from moldau.protocol.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
 from moldau.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from moldau.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from moldau.protocol.primitives import Message
@@ -44,17 +43,20 @@ from moldau.protocol.stored.metadata_records import (
     encode_metadata_record,
 )
 from moldau.raft.batches import metadata_values
-from moldau.raft.core import NEVER_MS, RaftConfig, RandomSource
+from moldau.raft.core import RaftConfig, RandomSource
 from moldau.raft.messages import TIMED_OUT, Reply
 from moldau.raft.ready import Outbound
 from moldau.raft.replica import Raft
-from moldau.raft.roles import Leader
+from moldau.raft.roles import Leader, Resigned
 from moldau.raft.state import ReplicaKey
 from moldau.raft.voters import Voter, VoterHistory, VoterSet
 from moldau.raft.wire import error_to_wire, reply_to_wire, request_from_wire
 from moldau.records.batch import split_batches
 from moldau.storage.disk import Disk
 from moldau.storage.meta_properties import DamagedMetaProperties, MetaProperties, read_meta_properties
+
+if TYPE_CHECKING:
+    from moldau.node.quorum_peers import QuorumPeers
 
 logger = logging.getLogger("moldau.metadata")
 
@@ -92,6 +94,7 @@ class MetadataNode:
         rng: RandomSource,
         incarnation_id: bytes,
         dynamic_config: DynamicBrokerConfig | None = None,
+        outbox: Outbox | None = None,
     ) -> None:
         """`dynamic_config` is kept up to date by its owner; without one the node keeps its own."""
         self.config = config
@@ -102,11 +105,17 @@ class MetadataNode:
         self.on_fatal: Callable[[str], None] | None = None
         self.on_opened: Callable[[], None] | None = None
         """Called when the log was found to be well, before anything is appended to it."""
-        self.send: Callable[[Outbound], None] | None = None
+        self.on_leader_changed: list[Callable[[int], None]] = []
+        """Called with `now_ms` when this node knows another leader, and when it has become the active controller."""
+        self.on_deadline: Callable[[int], None] | None = None
+        """Told when `poll` has to be called, after anything but `poll` itself."""
+        self.send: Callable[[Outbound], None] = self._send_to_peer
         """Takes requests to other replicas; answers come back through `on_raft_reply` and `on_raft_failure`."""
         self.controller_ports: dict[str, int] = {}
         """Ports that listeners were really bound to, where the configuration says 0."""
         self._disk = disk
+        self._outbox = outbox if outbox is not None else NoOutbox()
+        self._peers: QuorumPeers | None = None
         self._rng = rng
         self._dynamic = dynamic_config if dynamic_config is not None else DynamicBrokerConfig(config)
         self._owns_dynamic = dynamic_config is None
@@ -119,11 +128,8 @@ class MetadataNode:
         self._in_ready = False
         self._failed = False
         self._read_position = 0
-        self._next_no_op_ms = NEVER_MS
-        self._next_balance_ms = NEVER_MS
         self._next_housekeeping_ms = 0
         self._bootstrap: list[Message] = []
-        self.broker = LocalBroker(self)
 
     # Start and stop
 
@@ -142,7 +148,15 @@ class MetadataNode:
             self.on_opened()
         self._load_snapshot()
         local = ReplicaKey(self.node_id, self.directory_id)
-        self.raft = Raft(self._raft_config(), local, self.log, self._configured_voters(), self._rng)
+        self.raft = Raft(
+            self._raft_config(),
+            local,
+            self.log,
+            self._configured_voters(),
+            self._rng,
+            tuple((name, host, port) for name, _, host, port in self._controller_endpoints()),
+            self.config.bootstrap_servers,
+        )
         self.raft.start(self.log.read_quorum_state(), now_ms)
         self._snapshots = SnapshotWriter(self.config, self.log, self.raft, now_ms)
         self._next_housekeeping_ms = now_ms + HOUSEKEEPING_INTERVAL_MS
@@ -189,12 +203,20 @@ class MetadataNode:
         """Closes the log; a leader of several voters should have called `resign` before."""
         self._now_ms = now_ms
         self._fail_pending()
+        if self._peers is not None:
+            self._peers.close()
         self.log.close(now_ms)
 
     def resign(self, now_ms: int) -> None:
+        """Gives up the lead, if there is another voter who can take it."""
         self._now_ms = now_ms
         self.raft.resign(now_ms)
         self._work()
+
+    @property
+    def is_resigning(self) -> bool:
+        """This node gave up the lead and has not heard of a successor."""
+        return isinstance(self.raft.role, Resigned)
 
     def _raft_config(self) -> RaftConfig:
         get = self.config.get_int
@@ -220,11 +242,19 @@ class MetadataNode:
 
     def poll(self, now_ms: int) -> int:
         """Does what is due; returns when to call it again at the latest."""
+        self.tick(now_ms)
+        return self.control(now_ms)
+
+    def tick(self, now_ms: int) -> None:
+        """The quorum's own time."""
         self._now_ms = now_ms
         self.raft.tick(now_ms)
         self._work()
-        # The own heartbeat comes before the judgement: after a long pause the local broker must not count as silent.
-        self.broker.poll(now_ms)
+
+    def control(self, now_ms: int) -> int:
+        """The active controller's duties, and those of the log. The own broker's heartbeat comes before: after a long
+        pause it must not count as silent."""
+        self._now_ms = now_ms
         if self._controller is not None and not self._failed:
             self._control(self._controller)
         if now_ms >= self._next_housekeeping_ms:
@@ -236,25 +266,18 @@ class MetadataNode:
         return self._next_deadline_ms()
 
     def _next_deadline_ms(self) -> int:
-        deadline = min(self.raft.next_deadline_ms(self._now_ms), self._next_housekeeping_ms, self.broker.next_ms)
+        deadline = min(self.raft.next_deadline_ms(self._now_ms), self._next_housekeeping_ms)
         if self._controller is not None:
-            expiry = self._controller.brokers.next_expiry_ms(self._now_ms)
-            deadline = min(deadline, self._next_no_op_ms, self._next_balance_ms, NEVER_MS if expiry is None else expiry)
+            deadline = min(deadline, self._controller.duties.next_ms(self._now_ms))
         return deadline
 
     def _control(self, controller: Controller) -> None:
-        """The active controller's own duties: silence, idleness, preferred leaders."""
-        now_ms = self._now_ms
-        expiry = controller.brokers.next_expiry_ms(now_ms)
+        """The active controller's own duties; each is appended before the next is decided."""
         try:
-            if expiry is not None and now_ms >= expiry:
-                self._append(controller.fence_stale_brokers(now_ms).records)
-            if now_ms >= self._next_no_op_ms:
-                self._next_no_op_ms = now_ms + self.config.get_int("metadata.max.idle.interval.ms")
-                self._append(controller.no_op().records)
-            if now_ms >= self._next_balance_ms:
-                self._next_balance_ms = now_ms + 1000 * self.config.get_int("leader.imbalance.check.interval.seconds")
-                self._append(controller.balance_leaders().records)
+            duty = controller.duties.take(self._now_ms)
+            while duty is not None:
+                self._append(duty.records, duty.is_atomic)
+                duty = controller.duties.take(self._now_ms)
         except KafkaError as error:
             # No space, or the node has been told that it must stop: nothing was appended, and the duty comes again.
             logger.error("the active controller could not write its own records: %s", error.message)
@@ -274,7 +297,7 @@ class MetadataNode:
                 if ready.sync_to >= 0:
                     self._sync()
                 for outbound in ready.requests:
-                    self._send(outbound)
+                    self.send(outbound)
                 for token, reply in ready.replies:
                     self._answer(token, reply)
                 if ready.leader_changed:
@@ -288,6 +311,8 @@ class MetadataNode:
             self._fatal(str(error))
         finally:
             self._in_ready = False
+        if self.on_deadline is not None:
+            self.on_deadline(self._next_deadline_ms())
 
     def _sync(self) -> None:
         """One sync at a time; what is appended while it runs waits for the next one, together."""
@@ -372,7 +397,14 @@ class MetadataNode:
             logger.info("node %d is no longer the active controller", self.node_id)
             self._controller = None
             self._fail_pending()
+        was_active = self._controller is not None
         self._maybe_activate()
+        if was_active or self._controller is None:
+            self._tell_leader_changed()
+
+    def _tell_leader_changed(self) -> None:
+        for callback in self.on_leader_changed:
+            callback(self._now_ms)
 
     def _maybe_activate(self) -> None:
         """A leader is the active controller once it has applied everything before its epoch."""
@@ -394,47 +426,56 @@ class MetadataNode:
         )
         self._controller = Controller(state)
         self._controller.features.kraft_version = self.raft.voter_history.kraft_version()
-        idle_ms = self.config.get_int("metadata.max.idle.interval.ms")
-        self._next_no_op_ms = now_ms + idle_ms if idle_ms > 0 else NEVER_MS
-        if self.config.get_bool("auto.leader.rebalance.enable"):
-            self._next_balance_ms = now_ms + 1000 * self.config.get_int("leader.imbalance.check.interval.seconds")
         if self._loader.in_transaction:
             self._append([(AbortTransactionRecord("A new controller found it open."), 0)])
         if not self._controller.image.features:
             minimum = self.config.get_int("min.insync.replicas")
             self._append(bootstrap_records(self._bootstrap, minimum))
-        self._controller.brokers.activate(now_ms)
-        self._register_controller(self._controller)
-        self.broker.on_controller_active(now_ms)
+        self._controller.duties.activate(now_ms)
+        if self.is_registration_due(self._controller.image):
+            # In the same batch of syncs as what a new cluster begins with.
+            request = self.controller_registration()
+            self._append(self._controller.register_controller(request, self._now_ms).records)
+        self._tell_leader_changed()
 
-    def _register_controller(self, controller: Controller) -> None:
-        known = controller.image.controllers.get(self.node_id)
+    def is_registration_due(self, image: MetadataImage) -> bool:
+        """Whether this controller is not in the image as it is now."""
+        known = image.controllers.get(self.node_id)
         if known is not None and known.incarnation_id == self.incarnation_id:
-            return
-        if not supports_controller_registration(controller.image.metadata_version):
-            return
+            return False
+        return self.config.is_controller and supports_controller_registration(image.metadata_version)
+
+    def controller_registration(self) -> registration.ControllerRegistrationRequest:
         request = registration.ControllerRegistrationRequest(self.node_id, self.incarnation_id)
         request.listeners = [
             registration.Listener(name, host, port, SECURITY_PROTOCOLS.get(protocol, 0))
             for name, protocol, host, port in self._controller_endpoints()
         ]
         request.features = [registration.Feature(name, low, high) for name, (low, high) in SUPPORTED_FEATURES.items()]
-        self._append(controller.register_controller(request, self._now_ms).records)
+        return request
 
     def _controller_endpoints(self) -> list[tuple[str, str, str, int]]:
-        return [
-            (e.name, e.protocol, e.host or "localhost", self.controller_ports.get(e.name, e.port))
-            for e in self.config.controller_listeners()
-        ]
+        """Name, protocol, host and port: as advertised, otherwise as this node listens."""
+        advertised = {endpoint.name: endpoint for endpoint in self.config.advertised_listeners}
+        found = []
+        for own in self.config.controller_listeners():
+            shown = advertised.get(own.name, own)
+            port = shown.port or self.controller_ports.get(own.name, own.port)
+            found.append((own.name, own.protocol, shown.host or "localhost", port))
+        return found
 
-    def _append(self, records: list[VersionedRecord]) -> Pending | None:
-        """Appends one batch as the active controller and replays it there."""
+    def _append(self, records: list[VersionedRecord], is_atomic: bool = True) -> Pending | None:
+        """Appends records as the active controller, in one batch if it can be, and replays them there."""
         controller = self._controller
         if not records or controller is None:
             return None
-        values = [encode_metadata_record(record, version) for record, version in records]
-        last = self.raft.propose(values, self._now_ms)
-        delta, image = controller.replay(records, last - len(records) + 1, self.raft.epoch, self._now_ms)
+        batches = split_into_batches(records, is_atomic, controller.image.metadata_version)
+        encoded = [[encode_metadata_record(record, version) for record, version in batch] for batch in batches]
+        first = self.log.end_offset()
+        for values in encoded:
+            last = self.raft.propose(values, self._now_ms)
+        appended = [record for batch in batches for record in batch]
+        delta, image = controller.replay(appended, first, self.raft.epoch, self._now_ms)
         pending = Pending(last, delta, image)
         self._pending.append(pending)
         return pending
@@ -447,8 +488,10 @@ class MetadataNode:
             done(KafkaError(errors.NOT_CONTROLLER, "This node is not the active controller."))
             return
         try:
+            # The quorum appends records of its own too, when its voters change.
+            self._controller.state.next_offset = self.log.end_offset()
             result = verb(self._controller)
-            pending = self._append(result.records)
+            pending = self._append(result.records, result.is_atomic)
         except KafkaError as error:
             done(error)
             return
@@ -475,8 +518,29 @@ class MetadataNode:
         return self._loader.image
 
     @property
+    def now_ms(self) -> int:
+        """The time of the turn that runs."""
+        return self._now_ms
+
+    @property
     def leader_id(self) -> int:
         return self.raft.leader_id
+
+    def leader_destination(self) -> tuple[int, str, int] | None:
+        """Id, host and port of the node that leads the quorum; None when that is this node, or when nobody knows."""
+        leader_id = self.raft.leader_id
+        if leader_id < 0 or leader_id == self.node_id:
+            return None
+        address = self.raft.address_of(leader_id) or self._registered_address(leader_id)
+        return None if address is None else (leader_id, *address)
+
+    def _registered_address(self, controller_id: int) -> tuple[str, int] | None:
+        known = self.image.controllers.get(controller_id)
+        for name in self.config.controller_listener_names:
+            endpoint = None if known is None else known.end_points.get(name)
+            if endpoint is not None:
+                return endpoint.host, endpoint.port
+        return None
 
     @property
     def leader_epoch(self) -> int:
@@ -502,30 +566,25 @@ class MetadataNode:
         """Called with (delta, image) for every batch committed from now on; what is there already is in `image`."""
         self._listeners.append(listener)
 
-    def allocate_producer_ids(self, now_ms: int, done: Callable[[int, int, int], None]) -> None:
-        """A block of producer ids for the local broker: `done(error, first, count)`."""
-        registered = self.image.brokers.get(self.node_id)
-        request = AllocateProducerIdsRequest(self.node_id, registered.broker_epoch if registered is not None else -1)
-
-        def on_answer(answer: AllocateProducerIdsResponse | KafkaError) -> None:
-            if isinstance(answer, KafkaError):
-                done(answer.code, -1, 0)
-            else:
-                done(answer.error_code, answer.producer_id_start, answer.producer_id_len)
-
-        self.submit(lambda controller: controller.allocate_producer_ids(request, now_ms), on_answer, now_ms)
-
     def write_snapshot(self, now_ms: int) -> None:
         """Writes a snapshot of the image as it is now."""
         self._snapshots.write(self.image, self._loader.in_transaction, now_ms)
 
     # Other replicas
 
-    def _send(self, outbound: Outbound) -> None:
-        if self.send is not None:
-            self.send(outbound)
-        else:
-            self.raft.on_failure(outbound.destination, outbound.request, self._now_ms)
+    def _send_to_peer(self, outbound: Outbound) -> None:
+        if self._peers is None:
+            from moldau.node.quorum_peers import QuorumPeers
+
+            self._peers = QuorumPeers(
+                self._outbox,
+                self.raft.address_of,
+                self.cluster_id,
+                self.config.get_int("controller.quorum.request.timeout.ms"),
+                self.on_raft_reply,
+                self.on_raft_failure,
+            )
+        self._peers.send(outbound, self._now_ms)
 
     def _answer(self, token: object, reply: Reply) -> None:
         assert callable(token)

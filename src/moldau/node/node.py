@@ -2,6 +2,7 @@
 
 Everything here runs in one turn at a time, on the time it is given. A server process and the simulator drive the same
 object: `start`, then `poll` whenever the deadline it returned has come, `begin_shutdown` and `stop` at the end.
+By `process.roles` it is a broker, a controller or both; one that is no broker keeps the metadata log and nothing else.
 """
 
 from __future__ import annotations
@@ -17,16 +18,21 @@ from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.features import SUPPORTED_FEATURES
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import BROKER_RESOURCE, TOPIC_RESOURCE, EndPoint
+from moldau.node.broker_lifecycle import BrokerLifecycle
+from moldau.node.context import ClientContext
+from moldau.node.controller_channel import ControllerChannel
+from moldau.node.controller_registration import ControllerRegistration
 from moldau.node.coordinators import Coordinators
 from moldau.node.directory_assignments import DirectoryAssignments
 from moldau.node.fetch_session import FetchSessionCache
 from moldau.node.metadata_node import SECURITY_PROTOCOLS, MetadataNode
+from moldau.node.outbox import NoOutbox, Outbox
 from moldau.node.producer_ids import ProducerIds
 from moldau.node.replicas import Replicas
 from moldau.node.schedule import Schedule
 from moldau.node.waiting import WaitingRoom
 from moldau.protocol.errors import KafkaError
-from moldau.raft.core import RandomSource
+from moldau.raft.core import NEVER_MS, RandomSource
 from moldau.storage.compaction.cleaner import CleanerSettings, CompactionWorkers, LogCleaner
 from moldau.storage.compaction.inline import InlineWorkers
 from moldau.storage.disk import Disk
@@ -38,6 +44,8 @@ from moldau.storage.scrub import Scrub
 log = logging.getLogger("moldau.node")
 
 HOUSEKEEPING_MS = 1000
+RESIGNATION_MAX_MS = 1000
+"""How long a leader of the quorum that stops waits for a successor."""
 SESSION_ID_MAX = 0x7FFFFFFF
 
 
@@ -63,8 +71,11 @@ class Node:
         incarnation_id: bytes,
         compaction_workers: CompactionWorkers | None = None,
         recovery_workers: RecoveryWorkers | None = None,
+        outbox: Outbox | None = None,
     ) -> None:
         self.node_id = config.node_id
+        self.is_broker = config.is_broker
+        self.outbox = outbox if outbox is not None else NoOutbox()
         self.dynamic = DynamicBrokerConfig(config)
         self.disk = disk
         self.incarnation_id = incarnation_id
@@ -104,16 +115,28 @@ class Node:
         )
         self.scrub = Scrub(self.logs, lambda: self._now_ms, config.get_int(SCRUB_RATE_KEY))
         self.coordinators = Coordinators(config, self.replicas, rng)
-        self.metadata = MetadataNode(config, disk, rng, incarnation_id, self.dynamic)
+        self.metadata = MetadataNode(config, disk, rng, incarnation_id, self.dynamic, self.outbox)
         self.metadata.on_fatal = self._fatal
         self.metadata.on_opened = self.logs.take_clean_markers
         self.metadata.add_listener(self._on_metadata)
-        self._directory_assignments = DirectoryAssignments(self.metadata, self.replicas)
-        self.producer_ids = ProducerIds(self.metadata.allocate_producer_ids)
+        # A heartbeat must not wait for anything, and what brokers ask not for what their clients ask.
+        self._heartbeats = ControllerChannel(self.metadata, self.outbox, "heartbeat")
+        self.controller = ControllerChannel(self.metadata, self.outbox, "controller")
+        self.forwarding = ControllerChannel(self.metadata, self.outbox, "forwarding")
+        self.lifecycle = BrokerLifecycle(self.metadata, self._heartbeats)
+        self.lifecycle.on_gave_up = self._fatal
+        self._controller_registration = ControllerRegistration(self.metadata, self.controller)
+        self._directory_assignments = DirectoryAssignments(self.controller, self.lifecycle, self.replicas)
+        self.producer_ids = ProducerIds(self.node_id, self.controller, self.lifecycle)
         self._schedule = Schedule()
         self._bound_ports: dict[str, int] = {}
         self._checkpointed: dict[tuple[str, int], int] = {}
-        self._logs_loaded = False
+        self._is_started = False
+        self._is_following = False
+        self.watch_heartbeats: Callable[[ClientContext, int, int], None] | None = None
+        """Told of every heartbeat that came over a connection: from where, of which broker, and when."""
+        self._on_finished: Callable[[], None] | None = None
+        self._resigned_at_ms = NEVER_MS
 
     @property
     def config(self) -> BrokerConfig:
@@ -133,17 +156,31 @@ class Node:
         self.metadata.start(now_ms)
         self.image = self.metadata.image
         self._update_dynamic_config()
-        self.logs.load(now_ms)
-        self._logs_loaded = True
-        self.replicas.apply_image(self.image, now_ms)
-        self.replicas.set_strays_aside()
-        config = self.config
-        self._schedule.add("housekeeping", lambda: HOUSEKEEPING_MS, self._keep_house, now_ms)
-        checkpoint_ms = config.get_int("replica.high.watermark.checkpoint.interval.ms")
-        self._schedule.add("high watermarks", lambda: checkpoint_ms, self._checkpoint_high_watermarks, now_ms)
+        if self.is_broker:
+            self.logs.load(now_ms)
+        self._is_started = True
+        if self.is_broker:
+            self._join(now_ms)
+        else:
+            self.is_ready = True
+
+    def _join(self, now_ms: int) -> None:
         log_dirs = [directory.directory_id for directory in self.logs.online_directories()]
         previous_epoch = self.logs.previous_broker_epoch()
-        self.metadata.broker.join(self._advertised(), log_dirs, previous_epoch, now_ms, self._on_unfenced)
+        self.lifecycle.join(self._advertised(), log_dirs, previous_epoch, now_ms, self._on_caught_up, self._on_unfenced)
+
+    def _on_caught_up(self) -> None:
+        """The metadata here has this broker's registration, so what it says of replicas is true: only now may a log that
+        it does not name be set aside, and one that it names be cleaned."""
+        now_ms = self._now_ms = max(self._now_ms, self.metadata.now_ms)
+        self.image = self.metadata.image
+        self._update_dynamic_config()
+        self._is_following = True
+        self.replicas.apply_image(self.image, now_ms)
+        self.replicas.set_strays_aside()
+        self._schedule.add("housekeeping", lambda: HOUSEKEEPING_MS, self._keep_house, now_ms)
+        checkpoint_ms = self.config.get_int("replica.high.watermark.checkpoint.interval.ms")
+        self._schedule.add("high watermarks", lambda: checkpoint_ms, self._checkpoint_high_watermarks, now_ms)
 
     def _advertised(self) -> list[EndPoint]:
         endpoints = []
@@ -162,7 +199,14 @@ class Node:
     def poll(self, now_ms: int) -> int:
         """Does what is due; returns when to call again at the latest."""
         self._now_ms = now_ms
-        deadline_ms = self.metadata.poll(now_ms)
+        self.metadata.tick(now_ms)
+        deadline_ms = min(self.lifecycle.poll(now_ms), self._heartbeats.poll(now_ms))
+        deadline_ms = min(deadline_ms, self.metadata.control(now_ms), self._controller_registration.poll(now_ms))
+        deadline_ms = min(deadline_ms, self.controller.poll(now_ms), self.forwarding.poll(now_ms))
+        if self._on_finished is not None:
+            deadline_ms = min(deadline_ms, self._check_resigned(now_ms))
+        if not self._is_following:
+            return deadline_ms
         self._directory_assignments.poll(now_ms)
         self.waiting.expire(now_ms)
         coordinators_ms = self.coordinators.poll(now_ms)
@@ -173,21 +217,52 @@ class Node:
 
     def set_wake_up(self, wake_at: Callable[[int], None]) -> None:
         """`wake_at` is told when `poll` must be called earlier than it said."""
+        self.metadata.on_deadline = wake_at
+        self.lifecycle.on_deadline = wake_at
+        for channel in (self._heartbeats, self.controller, self.forwarding):
+            channel.on_deadline = wake_at
         self.waiting.on_new_deadline = wake_at
         self.coordinators.set_wake_up(wake_at)
         self.cleaner.on_deadline = wake_at
         self.scrub.on_deadline = wake_at
 
     def begin_shutdown(self, now_ms: int, finished: Callable[[], None]) -> None:
-        """Hands leadership over; `finished` is called when the controller lets this node go."""
+        """Hands leadership over, of partitions and of the quorum; `finished` is called when this node may go."""
         self._now_ms = now_ms
-        self.metadata.broker.leave(now_ms, finished)
+        self._on_finished = finished
+        if self.is_broker:
+            self.lifecycle.leave(now_ms, self._resign)
+        else:
+            self._resign()
+
+    def _resign(self) -> None:
+        """The broker has left; a controller that leads others tells them, so that they need not find out."""
+        self._now_ms = max(self._now_ms, self.metadata.now_ms)
+        self._resigned_at_ms = self._now_ms
+        self.metadata.resign(self._now_ms)
+        self._check_resigned(self._now_ms)
+
+    def _check_resigned(self, now_ms: int) -> int:
+        """Done when somebody else leads, or nobody took over in time."""
+        if self._resigned_at_ms == NEVER_MS or self._on_finished is None:
+            return NEVER_MS
+        give_up_ms = self._resigned_at_ms + RESIGNATION_MAX_MS
+        if self.metadata.is_resigning and now_ms < give_up_ms:
+            return min(now_ms + 20, give_up_ms)
+        callback, self._on_finished = self._on_finished, None
+        callback()
+        return NEVER_MS
 
     def stop(self, now_ms: int) -> None:
         """Writes everything down. The node cannot be used afterwards."""
         self.coordinators.stop(now_ms)
-        broker_epoch = self.metadata.broker.broker_epoch
-        high_watermarks = self.replicas.high_watermarks()
+        broker_epoch = self.lifecycle.broker_epoch
+        if broker_epoch < 0:
+            # It never joined, so the logs are as the run before left them.
+            broker_epoch = self.logs.previous_broker_epoch()
+        high_watermarks = self.replicas.high_watermarks() if self._is_following else None
+        for channel in (self._heartbeats, self.controller, self.forwarding):
+            channel.close()
         try:
             self.metadata.stop(now_ms)
         except (OSError, KafkaError) as error:
@@ -196,7 +271,7 @@ class Node:
                 if directory.path == self.config.metadata_log_dir.rstrip("/"):
                     # So that it does not get the marker of a clean stop.
                     directory.fail(OSError(str(error)))
-        if self._logs_loaded:
+        if self._is_started:
             self.logs.shutdown(now_ms, broker_epoch, high_watermarks)
 
     def _fatal(self, reason: str) -> None:
@@ -207,15 +282,17 @@ class Node:
 
     def _on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         self.image = image
-        if not self._logs_loaded:
-            return
+        self._now_ms = max(self._now_ms, self.metadata.now_ms)
         for resource_type, name in delta.changed_configs:
             if resource_type == TOPIC_RESOURCE:
                 self._log_configs.pop(name, None)
             elif resource_type == BROKER_RESOURCE:
                 self._update_dynamic_config()
-        self.replicas.apply(delta, image, self._now_ms)
-        self.coordinators.apply(delta, image, self._now_ms)
+        if self._is_following:
+            self.replicas.apply(delta, image, self._now_ms)
+            self.coordinators.apply(delta, image, self._now_ms)
+        if self.is_broker:
+            self.lifecycle.on_metadata(delta, image, self._now_ms)
 
     def _update_dynamic_config(self) -> None:
         self.dynamic.update_default(self.image.broker_defaults())
@@ -235,7 +312,7 @@ class Node:
         elif not self.logs.online_directories():
             self._fatal("all log directories have failed")
         else:
-            self.metadata.broker.offline_log_dirs.append(directory.directory_id)
+            self.lifecycle.report_offline_directory(directory.directory_id, self._now_ms)
 
     def _keep_house(self, now_ms: int) -> None:
         self.logs.housekeeping(now_ms, self.replicas.high_watermark_of)

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from typing import Final
+
+from moldau.node.broker_lifecycle import BrokerLifecycle
+from moldau.node.controller_channel import ControllerChannel
+from moldau.protocol import errors
+from moldau.protocol.api_table import ALLOCATE_PRODUCER_IDS
+from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
+from moldau.protocol.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
+
+log = logging.getLogger("moldau.node")
 
 Done = Callable[[int, int], None]
-Allocate = Callable[[int, Callable[[int, int, int], None]], None]
+
+PATIENCE_MS: Final = 2000
 
 
 class ProducerIds:
     """`next` answers at once while the block lasts; requests that come meanwhile wait for the new block."""
 
-    def __init__(self, allocate: Allocate) -> None:
-        self._allocate = allocate
+    def __init__(self, node_id: int, channel: ControllerChannel, lifecycle: BrokerLifecycle) -> None:
+        self._node_id = node_id
+        self._channel = channel
+        self._lifecycle = lifecycle
         self._next = 0
         self._end = 0
         self._waiting: list[Done] = []
@@ -27,16 +42,24 @@ class ProducerIds:
         self._waiting.append(done)
         if not self._asking:
             self._asking = True
-            self._allocate(now_ms, self._on_block)
+            request = AllocateProducerIdsRequest(self._node_id, self._lifecycle.broker_epoch)
+            self._channel.ask_until(now_ms + PATIENCE_MS, ALLOCATE_PRODUCER_IDS, request, self._on_block, now_ms)
 
-    def _on_block(self, error: int, first: int, count: int) -> None:
+    def _on_block(self, answer: AllocateProducerIdsResponse | KafkaError, now_ms: int) -> None:
         self._asking = False
         waiting, self._waiting = self._waiting, []
-        if error == 0:
-            self._next, self._end = first, first + count
+        error = errors.NONE
+        if not isinstance(answer, KafkaError):
+            self._next, self._end = answer.producer_id_start, answer.producer_id_start + answer.producer_id_len
+        else:
+            # Clients ask again for this one; what stands between this broker and the controller means nothing to them.
+            log.warning(
+                "the controller gave no producer ids, it is asked again with the next request: %s", answer.message
+            )
+            error = errors.COORDINATOR_LOAD_IN_PROGRESS
         for done in waiting:
             if error != 0:
                 done(-1, error)
             else:
                 # A block is far larger than the number of requests that can wait for one.
-                self.next(0, done)
+                self.next(now_ms, done)

@@ -184,6 +184,10 @@ class FakeController:
     def submit(self, verb: Any, done: Any, now_ms: int) -> None:
         done(self.failure if self.failure is not None else verb(self))
 
+    def ask_until(self, deadline_ms: int, api_key: int, request: Any, done: Any, now_ms: int, verb: Any) -> None:
+        """The same through a broker's listener: here is the active controller."""
+        self.submit(verb, lambda answer: done(answer, now_ms), now_ms)
+
     def incremental_alter_configs(
         self, request: Any, now_ms: int
     ) -> incremental_response.IncrementalAlterConfigsResponse:
@@ -199,7 +203,11 @@ class FakeCall:
 
     def __init__(self, context: ConfigContext, controller: FakeController) -> None:
         self.node = SimpleNamespace(
-            node_id=context.node_id, image=context.image, dynamic=context.broker, metadata=controller
+            node_id=context.node_id,
+            image=context.image,
+            dynamic=context.broker,
+            metadata=controller,
+            forwarding=controller,
         )
         self.context = SimpleNamespace(is_controller_listener=context.on_controller_listener)
         self.reply = SimpleNamespace(done=False)

@@ -12,7 +12,10 @@ from moldau.controller.result import Result
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import EndPoint
+from moldau.node.broker_lifecycle import BrokerLifecycle
+from moldau.node.controller_channel import ControllerChannel
 from moldau.node.metadata_node import MetadataNode
+from moldau.node.outbox import NoOutbox
 from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from moldau.server.storage_format import FormatOptions, format_storage
 from moldau.sim.disk import SimDisk
@@ -52,13 +55,16 @@ class Harness:
         config = BrokerConfig(self.values, warn=False)
         self.node = MetadataNode(config, self.disk, random.Random(7), bytes([self.incarnation]) * 16)
         self.node.add_listener(lambda delta, image: self.published.append((delta, image)))
+        self.channel = ControllerChannel(self.node, NoOutbox())
+        self.broker = BrokerLifecycle(self.node, self.channel)
         self.node.start(self.now_ms)
         if join:
-            self.node.broker.join(
+            self.broker.join(
                 [EndPoint("PLAINTEXT", "127.0.0.1", 9092, 0)],
                 [self.node.directory_id],
                 previous_epoch,
                 self.now_ms,
+                lambda: None,
                 self._on_ready,
             )
         return self.node
@@ -69,7 +75,8 @@ class Harness:
     def run(self, until: Callable[[], bool], limit_ms: int = 60_000) -> None:
         end_ms = self.now_ms + limit_ms
         while not until():
-            deadline_ms = self.node.poll(self.now_ms)
+            self.node.tick(self.now_ms)
+            deadline_ms = min(self.broker.poll(self.now_ms), self.node.control(self.now_ms))
             if until():
                 return
             next_event = min((event[0] for event in self.events), default=end_ms)
@@ -97,7 +104,7 @@ class Harness:
 
     def stop(self) -> None:
         left: list[bool] = []
-        self.node.broker.leave(self.now_ms, lambda: left.append(True))
+        self.broker.leave(self.now_ms, lambda: left.append(True))
         self.run(lambda: bool(left))
         self.node.stop(self.now_ms)
         self.disk.process_crash()

@@ -9,9 +9,12 @@ import pytest
 
 from moldau.node.metadata_node import CannotStart
 from moldau.protocol import errors
+from moldau.protocol.api_table import ALLOCATE_PRODUCER_IDS
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages import describe_quorum_request as quorum
 from moldau.protocol.messages import fetch_request
+from moldau.protocol.messages.allocate_producer_ids_request import AllocateProducerIdsRequest
+from moldau.protocol.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
 from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from moldau.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from moldau.protocol.uuids import METADATA_TOPIC_UUID
@@ -93,7 +96,7 @@ def test_a_refused_verb_is_answered_with_its_error(h: Harness) -> None:
 
 def test_a_clean_restart_keeps_everything_and_raises_the_epochs(h: Harness) -> None:
     h.create("t", 2)
-    epoch = h.node.broker.broker_epoch
+    epoch = h.broker.broker_epoch
     h.stop()
     h.start(previous_epoch=epoch)
     h.run(lambda: h.ready)
@@ -134,7 +137,7 @@ def test_a_snapshot_is_written_by_time_and_loaded_at_the_next_start() -> None:
     names = h.disk.list(LOG)
     assert f"{snapshot.offset:020d}-{snapshot.epoch:010d}.checkpoint" in names
     assert not any(".part" in name for name in names)
-    epoch = h.node.broker.broker_epoch
+    epoch = h.broker.broker_epoch
     h.stop()
     h.start(previous_epoch=epoch)
     h.run(lambda: h.ready)
@@ -177,11 +180,12 @@ def test_quorum_state_has_the_form_of_its_kind_of_quorum(h: Harness) -> None:
 
 
 def test_producer_ids_are_allocated_for_the_local_broker(h: Harness) -> None:
-    answers: list[tuple[int, int, int]] = []
+    answers: list[AllocateProducerIdsResponse] = []
     for _ in range(2):
-        h.node.allocate_producer_ids(h.now_ms, lambda error, first, count: answers.append((error, first, count)))
+        request = AllocateProducerIdsRequest(1, h.broker.broker_epoch)
+        h.channel.ask(ALLOCATE_PRODUCER_IDS, request, lambda answer, now_ms: answers.append(answer), h.now_ms)
     h.run(lambda: len(answers) == 2)
-    assert answers == [(0, 0, 1000), (0, 1000, 1000)]
+    assert [(answer.producer_id_start, answer.producer_id_len) for answer in answers] == [(0, 1000), (1000, 1000)]
 
 
 def test_the_quorum_describes_itself(h: Harness) -> None:

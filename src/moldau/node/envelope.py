@@ -1,0 +1,95 @@
+"""Envelope: a client's request on its way to the active controller, with who asked and from where (KIP-590)."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+
+from moldau.node.context import ClientContext
+from moldau.protocol import errors
+from moldau.protocol.api_keys import request_header_version, response_class, response_header_version
+from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages.envelope_request import EnvelopeRequest
+from moldau.protocol.messages.envelope_response import EnvelopeResponse
+from moldau.protocol.messages.headers import RequestHeader, ResponseHeader
+from moldau.protocol.messages.principal import DefaultPrincipalData
+from moldau.protocol.primitives import DecodeError, Message, Reader, Writer
+
+PRINCIPAL_VERSION = 0
+NO_ADDRESS = bytes(4)
+
+
+class ForwardedContext(ClientContext):
+    """The client whose request came in an envelope, as the broker it talks to described it."""
+
+    def __init__(self, listener: str, address: bytes, principal: str) -> None:
+        super().__init__(listener, f"{ip_address(address)}:0", True)
+        self.principal = principal
+        self.reached_controller = True
+        """Cleared when the request found a controller that is not active: then the broker asks another one."""
+
+
+def pack(context: ClientContext, frame: bytes) -> EnvelopeRequest:
+    """`frame` is the client's request, header included."""
+    kind, _, name = context.principal.partition(":")
+    writer = Writer()
+    writer.int16(PRINCIPAL_VERSION)
+    DefaultPrincipalData(kind, name).encode(writer, PRINCIPAL_VERSION)
+    return EnvelopeRequest(frame, writer.to_bytes(), address_of(context.peer))
+
+
+def pack_request(
+    context: ClientContext, request: Message, version: int, correlation_id: int, client_id: str | None
+) -> EnvelopeRequest:
+    """The same for a request that this broker made or changed on behalf of a client."""
+    api_key = type(request).API_KEY
+    writer = Writer()
+    header = RequestHeader(api_key, version, correlation_id, client_id)
+    header.encode(writer, request_header_version(api_key, version))
+    request.encode(writer, version)
+    return pack(context, writer.to_bytes())
+
+
+def address_of(peer: str) -> bytes:
+    host = peer.rpartition(":")[0].strip("[]")
+    try:
+        return ip_address(host).packed
+    except ValueError:
+        return NO_ADDRESS
+
+
+def unpack_context(listener: str, envelope: EnvelopeRequest) -> ForwardedContext:
+    """Who asked; KafkaError when the envelope does not say it properly."""
+    principal = unpack_principal(envelope.request_principal)
+    if len(envelope.client_host_address) not in (4, 16):
+        raise KafkaError(errors.INVALID_REQUEST, "The envelope's client address is neither IPv4 nor IPv6.")
+    return ForwardedContext(listener, envelope.client_host_address, principal)
+
+
+def unpack_principal(data: bytes | None) -> str:
+    try:
+        reader = Reader(data or b"")
+        version = reader.int16()
+        principal = DefaultPrincipalData.decode(reader, version)
+    except DecodeError as error:
+        text = f"The envelope's principal cannot be read: {error}"
+        raise KafkaError(errors.PRINCIPAL_DESERIALIZATION_FAILURE, text) from error
+    return f"{principal.type}:{principal.name}"
+
+
+def response_data(response: EnvelopeResponse) -> bytes | KafkaError:
+    """The answer inside. An error of the envelope itself is the brokers' affair: the client gets a general one."""
+    if response.error_code == errors.NONE and response.response_data is not None:
+        return response.response_data
+    return KafkaError(errors.UNKNOWN_SERVER_ERROR)
+
+
+def unpack_response(response: EnvelopeResponse, api_key: int, version: int) -> Message | KafkaError:
+    data = response_data(response)
+    if isinstance(data, KafkaError):
+        return data
+    try:
+        reader = Reader(data)
+        ResponseHeader.decode(reader, response_header_version(api_key, version))
+        return response_class(api_key).decode(reader, version)
+    except DecodeError:
+        return KafkaError(errors.UNKNOWN_SERVER_ERROR)
