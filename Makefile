@@ -5,6 +5,8 @@
 #   make test-compiled   the same tests against the compiled build
 #   make interop         only the tests with real clients, real tools and a real Apache Kafka
 #   make sim SEED=7      one seed of the simulated world, with its trace
+#   make cluster         only the tests with several real nodes: faults under load, rolling restart, `moldau up`
+#   make chaos           the same load with 300 faults; MOLDAU_FAULT_SEED=7 repeats the choices of a run
 #   make torture         kill -9 under load 50 times, and 100,000 mutated frames
 #   make demo            a broker, a topic, a producer and a consumer in ten seconds
 #   make bench           side by side with Apache Kafka
@@ -37,7 +39,7 @@ ON_INTERPRETED := MOLDAU_COMMAND="$(CURDIR)/$(BIN)/moldau" $(BIN)/python -m pyte
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: check format lint types generated generate docs fast test test-interpreted test-compiled interop torture sim demo bench clean compiled
+.PHONY: check format lint types generated generate docs fast test test-interpreted test-compiled interop cluster chaos torture sim demo bench clean compiled
 
 check: format lint types generated fast
 
@@ -114,10 +116,17 @@ test-interpreted: $(VENV)/.ready
 
 test-compiled: $(COMPILED)/.installed
 	@MOLDAU_SIM_SEEDS=$(SEEDS) $(ON_COMPILED) -n $(WORKERS) tests/unit tests/scripts $(SLOW_TESTS)
+	@$(ON_COMPILED) -s tests/cluster
 	@$(ON_COMPILED) $(INTEROP) tests/interop
 
 interop: $(COMPILED)/.installed
 	@$(ON_COMPILED) $(INTEROP) tests/interop
+
+cluster: $(COMPILED)/.installed
+	@$(ON_COMPILED) -s tests/cluster
+
+chaos: $(COMPILED)/.installed
+	@MOLDAU_FAULTS=300 $(ON_COMPILED) -s tests/cluster/test_faults.py
 
 torture: $(COMPILED)/.installed
 	@MOLDAU_KILLS=50 MOLDAU_FUZZ_FRAMES=100000 $(ON_COMPILED) tests/crash tests/fuzz
@@ -132,7 +141,7 @@ demo: $(COMPILED)/.installed
 
 bench: $(COMPILED)/.installed
 	@if [ -x ../shared/bench/compare ]; then \
-		$(PYTHON) ../shared/bench/compare --rows single,start,partitions --moldau "$(CURDIR)/$(COMPILED_BIN)/moldau"; \
+		$(PYTHON) ../shared/bench/compare --rows single,cluster,start,partitions --moldau "$(CURDIR)/$(COMPILED_BIN)/moldau"; \
 	else echo "the side-by-side benchmark (../shared/bench/compare) is not on this machine"; fi
 
 clean:

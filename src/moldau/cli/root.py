@@ -36,6 +36,7 @@ root = RootGroup(
     ],
     commands_at={
         "server": ("moldau.cli.server_command:server", "Run a node."),
+        "up": ("moldau.cli.up:up", "Run a cluster of several nodes on this machine."),
         "storage": ("moldau.cli.root:storage", "Prepare the directories of a node."),
         "topic": ("moldau.cli.root:topic", "Create, list, describe, change and delete topics."),
         "produce": ("moldau.cli.produce:produce", "Send lines of standard input or of files to a topic."),

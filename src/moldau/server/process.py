@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import random
 import resource
 import signal
@@ -17,6 +18,7 @@ from moldau.config.broker_config import BrokerConfig
 from moldau.config.listeners import parse_connection_overrides
 from moldau.net.framing import Scratch
 from moldau.net.listener import Listener, ListenerLimits
+from moldau.net.outbound import SocketOutbox
 from moldau.node.metadata_node import CannotStart as MetadataCannotStart
 from moldau.node.node import Node
 from moldau.server.clock import Clock
@@ -27,9 +29,11 @@ from moldau.storage.log_manager import CannotStart as LogsCannotStart
 
 log = logging.getLogger("moldau.server")
 
-READY_TIMEOUT_S = 60.0
+WAITING_TOLD_S = 5.0
 IDLE_SWEEP_S = 1.0
-CONTROLLED_SHUTDOWN_S = 10.0
+# A node gives up waiting before that; this is for one whose timers do not come any more.
+SHUTDOWN_S_MAX = 40.0
+PARENT_VARIABLE = "MOLDAU_STOP_AT_END_OF_STDIN"
 DESCRIPTORS_WANTED = 1 << 20
 DESCRIPTORS_SPARE = 64
 
@@ -91,15 +95,19 @@ class ServerProcess:
         self.clock = Clock()
         self.listeners: list[Listener] = []
         self._fatal: str | None = None
+        self._hurry = False
+        self._finished = asyncio.Event()
         self._descriptors_max = 0
         self._open_files_max = 0
 
     async def run(self) -> None:
-        """Runs until SIGTERM or SIGINT."""
+        """Runs until SIGTERM or SIGINT; a second one stops it without waiting for the other nodes."""
         loop = asyncio.get_running_loop()
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop.set)
+            loop.add_signal_handler(number, self._on_signal, stop)
+        if os.environ.get(PARENT_VARIABLE):
+            watch_parent(loop, stop)
         loop.set_exception_handler(lambda _, context: self._on_broken(context.get("exception"), stop))
         self._descriptors_max = raise_descriptor_limit()
         # Loading makes many objects that stay: looking through them again and again would double the time.
@@ -108,7 +116,8 @@ class ServerProcess:
         disk = PosixDisk(lambda function: post(loop, function), self._open_files_max)
         compaction = CompactionProcesses()
         recovery = RecoveryProcesses(disk)
-        self.node = Node(self.config, disk, random.Random(), uuid.uuid4().bytes, compaction, recovery)
+        self._outbox = SocketOutbox(loop, self.clock, f"moldau-{self.config.node_id}")
+        self.node = Node(self.config, disk, random.Random(), uuid.uuid4().bytes, compaction, recovery, self._outbox)
         self.node.on_config_changed = self._apply_limits
         self.node.on_fatal = lambda reason: self._on_fatal(reason, stop)
         pump = Pump(self.node, self.clock, loop, lambda error: self._on_broken(error, stop))
@@ -130,6 +139,7 @@ class ServerProcess:
             await compaction.close()
             for listener in self.listeners:
                 listener.close()
+            self._outbox.close()
             disk.close()
         if self._fatal is not None:
             raise StartFailed(self._fatal)
@@ -145,6 +155,12 @@ class ServerProcess:
                 f"the node cannot start from what is in {', '.join(self.config.log_dirs)}: "
                 f"{type(error).__name__}: {error} (MOLDAU_LOG_LEVEL=DEBUG shows where)"
             ) from error
+
+    def _on_signal(self, stop: asyncio.Event) -> None:
+        if stop.is_set():
+            self._hurry = True
+            self._finished.set()
+        stop.set()
 
     def _on_fatal(self, reason: str, stop: asyncio.Event) -> None:
         self._fatal = self._fatal or reason
@@ -200,20 +216,27 @@ class ServerProcess:
                 listener.start()
 
     async def _wait_until_ready(self, stop: asyncio.Event) -> bool:
+        """However long it takes: the others may be started much later. Says from time to time what it waits for."""
         ready = asyncio.Event()
         self.node.on_ready = ready.set
         if self.node.is_ready:
             ready.set()
         waits = [asyncio.ensure_future(ready.wait()), asyncio.ensure_future(stop.wait())]
-        await asyncio.wait(waits, timeout=READY_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
+        while not ready.is_set() and not stop.is_set():
+            await asyncio.wait(waits, timeout=WAITING_TOLD_S, return_when=asyncio.FIRST_COMPLETED)
+            if not ready.is_set() and not stop.is_set():
+                log.warning("node %d is waiting: %s", self.node.node_id, self._waiting_for())
         for wait in waits:
             wait.cancel()
-        if not ready.is_set() and not stop.is_set():
-            raise StartFailed(
-                f"the node did not join its cluster within {READY_TIMEOUT_S:.0f} s. Are the controllers in "
-                "controller.quorum.voters reachable?"
-            )
         return ready.is_set() and not stop.is_set()
+
+    def _waiting_for(self) -> str:
+        leader_id = self.node.metadata.leader_id
+        if leader_id >= 0:
+            return f"controller {leader_id} has not let this broker in yet"
+        key = "controller.quorum.voters" if self.config.voters else "controller.quorum.bootstrap.servers"
+        servers = f"{key}={self.config.values.get(key)}"
+        return f"no leader of the metadata quorum is known. Do most of the controllers run? {servers}"
 
     async def _serve(self, stop: asyncio.Event) -> None:
         while not stop.is_set():
@@ -223,17 +246,28 @@ class ServerProcess:
                 listener.close_idle()
 
     async def _stop(self, pump: Pump) -> None:
+        """The others are told before the doors close: partitions get new leaders, and so does the quorum."""
+        if self._fatal is None and not self._hurry:
+            self.node.begin_shutdown(self.clock(), self._finished.set)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._finished.wait(), SHUTDOWN_S_MAX)
         for listener in self.listeners:
             listener.stop_accepting()
-        if self._fatal is None:
-            finished = asyncio.Event()
-            self.node.begin_shutdown(self.clock(), finished.set)
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(finished.wait(), CONTROLLED_SHUTDOWN_S)
         pump.stop()
         for listener in self.listeners:
             listener.close()
         self.node.stop(self.clock())
+
+
+def watch_parent(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    """Stops when the process at the other end of the standard input is gone, however it ended."""
+
+    def on_input() -> None:
+        if not os.read(0, 4096):
+            loop.remove_reader(0)
+            stop.set()
+
+    loop.add_reader(0, on_input)
 
 
 def listener_limits(config: BrokerConfig) -> ListenerLimits:

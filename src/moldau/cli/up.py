@@ -1,0 +1,137 @@
+"""`moldau up`: a cluster of several nodes on this machine, each a process, under one supervisor."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from moldau.cli.options import format_option
+
+if TYPE_CHECKING:
+    from moldau.server.local_cluster import LocalCluster, PlannedNode
+    from moldau.server.supervisor import Supervisor
+
+COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "bright_cyan", "bright_green", "bright_magenta")
+DEFAULT_FOLDER = "./moldau-data"
+
+
+@click.command()
+@click.option(
+    "--brokers", type=click.IntRange(1, 100), metavar="N", help="How many brokers (3, or as many as there are)."
+)
+@click.option(
+    "--controllers",
+    type=click.IntRange(1, 9),
+    metavar="M",
+    help="So many controllers in processes of their own; without it the first brokers are controllers too.",
+)
+@click.option(
+    "--data-dir",
+    default=DEFAULT_FOLDER,
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder of the cluster; each node has one in it.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The name that clients are told.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=9092,
+    show_default=True,
+    help="The port of the first broker, the others follow; 0 takes free ones. A cluster keeps those it had first.",
+)
+@click.option("--override", "overrides", multiple=True, metavar="KEY=VALUE", help="A setting for all nodes; repeat it.")
+@format_option
+@click.pass_context
+def up(
+    context: click.Context,
+    brokers: int | None,
+    controllers: int | None,
+    data_dir: Path,
+    host: str,
+    port: int,
+    overrides: tuple[str, ...],
+    output_format: str,
+) -> None:
+    """Run a cluster on this machine until Ctrl-C or SIGTERM.
+
+    Each node is a process of its own with its own ports and folder. What dies is started again; when this command ends,
+    however it ends, so do the nodes. The nodes' log goes to the standard error, the addresses to the standard output
+    once all nodes are ready.
+
+    \b
+    Examples:
+      moldau up --brokers 3
+      moldau up --brokers 5 --controllers 3 --data-dir /data/moldau --host kafka.example.org
+      moldau up --brokers 3 --port 0 --format json
+    """
+    from moldau.config.definitions import ConfigError
+    from moldau.server.local_cluster import plan_cluster, write_files
+    from moldau.server.storage_format import FormatError, random_uuid
+    from moldau.server.supervisor import Supervisor
+
+    folder = data_dir.absolute()
+    try:
+        if (folder / "meta.properties").exists():
+            raise ConfigError(
+                f"{folder} is the folder of a single node (`moldau server`): choose another with --data-dir"
+            )
+        cluster = plan_cluster(folder, brokers, controllers, host, port, random_uuid())
+        write_files(cluster, overrides)
+    except (ConfigError, FormatError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    lines = Lines(cluster)
+
+    async def run() -> int:
+        ready = print_ready_json if output_format == "json" else print_ready
+        return await Supervisor(cluster, overrides, lines.show, ready).run()
+
+    context.exit(asyncio.run(run()))
+
+
+class Lines:
+    """What the nodes say, each line behind the name of its node."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self._width = max(len(node.name) for node in cluster.nodes)
+        self._colours = {node.node_id: COLOURS[index % len(COLOURS)] for index, node in enumerate(cluster.nodes)}
+
+    def show(self, node: PlannedNode | None, line: str) -> None:
+        name = ("moldau up" if node is None else node.name).ljust(self._width)
+        colour = None if node is None else self._colours[node.node_id]
+        click.echo(f"{click.style(name, fg=colour, bold=node is None)} | {line}", err=True)
+
+
+def print_ready(supervisor: Supervisor) -> None:
+    cluster = supervisor.cluster
+    click.echo(f"{len(supervisor.members)} nodes are ready; bootstrap servers: {cluster.bootstrap_servers}")
+    sys.stdout.flush()
+
+
+def print_ready_json(supervisor: Supervisor) -> None:
+    cluster = supervisor.cluster
+    nodes = [
+        {
+            "node_id": member.node.node_id,
+            "name": member.node.name,
+            "roles": member.node.roles.split(","),
+            "port": member.node.port or None,
+            "controller_port": member.node.controller_port or None,
+            "folder": str(cluster.properties_file(member.node).parent),
+            "pid": member.pid,
+        }
+        for member in supervisor.members
+    ]
+    event = {
+        "event": "ready",
+        "bootstrap_servers": cluster.bootstrap_servers,
+        "cluster_id": cluster.cluster_id,
+        "nodes": nodes,
+    }
+    click.echo(json.dumps(event))
+    sys.stdout.flush()

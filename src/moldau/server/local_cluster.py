@@ -1,0 +1,238 @@
+"""Plans a cluster of several nodes on this machine: who is broker and controller, their ports, folders and settings.
+
+The plan is kept beside the data (`cluster.json`): later starts keep ids, roles and ports. The controllers never change
+afterwards: voters that have nothing could outvote the one that has everything.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from moldau.config.definitions import ConfigError
+from moldau.server.config_file import parse_overrides
+
+PLAN_FILE = "cluster.json"
+LOOPBACK = "127.0.0.1"
+FIRST_PORT = 9092
+CONTROLLER_PORTS_AHEAD = 10000
+FIRST_CONTROLLER_ID = 101
+REPLICATION_FACTOR_MAX = 3
+COMBINED_CONTROLLERS_MAX = 3
+
+
+@dataclass(slots=True)
+class PlannedNode:
+    node_id: int
+    is_broker: bool
+    is_controller: bool
+    port: int
+    """For clients and other brokers; 0 for a node that is only a controller."""
+    controller_port: int
+
+    @property
+    def name(self) -> str:
+        return f"node-{self.node_id}" if self.is_broker else f"controller-{self.node_id}"
+
+    @property
+    def roles(self) -> str:
+        return ",".join(role for role, has in (("broker", self.is_broker), ("controller", self.is_controller)) if has)
+
+
+@dataclass(slots=True)
+class LocalCluster:
+    """See the module."""
+
+    folder: Path
+    cluster_id: str
+    host: str
+    nodes: list[PlannedNode]
+
+    def brokers(self) -> list[PlannedNode]:
+        return [node for node in self.nodes if node.is_broker]
+
+    def controllers(self) -> list[PlannedNode]:
+        return [node for node in self.nodes if node.is_controller]
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(f"{self.host}:{node.port}" for node in self.brokers())
+
+    def properties_file(self, node: PlannedNode) -> Path:
+        return self.folder / node.name / "server.properties"
+
+    def data_folder(self, node: PlannedNode) -> Path:
+        return self.folder / node.name / "data"
+
+    def values(self, node: PlannedNode) -> dict[str, str]:
+        """The settings of a node; what the user overrides comes on top."""
+        factor = min(REPLICATION_FACTOR_MAX, len(self.brokers()))
+        in_sync = str(max(1, factor - 1))
+        listeners = []
+        if node.is_broker:
+            listeners.append(f"PLAINTEXT://{LOOPBACK if is_loopback(self.host) else ''}:{node.port}")
+        if node.is_controller:
+            listeners.append(f"CONTROLLER://{LOOPBACK}:{node.controller_port}")
+        values = {
+            "process.roles": node.roles,
+            "node.id": str(node.node_id),
+            "controller.quorum.voters": ",".join(
+                f"{voter.node_id}@{LOOPBACK}:{voter.controller_port}" for voter in self.controllers()
+            ),
+            "listeners": ",".join(listeners),
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": str(self.data_folder(node)),
+            "default.replication.factor": str(factor),
+            "min.insync.replicas": in_sync,
+            "offsets.topic.replication.factor": str(factor),
+            "transaction.state.log.replication.factor": str(factor),
+            "transaction.state.log.min.isr": in_sync,
+            "share.coordinator.state.topic.replication.factor": str(factor),
+            "share.coordinator.state.topic.min.isr": in_sync,
+        }
+        if node.is_broker:
+            values["advertised.listeners"] = f"PLAINTEXT://{self.host}:{node.port}"
+            values["inter.broker.listener.name"] = "PLAINTEXT"
+            values["broker.rack"] = socket.gethostname()
+        return values
+
+
+def is_loopback(host: str) -> bool:
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def plan_cluster(
+    folder: Path, brokers: int | None, controllers: int | None, host: str, port: int, new_cluster_id: str
+) -> LocalCluster:
+    """The cluster that is in the folder, grown to so many brokers, or a new one. ConfigError when that cannot be.
+
+    `port` is that of the first broker; 0 takes any that are free.
+    """
+    stored = read_plan(folder, host)
+    if stored is None:
+        nodes = _first_nodes(3 if brokers is None else brokers, controllers or 0)
+        cluster = LocalCluster(folder, new_cluster_id, host, nodes)
+    else:
+        cluster = stored
+        _grow(cluster, brokers, controllers)
+    _give_ports(cluster, port)
+    return cluster
+
+
+def _first_nodes(brokers: int, controllers: int) -> list[PlannedNode]:
+    # An even number of voters survives no more failures than one less does.
+    combined = 0 if controllers else 1 if brokers < COMBINED_CONTROLLERS_MAX else COMBINED_CONTROLLERS_MAX
+    nodes = [PlannedNode(number, True, number <= combined, 0, 0) for number in range(1, brokers + 1)]
+    first = FIRST_CONTROLLER_ID
+    return nodes + [PlannedNode(number, False, True, 0, 0) for number in range(first, first + controllers)]
+
+
+def _grow(cluster: LocalCluster, brokers: int | None, controllers: int | None) -> None:
+    known = cluster.brokers()
+    separate = [node for node in cluster.nodes if not node.is_broker]
+    if controllers is not None and controllers != len(separate):
+        raise ConfigError(
+            f"the cluster in {cluster.folder} has {len(separate)} separate controllers and keeps them: leave "
+            "--controllers out, or start a new cluster in another --data-dir"
+        )
+    if brokers is not None and brokers < len(known):
+        raise ConfigError(
+            f"the cluster in {cluster.folder} has {len(known)} brokers with data: ask for at least as many, or start "
+            "a new cluster in another --data-dir"
+        )
+    highest = max(node.node_id for node in known)
+    if separate and brokers is not None and highest + brokers - len(known) >= FIRST_CONTROLLER_ID:
+        raise ConfigError(f"a cluster with separate controllers has at most {FIRST_CONTROLLER_ID - 1} brokers")
+    for number in range(highest + 1, highest + 1 + (brokers or 0) - len(known)):
+        cluster.nodes.insert(len(cluster.brokers()), PlannedNode(number, True, False, 0, 0))
+
+
+def _give_ports(cluster: LocalCluster, port: int) -> None:
+    """New nodes get the next ports; those of a plan that is there already stay."""
+    wanted = [node for node in cluster.nodes if node.is_broker and node.port == 0]
+    wanted_by_controllers = [node for node in cluster.nodes if node.is_controller and node.controller_port == 0]
+    if port == 0:
+        ports = free_ports(len(wanted) + len(wanted_by_controllers))
+        for node in wanted:
+            node.port = ports.pop()
+        for node in wanted_by_controllers:
+            node.controller_port = ports.pop()
+        return
+    taken = {node.port for node in cluster.nodes} | {node.controller_port for node in cluster.nodes}
+    for node in wanted:
+        node.port = _next_port(port, taken)
+    for node in wanted_by_controllers:
+        node.controller_port = _next_port(min(port + CONTROLLER_PORTS_AHEAD, 60000), taken)
+
+
+def _next_port(first: int, taken: set[int]) -> int:
+    port = first
+    while port in taken:
+        port += 1
+    if port > 65535:
+        raise ConfigError(f"there are not enough ports from {first} on")
+    taken.add(port)
+    return port
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on at this moment."""
+    held = []
+    try:
+        for _ in range(count):
+            sock = socket.socket()
+            held.append(sock)
+            sock.bind((LOOPBACK, 0))
+        return [sock.getsockname()[1] for sock in held]
+    finally:
+        for sock in held:
+            sock.close()
+
+
+def read_plan(folder: Path, host: str) -> LocalCluster | None:
+    path = folder / PLAN_FILE
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    try:
+        plan = json.loads(text)
+        return LocalCluster(folder, plan["cluster_id"], host, [PlannedNode(**node) for node in plan["nodes"]])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{path} is damaged ({error}): repair it, or start anew in another --data-dir") from None
+
+
+def write_files(cluster: LocalCluster, overrides: Sequence[str]) -> None:
+    """The plan, a properties file for each node, and its directories formatted where they are new."""
+    from moldau.server.posix_disk import PosixDisk
+    from moldau.server.storage_format import FormatOptions, format_storage
+
+    cluster.folder.mkdir(parents=True, exist_ok=True)
+    # First, so that a node with data is never without its place in the plan.
+    _write_plan(cluster)
+    changes = parse_overrides(overrides)
+    disk = PosixDisk()
+    try:
+        for node in cluster.nodes:
+            values = {**cluster.values(node), **changes}
+            path = cluster.properties_file(node)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
+            format_storage(values, cluster.cluster_id, disk, FormatOptions(ignore_formatted=True))
+    finally:
+        disk.close()
+
+
+def _write_plan(cluster: LocalCluster) -> None:
+    plan = {"cluster_id": cluster.cluster_id, "nodes": [asdict(node) for node in cluster.nodes]}
+    path = cluster.folder / PLAN_FILE
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(plan, indent=1) + "\n")
+    os.replace(temporary, path)

@@ -1,0 +1,115 @@
+"""Faults of real processes and of the network between them, one after the other, each healed before the next."""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tests.cluster.cluster_nodes import Cluster, wait_for
+from tests.cluster.load import Load
+
+KILL, PAUSE, ISOLATE = "kill", "pause", "isolate"
+LEADER, FOLLOWER, CONTROLLER, ANY = "leader", "follower", "controller", "any"
+HOWS = (KILL, PAUSE, ISOLATE)
+WHOMS = (LEADER, FOLLOWER, CONTROLLER, ANY)
+# Long enough for every timeout that has to find out, and for what must then be done.
+GAP_S_MAX = 30.0
+HELD_S_MAX = 1.5
+
+
+class Fault(NamedTuple):
+    """What was done to whom, and how long a write had to wait after it."""
+
+    how: str
+    whom: str
+    node_id: int
+    gap_s: float
+
+
+def fault_plan(count: int, rng: random.Random) -> list[tuple[str, str]]:
+    """Every kind equally often, in random order."""
+    kinds = [(how, whom) for how in HOWS for whom in WHOMS]
+    plan = (kinds * (count // len(kinds) + 1))[:count]
+    rng.shuffle(plan)
+    return plan
+
+
+class FaultLoop:
+    """Does faults to a cluster under load and notes the gap after each."""
+
+    def __init__(self, cluster: Cluster, load: Load, rng: random.Random, show: Callable[[str], None] = print) -> None:
+        self._cluster = cluster
+        self._load = load
+        self._rng = rng
+        self._show = show
+        self.done: list[Fault] = []
+
+    def run(self, plan: list[tuple[str, str]]) -> None:
+        for how, whom in plan:
+            node_id = self._choose(whom)
+            began = time.monotonic()
+            self._do(how, node_id)
+            # Sent a moment after it, so that nothing that was answered before counts.
+            gap_s = self._await_write(began + 0.005, f"{how} {whom} (node {node_id})")
+            self.done.append(Fault(how, whom, node_id, gap_s))
+            time.sleep(self._rng.random() * HELD_S_MAX)
+            self._heal(how, node_id)
+            self._cluster.await_full_isr(self._load.topic)
+            took_s = time.monotonic() - began
+            self._show(
+                f"{len(self.done):4d} {how:8s} {whom:10s} node {node_id}: gap {gap_s:6.3f} s, well in {took_s:5.1f} s"
+            )
+
+    def _choose(self, whom: str) -> int:
+        leaders = set(self._cluster.leaders(self._load.topic).values())
+        if whom == LEADER:
+            return self._rng.choice(sorted(leaders))
+        if whom == CONTROLLER:
+            return self._cluster.active_controller()
+        if whom == FOLLOWER:
+            # One that leads as little as there is: with few partitions one of them leads nothing.
+            counts = list(self._cluster.leaders(self._load.topic).values())
+            return min(self._cluster.ids, key=lambda node_id: (counts.count(node_id), self._rng.random()))
+        return self._rng.choice(self._cluster.ids)
+
+    def _do(self, how: str, node_id: int) -> None:
+        if how == KILL:
+            self._cluster.kill(node_id)
+        elif how == PAUSE:
+            self._cluster.nodes[node_id].pause()
+        else:
+            self._cluster.network.isolate(node_id, self._cluster.ids)
+
+    def _heal(self, how: str, node_id: int) -> None:
+        if how == KILL:
+            self._cluster.start(node_id)
+        elif how == PAUSE:
+            self._cluster.nodes[node_id].go_on()
+        else:
+            self._cluster.network.heal()
+
+    def _await_write(self, moment: float, what: str) -> float:
+        gap: float | None = None
+
+        def is_written() -> bool:
+            nonlocal gap
+            gap = self._load.gap_after(moment)
+            return gap is not None
+
+        wait_for(is_written, GAP_S_MAX, f"a write after: {what}", self._cluster.outputs)
+        assert gap is not None
+        return gap
+
+    def summary(self) -> str:
+        lines = []
+        for how in HOWS:
+            gaps = [fault.gap_s for fault in self.done if fault.how == how]
+            if gaps:
+                lines.append(
+                    f"{how:8s} {len(gaps):4d} faults: write gap median {statistics.median(gaps):.3f} s, "
+                    f"max {max(gaps):.3f} s"
+                )
+        return "\n".join(lines)
