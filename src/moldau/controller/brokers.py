@@ -293,9 +293,11 @@ class Brokers:
         return Result(records, [broker_id], is_atomic=False)
 
     def fence(self, broker_id: int, broker_epoch: int) -> Result:
-        """Fences a broker whose process is known to be gone; the answer says whether this was its doing."""
+        """Fences a broker at whose address nobody is, unless its heartbeats go on; the answer says whether it did."""
         broker = self.state.image.brokers.get(broker_id)
         if broker is None or broker.broker_epoch != broker_epoch or broker.fenced:
+            return Result([], False)
+        if not self.is_unheard(broker_id, broker_epoch):
             return Result([], False)
         records: list[VersionedRecord] = []
         logger.info("nobody listens where broker %d was: it is fenced before its session ends", broker_id)

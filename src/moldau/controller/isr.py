@@ -152,9 +152,12 @@ class InSyncReplicas:
         if not broker.has_online_dir(directory):
             self.leadership.replica_offline(topic, index, broker_id, records, directory)
             return errors.NONE
-        # A replica that is back in a working directory may lead again.
-        change = self.leadership.change(topic, index, added=broker_id if broker.is_active else -1)
+        change = self.leadership.change(topic, index)
         change.target_directories[broker_id] = directory
+        if broker.is_active:
+            # A replica that is back in a working directory may lead again.
+            as_before = change.is_acceptable_leader
+            change.is_acceptable_leader = lambda replica: replica == broker_id or as_before(replica)
         built = change.build()
         if built is not None:
             records.append(built)

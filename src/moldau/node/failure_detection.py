@@ -1,0 +1,218 @@
+"""Fences a broker whose process is gone at once, instead of when its session ends.
+
+Suspicion comes from the connection that carried a broker's heartbeats, when it breaks, from a new active controller
+that has not heard of a broker, and from whoever else loses touch (`suspect`). It is followed by a probe: ApiVersions on
+the broker's own listener. Refused twice, a pause apart, says that nobody is there; any answer, silence or an
+unreachable host says nothing, and `broker.session.timeout.ms` decides as always.
+
+Fencing is safe whoever is right: it takes leaderships and places in the ISR away, never data, and a broker that lives
+is unfenced by its next heartbeat. One that was fenced like this too often in a minute is left to its session.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from moldau.controller.controller import Controller
+from moldau.controller.result import Result
+from moldau.metadata.model import EndPoint
+from moldau.node.context import ClientContext
+from moldau.node.outbox import CLOSED, REFUSED, Channel, NoAnswer, Outbox
+from moldau.protocol.api_table import API_VERSIONS
+from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
+from moldau.protocol.primitives import Message
+
+logger = logging.getLogger("moldau.node")
+
+NEVER_MS: Final = 1 << 62
+PAUSE_MS: Final = 100
+"""Between two probes of one broker."""
+PROBE_TIMEOUT_MS: Final = 500
+PROBES_MAX: Final = 5
+"""Of one suspicion; connections that are closed at once prove nothing, but the next one may be refused."""
+GRACE_MS: Final = 200
+"""How long a new active controller waits for heartbeats before it asks."""
+FENCINGS_MAX: Final = 3
+FENCINGS_PERIOD_MS: Final = 60_000
+
+Submit = Callable[[Callable[[Controller], Result], Callable[[Any], None], int], None]
+
+
+class Probe:
+    """One suspicion being looked into."""
+
+    def __init__(self, broker_id: int, broker_epoch: int, channel: Channel) -> None:
+        self.broker_id = broker_id
+        self.broker_epoch = broker_epoch
+        self.channel = channel
+        self.sent = 0
+        self.refused = 0
+        self.next_ms = NEVER_MS
+
+
+class FailureDetection:
+    """`active_controller` is None while this node does not decide; `submit` runs a verb on it."""
+
+    def __init__(
+        self,
+        active_controller: Callable[[], Controller | None],
+        submit: Submit,
+        outbox: Outbox,
+        listener: str,
+        node_id: int,
+    ) -> None:
+        self._active_controller = active_controller
+        self._submit = submit
+        self._outbox = outbox
+        self._listener = listener
+        self._node_id = node_id
+        self._connections: dict[int, ClientContext] = {}
+        """The connection that brought a broker's last heartbeat."""
+        self._probes: dict[int, Probe] = {}
+        self._fenced_ms: dict[int, list[int]] = {}
+        self._look_around_ms = NEVER_MS
+        self.on_deadline: Callable[[int], None] | None = None
+        """Told when `poll` has to be called earlier than it said."""
+
+    # Where suspicion comes from
+
+    def on_heartbeat(self, context: ClientContext, broker_id: int, now_ms: int) -> None:
+        """A heartbeat came over this connection: from now on its end means something."""
+        if self._connections.get(broker_id) is context:
+            return
+        self._connections[broker_id] = context
+        context.when_closed(lambda closed_ms: self._on_connection_closed(context, broker_id, closed_ms))
+
+    def _on_connection_closed(self, context: ClientContext, broker_id: int, now_ms: int) -> None:
+        if self._connections.get(broker_id) is not context:
+            return
+        del self._connections[broker_id]
+        controller = self._active_controller()
+        broker = None if controller is None else controller.image.brokers.get(broker_id)
+        if broker is not None:
+            self.on_heartbeat_connection_closed(broker_id, broker.broker_epoch, now_ms)
+
+    def on_heartbeat_connection_closed(self, broker_id: int, broker_epoch: int, now_ms: int) -> None:
+        controller = self._active_controller()
+        if controller is None:
+            return
+        controller.brokers.connection_lost(broker_id, broker_epoch)
+        self.suspect(broker_id, now_ms)
+
+    def on_channel_failed(self, broker_id: int, reason: int, now_ms: int) -> None:
+        """Another request of this node to that broker failed."""
+        if reason in (REFUSED, CLOSED):
+            self.suspect(broker_id, now_ms)
+
+    def on_leader_changed(self, now_ms: int) -> None:
+        if self._active_controller() is not None:
+            self.on_controller_active(now_ms)
+        else:
+            self._give_up_all()
+
+    def on_controller_active(self, now_ms: int) -> None:
+        """This node decides from now on. Living brokers find it and send a heartbeat; the others are asked."""
+        self._give_up_all()
+        self._look_around_ms = now_ms + GRACE_MS
+        self._wake(self._look_around_ms)
+
+    def suspect(self, broker_id: int, now_ms: int) -> None:
+        """Looks whether anybody listens where the broker should be, unless that is known already."""
+        controller = self._active_controller()
+        broker = None if controller is None else controller.image.brokers.get(broker_id)
+        if broker is None or broker.fenced or broker_id in self._probes or broker_id == self._node_id:
+            return
+        if self._is_flapping(broker_id, now_ms):
+            logger.warning("broker %d was fenced early too often: its session decides from now on", broker_id)
+            return
+        end_point = self._end_point(broker.end_points)
+        if end_point is None:
+            return
+        channel = self._outbox.open("probe", end_point.host, end_point.port)
+        probe = self._probes[broker_id] = Probe(broker_id, broker.broker_epoch, channel)
+        self._ask(probe)
+
+    def _end_point(self, end_points: dict[str, EndPoint]) -> EndPoint | None:
+        found = end_points.get(self._listener)
+        return found if found is not None else next(iter(end_points.values()), None)
+
+    def _is_flapping(self, broker_id: int, now_ms: int) -> bool:
+        recent = [at for at in self._fenced_ms.get(broker_id, []) if now_ms - at < FENCINGS_PERIOD_MS]
+        self._fenced_ms[broker_id] = recent
+        return len(recent) >= FENCINGS_MAX
+
+    # Probes
+
+    def poll(self, now_ms: int) -> int:
+        """Does what is due; returns when to call it again at the latest."""
+        if self._probes or self._look_around_ms != NEVER_MS:
+            if self._active_controller() is None:
+                self._give_up_all()
+                return NEVER_MS
+            if now_ms >= self._look_around_ms:
+                self._look_around_ms = NEVER_MS
+                self._look_around(now_ms)
+            for probe in list(self._probes.values()):
+                if now_ms >= probe.next_ms:
+                    self._ask(probe)
+        return min((probe.next_ms for probe in self._probes.values()), default=self._look_around_ms)
+
+    def _look_around(self, now_ms: int) -> None:
+        controller = self._active_controller()
+        assert controller is not None
+        for broker_id, broker in controller.image.brokers.items():
+            if not broker.fenced and controller.brokers.is_unheard(broker_id, broker.broker_epoch):
+                self.suspect(broker_id, now_ms)
+
+    def _ask(self, probe: Probe) -> None:
+        probe.sent += 1
+        probe.next_ms = NEVER_MS
+        probe.channel.send(
+            API_VERSIONS,
+            0,
+            ApiVersionsRequest(),
+            PROBE_TIMEOUT_MS,
+            lambda answer, now_ms: self._take(probe, answer, now_ms),
+        )
+
+    def _take(self, probe: Probe, answer: Message | NoAnswer, now_ms: int) -> None:
+        if self._probes.get(probe.broker_id) is not probe:
+            return
+        reason = answer.reason if isinstance(answer, NoAnswer) else 0
+        probe.refused = probe.refused + 1 if reason == REFUSED else 0
+        if probe.refused >= 2:
+            self._end(probe)
+            self._fence(probe, now_ms)
+        elif reason in (REFUSED, CLOSED) and probe.sent < PROBES_MAX:
+            probe.next_ms = now_ms + PAUSE_MS
+            self._wake(probe.next_ms)
+        else:
+            self._end(probe)
+
+    def _fence(self, probe: Probe, now_ms: int) -> None:
+        """The controller says no when a heartbeat has come meanwhile."""
+
+        def done(answer: Any) -> None:
+            if answer is True:
+                self._fenced_ms.setdefault(probe.broker_id, []).append(now_ms)
+
+        self._submit(lambda controller: controller.fence_broker(probe.broker_id, probe.broker_epoch), done, now_ms)
+
+    def _end(self, probe: Probe) -> None:
+        del self._probes[probe.broker_id]
+        probe.channel.close()
+
+    def _give_up_all(self) -> None:
+        self._look_around_ms = NEVER_MS
+        for probe in list(self._probes.values()):
+            self._end(probe)
+
+    def _wake(self, at_ms: int) -> None:
+        if self.on_deadline is not None:
+            self.on_deadline(at_ms)
+
+    def close(self) -> None:
+        """The node ends."""
+        self._give_up_all()
