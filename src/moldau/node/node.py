@@ -24,7 +24,9 @@ from moldau.node.controller_channel import ControllerChannel
 from moldau.node.controller_registration import ControllerRegistration
 from moldau.node.coordinators import Coordinators
 from moldau.node.directory_assignments import DirectoryAssignments
+from moldau.node.failure_detection import FailureDetection
 from moldau.node.fetch_session import FetchSessionCache
+from moldau.node.fetchers import Fetchers
 from moldau.node.metadata_node import SECURITY_PROTOCOLS, MetadataNode
 from moldau.node.outbox import NoOutbox, Outbox
 from moldau.node.producer_ids import ProducerIds
@@ -103,7 +105,8 @@ class Node:
         self.logs.recovery_workers_max = config.get_int("num.recovery.threads.per.data.dir")
         self.logs.retention_interval_ms = config.get_int("log.retention.check.interval.ms")
         self.logs.checkpoint_interval_ms = config.get_int("log.flush.offset.checkpoint.interval.ms")
-        self.replicas = Replicas(self.node_id, self.logs, self.log_config_of)
+        self.fetchers = Fetchers(config, self.logs, self.outbox, lambda: self.lifecycle.broker_epoch)
+        self.replicas = Replicas(self.node_id, self.logs, self.log_config_of, self.fetchers)
         self.logs.on_durable = lambda flushed: self.replicas.on_durable(flushed, self._now_ms)
         self.cleaner = LogCleaner(
             self.logs,
@@ -133,8 +136,16 @@ class Node:
         self._checkpointed: dict[tuple[str, int], int] = {}
         self._is_started = False
         self._is_following = False
-        self.watch_heartbeats: Callable[[ClientContext, int, int], None] | None = None
+        self.failure_detection = FailureDetection(
+            lambda: self.metadata.active_controller,
+            self.metadata.submit,
+            self.outbox,
+            config.inter_broker_listener_name,
+            self.node_id,
+        )
+        self.watch_heartbeats: Callable[[ClientContext, int, int], None] | None = self.failure_detection.on_heartbeat
         """Told of every heartbeat that came over a connection: from where, of which broker, and when."""
+        self.metadata.on_leader_changed.append(self.failure_detection.on_leader_changed)
         self._on_finished: Callable[[], None] | None = None
         self._resigned_at_ms = NEVER_MS
 
@@ -170,7 +181,7 @@ class Node:
         self.lifecycle.join(self._advertised(), log_dirs, previous_epoch, now_ms, self._on_caught_up, self._on_unfenced)
 
     def _on_caught_up(self) -> None:
-        """The metadata here has this broker's registration, so what it says of replicas is true: only now may a log that
+        """The metadata here has this broker's registration, so what it says of replicas is true: only now may a log
         it does not name be set aside, and one that it names be cleaned."""
         now_ms = self._now_ms = max(self._now_ms, self.metadata.now_ms)
         self.image = self.metadata.image
@@ -203,11 +214,13 @@ class Node:
         deadline_ms = min(self.lifecycle.poll(now_ms), self._heartbeats.poll(now_ms))
         deadline_ms = min(deadline_ms, self.metadata.control(now_ms), self._controller_registration.poll(now_ms))
         deadline_ms = min(deadline_ms, self.controller.poll(now_ms), self.forwarding.poll(now_ms))
+        deadline_ms = min(deadline_ms, self.failure_detection.poll(now_ms))
         if self._on_finished is not None:
             deadline_ms = min(deadline_ms, self._check_resigned(now_ms))
         if not self._is_following:
             return deadline_ms
         self._directory_assignments.poll(now_ms)
+        deadline_ms = min(deadline_ms, self.fetchers.poll(now_ms))
         self.waiting.expire(now_ms)
         coordinators_ms = self.coordinators.poll(now_ms)
         cleaner_ms = self.cleaner.poll(now_ms)
@@ -219,9 +232,11 @@ class Node:
         """`wake_at` is told when `poll` must be called earlier than it said."""
         self.metadata.on_deadline = wake_at
         self.lifecycle.on_deadline = wake_at
+        self.failure_detection.on_deadline = wake_at
         for channel in (self._heartbeats, self.controller, self.forwarding):
             channel.on_deadline = wake_at
         self.waiting.on_new_deadline = wake_at
+        self.fetchers.set_wake_up(wake_at)
         self.coordinators.set_wake_up(wake_at)
         self.cleaner.on_deadline = wake_at
         self.scrub.on_deadline = wake_at
@@ -255,12 +270,14 @@ class Node:
 
     def stop(self, now_ms: int) -> None:
         """Writes everything down. The node cannot be used afterwards."""
+        self.fetchers.close()
         self.coordinators.stop(now_ms)
         broker_epoch = self.lifecycle.broker_epoch
         if broker_epoch < 0:
             # It never joined, so the logs are as the run before left them.
             broker_epoch = self.logs.previous_broker_epoch()
         high_watermarks = self.replicas.high_watermarks() if self._is_following else None
+        self.failure_detection.close()
         for channel in (self._heartbeats, self.controller, self.forwarding):
             channel.close()
         try:
@@ -303,10 +320,12 @@ class Node:
         self.logs.free_bytes_min = self.config.get_int(FREE_BYTES_MIN_KEY)
         self.scrub.change_rate(self.config.get_int(SCRUB_RATE_KEY))
         self.coordinators.update_config(self.config)
+        self.fetchers.update_config(self.config)
         if self.on_config_changed is not None:
             self.on_config_changed()
 
     def _on_directory_failed(self, directory: LogDirectory) -> None:
+        self.replicas.on_directory_failed(directory)
         if directory.path == self.config.metadata_log_dir.rstrip("/"):
             self._fatal(f"the metadata log directory {directory.path} failed: {directory.failure}")
         elif not self.logs.online_directories():

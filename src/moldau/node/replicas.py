@@ -14,16 +14,19 @@ from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import (
     BROKER_RESOURCE,
     LOST_DIRECTORY,
+    NO_LEADER,
     TOPIC_RESOURCE,
     UNASSIGNED_DIRECTORY,
     PartitionRegistration,
 )
+from moldau.node.fetchers import Fetchers
 from moldau.node.topic_names import INTERNAL_TOPICS
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.uuids import ZERO_UUID
-from moldau.replication.partition import Partition
+from moldau.replication.partition import Partition, ReplicationContext
 from moldau.storage.log import Log
+from moldau.storage.log_directory import LogDirectory
 from moldau.storage.log_manager import LogManager
 
 log = logging.getLogger("moldau.node")
@@ -32,10 +35,18 @@ log = logging.getLogger("moldau.node")
 class Replicas:
     """All partitions of this broker, by topic name and index."""
 
-    def __init__(self, broker_id: int, logs: LogManager, log_config_of: Callable[[str], LogConfig]) -> None:
+    def __init__(
+        self,
+        broker_id: int,
+        logs: LogManager,
+        log_config_of: Callable[[str], LogConfig],
+        fetchers: Fetchers | None = None,
+    ) -> None:
         self.broker_id = broker_id
         self.logs = logs
+        self.fetchers = fetchers
         self._log_config_of = log_config_of
+        self.context = ReplicationContext()
         self._image = MetadataImage()
         self._by_topic: dict[str, dict[int, Partition]] = {}
         # By topic id and index: replicas that are in another directory than the metadata says, and in which.
@@ -69,6 +80,10 @@ class Replicas:
 
     def apply(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> None:
         self._image = image
+        if delta.changed_brokers:
+            self._note_brokers(image)
+        if self.fetchers is not None and (delta.changed_brokers or delta.changed_features):
+            self.fetchers.apply_image(image)
         for topic in delta.deleted_topics.values():
             self._remove_topic(topic.name, topic.topic_id, now_ms)
         for changed in delta.changed_topics.values():
@@ -79,19 +94,35 @@ class Replicas:
                 else:
                     self._remove(changed.name, index, now_ms)
         self._apply_configs(delta)
+        if self.fetchers is not None:
+            # Not before all is applied: one request names all that this broker follows from now on.
+            self.fetchers.poll(now_ms)
 
     def apply_image(self, image: MetadataImage, now_ms: int) -> None:
         """At start: takes up every replica that the metadata places here."""
         self._image = image
+        self._note_brokers(image)
+        if self.fetchers is not None:
+            self.fetchers.apply_image(image)
         for topic in image.topics_by_id.values():
             for index, registration in topic.partitions.items():
                 if self.broker_id in registration.replicas:
                     self._update(topic.name, topic.topic_id, index, registration, False, now_ms)
 
+    def _note_brokers(self, image: MetadataImage) -> None:
+        """Whom leaders may propose for an ISR, and whose log starts count."""
+        brokers = self.context.brokers
+        brokers.active_epochs = {b.broker_id: b.broker_epoch for b in image.brokers.values() if b.is_active}
+        brokers.alive = {b.broker_id for b in image.brokers.values() if not b.fenced}
+
     def _update(
         self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, is_new: bool, now_ms: int
     ) -> None:
         partition = self.find(topic, index)
+        if partition is not None and partition.topic_id != topic_id:
+            # The topic was deleted and made again under the same name.
+            self._remove(topic, index, now_ms)
+            partition = None
         if partition is None:
             partition = self._create(topic, topic_id, index, registration, is_new, now_ms)
         partition.update(
@@ -103,6 +134,11 @@ class Replicas:
             now_ms,
         )
         self._note_directory(partition, registration.directory_of(self.broker_id))
+        if self.fetchers is not None:
+            if partition.leader in (self.broker_id, NO_LEADER) or not partition.is_online():
+                self.fetchers.leave(partition)
+            else:
+                self.fetchers.follow(partition, partition.leader, partition.leader_epoch)
 
     def _note_directory(self, partition: Partition, assigned: bytes) -> None:
         actual = LOST_DIRECTORY if partition.log is None else partition.log.log_directory.directory_id
@@ -115,7 +151,7 @@ class Replicas:
     def _create(
         self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, is_new: bool, now_ms: int
     ) -> Partition:
-        partition = Partition(topic, topic_id, index, self.broker_id, None)
+        partition = Partition(topic, topic_id, index, self.broker_id, None, self.context)
         try:
             partition.log = self._open_log(topic, topic_id, index, registration, is_new, now_ms)
         except KafkaError as error:
@@ -181,7 +217,9 @@ class Replicas:
         if partition is None:
             return
         self.misplaced.pop((partition.topic_id, index), None)
-        partition.leader = -1
+        if self.fetchers is not None:
+            self.fetchers.leave(partition)
+        partition.leader = NO_LEADER
         if partition.log is not None:
             partition.log = None
             try:
@@ -189,7 +227,7 @@ class Replicas:
             except KafkaError as error:
                 # Its directory is offline now; the next start finds the folder and sets it aside.
                 log.error("cannot remove the log of %s-%d: %s", topic, index, error.message)
-        partition.notify_waiters(now_ms)
+        partition.notify_changed(now_ms)
 
     def _apply_configs(self, delta: MetadataDelta) -> None:
         for resource_type, name in delta.changed_configs:
@@ -210,7 +248,16 @@ class Replicas:
 
     # Housekeeping
 
+    def on_directory_failed(self, directory: LogDirectory) -> None:
+        """What lies in it is not fetched any more; the controller will take away what this broker leads there."""
+        if self.fetchers is not None:
+            for partition in self.all():
+                if partition.log is not None and partition.log.log_directory is directory:
+                    self.fetchers.leave(partition)
+
     def on_durable(self, partition_log: Log, now_ms: int) -> None:
+        if self.fetchers is not None:
+            self.fetchers.on_durable(partition_log, now_ms)
         partition = self.find(partition_log.topic, partition_log.partition)
         if partition is not None and partition.log is partition_log:
             partition.on_durable(now_ms)

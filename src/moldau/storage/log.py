@@ -628,7 +628,8 @@ class Log:
             raise ValueError(f"cannot truncate {self.topic}-{self.partition} to {offset}")
         try:
             if offset >= self.log_end_offset:
-                self.leader_epochs.truncate_from_end(offset)
+                # An epoch without records, left from a leadership that wrote nothing, may contradict the leader's.
+                self.leader_epochs.truncate_from_end(self.log_end_offset)
                 return False
             logger.info("truncating %s-%d to offset %d", self.topic, self.partition, offset)
             if offset < self.segments[0].base_offset:

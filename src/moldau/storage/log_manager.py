@@ -389,9 +389,25 @@ class LogManager:
                 self._write_directory_checkpoints(log.log_directory)
             except OSError as error:
                 raise log.storage_failure(error) from error
+        self._lower_cleaned_to(log, offset)
+        log.truncate_to(offset, now_ms)
+
+    def truncate_fully_and_start_at(self, log: Log, offset: int, now_ms: int) -> None:
+        """Empties a log, which goes on at `offset`. Its old offsets leave the checkpoint files before and after."""
+        self._log_goes(log)
+        try:
+            if offset < log.recovery_point:
+                log.recovery_point = offset
+                self._write_directory_checkpoints(log.log_directory)
+            self._lower_cleaned_to(log, offset)
+            log.truncate_fully_and_start_at(offset, now_ms)
+            self._write_directory_checkpoints(log.log_directory)
+        except OSError as error:
+            raise log.storage_failure(error) from error
+
+    def _lower_cleaned_to(self, log: Log, offset: int) -> None:
         if self.cleaned_to.get((log.topic, log.partition), -1) > offset:
             self.set_cleaned_to((log.topic, log.partition), offset)
-        log.truncate_to(offset, now_ms)
 
     def delete(self, topic: str, partition: int, now_ms: int) -> None:
         """Takes the log out of use at once; its folder goes after the delay."""
