@@ -88,11 +88,14 @@ class ParkedProduce(ParkedRequest):
             partition = one.partition
             if partition.leader_epoch != one.leader_epoch or not partition.is_leader:
                 fail(one.answer, KafkaError(errors.NOT_LEADER_OR_FOLLOWER))
+                add_leader_hint(self.call, partition.topic, partition.index, one.answer, self.response)
             elif not partition.is_online():
                 fail(one.answer, KafkaError(errors.KAFKA_STORAGE_ERROR))
             elif one.acks == -1:
                 if partition.high_watermark.offset < one.offset:
                     still.append(one)
+                elif not partition.has_enough_in_sync_replicas():
+                    fail(one.answer, KafkaError(errors.NOT_ENOUGH_REPLICAS_AFTER_APPEND))
             elif not partition.is_durable(one.offset):
                 still.append(one)
         self.awaited = still
@@ -128,8 +131,10 @@ def handle_produce(call: Call, request: ProduceRequest) -> None:
                 fail(answer, error)
                 if not isinstance(error, NotOneBatch):
                     tell_log_start(node, name, answer)
-                if call.version >= FIRST_LEADER_HINT_VERSION:
-                    add_leader_hint(call, name, data.index, answer, response)
+                add_leader_hint(call, name, data.index, answer, response)
+    if node.replicas.context.woken:
+        # Followers read what this request brought before its own answer is made: they are the longer way.
+        node.replicas.context.serve_woken(call.now_ms)
     if request.acks == 0:
         if failed:
             # The only way to tell a client that does not listen (Kafka closes here too).
@@ -229,6 +234,8 @@ def add_leader_hint(
     call: Call, name: str | None, index: int, answer: PartitionProduceResponse, response: ProduceResponse
 ) -> None:
     """KIP-951: a client that asked the wrong broker learns at once which one to ask."""
+    if call.version < FIRST_LEADER_HINT_VERSION:
+        return
     if answer.error_code != errors.NOT_LEADER_OR_FOLLOWER or name is None:
         return
     hint = leader_hint(call.node, name, index)

@@ -50,6 +50,8 @@ class PartitionLog(CoordinatorLog):
             raise KafkaError(errors.NOT_LEADER_OR_FOLLOWER)
         records = MemoryRecords(batch, 0, len(batch))
         result = self._partition.append_as_leader(records, ALL_IN_SYNC, now_ms, COORDINATOR)
+        if self._partition.context.woken:
+            self._partition.context.serve_woken(now_ms)
         return result.last_offset + 1
 
     def start_offset(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from moldau.protocol.uuids import ZERO_UUID
+from moldau.replication.waiter import LogListener
 
 NO_SESSION: Final = 0
 FINAL_EPOCH: Final = -1
@@ -19,10 +20,11 @@ EPOCH_MAX: Final = 2147483647
 SessionKey = tuple[str, bytes, int]
 
 
-class FetchedPartition:
+class FetchedPartition(LogListener):
     """One partition as a client wants it read, and what it was told about it last."""
 
     def __init__(self, topic: str, topic_id: bytes, index: int) -> None:
+        super().__init__()
         self.topic = topic
         self.topic_id = topic_id
         self.index = index
@@ -30,6 +32,7 @@ class FetchedPartition:
         self.max_bytes = 0
         self.current_leader_epoch = -1
         self.last_fetched_epoch = -1
+        self.log_start_offset = -1
         self.told_high_watermark = -1
         self.told_log_start_offset = -1
         self.told_error = -1
@@ -52,6 +55,9 @@ class FetchSession:
         self.epoch = INITIAL_EPOCH + 1
         self.last_used_ms = now_ms
         self.partitions: dict[SessionKey, FetchedPartition] = {}
+
+    def close(self) -> None:
+        """Nobody fetches with it any more."""
 
     def bump_epoch(self) -> None:
         self.epoch = 1 if self.epoch == EPOCH_MAX else self.epoch + 1
@@ -78,7 +84,9 @@ class FetchSessionCache:
         return self._sessions.get(session_id)
 
     def remove(self, session_id: int) -> None:
-        self._sessions.pop(session_id, None)
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.close()
 
     def touch(self, session: FetchSession, now_ms: int) -> None:
         """Marks it as used; the dict is ordered by last use."""
@@ -88,20 +96,24 @@ class FetchSessionCache:
 
     def maybe_create(self, session_id: int, uses_topic_ids: bool, privileged: bool, now_ms: int) -> FetchSession | None:
         """A new session, or None when there is no room: the client then simply sends full requests."""
-        if session_id in self._sessions:
-            return None
-        if len(self._sessions) >= self.slots and not self._maybe_evict(privileged, now_ms):
-            return None
         session = FetchSession(session_id, uses_topic_ids, privileged, now_ms)
-        self._sessions[session_id] = session
-        return session
+        return session if self.maybe_add(session, now_ms) else None
+
+    def maybe_add(self, session: FetchSession, now_ms: int) -> bool:
+        """Takes the session in, if there is room for it or somebody else's place can be had."""
+        if session.session_id in self._sessions:
+            return False
+        if len(self._sessions) >= self.slots and not self._maybe_evict(session.privileged, now_ms):
+            return False
+        self._sessions[session.session_id] = session
+        return True
 
     def _maybe_evict(self, privileged: bool, now_ms: int) -> bool:
         """Makes room by dropping the session unused for longest, if it is stale or a follower needs its place."""
         for session_id, session in self._sessions.items():
             stale = now_ms - session.last_used_ms > EVICTION_MS_MIN
             if stale or (privileged and not session.privileged):
-                del self._sessions[session_id]
+                self.remove(session_id)
                 self.evictions_total += 1
                 return True
         return False

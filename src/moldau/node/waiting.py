@@ -19,7 +19,15 @@ log = logging.getLogger("moldau.node")
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class ParkedRequest(PartitionWaiter):
+class TimedWaiter(PartitionWaiter):
+    """Someone whose time comes."""
+
+    def on_deadline(self, now_ms: int) -> None:
+        raise NotImplementedError
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ParkedRequest(TimedWaiter):
     """A request that cannot be answered yet. Subclasses say when it can, and what the answer is."""
 
     def __init__(self, reply: Reply, partitions: list[Partition], deadline_ms: int) -> None:
@@ -44,6 +52,8 @@ class ParkedRequest(PartitionWaiter):
 
     def on_deadline(self, now_ms: int) -> None:
         self.finished = True
+        for partition in self.partitions:
+            partition.drop_finished_waiters()
         try:
             self.answer_at_deadline(now_ms)
         except Exception:
@@ -68,24 +78,28 @@ class WaitingRoom:
     """All parked requests of a node, by deadline. The partitions hold the other end."""
 
     def __init__(self) -> None:
-        self._by_deadline: list[tuple[int, int, ParkedRequest]] = []
+        self._by_deadline: list[tuple[int, int, TimedWaiter]] = []
         self._sequence = 0
         self.parked_total = 0
         # Told when a request is parked, so that whoever runs the timers looks again in time.
         self.on_new_deadline: Callable[[int], None] | None = None
 
     def park(self, request: ParkedRequest) -> None:
-        self._sequence += 1
         self.parked_total += 1
-        heapq.heappush(self._by_deadline, (request.deadline_ms, self._sequence, request))
         for partition in request.partitions:
             # A request that was answered because another partition moved is still listed here.
             if len(partition.waiters) % 16 == 15:
                 partition.drop_finished_waiters()
             partition.waiters.append(request)
         request.reply.on_abandon = request.cancel
+        self.call_at(request.deadline_ms, request)
+
+    def call_at(self, deadline_ms: int, waiter: TimedWaiter) -> None:
+        """Calls `on_deadline` then, unless the waiter is finished before."""
+        self._sequence += 1
+        heapq.heappush(self._by_deadline, (deadline_ms, self._sequence, waiter))
         if self.on_new_deadline is not None:
-            self.on_new_deadline(request.deadline_ms)
+            self.on_new_deadline(deadline_ms)
         if len(self._by_deadline) > 1024 and self._sequence % 1024 == 0:
             self._sweep()
 
@@ -104,10 +118,8 @@ class WaitingRoom:
         """Answers those whose time is over."""
         while self.next_deadline_ms() <= now_ms:
             request = heapq.heappop(self._by_deadline)[2]
-            request.finished = True
-            for partition in request.partitions:
-                partition.drop_finished_waiters()
             request.on_deadline(now_ms)
 
     def __len__(self) -> int:
-        return sum(1 for entry in self._by_deadline if not entry[2].finished)
+        """How many requests are parked."""
+        return sum(1 for entry in self._by_deadline if isinstance(entry[2], ParkedRequest) and not entry[2].finished)

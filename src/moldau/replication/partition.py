@@ -6,13 +6,16 @@ Partition.scala. Errors are KafkaError with the code the client gets.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.records_data import MemoryRecords, Records
 from moldau.replication.high_watermark import HighWatermark
-from moldau.replication.waiter import PartitionWaiter
+from moldau.replication.in_sync import InSyncReplicas
+from moldau.replication.leader import FollowerPosition, LeaderState, OtherBrokers
+from moldau.replication.waiter import LogListener, PartitionWaiter
 from moldau.storage.log import AppendResult, Log
 
 NO_LEADER: Final = -1
@@ -52,23 +55,59 @@ class FoundOffset:
         self.leader_epoch = leader_epoch
 
 
+class ReplicationContext:
+    """What all partitions of one broker share: what they know of other brokers, and whom they tell about new ISRs."""
+
+    def __init__(self) -> None:
+        self.brokers = OtherBrokers()
+        # Partitions that want their ISR changed, until somebody takes them to the controller.
+        self.proposals: list[Partition] = []
+        self.on_proposal: Callable[[int], None] | None = None
+        # Parked fetches of followers that have something to read since the last append.
+        self.woken: list[PartitionWaiter] = []
+
+    def serve_woken(self, now_ms: int) -> None:
+        """Whoever appends calls this when a request is done: one answer then has all that it brought."""
+        woken, self.woken = self.woken, []
+        for waiter in woken:
+            if not waiter.finished:
+                waiter.on_partition_moved(now_ms)
+
+    def propose(self, partition: Partition, now_ms: int) -> None:
+        self.proposals.append(partition)
+        if self.on_proposal is not None:
+            self.on_proposal(now_ms)
+
+
 class Partition:
     """See the module. `log` is None while the partition's directory is offline."""
 
-    def __init__(self, topic: str, topic_id: bytes, index: int, broker_id: int, log: Log | None) -> None:
+    def __init__(
+        self,
+        topic: str,
+        topic_id: bytes,
+        index: int,
+        broker_id: int,
+        log: Log | None,
+        context: ReplicationContext | None = None,
+    ) -> None:
         self.topic = topic
         self.topic_id = topic_id
         self.index = index
         self.broker_id = broker_id
         self.log = log
+        self.context = ReplicationContext() if context is None else context
         self.leader = NO_LEADER
         self.leader_epoch = NO_EPOCH
         self.partition_epoch = NO_EPOCH
         self.leader_epoch_start_offset = 0
         self.replicas: list[int] = []
         self.in_sync_replicas: list[int] = []
+        # None while this broker does not lead, or is the only replica.
+        self.leader_state: LeaderState | None = None
         self.high_watermark = HighWatermark()
         self.waiters: list[PartitionWaiter] = []
+        self.listeners: list[LogListener] = []
 
     # Leadership
 
@@ -82,6 +121,7 @@ class Partition:
         """Takes over what the metadata says; older news than what is known already is ignored."""
         if partition_epoch < self.partition_epoch:
             return
+        was_leader = self.is_leader
         new_epoch = leader_epoch > self.leader_epoch
         self.leader = leader
         self.leader_epoch = leader_epoch
@@ -90,13 +130,32 @@ class Partition:
         self.in_sync_replicas = isr
         if leader == self.broker_id and new_epoch and self.log is not None:
             self._begin_leader_epoch(self.log)
+        self._update_leader_state(was_leader, new_epoch, now_ms)
         self.advance_high_watermark(now_ms)
         if new_epoch:
-            self.notify_waiters(now_ms)
+            self.notify_changed(now_ms)
+        elif self.waiters and self.leader_state is not None:
+            self.notify_waiters(now_ms)  # the low watermark and the number of in-sync replicas may be others
 
     def _begin_leader_epoch(self, log: Log) -> None:
         self.leader_epoch_start_offset = log.log_end_offset
         log.leader_epochs.begin(self.leader_epoch, log.log_end_offset)
+
+    def _update_leader_state(self, was_leader: bool, new_epoch: bool, now_ms: int) -> None:
+        if self.leader != self.broker_id or (len(self.replicas) <= 1 and len(self.in_sync_replicas) <= 1):
+            self.leader_state = None
+            return
+        state = self.leader_state
+        if state is None or not was_leader:
+            state = LeaderState(self.broker_id, InSyncReplicas(self.in_sync_replicas, self.partition_epoch))
+            self.leader_state = state
+        state.in_sync.commit(self.in_sync_replicas, self.partition_epoch)
+        state.assign(self.replicas, now_ms)
+        if new_epoch:
+            if state.in_sync.is_changing:
+                state.in_sync.withdraw()  # the controller refuses what was asked in an older epoch
+            if self.log is not None:
+                state.begin_epoch(self.log.log_end_offset, now_ms)
 
     def check_leader(self, current_leader_epoch: int) -> Log:
         """The log, when this broker leads the partition in the epoch the client believes in."""
@@ -126,6 +185,8 @@ class Partition:
                 f"requirement of {self.min_in_sync_replicas(log)} for partition {self.topic}-{self.index}",
             )
         result = log.append_as_leader(records, self.leader_epoch, now_ms, origin)
+        for listener in self.listeners:
+            listener.on_appended(now_ms)
         self.advance_high_watermark(now_ms)
         return result
 
@@ -134,6 +195,7 @@ class Partition:
         return min(log.config.min_insync_replicas, max(1, len(self.replicas)))
 
     def advance_high_watermark(self, now_ms: int) -> None:
+        """The one way in which a leader's high watermark moves."""
         log = self.log
         if log is None or self.leader != self.broker_id:
             return
@@ -141,9 +203,118 @@ class Partition:
         if log.flush_target > log.recovery_point:
             # Where `flush.messages` asks for a flush, nobody reads or is told about records that it has not reached.
             end_offset = log.recovery_point
-        # The leader is the only in-sync replica this broker knows the position of.
-        if len(self.in_sync_replicas) == 1 and self.high_watermark.advance_to(end_offset) and self.waiters:
-            self.notify_waiters(now_ms)
+        state = self.leader_state
+        if state is None:
+            if len(self.in_sync_replicas) != 1:
+                return
+        else:
+            if len(state.in_sync.committed) < self.min_in_sync_replicas(log):
+                return  # what is committed must be on enough replicas to survive (KIP-966)
+            end_offset = state.committed_end(log.log_end_offset, end_offset, now_ms, self.context.brokers)
+        if self.high_watermark.advance_to(end_offset):
+            if self.waiters:
+                self.notify_waiters(now_ms)
+            for listener in self.listeners:
+                listener.on_high_watermark(now_ms)
+
+    # Followers and who of them is in sync
+
+    def check_follower(self, log: Log, replica_id: int, broker_epoch: int) -> FollowerPosition:
+        """The position of a follower that fetches, if it is a replica of this partition."""
+        state = self.leader_state
+        follower = None if state is None else state.find(replica_id)
+        if follower is None:
+            # Most likely it has heard of a reassignment earlier than this broker has.
+            raise KafkaError(errors.UNKNOWN_LEADER_EPOCH)
+        follower.check_broker_epoch(broker_epoch)
+        return follower
+
+    def on_follower_fetch(
+        self,
+        replica_id: int,
+        broker_epoch: int,
+        fetch_offset: int,
+        log_start_offset: int,
+        current_leader_epoch: int,
+        last_fetched_epoch: int,
+        now_ms: int,
+    ) -> FollowerPosition:
+        """A follower has everything below `fetch_offset`. Raises what `read_as_follower` will raise."""
+        log = self.check_leader(current_leader_epoch)
+        follower = self.check_follower(log, replica_id, broker_epoch)
+        if last_fetched_epoch != NO_EPOCH and self._find_divergence(log, fetch_offset, last_fetched_epoch) is not None:
+            return follower  # its log is about to be cut: how far it really is is not known yet
+        if fetch_offset < log.log_start_offset or fetch_offset > log.log_end_offset:
+            raise KafkaError(errors.OFFSET_OUT_OF_RANGE)
+        before = follower.log_end_offset
+        low_before = follower.log_start_offset
+        follower.update(fetch_offset, log_start_offset, log.log_end_offset, broker_epoch, now_ms)
+        state = self.leader_state
+        if (
+            state is not None
+            and len(state.in_sync.committed) <= len(state.followers)
+            and state.may_join(
+                follower, self.high_watermark.offset, self.leader_epoch_start_offset, self.context.brokers
+            )
+        ):
+            state.in_sync.propose_adding(replica_id)
+            self.context.propose(self, now_ms)
+        if fetch_offset != before:
+            self.advance_high_watermark(now_ms)
+        if log_start_offset > low_before and self.waiters:
+            self.notify_waiters(now_ms)  # DeleteRecords waits for the least log start
+        return follower
+
+    def maybe_shrink_in_sync_replicas(self, now_ms: int) -> bool:
+        """Asks for followers that lag for too long to be taken out of the ISR."""
+        state, log = self.leader_state, self.log
+        if state is None or log is None or state.in_sync.is_changing:
+            return False
+        lagging = state.lagging(log.log_end_offset, now_ms, self.context.brokers.lag_max_ms)
+        if not lagging:
+            return False
+        state.in_sync.propose_removing(lagging)
+        self.context.propose(self, now_ms)
+        return True
+
+    def on_proposal_accepted(
+        self,
+        sent_partition_epoch: int,
+        leader_epoch: int,
+        partition_epoch: int,
+        in_sync_replicas: list[int],
+        now_ms: int,
+    ) -> None:
+        """The controller's answer to a proposal: it counts unless the metadata has told newer things already."""
+        state = self.leader_state
+        if state is None or leader_epoch != self.leader_epoch or partition_epoch < self.partition_epoch:
+            return
+        if partition_epoch == sent_partition_epoch:
+            state.in_sync.withdraw()  # nothing to change: it was so already
+        elif state.in_sync.commit(in_sync_replicas, partition_epoch):
+            self.partition_epoch = partition_epoch
+            self.in_sync_replicas = in_sync_replicas
+        self.advance_high_watermark(now_ms)
+
+    def on_proposal_refused(self, leader_epoch: int, sent_partition_epoch: int, now_ms: int) -> None:
+        """The controller did not do, and will not do, what was asked at this partition epoch."""
+        state = self.leader_state
+        if state is not None and leader_epoch == self.leader_epoch and sent_partition_epoch == self.partition_epoch:
+            state.in_sync.withdraw()
+            self.advance_high_watermark(now_ms)
+
+    def low_watermark(self, log: Log) -> int:
+        """Below it no replica on a living broker has records any more."""
+        state = self.leader_state
+        if state is None:
+            return log.log_start_offset
+        return state.low_watermark(log.log_start_offset, self.context.brokers.alive)
+
+    def has_enough_in_sync_replicas(self) -> bool:
+        log = self.log
+        return log is not None and len(self.in_sync_replicas) >= self.min_in_sync_replicas(log)
+
+    # Durability
 
     def on_durable(self, now_ms: int) -> None:
         """A flush of the log is over: whoever waited for it, and for the high watermark behind it, is told."""
@@ -170,7 +341,10 @@ class Partition:
             raise KafkaError(errors.OFFSET_OUT_OF_RANGE)
         log.advance_log_start(target)
         self.notify_waiters(now_ms)
-        return log.log_start_offset
+        for listener in self.listeners:
+            listener.on_log_start(now_ms)
+        self.context.serve_woken(now_ms)
+        return self.low_watermark(log)
 
     # Reading
 
@@ -191,7 +365,7 @@ class Partition:
         high_watermark = self.high_watermark.offset
         stable = log.last_stable_offset(high_watermark)
         result = PartitionRead(high_watermark, stable, log.log_start_offset)
-        if last_fetched_epoch != NO_EPOCH and self._diverges(log, fetch_offset, last_fetched_epoch, result):
+        if last_fetched_epoch != NO_EPOCH and self._tell_divergence(log, fetch_offset, last_fetched_epoch, result):
             return result
         if fetch_offset < log.log_start_offset or fetch_offset > log.log_end_offset:
             raise KafkaError(errors.OFFSET_OUT_OF_RANGE)
@@ -203,16 +377,47 @@ class Partition:
             result.aborted = log.aborted_transactions(fetch_offset, bound)
         return result
 
-    def _diverges(self, log: Log, fetch_offset: int, last_fetched_epoch: int, result: PartitionRead) -> bool:
-        """The client's log parted from this one (KIP-320): tells it where."""
+    def read_as_follower(
+        self,
+        replica_id: int,
+        broker_epoch: int,
+        fetch_offset: int,
+        max_bytes: int,
+        min_one_batch: bool,
+        current_leader_epoch: int,
+        last_fetched_epoch: int,
+    ) -> PartitionRead:
+        """A follower's read, up to the end of the log."""
+        log = self.check_leader(current_leader_epoch)
+        self.check_follower(log, replica_id, broker_epoch)
+        high_watermark = self.high_watermark.offset
+        result = PartitionRead(high_watermark, log.last_stable_offset(high_watermark), log.log_start_offset)
+        if last_fetched_epoch != NO_EPOCH and self._tell_divergence(log, fetch_offset, last_fetched_epoch, result):
+            return result
+        if fetch_offset < log.log_start_offset or fetch_offset > log.log_end_offset:
+            raise KafkaError(errors.OFFSET_OUT_OF_RANGE)
+        if fetch_offset < log.log_end_offset:
+            result.records = log.read(fetch_offset, max_bytes, log.log_end_offset, min_one_batch).records
+        return result
+
+    def _find_divergence(self, log: Log, fetch_offset: int, last_fetched_epoch: int) -> tuple[int, int] | None:
+        """The largest epoch both logs may share and where it ends here, if the reader's log parted from this one."""
+        if last_fetched_epoch == log.leader_epochs.latest_epoch and fetch_offset <= log.log_end_offset:
+            return None
         epoch, end_offset = log.leader_epochs.end_offset_for_epoch(last_fetched_epoch, log.log_end_offset)
         if end_offset == -1:
             raise KafkaError(errors.OFFSET_OUT_OF_RANGE)
         if epoch < last_fetched_epoch or end_offset < fetch_offset:
-            result.diverging_epoch = epoch
-            result.diverging_end_offset = end_offset
-            return True
-        return False
+            return epoch, end_offset
+        return None
+
+    def _tell_divergence(self, log: Log, fetch_offset: int, last_fetched_epoch: int, result: PartitionRead) -> bool:
+        """The reader's log parted from this one (KIP-320, KIP-595): tells it where."""
+        found = self._find_divergence(log, fetch_offset, last_fetched_epoch)
+        if found is None:
+            return False
+        result.diverging_epoch, result.diverging_end_offset = found
+        return True
 
     def end_offset_for_epoch(self, current_leader_epoch: int, leader_epoch: int) -> tuple[int, int]:
         log = self.check_leader(current_leader_epoch)
@@ -254,6 +459,15 @@ class Partition:
         for waiter in waiters:
             if not waiter.finished:
                 self.waiters.append(waiter)
+
+    def notify_changed(self, now_ms: int) -> None:
+        """The leader, its epoch or the log itself is another one."""
+        listeners, self.listeners = self.listeners, []
+        for listener in listeners:
+            listener.on_detached(now_ms)
+        self.notify_waiters(now_ms)
+        if self.context.woken:
+            self.context.serve_woken(now_ms)
 
     def drop_finished_waiters(self) -> None:
         self.waiters = [waiter for waiter in self.waiters if not waiter.finished]

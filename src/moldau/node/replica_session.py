@@ -1,0 +1,168 @@
+"""The fetch session of one follower: which of its partitions have something to tell, without asking all of them.
+
+A follower of thousands of partitions fetches many times a second, and hardly any of them has moved. So partitions say
+when they move: `ready` are those to read, `behind` those whose high watermark or log start the follower has not heard
+of yet. A fetch looks at the partitions it names and at these two lists, at nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moldau.node.fetch_session import FetchedPartition, FetchSession, SessionKey
+from moldau.node.waiting import ParkedRequest, TimedWaiter, WaitingRoom
+from moldau.replication.leader import FollowerPosition
+from moldau.replication.partition import Partition, ReplicationContext
+
+HIGH_WATERMARK_DELAY_MS: Final = 5
+"""A new high watermark travels with the next records. When none come within this time it is told without."""
+
+
+class FollowedPartition(FetchedPartition):
+    """One partition of a follower's session. `partition` is None until it is found, and after its leader changed."""
+
+    def __init__(self, session: ReplicaSession, topic: str, topic_id: bytes, index: int) -> None:
+        super().__init__(topic, topic_id, index)
+        self.session = session
+        self.partition: Partition | None = None
+        self.position: FollowerPosition | None = None
+        self.is_ready = False
+        self.is_behind = False
+        self.is_forgotten = False
+
+    def attach(self, partition: Partition) -> None:
+        """Hears of the partition from now on, in the place of an earlier session of the same follower."""
+        kept = [listener for listener in partition.listeners if not self._replaces(listener)]
+        kept.append(self)
+        partition.listeners = kept
+        self.partition = partition
+
+    def _replaces(self, listener: object) -> bool:
+        if listener is self:
+            return True
+        if isinstance(listener, FollowedPartition) and listener.session.replica_id == self.session.replica_id:
+            listener.partition = None
+            return True
+        return False
+
+    def detach(self) -> None:
+        partition = self.partition
+        self.partition = None
+        self.position = None
+        if partition is not None:
+            partition.listeners = [listener for listener in partition.listeners if listener is not self]
+
+    def mark_ready(self) -> None:
+        if not self.is_ready:
+            self.is_ready = True
+            self.session.ready.append(self)
+
+    def mark_behind(self) -> None:
+        if not self.is_behind:
+            self.is_behind = True
+            self.session.behind.append(self)
+
+    def on_appended(self, now_ms: int) -> None:
+        session = self.session
+        if not self.is_ready:
+            if self.position is not None:
+                # Until this append the follower had everything, and said so with every fetch.
+                self.position.caught_up_at(session.last_fetch_ms)
+            self.is_ready = True
+            session.ready.append(self)
+        session.wake()
+
+    def on_high_watermark(self, now_ms: int) -> None:
+        if not self.is_behind:
+            self.is_behind = True
+            self.session.behind.append(self)
+            self.session.nudge_later(now_ms)
+
+    def on_log_start(self, now_ms: int) -> None:
+        self.mark_ready()
+        self.session.wake()
+
+    def on_detached(self, now_ms: int) -> None:
+        self.partition = None
+        self.position = None
+        self.mark_ready()
+        self.session.wake()
+
+
+class ReplicaSession(FetchSession):
+    """See the module. `parked` is the follower's fetch while it waits."""
+
+    def __init__(
+        self,
+        session_id: int,
+        uses_topic_ids: bool,
+        replica_id: int,
+        now_ms: int,
+        waiting: WaitingRoom,
+        context: ReplicationContext,
+    ) -> None:
+        super().__init__(session_id, uses_topic_ids, True, now_ms)
+        self.replica_id = replica_id
+        self.broker_epoch = -1
+        self.last_fetch_ms = now_ms
+        self.followed: dict[SessionKey, FollowedPartition] = {}
+        self.ready: list[FollowedPartition] = []
+        self.behind: list[FollowedPartition] = []
+        self.parked: ParkedRequest | None = None
+        self.is_woken = False
+        self._waiting = waiting
+        self._context = context
+        self._nudge: Nudge | None = None
+
+    def wake(self) -> None:
+        """Whoever moved the partition has the parked fetch looked at when its request is done."""
+        parked = self.parked
+        if parked is not None and not self.is_woken:
+            self.is_woken = True
+            self._context.woken.append(parked)
+
+    def nudge_later(self, now_ms: int) -> None:
+        """Sees to it that the follower hears of the high watermark even if no records come."""
+        if self.parked is not None and self._nudge is None:
+            self._nudge = Nudge(self)
+            self._waiting.call_at(now_ms + HIGH_WATERMARK_DELAY_MS, self._nudge)
+
+    def on_nudge(self, now_ms: int) -> None:
+        self._nudge = None
+        parked = self.parked
+        if parked is not None and self.behind:
+            parked.on_deadline(now_ms)
+
+    def park(self, request: ParkedRequest, now_ms: int) -> None:
+        self.parked = request
+        self.is_woken = False
+        self._waiting.park(request)
+        if self.behind:
+            self.nudge_later(now_ms)
+
+    def forget(self, key: SessionKey) -> None:
+        followed = self.followed.pop(key, None)
+        if followed is not None:
+            followed.detach()
+            followed.is_forgotten = True  # it leaves the lists when they are looked at
+
+    def close(self) -> None:
+        for followed in self.followed.values():
+            followed.detach()
+        self.ready = []
+        self.behind = []
+        if self._nudge is not None:
+            self._nudge.finished = True
+            self._nudge = None
+
+
+class Nudge(TimedWaiter):
+    """Fires once for a session, whichever fetch is parked then."""
+
+    def __init__(self, session: ReplicaSession) -> None:
+        super().__init__()
+        self._session = session
+
+    def on_deadline(self, now_ms: int) -> None:
+        self.finished = True
+        self._session.on_nudge(now_ms)
