@@ -27,6 +27,7 @@ from moldau.node.directory_assignments import DirectoryAssignments
 from moldau.node.failure_detection import FailureDetection
 from moldau.node.fetch_session import FetchSessionCache
 from moldau.node.fetchers import Fetchers
+from moldau.node.isr_changes import IsrChanges
 from moldau.node.metadata_node import SECURITY_PROTOCOLS, MetadataNode
 from moldau.node.outbox import NoOutbox, Outbox
 from moldau.node.producer_ids import ProducerIds
@@ -128,6 +129,10 @@ class Node:
         self.forwarding = ControllerChannel(self.metadata, self.outbox, "forwarding")
         self.lifecycle = BrokerLifecycle(self.metadata, self._heartbeats)
         self.lifecycle.on_gave_up = self._fatal
+        self.replicas.context.brokers.lag_max_ms = config.get_int("replica.lag.time.max.ms")
+        self.isr_changes = IsrChanges(
+            self.node_id, lambda: self.lifecycle.broker_epoch, self.controller, self.replicas.context
+        )
         self._controller_registration = ControllerRegistration(self.metadata, self.controller)
         self._directory_assignments = DirectoryAssignments(self.controller, self.lifecycle, self.replicas)
         self.producer_ids = ProducerIds(self.node_id, self.controller, self.lifecycle)
@@ -191,6 +196,8 @@ class Node:
         self.replicas.set_strays_aside()
         self._schedule.add("housekeeping", lambda: HOUSEKEEPING_MS, self._keep_house, now_ms)
         checkpoint_ms = self.config.get_int("replica.high.watermark.checkpoint.interval.ms")
+        lag_check_ms = self.replicas.context.brokers.lag_max_ms // 2
+        self._schedule.add("in-sync replicas", lambda: lag_check_ms, self._check_in_sync_replicas, now_ms)
         self._schedule.add("high watermarks", lambda: checkpoint_ms, self._checkpoint_high_watermarks, now_ms)
 
     def _advertised(self) -> list[EndPoint]:
@@ -226,6 +233,7 @@ class Node:
         cleaner_ms = self.cleaner.poll(now_ms)
         scrub_ms = self.scrub.poll(now_ms)
         schedule_ms = self._schedule.run(now_ms)
+        deadline_ms = min(deadline_ms, self.isr_changes.poll(now_ms))
         return min(deadline_ms, coordinators_ms, cleaner_ms, scrub_ms, schedule_ms, self.waiting.next_deadline_ms())
 
     def set_wake_up(self, wake_at: Callable[[int], None]) -> None:
@@ -237,6 +245,7 @@ class Node:
             channel.on_deadline = wake_at
         self.waiting.on_new_deadline = wake_at
         self.fetchers.set_wake_up(wake_at)
+        self.isr_changes.on_deadline = wake_at
         self.coordinators.set_wake_up(wake_at)
         self.cleaner.on_deadline = wake_at
         self.scrub.on_deadline = wake_at
@@ -336,6 +345,9 @@ class Node:
     def _keep_house(self, now_ms: int) -> None:
         self.logs.housekeeping(now_ms, self.replicas.high_watermark_of)
         self.replicas.create_late(now_ms)
+
+    def _check_in_sync_replicas(self, now_ms: int) -> None:
+        self.isr_changes.check(self.replicas.all(), now_ms)
 
     def _checkpoint_high_watermarks(self, now_ms: int) -> None:
         offsets = self.replicas.high_watermarks()
