@@ -1,21 +1,71 @@
-"""The metadata quorum: DescribeQuorum 0-2, and on the controller listener what its replicas say to each other."""
+"""The metadata quorum: DescribeQuorum 0-2, changes of its voters, and what its replicas say to each other.
+
+AddRaftVoter 0-1, RemoveRaftVoter 0 and, between controllers only, UpdateRaftVoter 0 (KIP-853): decided by the leader.
+Vote 0-2, BeginQuorumEpoch 0-1, EndQuorumEpoch 0-1, Fetch and FetchSnapshot 0-1 of the metadata log: controllers only.
+A broker that does not lead the quorum itself passes on what its clients ask.
+"""
 
 from __future__ import annotations
 
 from moldau.api.call import Call
+from moldau.api.forward import note_failure, submit
+from moldau.controller.controller import Controller
+from moldau.controller.result import Result
+from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.describe_quorum_request import DescribeQuorumRequest
+from moldau.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from moldau.protocol.primitives import Message
-from moldau.raft.wire import without_endpoints
+from moldau.raft.wire import error_to_wire, without_endpoints
 
 
 def handle_describe_quorum(call: Call, request: DescribeQuorumRequest) -> None:
-    call.respond(call.node.metadata.describe_quorum(request, call.version, call.now_ms))
+    metadata = call.node.metadata
+
+    def describe(controller: Controller | None = None) -> Result:
+        return Result([], metadata.describe_quorum(request, call.version, metadata.now_ms))
+
+    def failed(error: KafkaError) -> DescribeQuorumResponse:
+        return DescribeQuorumResponse(error_code=error.code, error_message=error.message)
+
+    if _is_answered_here(call):
+        if not metadata.raft.is_leader:
+            note_failure(call, _not_leader())
+        call.respond(describe().response)
+    else:
+        submit(call, describe, failed)
+
+
+def handle_change_of_voters(call: Call, request: Message) -> None:
+    """AddRaftVoter and RemoveRaftVoter."""
+
+    def failed(error: KafkaError) -> Message:
+        return error_to_wire(call.api_key, error.code)
+
+    def elsewhere(controller: Controller) -> Result:
+        # This node began to lead while the request was on its way: the next attempt finds another leader or none.
+        raise _not_leader()
+
+    if _is_answered_here(call):
+        handle_raft(call, request)
+    else:
+        submit(call, elsewhere, failed)
 
 
 def handle_raft(call: Call, request: Message) -> None:
-    """Vote, BeginQuorumEpoch, EndQuorumEpoch, Fetch and FetchSnapshot of other replicas of the metadata log."""
+    """What a replica of the metadata log asks another one, and what anybody asks the leader about its voters."""
 
     def respond(response: Message) -> None:
+        if getattr(response, "error_code", errors.NONE) == errors.NOT_LEADER_OR_FOLLOWER:
+            note_failure(call, _not_leader())
         call.respond(without_endpoints(response, call.api_key, call.version))
 
     call.node.metadata.handle_raft_request(call.api_key, request, call.now_ms, respond)
+
+
+def _is_answered_here(call: Call) -> bool:
+    return call.context.is_controller_listener or call.node.metadata.raft.is_leader
+
+
+def _not_leader() -> KafkaError:
+    return KafkaError(errors.NOT_CONTROLLER, "This node does not lead the quorum.")

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from moldau.protocol import errors
 from moldau.raft.log import OffsetAndEpoch, RaftLog
-from moldau.raft.messages import FetchReply, FetchRequest, Reply, Request
+from moldau.raft.messages import AddVoterRequest, FetchReply, FetchRequest, Reply, Request
 from moldau.raft.ready import Outbound, Ready
 from moldau.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role, Unattached
 from moldau.raft.state import NO_NODE, NO_REPLICA, QuorumState, ReplicaKey
@@ -46,6 +46,7 @@ class RaftConfig:
     fetch_max_wait_ms: int = 500
     fetch_max_bytes: int = 8 * 1024 * 1024
     snapshot_max_bytes: int = 1024 * 1024
+    auto_join: bool = False
 
 
 @dataclass(slots=True)
@@ -94,6 +95,8 @@ class RaftCore:
         self._in_flight: dict[int, tuple[Request, int]] = {}
         self._retry_at_ms: dict[int, int] = {}
         self._parked: list[ParkedFetch] = []
+        self._ask_again_ms = 0
+        self._next_early_election_ms = 0
         self._leader_address: tuple[int, Address] | None = None
         """Node id and address of the leader of this epoch, as it or somebody else told."""
 
@@ -135,6 +138,10 @@ class RaftCore:
         if node_id == self.local.id:
             return address_on(self.endpoints, self.listener_name)
         voter = self.voters.get(node_id)
+        if voter is None and isinstance(self.role, Leader) and self.role.change is not None:
+            request = self.role.change.request
+            if isinstance(request, AddVoterRequest) and request.voter.key.id == node_id:
+                voter = request.voter
         return address_on(voter.endpoints, self.listener_name) if voter is not None else None
 
     @property
@@ -167,9 +174,15 @@ class RaftCore:
             self._ready.leader_changed = True
         self._in_flight.clear()
         self._retry_at_ms.clear()
+        self._ask_again_ms = 0
         if led and not leads:
             self._answer_parked_with_error(errors.NOT_LEADER_OR_FOLLOWER)
+            self._end_change(before)
         logger.info("node %d: %s in epoch %d, leader %d", self.local.id, role.name, role.epoch, role.leader_id)
+
+    def _end_change(self, before: Role) -> None:
+        """A leader that is none any more leaves a change of the voters to its successor."""
+        raise NotImplementedError
 
     def _voted_in(self, epoch: int) -> ReplicaKey:
         return self.role.voted if self.role.epoch == epoch else NO_REPLICA
@@ -184,7 +197,9 @@ class RaftCore:
 
     def _become_follower(self, epoch: int, leader_id: int, now_ms: int) -> None:
         deadline = now_ms + self.config.fetch_timeout_ms
-        self._set_role(Follower(epoch, leader_id, self._voted_in(epoch), fetch_deadline_ms=deadline))
+        follower = Follower(epoch, leader_id, self._voted_in(epoch), fetch_deadline_ms=deadline)
+        follower.next_change_ms = deadline
+        self._set_role(follower)
 
     def _become_prospective(self, now_ms: int) -> None:
         role = self.role
@@ -258,6 +273,9 @@ class RaftCore:
             timeout += request.max_wait_ms
         self._in_flight[destination] = (request, now_ms + timeout)
         self._ready.requests.append(Outbound(destination, request))
+
+    def _wait_before_retry(self, destination: int, now_ms: int, delay_ms: int) -> None:
+        self._retry_at_ms[destination] = max(self._retry_at_ms.get(destination, 0), now_ms + delay_ms)
 
     def _can_send(self, destination: int, now_ms: int) -> bool:
         return destination not in self._in_flight and now_ms >= self._retry_at_ms.get(destination, 0)

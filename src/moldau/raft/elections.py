@@ -6,13 +6,19 @@ from moldau.protocol import errors
 from moldau.raft.core import RaftCore
 from moldau.raft.messages import EndEpochReply, EndEpochRequest, VoteReply, VoteRequest
 from moldau.raft.roles import Candidate, Follower, Prospective, Resigned, Unattached
-from moldau.raft.state import NO_NODE
+from moldau.raft.state import NO_NODE, ReplicaKey
+
+EARLY_ELECTION_SPREAD_MS = 51
+EARLY_ELECTION_PAUSE_MS = 100
 
 
 class Elections(RaftCore):
     # Granting
 
     def _on_vote_request(self, request: VoteRequest, token: object, now_ms: int) -> None:
+        if not self._is_meant(request.voter):
+            self._reply(token, VoteReply(errors.INVALID_VOTER_KEY, self.leader_id, self.epoch, False))
+            return
         if request.epoch < self.epoch:
             self._reply(token, VoteReply(errors.FENCED_LEADER_EPOCH, self.leader_id, self.epoch, False))
             return
@@ -25,6 +31,10 @@ class Elections(RaftCore):
             # The timer starts anew: whoever got the vote has an election timeout to win.
             self._become_unattached(self.epoch, now_ms, request.candidate)
         self._reply(token, VoteReply(errors.NONE, self.leader_id, self.epoch, granted))
+
+    def _is_meant(self, voter: ReplicaKey) -> bool:
+        """A request names the voter it is for, with the directory: a replaced disk must not speak for the lost one."""
+        return voter.id == NO_NODE or voter.is_same(self.local)
 
     # Asking
 
@@ -89,6 +99,15 @@ class Elections(RaftCore):
             self._count_votes(now_ms)
         elif isinstance(role, Resigned) and now_ms >= role.election_deadline_ms:
             self._become_unattached(role.epoch + 1, now_ms)
+
+    def _elect_early(self, role: Follower, now_ms: int) -> None:
+        """The leader's port is closed: nobody will answer there. Asks the others soon, with a random delay so that
+        two followers do not collide; those that still hear the leader refuse their pre-vote."""
+        at_ms = max(now_ms + self.rng.randrange(EARLY_ELECTION_SPREAD_MS), self._next_early_election_ms)
+        if at_ms < role.fetch_deadline_ms:
+            role.fetch_deadline_ms = at_ms
+            pause_ms = EARLY_ELECTION_PAUSE_MS + self.rng.randrange(EARLY_ELECTION_PAUSE_MS)
+            self._next_early_election_ms = at_ms + pause_ms
 
     def _is_to_try_again(self, now_ms: int) -> bool:
         role = self.role

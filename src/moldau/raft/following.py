@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
+from moldau.protocol.primitives import DecodeError
 from moldau.raft.batches import control_records, parse_control
-from moldau.raft.leading import Leading
+from moldau.raft.core import FIRST_BOOTSTRAP_ID, logger
 from moldau.raft.log import OffsetAndEpoch
+from moldau.raft.membership import Membership
 from moldau.raft.messages import FetchReply, FetchRequest, FetchSnapshotReply, FetchSnapshotRequest
-from moldau.raft.roles import Follower, Unattached
-from moldau.records.batch import split_batches
+from moldau.raft.roles import Follower
+from moldau.raft.state import NO_NODE
+from moldau.raft.voters import VoterSet
+from moldau.records.batch import CorruptBatch, split_batches
 
 
-class Following(Leading):
+class Following(Membership):
     def _drive_follower(self, role: Follower, now_ms: int) -> None:
-        if not self._can_send(role.leader_id, now_ms):
+        if role.leader_lost and not self.is_voter:
+            self._ask_who_leads(now_ms, role.leader_id)
+        if not self._can_send(role.leader_id, now_ms) or self._drive_change(role, now_ms):
             return
         if role.snapshot is not None:
             most = self.config.snapshot_max_bytes
@@ -24,12 +31,24 @@ class Following(Leading):
             self._send(role.leader_id, self._fetch_request(), now_ms)
 
     def _drive_unattached(self, now_ms: int) -> None:
-        """Asks a voter for records only to learn who leads."""
-        others = [voter_id for voter_id in self.voters.ids() if voter_id != self.local.id]
-        if others and not self._in_flight:
-            ready = [voter_id for voter_id in others if self._can_send(voter_id, now_ms)]
-            if ready:
-                self._send(ready[self.rng.randrange(len(ready))], self._fetch_request(), now_ms)
+        self._ask_who_leads(now_ms, NO_NODE)
+
+    def _ask_who_leads(self, now_ms: int, besides: int) -> None:
+        """Asks a voter or a bootstrap server for records, only to learn who leads; another one if it does not answer
+        soon."""
+        if now_ms < self._ask_again_ms:
+            return
+        ready = [node_id for node_id in self._to_be_asked(besides) if self._can_send(node_id, now_ms)]
+        if ready:
+            self._ask_again_ms = now_ms + self.config.election_timeout_ms // 5
+            self._send(ready[self.rng.randrange(len(ready))], self._fetch_request(), now_ms)
+
+    def _to_be_asked(self, besides: int) -> list[int]:
+        """The other voters, and the bootstrap servers that are not among them."""
+        voter_ids = [voter_id for voter_id in self.voters.ids() if voter_id not in (self.local.id, besides)]
+        known = {self.address_of(node_id) for node_id in [*voter_ids, self.local.id]}
+        servers = enumerate(self.bootstrap_servers)
+        return voter_ids + [FIRST_BOOTSTRAP_ID - number for number, address in servers if address not in known]
 
     def _fetch_request(self) -> FetchRequest:
         end = self._log_end()
@@ -46,25 +65,29 @@ class Following(Leading):
 
     def _on_fetch_reply(self, source: int, request: FetchRequest, reply: FetchReply, now_ms: int) -> None:
         role = self.role
-        if isinstance(role, Unattached):
-            self._retry_at_ms[source] = now_ms + self.config.election_timeout_ms // 10
-            return
         if not isinstance(role, Follower) or role.leader_id != source:
+            # Asked who leads, and it did not know better.
+            self._wait_before_retry(source, now_ms, self.config.election_timeout_ms // 10)
+            self._ask_again_ms = 0
             return
         if reply.error:
-            self._retry_at_ms[source] = now_ms + self.config.retry_backoff_ms
             return
         if request.offset != self.log.end_offset() or request.epoch != role.epoch:
             return
         role.fetch_deadline_ms = now_ms + self.config.fetch_timeout_ms
         role.has_fetched = True
+        role.connection_broke = role.leader_lost = False
         if reply.diverging is not None:
             self._truncate_to(self._point_of_divergence(reply.diverging))
         elif reply.snapshot is not None:
+            if reply.snapshot.offset < self.high_watermark:
+                shown = f"{reply.snapshot.offset} would remove committed records below {self.high_watermark}"
+                raise AssertionError(f"a snapshot that ends at {shown}")
             role.snapshot, role.snapshot_position = reply.snapshot, 0
         else:
-            if reply.records:
-                self._append_fetched(reply.records)
+            if reply.records and not self._append_fetched(role, reply.records):
+                self._wait_before_retry(source, now_ms, self.config.retry_backoff_ms)
+                return
             role.leader_high_watermark = reply.high_watermark
             self._follow_high_watermark()
 
@@ -75,16 +98,26 @@ class Following(Leading):
             return min(local_end.offset, leader_end.offset)
         return local_end.offset
 
-    def _append_fetched(self, records: bytes) -> None:
-        for offset, control_type, value in control_records(records):
-            if offset >= self.log.end_offset():
-                self._apply_control(offset, control_type, value)
-        self.log.append_fetched(records)
+    def _append_fetched(self, role: Follower, records: bytes) -> bool:
+        """Appends what the leader sent; False when it is damaged, for damage must not spread."""
+        before = self.log.end_offset()
+        try:
+            batches = split_batches(records, 0, len(records))
+            if any(int(batch.partition_leader_epoch) > role.epoch for batch in batches):
+                raise CorruptBatch(f"a batch of an epoch after {role.epoch}")
+            controls = [(offset, parse_control(kind, value)) for offset, kind, value in control_records(records)]
+            self.log.append_fetched(records)
+        except (CorruptBatch, DecodeError, KafkaError) as error:
+            logger.error("what leader %d sent at offset %d is damaged: %s", role.leader_id, before, error)
+            return False
+        for offset, (version, voters) in controls:
+            if before <= offset < self.log.end_offset():
+                self._apply_control(offset, version, voters)
         self._note_appended()
+        return True
 
-    def _apply_control(self, offset: int, control_type: int, value: bytes) -> None:
+    def _apply_control(self, offset: int, version: int | None, voters: VoterSet | None) -> None:
         """Voters and the kraft version count as soon as they are in the log."""
-        version, voters = parse_control(control_type, value)
         if version is not None:
             self.voter_history.add_version(offset, version)
         if voters is not None:
@@ -104,9 +137,10 @@ class Following(Leading):
         if reply.error in (errors.SNAPSHOT_NOT_FOUND, errors.POSITION_OUT_OF_RANGE):
             role.snapshot = None
             return
-        if reply.error or reply.position != role.snapshot_position:
-            self._retry_at_ms[source] = now_ms + self.config.retry_backoff_ms
+        if reply.error or reply.position != role.snapshot_position or not reply.data:
+            self._wait_before_retry(source, now_ms, self.config.retry_backoff_ms)
             return
+        role.connection_broke = role.leader_lost = False
         role.fetch_deadline_ms = now_ms + self.config.fetch_timeout_ms
         self.log.append_fetched_snapshot(request.snapshot, reply.position, reply.data)
         role.snapshot_position = reply.position + len(reply.data)
@@ -124,18 +158,19 @@ class Following(Leading):
 
     def _load_voters(self) -> None:
         """Reads voters and kraft version from the latest snapshot and from the log after it."""
+        self.voter_history.reset()
         snapshot = self.log.latest_snapshot()
         if snapshot is not None:
             size = self.log.snapshot_size(snapshot)
             for _, control_type, value in control_records(self.log.read_snapshot(snapshot, 0, min(size, 1 << 16))):
                 # A record of the first snapshot (0-0) has offset -1, so that the first leader writes it to the log.
-                self._apply_control(snapshot.offset - 1, control_type, value)
+                self._apply_control(snapshot.offset - 1, *parse_control(control_type, value))
         position, end = max(self.log.start_offset(), snapshot.offset if snapshot else 0), self.log.end_offset()
         while position < end:
             data = self.log.read(position, 1 << 20)
             records, position = self._scan_controls(data, position)
             for offset, control_type, value in records:
-                self._apply_control(offset, control_type, value)
+                self._apply_control(offset, *parse_control(control_type, value))
 
     def _scan_controls(self, data: bytes, position: int) -> tuple[list[tuple[int, int, bytes]], int]:
         batches = split_batches(data, 0, len(data))

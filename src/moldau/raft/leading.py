@@ -64,6 +64,10 @@ class Leading(Elections):
         if committed > role.epoch_start_offset and committed > self.high_watermark:
             self._advance_high_watermark(committed)
             self._serve_parked(now_ms)
+            self._on_committed(now_ms)
+
+    def _on_committed(self, now_ms: int) -> None:
+        raise NotImplementedError
 
     # Fetch
 
@@ -79,20 +83,24 @@ class Leading(Elections):
         if error:
             self._reply(token, FetchReply(error, self.leader_id, self.epoch))
             return
-        reply = self._read_for(request, now_ms)
-        if self._is_worth_waiting(request, reply) and request.max_wait_ms > 0:
-            self._parked.append(ParkedFetch(token, request, now_ms + request.max_wait_ms))
+        self._note_contact(request.replica, now_ms)
+        reply = self._read_for(request)
+        if reply.diverging is None and reply.snapshot is None:
+            self._note_fetch(request.replica, request.offset, now_ms)
+            reply.high_watermark = self.high_watermark
+        if not self.is_leader:
+            # That fetch committed its own removal.
+            self._reply(token, FetchReply(errors.NOT_LEADER_OR_FOLLOWER, self.leader_id, self.epoch))
+        elif self._is_worth_waiting(request, reply) and request.max_wait_ms > 0:
+            wait_ms = min(request.max_wait_ms, self.config.fetch_timeout_ms)
+            self._parked.append(ParkedFetch(token, request, now_ms + wait_ms))
         else:
             self._reply(token, reply)
 
-    def _read_for(self, request: FetchRequest, now_ms: int) -> FetchReply:
+    def _read_for(self, request: FetchRequest) -> FetchReply:
         reply = FetchReply(errors.NONE, self.leader_id, self.epoch, self.high_watermark, self.log.start_offset())
         agrees = self._check_position(request.offset, request.last_fetched_epoch, reply)
-        if not agrees:
-            return reply
-        self._note_fetch(request.replica, request.offset, now_ms)
-        reply.high_watermark = self.high_watermark
-        if request.offset < self.log.end_offset():
+        if agrees and request.offset < self.log.end_offset():
             reply.records = self.log.read(request.offset, min(request.max_bytes, self.config.fetch_max_bytes))
         return reply
 
@@ -107,7 +115,7 @@ class Leading(Elections):
         if start == 0 and offset == 0 and epoch == 0:
             return True
         if snapshot is not None and (
-            offset < start or (offset == start != 0 and epoch != snapshot.epoch) or epoch < snapshot.epoch
+            offset < start or (offset == start == snapshot.offset and epoch != snapshot.epoch) or epoch < snapshot.epoch
         ):
             reply.snapshot = self.log.latest_snapshot()
             return False
@@ -136,17 +144,21 @@ class Leading(Elections):
             progress.last_caught_up_ms = max(progress.last_caught_up_ms, progress.last_fetch_ms)
         progress.last_fetch_ms = now_ms
         progress.last_fetch_leader_end_offset = self.log.end_offset()
-        progress.end_offset = max(progress.end_offset, offset)
+        progress.end_offset = offset
         if is_voter:
             progress.acknowledged = True
             progress.begin_epoch_at_ms = now_ms + self.config.fetch_timeout_ms // 2
-            self._note_quorum_contact(role, replica.id, now_ms)
             self._update_commit(now_ms)
+
+    def _note_contact(self, replica: ReplicaKey, now_ms: int) -> None:
+        """Any fetch of a voter in this epoch shows that it takes this replica for the leader."""
+        if isinstance(self.role, Leader) and replica.id != self.local.id and self.voters.is_voter(replica):
+            self._note_quorum_contact(self.role, replica.id, now_ms)
 
     def _serve_parked(self, now_ms: int) -> None:
         parked, self._parked = self._parked, []
         for fetch in parked:
-            reply = self._read_for(fetch.request, now_ms)
+            reply = self._read_for(fetch.request)
             if self._is_worth_waiting(fetch.request, reply) and now_ms < fetch.deadline_ms:
                 self._parked.append(fetch)
             else:
@@ -166,9 +178,8 @@ class Leading(Elections):
     def _on_fetch_snapshot_request(self, request: FetchSnapshotRequest, token: object, now_ms: int) -> None:
         reply = FetchSnapshotReply(self._leader_error(request.epoch), self.leader_id, self.epoch, request.snapshot)
         if not reply.error:
+            self._note_contact(request.replica, now_ms)
             self._read_snapshot(request, reply)
-            if isinstance(self.role, Leader) and self.voters.is_voter(request.replica):
-                self._note_quorum_contact(self.role, request.replica.id, now_ms)
         self._reply(token, reply)
 
     def _read_snapshot(self, request: FetchSnapshotRequest, reply: FetchSnapshotReply) -> None:
@@ -197,7 +208,9 @@ class Leading(Elections):
 
     def _on_begin_epoch_request(self, request: BeginEpochRequest, token: object, now_ms: int) -> None:
         error = errors.NONE
-        if request.epoch < self.epoch:
+        if not self._is_meant(request.voter):
+            error = errors.INVALID_VOTER_KEY
+        elif request.epoch < self.epoch:
             error = errors.FENCED_LEADER_EPOCH
         else:
             self._note_epoch(request.leader_id, request.epoch, now_ms)

@@ -11,6 +11,7 @@ from typing import Final
 
 from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.state import ReplicaKey
+from moldau.raft.voters import Voter
 
 REFUSED: Final = 1
 """Why a request got no answer, with the numbers of `node/outbox.py`: nobody listens at that address."""
@@ -115,3 +116,56 @@ class FetchSnapshotReply(Reply):
     size: int = 0
     position: int = 0
     data: bytes = b""
+
+
+@dataclass(slots=True)
+class AddVoterRequest(Request):
+    """Makes an observer a voter (KIP-853). Whoever asks need not know the epoch: -1."""
+
+    voter: Voter
+    ack_when_committed: bool = True
+
+
+@dataclass(slots=True)
+class RemoveVoterRequest(Request):
+    voter: ReplicaKey
+
+
+@dataclass(slots=True)
+class UpdateVoterRequest(Request):
+    """A voter tells the leader where it listens now and which kraft versions it supports."""
+
+    voter: Voter
+
+
+@dataclass(slots=True)
+class ChangeReply(Reply):
+    """The answer to a change of the voters; `message` says what is wrong."""
+
+    message: str | None = None
+
+
+@dataclass(slots=True)
+class AddVoterReply(ChangeReply):
+    pass
+
+
+@dataclass(slots=True)
+class RemoveVoterReply(ChangeReply):
+    pass
+
+
+@dataclass(slots=True)
+class UpdateVoterReply(ChangeReply):
+    pass
+
+
+@dataclass(slots=True)
+class ProbeRequest(Request):
+    """Asks a replica that is to become a voter which kraft versions it supports (ApiVersions)."""
+
+
+@dataclass(slots=True)
+class ProbeReply(Reply):
+    min_kraft_version: int = 0
+    max_kraft_version: int = 0

@@ -10,17 +10,25 @@ from __future__ import annotations
 from moldau.raft.core import NEVER_MS
 from moldau.raft.following import Following
 from moldau.raft.messages import (
+    CLOSED,
+    REFUSED,
     TIMED_OUT,
+    AddVoterRequest,
     BeginEpochReply,
     BeginEpochRequest,
+    ChangeReply,
     EndEpochReply,
     EndEpochRequest,
     FetchReply,
     FetchRequest,
     FetchSnapshotReply,
     FetchSnapshotRequest,
+    ProbeReply,
+    ProbeRequest,
+    RemoveVoterRequest,
     Reply,
     Request,
+    UpdateVoterRequest,
     VoteReply,
     VoteRequest,
 )
@@ -51,7 +59,7 @@ class Raft(Following):
             self._become_resigned(now_ms)
         elif state.leader_id != NO_NODE:
             self._become_follower(state.epoch, state.leader_id, now_ms)
-        elif state.voted == self.local and self.is_voter:
+        elif state.voted.is_same(self.local) and self.is_voter:
             deadline = self._random_election_deadline(now_ms)
             self._set_role(Candidate(state.epoch, NO_NODE, self.local, {self.local.id}, set(), deadline))
         self._drive(now_ms)
@@ -60,8 +68,9 @@ class Raft(Following):
         """Lets time pass: timeouts, retries, parked fetches."""
         for destination, (request, deadline_ms) in list(self._in_flight.items()):
             if now_ms >= deadline_ms:
-                self.on_failure(destination, request, now_ms)
+                self._forget(destination, request, now_ms, TIMED_OUT)
         self._tick_parked(now_ms)
+        self._tick_change(now_ms)
         self._tick_leader(now_ms)
         self._tick_election(now_ms)
         self._drive(now_ms)
@@ -71,9 +80,13 @@ class Raft(Following):
         deadlines = [deadline_ms for _, deadline_ms in self._in_flight.values()]
         deadlines += [fetch.deadline_ms for fetch in self._parked]
         deadlines += [retry_ms for retry_ms in self._retry_at_ms.values() if retry_ms > now_ms]
+        if self._ask_again_ms > now_ms:
+            deadlines.append(self._ask_again_ms)
         role = self.role
         if isinstance(role, Leader):
             deadlines.append(role.check_quorum_deadline_ms)
+            if role.change is not None:
+                deadlines.append(role.change.deadline_ms)
             deadlines += [p.begin_epoch_at_ms for i, p in role.voters.items() if i != self.local.id]
         elif isinstance(role, Follower):
             if self.is_voter:
@@ -97,6 +110,12 @@ class Raft(Following):
             self._on_fetch_request(request, token, now_ms)
         elif isinstance(request, FetchSnapshotRequest):
             self._on_fetch_snapshot_request(request, token, now_ms)
+        elif isinstance(request, AddVoterRequest):
+            self._on_add_voter_request(request, token, now_ms)
+        elif isinstance(request, RemoveVoterRequest):
+            self._on_remove_voter_request(request, token, now_ms)
+        elif isinstance(request, UpdateVoterRequest):
+            self._on_update_voter_request(request, token, now_ms)
         else:
             raise AssertionError(f"unknown request {request!r}")
         self._drive(now_ms)
@@ -106,6 +125,16 @@ class Raft(Following):
         is_awaited = self._in_flight.get(source, (None, 0))[0] is request
         if is_awaited:
             del self._in_flight[source]
+            if isinstance(reply, ProbeReply):
+                self._on_probe_reply(reply, now_ms)
+            elif isinstance(reply, ChangeReply):
+                self._on_change_reply(source, reply)
+            elif reply.epoch < self.epoch:
+                # It will learn the epoch from somebody; to ask it again and again does not help.
+                self._wait_before_retry(source, now_ms, self.config.election_timeout_ms // 10)
+                self._ask_again_ms = 0
+            elif reply.error:
+                self._wait_before_retry(source, now_ms, self.config.retry_backoff_ms)
         if reply.epoch >= self.epoch:
             role = self.role
             self._note_epoch(reply.leader_id, reply.epoch, now_ms)
@@ -129,9 +158,32 @@ class Raft(Following):
 
     def on_failure(self, destination: int, request: Request, now_ms: int, reason: int = TIMED_OUT) -> None:
         """A request of `Ready.requests` got no answer: connection refused, closed, or timed out."""
-        if self._in_flight.get(destination, (None, 0))[0] is request:
-            del self._in_flight[destination]
-            self._retry_at_ms[destination] = now_ms + self.config.retry_backoff_ms
+        self._forget(destination, request, now_ms, reason)
+        self._drive(now_ms)
+
+    def _forget(self, destination: int, request: Request, now_ms: int, reason: int) -> None:
+        if self._in_flight.get(destination, (None, 0))[0] is not request:
+            return
+        del self._in_flight[destination]
+        self._wait_before_retry(destination, now_ms, self.config.retry_backoff_ms)
+        role = self.role
+        if isinstance(request, ProbeRequest):
+            self._on_probe_failure()
+        elif isinstance(role, Follower) and destination == role.leader_id:
+            self._on_leader_silent(role, reason, now_ms)
+        else:
+            self._ask_again_ms = 0
+
+    def _on_leader_silent(self, role: Follower, reason: int, now_ms: int) -> None:
+        """The leader did not answer a fetch. A broken connection is tried once more at once: if its process ended, the
+        next attempt is refused, and then nobody needs to wait for a timeout."""
+        if reason == CLOSED and not role.connection_broke:
+            role.connection_broke = True
+            del self._retry_at_ms[role.leader_id]
+        elif not self.is_voter:
+            role.leader_lost = True
+        elif reason == REFUSED:
+            self._elect_early(role, now_ms)
 
     def on_synced(self, end_offset: int, generation: int, now_ms: int) -> None:
         """The log is on disk up to `end_offset`; `generation` is what `sync_generation` was when the sync began."""

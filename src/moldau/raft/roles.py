@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from moldau.raft.log import OffsetAndEpoch
+from moldau.raft.messages import AddVoterRequest, RemoveVoterRequest
 from moldau.raft.state import NO_NODE, NO_REPLICA, QuorumState, ReplicaKey
+from moldau.raft.voters import Voter
 
 
 @dataclass(slots=True)
@@ -32,7 +34,9 @@ class Role:
         if pre_vote:
             return log_is_up_to_date
         if self.voted != NO_REPLICA:
-            return self.voted == candidate
+            # Once more to the same one, but only if it still has what it had: a candidate that crashed may have lost
+            # records it had not synced when it asked the first time.
+            return self.voted.is_same(candidate) and log_is_up_to_date
         return self.leader_id == NO_NODE and log_is_up_to_date
 
 
@@ -87,6 +91,14 @@ class Follower(Role):
     snapshot: OffsetAndEpoch | None = None
     """The snapshot that is being fetched instead of records."""
     snapshot_position: int = 0
+    connection_broke: bool = False
+    """The last fetch ended with a broken connection: one more is sent at once, to learn whether anybody is there."""
+    leader_lost: bool = False
+    """An observer got no answer from the leader and asks others as well."""
+    next_change_ms: int = 0
+    """When this replica may next ask the leader to change the voters."""
+    told_leader: bool = False
+    """The leader of a static quorum was told this voter's directory and versions."""
 
     name = "follower"
 
@@ -107,6 +119,18 @@ class ReplicaProgress:
 
 
 @dataclass(slots=True)
+class PendingChange:
+    """A change of the voters: first the new voter is probed, then its record waits to be committed."""
+
+    token: object
+    request: AddVoterRequest | RemoveVoterRequest
+    deadline_ms: int
+    offset: int = -1
+    """Of the voters record; -1 while the new voter is being probed."""
+    answered: bool = False
+
+
+@dataclass(slots=True)
 class Leader(Role):
     """`voters` has this replica too: its own end offset is what is synced."""
 
@@ -117,6 +141,10 @@ class Leader(Role):
     fetched_voters: set[int] = field(default_factory=set)
     """Voters heard of since the check-quorum timer was last set."""
     check_quorum_deadline_ms: int = 0
+    change: PendingChange | None = None
+    """The change of the voters that somebody waits for; one at a time."""
+    described: dict[int, Voter] = field(default_factory=dict)
+    """What the voters of a static quorum told about themselves."""
 
     name = "leader"
 

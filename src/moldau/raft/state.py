@@ -21,6 +21,12 @@ class ReplicaKey(NamedTuple):
     id: int
     directory_id: bytes
 
+    def is_same(self, other: ReplicaKey) -> bool:
+        """A key without a directory (static quorum, or stored by one) is known by the node id alone."""
+        return self.id == other.id and (
+            ZERO_UUID in (self.directory_id, other.directory_id) or self.directory_id == other.directory_id
+        )
+
     def __str__(self) -> str:
         return f"{self.id}" if self.directory_id == ZERO_UUID else f"{self.id}:{uuid_to_text(self.directory_id)}"
 

@@ -22,6 +22,9 @@ class Voter:
     min_kraft_version: int = 0
     max_kraft_version: int = 1
 
+    def supports(self, kraft_version: int) -> bool:
+        return self.min_kraft_version <= kraft_version <= self.max_kraft_version
+
 
 class VoterSet:
     """An immutable set of voters by node id."""
@@ -48,6 +51,13 @@ class VoterSet:
 
     def is_only_voter(self, replica: ReplicaKey) -> bool:
         return len(self._voters) == 1 and self.is_voter(replica)
+
+    def with_voter(self, voter: Voter) -> VoterSet:
+        """The set with this voter added, or in the place of the one with its id."""
+        return VoterSet([known for known in self.voters() if known.key.id != voter.key.id] + [voter])
+
+    def without(self, voter_id: int) -> VoterSet:
+        return VoterSet([known for known in self.voters() if known.key.id != voter_id])
 
     def majority(self) -> int:
         return len(self._voters) // 2 + 1
@@ -88,6 +98,11 @@ class VoterHistory:
         """The kraft version and the voters as of the records before `offset`: what a snapshot that ends there says."""
         version = [entry[1] for entry in self._versions if entry[0] < offset][-1]
         return version, [entry[1] for entry in self._sets if entry[0] < offset][-1]
+
+    def reset(self) -> None:
+        """Forgets what came from the log and from snapshots."""
+        del self._sets[1:]
+        del self._versions[1:]
 
     def truncate_to(self, offset: int) -> None:
         self._sets = [entry for entry in self._sets if entry[0] < offset] or self._sets[:1]

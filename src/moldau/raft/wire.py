@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages import add_raft_voter_request as add_request
+from moldau.protocol.messages import add_raft_voter_response as add_response
 from moldau.protocol.messages import begin_quorum_epoch_request as begin_request
 from moldau.protocol.messages import begin_quorum_epoch_response as begin_response
 from moldau.protocol.messages import end_quorum_epoch_request as end_request
@@ -14,16 +16,22 @@ from moldau.protocol.messages import end_quorum_epoch_response as end_response
 from moldau.protocol.messages import fetch_request, fetch_response, vote_request, vote_response
 from moldau.protocol.messages import fetch_snapshot_request as snapshot_request
 from moldau.protocol.messages import fetch_snapshot_response as snapshot_response
+from moldau.protocol.messages import remove_raft_voter_request as remove_request
+from moldau.protocol.messages import remove_raft_voter_response as remove_response
+from moldau.protocol.messages import update_raft_voter_request as update_request
+from moldau.protocol.messages import update_raft_voter_response as update_response
 from moldau.protocol.primitives import Message
 from moldau.protocol.records_data import MemoryRecords
 from moldau.protocol.uuids import METADATA_TOPIC_UUID
 from moldau.raft import messages as m
 from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.state import ReplicaKey
+from moldau.raft.voters import Voter
 
 METADATA_TOPIC = "__cluster_metadata"
 
 FETCH, VOTE, BEGIN_QUORUM_EPOCH, END_QUORUM_EPOCH, FETCH_SNAPSHOT = 1, 52, 53, 54, 59
+ADD_RAFT_VOTER, REMOVE_RAFT_VOTER, UPDATE_RAFT_VOTER = 80, 81, 82
 
 
 def _check_cluster(cluster_id: str, given: str | None) -> None:
@@ -48,6 +56,16 @@ def request_from_wire(request: Message, cluster_id: str) -> m.Request:
         return _end(request, cluster_id)
     if isinstance(request, snapshot_request.FetchSnapshotRequest):
         return _fetch_snapshot(request, cluster_id)
+    if isinstance(request, add_request.AddRaftVoterRequest):
+        _check_cluster(cluster_id, request.cluster_id)
+        endpoints = tuple((e.name, e.host, e.port) for e in request.listeners)
+        added = Voter(ReplicaKey(request.voter_id, request.voter_directory_id), endpoints)
+        return m.AddVoterRequest(-1, added, request.ack_when_committed)
+    if isinstance(request, remove_request.RemoveRaftVoterRequest):
+        _check_cluster(cluster_id, request.cluster_id)
+        return m.RemoveVoterRequest(-1, ReplicaKey(request.voter_id, request.voter_directory_id))
+    if isinstance(request, update_request.UpdateRaftVoterRequest):
+        return _update_voter(request, cluster_id)
     raise KafkaError(errors.UNSUPPORTED_VERSION, f"{type(request).__name__} is not a request of the quorum")
 
 
@@ -119,6 +137,18 @@ def _fetch_snapshot(request: snapshot_request.FetchSnapshotRequest, cluster_id: 
     )
 
 
+def _update_voter(request: update_request.UpdateRaftVoterRequest, cluster_id: str) -> m.UpdateVoterRequest:
+    _check_cluster(cluster_id, request.cluster_id)
+    versions = request.kraft_version_feature
+    voter = Voter(
+        ReplicaKey(request.voter_id, request.voter_directory_id),
+        tuple((e.name, e.host, e.port) for e in request.listeners),
+        versions.min_supported_version,
+        versions.max_supported_version,
+    )
+    return m.UpdateVoterRequest(request.current_leader_epoch, voter)
+
+
 def reply_to_wire(reply: m.Reply) -> Message:
     """With the leader's address, which old versions have no room for: see `without_endpoints`."""
     response = _reply_to_wire(reply)
@@ -156,6 +186,14 @@ def _reply_to_wire(reply: m.Reply) -> Message:
         return end_response.EndQuorumEpochResponse(0, [end_response.TopicData(METADATA_TOPIC, [end])])
     if isinstance(reply, m.FetchReply):
         return _fetch_reply(reply)
+    if isinstance(reply, m.AddVoterReply):
+        return add_response.AddRaftVoterResponse(0, reply.error, reply.message)
+    if isinstance(reply, m.RemoveVoterReply):
+        return remove_response.RemoveRaftVoterResponse(0, reply.error, reply.message)
+    if isinstance(reply, m.UpdateVoterReply):
+        host, port = reply.leader_address if reply.leader_address is not None else ("", 0)
+        leader = update_response.CurrentLeader(reply.leader_id, reply.epoch, host, port)
+        return update_response.UpdateRaftVoterResponse(0, reply.error, leader)
     assert isinstance(reply, m.FetchSnapshotReply)
     snapshot = snapshot_response.PartitionSnapshot(
         0,
@@ -188,6 +226,12 @@ def _fetch_reply(reply: m.FetchReply) -> fetch_response.FetchResponse:
 
 def error_to_wire(api_key: int, code: int) -> Message:
     """An answer that is an error as a whole."""
+    if api_key == ADD_RAFT_VOTER:
+        return add_response.AddRaftVoterResponse(0, code, errors.default_text(code))
+    if api_key == REMOVE_RAFT_VOTER:
+        return remove_response.RemoveRaftVoterResponse(0, code, errors.default_text(code))
+    if api_key == UPDATE_RAFT_VOTER:
+        return update_response.UpdateRaftVoterResponse(0, code)
     if api_key == VOTE:
         return vote_response.VoteResponse(code)
     if api_key == BEGIN_QUORUM_EPOCH:

@@ -2,19 +2,49 @@
 
 from __future__ import annotations
 
+from moldau.protocol.messages import add_raft_voter_request as add_request
+from moldau.protocol.messages import (
+    api_versions_request,
+    api_versions_response,
+    fetch_request,
+    fetch_response,
+    vote_request,
+    vote_response,
+)
 from moldau.protocol.messages import begin_quorum_epoch_request as begin_request
 from moldau.protocol.messages import begin_quorum_epoch_response as begin_response
 from moldau.protocol.messages import end_quorum_epoch_request as end_request
 from moldau.protocol.messages import end_quorum_epoch_response as end_response
-from moldau.protocol.messages import fetch_request, fetch_response, vote_request, vote_response
 from moldau.protocol.messages import fetch_snapshot_request as snapshot_request
 from moldau.protocol.messages import fetch_snapshot_response as snapshot_response
+from moldau.protocol.messages import remove_raft_voter_request as remove_request
+from moldau.protocol.messages import update_raft_voter_request as update_request
+from moldau.protocol.messages.add_raft_voter_response import AddRaftVoterResponse
+from moldau.protocol.messages.remove_raft_voter_response import RemoveRaftVoterResponse
+from moldau.protocol.messages.update_raft_voter_response import UpdateRaftVoterResponse
 from moldau.protocol.primitives import Message
 from moldau.protocol.records_data import MemoryRecords, Records
 from moldau.protocol.uuids import METADATA_TOPIC_UUID
 from moldau.raft import messages as m
 from moldau.raft.log import OffsetAndEpoch
-from moldau.raft.wire import BEGIN_QUORUM_EPOCH, END_QUORUM_EPOCH, FETCH, FETCH_SNAPSHOT, METADATA_TOPIC, VOTE
+from moldau.raft.state import NO_NODE
+from moldau.raft.wire import (
+    ADD_RAFT_VOTER,
+    BEGIN_QUORUM_EPOCH,
+    END_QUORUM_EPOCH,
+    FETCH,
+    FETCH_SNAPSHOT,
+    METADATA_TOPIC,
+    REMOVE_RAFT_VOTER,
+    UPDATE_RAFT_VOTER,
+    VOTE,
+)
+
+API_VERSIONS = 18
+CHANGE_TIMEOUT_MS = 30_000
+SOFTWARE_NAME, SOFTWARE_VERSION = "moldau-raft", "1"
+KRAFT_VERSION = "kraft.version"
+UNKNOWN_EPOCH = -1
 
 _API_KEYS: dict[type[m.Request], int] = {
     m.VoteRequest: VOTE,
@@ -22,6 +52,10 @@ _API_KEYS: dict[type[m.Request], int] = {
     m.EndEpochRequest: END_QUORUM_EPOCH,
     m.FetchRequest: FETCH,
     m.FetchSnapshotRequest: FETCH_SNAPSHOT,
+    m.AddVoterRequest: ADD_RAFT_VOTER,
+    m.RemoveVoterRequest: REMOVE_RAFT_VOTER,
+    m.UpdateVoterRequest: UPDATE_RAFT_VOTER,
+    m.ProbeRequest: API_VERSIONS,
 }
 
 
@@ -54,7 +88,8 @@ def request_to_wire(request: m.Request, cluster_id: str) -> Message:
         return end_request.EndQuorumEpochRequest(cluster_id, [end_request.TopicData(METADATA_TOPIC, [end])])
     if isinstance(request, m.FetchRequest):
         return _fetch(request, cluster_id)
-    assert isinstance(request, m.FetchSnapshotRequest)
+    if not isinstance(request, m.FetchSnapshotRequest):
+        return _change(request, cluster_id)
     snapshot = snapshot_request.PartitionSnapshot(
         0,
         request.epoch,
@@ -64,6 +99,27 @@ def request_to_wire(request: m.Request, cluster_id: str) -> Message:
     )
     topics_snapshot = [snapshot_request.TopicSnapshot(METADATA_TOPIC, [snapshot])]
     return snapshot_request.FetchSnapshotRequest(cluster_id, request.replica.id, request.max_bytes, topics_snapshot)
+
+
+def _change(request: m.Request, cluster_id: str) -> Message:
+    if isinstance(request, m.AddVoterRequest):
+        key = request.voter.key
+        added = [add_request.Listener(*endpoint) for endpoint in request.voter.endpoints]
+        wait = request.ack_when_committed
+        return add_request.AddRaftVoterRequest(
+            cluster_id, CHANGE_TIMEOUT_MS, key.id, key.directory_id, added, ack_when_committed=wait
+        )
+    if isinstance(request, m.RemoveVoterRequest):
+        return remove_request.RemoveRaftVoterRequest(cluster_id, request.voter.id, request.voter.directory_id)
+    if isinstance(request, m.UpdateVoterRequest):
+        voter = request.voter
+        updated = [update_request.Listener(*endpoint) for endpoint in voter.endpoints]
+        versions = update_request.KRaftVersionFeature(voter.min_kraft_version, voter.max_kraft_version)
+        return update_request.UpdateRaftVoterRequest(
+            cluster_id, request.epoch, voter.key.id, voter.key.directory_id, updated, versions
+        )
+    assert isinstance(request, m.ProbeRequest)
+    return api_versions_request.ApiVersionsRequest(SOFTWARE_NAME, SOFTWARE_VERSION)
 
 
 def _fetch(request: m.FetchRequest, cluster_id: str) -> fetch_request.FetchRequest:
@@ -88,11 +144,30 @@ def _fetch(request: m.FetchRequest, cluster_id: str) -> fetch_request.FetchReque
 
 def reply_from_wire(response: Message) -> m.Reply | None:
     """The answer for the metadata partition; None when there is none in it, which counts as a failed request."""
-    reply = _partition_reply(response)
-    if reply is not None:
+    reply = _change_reply(response) or _partition_reply(response)
+    if reply is not None and reply.leader_address is None:
         endpoints = getattr(response, "node_endpoints", [])
         reply.leader_address = next(((e.host, e.port) for e in endpoints if e.node_id == reply.leader_id), None)
     return reply
+
+
+def _change_reply(response: Message) -> m.Reply | None:
+    if isinstance(response, AddRaftVoterResponse):
+        return m.AddVoterReply(response.error_code, NO_NODE, UNKNOWN_EPOCH, response.error_message)
+    if isinstance(response, RemoveRaftVoterResponse):
+        return m.RemoveVoterReply(response.error_code, NO_NODE, UNKNOWN_EPOCH, response.error_message)
+    if isinstance(response, UpdateRaftVoterResponse):
+        leader = response.current_leader
+        update = m.UpdateVoterReply(response.error_code, leader.leader_id, leader.leader_epoch)
+        update.leader_address = (leader.host, leader.port) if leader.host else None
+        return update
+    if isinstance(response, api_versions_response.ApiVersionsResponse):
+        probe = m.ProbeReply(response.error_code, NO_NODE, UNKNOWN_EPOCH)
+        for feature in response.supported_features:
+            if feature.name == KRAFT_VERSION:
+                probe.min_kraft_version, probe.max_kraft_version = feature.min_version, feature.max_version
+        return probe
+    return None
 
 
 def _partition_reply(response: Message) -> m.Reply | None:
