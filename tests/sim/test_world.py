@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moldau.sim.host import NEVER_MS, BadFrame, Host, Program, Slot
-from moldau.sim.network import Link
+from moldau.sim.network import CLIENT_LISTENER, Link
 from moldau.sim.world import World
 
 
@@ -28,7 +28,7 @@ class Echo(Program):
     def stop(self, now_ms: int) -> None:
         self.file.sync()
 
-    def open_connection(self, name: str) -> object:
+    def open_connection(self, name: str, listener: str = CLIENT_LISTENER) -> object:
         return name
 
     def handle(self, connection: object, frame: bytes, now_ms: int, slot: Slot) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import traceback
+from pathlib import Path
 
+from moldau.sim import cluster_world
 from moldau.sim.classic_group_world import ClassicGroupWorld
+from moldau.sim.cluster_world import ClusterWorld
 from moldau.sim.consumer_group_world import ConsumerGroupWorld
 from moldau.sim.group_world import GroupWorld
 from moldau.sim.log_world import LogWorld
@@ -15,7 +19,7 @@ from moldau.sim.world import World
 
 LAST_EVENTS = 60
 DEFAULT_MILLISECONDS = 10_000
-DEFAULT_STEPS = 300
+DEFAULT_LENGTHS = {"logs": 300, "cluster": cluster_world.DEFAULT_MILLISECONDS}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,6 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     which.add_argument("--logs", action="store_true", help="logs alone on the simulated disk, without a node")
     which.add_argument("--groups", action="store_true", help="a node whose clients also commit offsets")
     which.add_argument("--classic-groups", action="store_true", help="a node with members of classic groups")
+    which.add_argument("--cluster", action="store_true", help="a cluster of several nodes")
     which.add_argument("--consumer-groups", action="store_true", help="a node with members of consumer groups")
     parser.add_argument("-v", "--verbose", action="store_true", help="print every event as it happens")
     options = parser.parse_args(arguments)
@@ -37,7 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if failures else 0
 
 
-WORLDS: dict[str, type[LogWorld] | type[NodeWorld]] = {
+WORLDS: dict[str, type[LogWorld] | type[NodeWorld] | type[ClusterWorld]] = {
+    "cluster": ClusterWorld,
     "logs": LogWorld,
     "groups": GroupWorld,
     "classic-groups": ClassicGroupWorld,
@@ -53,15 +59,25 @@ def replay(seed: int, steps: int | None, *, kind: str, verbose: bool) -> bool:
     if verbose:
         world.echo = print
     try:
-        setting.run(steps if steps is not None else DEFAULT_STEPS if kind == "logs" else DEFAULT_MILLISECONDS)
+        setting.run(steps if steps is not None else DEFAULT_LENGTHS.get(kind, DEFAULT_MILLISECONDS))
     except Exception:
         if not verbose:
             print("\n".join(world.trace[-LAST_EVENTS:]))
         traceback.print_exc(file=sys.stdout)
-        print(f"seed {seed} failed: python -m moldau.sim --seed {seed}{'' if kind == 'node' else f' --{kind}'} -v")
+        options = ("" if kind == "node" else f" --{kind}") + ("" if steps is None else f" --steps {steps}")
+        print(f"seed {seed} failed at commit {commit()}: python -m moldau.sim --seed {seed}{options} -v")
         return False
     print(f"seed {seed}: {setting.summary()}")
     return True
+
+
+def commit() -> str:
+    """Which sources these are, where they lie in a repository."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
 
 
 if __name__ == "__main__":

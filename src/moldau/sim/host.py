@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from moldau.sim.disk import SimDisk, SimulatedCrash
-from moldau.sim.network import Link
+from moldau.sim.network import CLIENT_LISTENER, Wire
 
 if TYPE_CHECKING:
     from moldau.sim.world import Event, World
@@ -60,9 +60,20 @@ class Program:
         """A clean shutdown."""
         raise NotImplementedError
 
-    def open_connection(self, name: str) -> object:
+    def accepts(self, listener: str) -> bool:
+        """Whether the process listens there by now."""
+        return True
+
+    def open_connection(self, name: str, listener: str = CLIENT_LISTENER) -> object:
         """The program's own state for one connection."""
         raise NotImplementedError
+
+    def close_connection(self, connection: object) -> None:
+        """The connection is gone: what waits for it need not be answered."""
+
+    def begin_stop(self, now_ms: int, finished: Callable[[], None]) -> None:
+        """What comes before `stop`; `finished` is called when the process may go."""
+        finished()
 
     def handle(self, connection: object, frame: bytes, now_ms: int, slot: Slot) -> None:
         """Answers into the slot, now or in a later turn. May raise BadFrame."""
@@ -72,7 +83,7 @@ class Program:
 class ServerSide:
     """The host's end of one link: replies leave in the order of their requests."""
 
-    def __init__(self, link: Link, state: object) -> None:
+    def __init__(self, link: Wire, state: object) -> None:
         self.link = link
         self.state = state
         self._slots: list[Slot] = []
@@ -101,9 +112,15 @@ class Host:
         self.program: Program | None = None
         self.last_program: Program | None = None
         self.lives = 0
+        self.paused = False
+        self.powered = True
+        self.clock_offset_ms = 0
         self.on_death: Callable[[str], None] | None = None
+        self.on_turn: Callable[[Host], None] | None = None
+        """Called after every turn of a program that lives on."""
+        self._backlog: list[Callable[[], None]] = []
         self._build = build
-        self._sides: dict[Link, ServerSide] = {}
+        self._sides: dict[Wire, ServerSide] = {}
         self._poll_event: Event | None = None
         self._poll_due_ms = NEVER_MS
         self._power_goes_too = False
@@ -113,15 +130,21 @@ class Host:
     def running(self) -> bool:
         return self.program is not None
 
+    @property
+    def now_ms(self) -> int:
+        """What the clock of this machine says."""
+        return self.world.now_ms + self.clock_offset_ms
+
     # Life and death
 
     def boot(self) -> bool:
         """Starts a new process on whatever the disk holds; False when it died while starting."""
         self.lives += 1
+        self.powered = True
         self.world.note(f"host {self.host_id} boots (life {self.lives})")
         self.program = self._build(self)
         program = self.program
-        self.turn(lambda: program.start(self.world.now_ms))
+        self.turn(lambda: program.start(self.now_ms))
         self.turn(self._poll)
         return self.program is program
 
@@ -130,9 +153,41 @@ class Host:
         program = self.program
         if program is None:
             return
-        self.turn(lambda: program.stop(self.world.now_ms))
+        self.turn(lambda: program.stop(self.now_ms))
         if self.program is program:
             self._end("stopped cleanly")
+
+    def shut_down(self) -> None:
+        """A clean shutdown that hands over first what others can go on with; ends when the program says so."""
+        program = self.program
+        if program is None:
+            return
+
+        def finished() -> None:
+            self.world.schedule(0, lambda: self.stop() if self.program is program else None)
+
+        self.world.note(f"host {self.host_id} begins to shut down")
+        self.turn(lambda: program.begin_stop(self.now_ms, finished))
+
+    def pause(self) -> None:
+        """SIGSTOP: nothing in the process goes on, time does."""
+        if self.program is not None and not self.paused:
+            self.world.note(f"host {self.host_id} is stopped")
+            self.paused = True
+
+    def resume(self) -> None:
+        if not self.paused:
+            return
+        self.world.note(f"host {self.host_id} goes on")
+        self.paused = False
+        backlog, self._backlog = self._backlog, []
+        for action in backlog:
+            self.turn(action)
+
+    def turn_of(self, life: int, action: Callable[[], None]) -> None:
+        """A turn that only the process of that life takes."""
+        if self.lives == life:
+            self.turn(action)
 
     def kill(self) -> None:
         """kill -9 between two events."""
@@ -152,6 +207,9 @@ class Host:
         """Runs code of the program; the one place where a crash inside it ends up."""
         if self.program is None:
             return
+        if self.paused:
+            self._backlog.append(action)
+            return
         try:
             action()
         except SimulatedCrash:
@@ -159,11 +217,17 @@ class Host:
             self._end("power loss in a disk operation" if power else "killed in a disk operation", power=power)
         except Halted as halt:
             self._end(f"halted: {halt}")
+        else:
+            if self.on_turn is not None:
+                self.on_turn(self)
 
     def _end(self, how: str, *, power: bool = False) -> None:
         self.world.note(f"host {self.host_id} ends: {how}")
         self.last_program = self.program
         self.program = None
+        self.paused = False
+        self.powered = not power
+        self._backlog.clear()
         self._cancel_poll()
         links = list(self._sides)
         self._sides.clear()
@@ -185,12 +249,16 @@ class Host:
         self._cancel_poll()
         self._poll_due_ms = deadline_ms
         # At least a millisecond ahead: a program that is due at once is polled in the next turn of the clock.
-        self._poll_event = self.world.schedule(max(1, deadline_ms - self.world.now_ms), lambda: self.turn(self._poll))
+        self._poll_event = self.world.schedule(max(1, deadline_ms - self.now_ms), lambda: self.turn(self._poll))
+
+    def poll_now(self) -> None:
+        """The clock was changed: what the program is waiting for may be due."""
+        self.turn(self._poll)
 
     def _poll(self) -> None:
         self._cancel_poll()
         if self.program is not None:
-            self.wake_at(self.program.poll(self.world.now_ms))
+            self.wake_at(self.program.poll(self.now_ms))
 
     def _cancel_poll(self) -> None:
         self._poll_due_ms = NEVER_MS
@@ -203,25 +271,28 @@ class Host:
 
     # The network
 
-    def receive(self, link: Link, frame: bytes) -> None:
+    def receive(self, link: Wire, frame: bytes) -> None:
         """A frame arrives from a client."""
         if self.program is None:
             link.cut("nobody listens")
             return
         self.turn(lambda: self._handle(link, frame))
 
-    def forget(self, link: Link) -> None:
-        self._sides.pop(link, None)
+    def forget(self, link: Wire) -> None:
+        side = self._sides.pop(link, None)
+        program = self.program
+        if side is not None and program is not None:
+            self.turn(lambda: program.close_connection(side.state))
 
-    def _handle(self, link: Link, frame: bytes) -> None:
+    def _handle(self, link: Wire, frame: bytes) -> None:
         program = self.program
         if program is None:
             return
         side = self._sides.get(link)
         if side is None:
-            side = ServerSide(link, program.open_connection(link.name))
+            side = ServerSide(link, program.open_connection(link.name, link.listener))
             self._sides[link] = side
         try:
-            program.handle(side.state, frame, self.world.now_ms, side.new_slot())
+            program.handle(side.state, frame, self.now_ms, side.new_slot())
         except BadFrame as bad:
             link.cut(f"bad frame: {bad}")

@@ -1,4 +1,4 @@
-"""A connection between a simulated client and a host: frames in order, with delay, until it is cut.
+"""What joins a simulated client to a host; and a link: frames in order, with delay, until it is cut.
 
 A TCP stream neither loses nor repeats nor reorders inside one connection, so a link does not either. What can happen
 is that it breaks: then a prefix of what the client had sent still arrives, and everything on its way back is lost.
@@ -13,8 +13,30 @@ if TYPE_CHECKING:
     from moldau.sim.host import Host
     from moldau.sim.world import World
 
+CLIENT_LISTENER = "PLAINTEXT"
+CONTROLLER_LISTENER = "CONTROLLER"
 
-class Link:
+
+class Wire:
+    """A connection as the host at its end sees it."""
+
+    def __init__(self, name: str, listener: str = CLIENT_LISTENER) -> None:
+        self.name = name
+        self.listener = listener
+
+    def send_to_client(self, frame: bytes) -> None:
+        raise NotImplementedError
+
+    def close_after_sending(self) -> None:
+        """The host closes its end in good order: what it sent still arrives."""
+        raise NotImplementedError
+
+    def cut(self, reason: str) -> None:
+        """The host drops the connection, or dies."""
+        raise NotImplementedError
+
+
+class Link(Wire):
     def __init__(
         self,
         world: World,
@@ -23,8 +45,8 @@ class Link:
         on_frame: Callable[[bytes], None],
         on_close: Callable[[], None],
     ) -> None:
+        super().__init__(name)
         self.world = world
-        self.name = name
         self.host = host
         self.open = True
         self._life = host.lives

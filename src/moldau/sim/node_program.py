@@ -8,19 +8,19 @@ from moldau.api.dispatch import Dispatcher
 from moldau.config.broker_config import BrokerConfig
 from moldau.node.context import ClientContext
 from moldau.node.node import Node
+from moldau.node.outbox import Outbox
 from moldau.node.reply import Reply
 from moldau.protocol.primitives import DecodeError
 from moldau.protocol.records_data import FileRecords
 from moldau.sim.host import BadFrame, Halted, Host, Program, Slot
+from moldau.sim.network import CLIENT_LISTENER, CONTROLLER_LISTENER
 from moldau.storage.disk import File
-
-LISTENER = "PLAINTEXT"
 
 
 class NodeProgram(Program):
-    def __init__(self, host: Host, config: BrokerConfig) -> None:
+    def __init__(self, host: Host, config: BrokerConfig, outbox: Outbox | None = None) -> None:
         self.host = host
-        self.node = Node(config, host.disk, host.rng, host.rng.randbytes(16))
+        self.node = Node(config, host.disk, host.rng, host.rng.randbytes(16), outbox=outbox)
         self.dispatcher = Dispatcher(self.node)
         self._fatal: str | None = None
         self.node.on_fatal = self._on_fatal
@@ -39,8 +39,20 @@ class NodeProgram(Program):
     def stop(self, now_ms: int) -> None:
         self._run(lambda: self.node.stop(now_ms))
 
-    def open_connection(self, name: str) -> object:
-        return ClientContext(LISTENER, name)
+    def accepts(self, listener: str) -> bool:
+        """Clients may come when the broker takes part in the cluster, other nodes at once."""
+        return listener == CONTROLLER_LISTENER or self.node.is_ready
+
+    def begin_stop(self, now_ms: int, finished: Callable[[], None]) -> None:
+        self._run(lambda: self.node.begin_shutdown(now_ms, finished))
+
+    def open_connection(self, name: str, listener: str = CLIENT_LISTENER) -> object:
+        return ClientContext(listener, name, listener == CONTROLLER_LISTENER)
+
+    def close_connection(self, connection: object) -> None:
+        assert isinstance(connection, ClientContext)
+        connection.closed(self.host.now_ms)
+        self._check_alive()
 
     def handle(self, connection: object, frame: bytes, now_ms: int, slot: Slot) -> None:
         assert isinstance(connection, ClientContext)

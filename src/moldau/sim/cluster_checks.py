@@ -1,0 +1,284 @@
+"""Looks into every node of a simulated cluster, all the time, for what must never be seen; one sentence per check."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moldau.metadata.delta import MetadataDelta
+from moldau.metadata.image import MetadataImage
+from moldau.metadata.model import NO_LEADER, TOPIC_RESOURCE, PartitionRegistration
+from moldau.node.node import Node
+from moldau.raft.state import NO_REPLICA, ReplicaKey
+from moldau.replication.partition import Partition
+from moldau.sim.cluster_client import Place
+from moldau.sim.committed_log import CommittedLog, ReplicaCursor
+from moldau.sim.host import Host
+from moldau.sim.node_program import NodeProgram
+from moldau.sim.world import Violation
+
+if TYPE_CHECKING:
+    from moldau.sim.cluster_world import ClusterWorld
+
+SAMPLE_MS = 5
+ELIGIBLE_MS = 100
+
+
+def node_of(host: Host) -> Node | None:
+    program = host.program
+    return program.node if isinstance(program, NodeProgram) else None
+
+
+class Known:
+    """The newest that was ever seen of a partition: what the metadata or its leader said."""
+
+    __slots__ = ("elr", "isr", "leader", "leader_epoch", "partition_epoch")
+
+    def __init__(self, leader: int, leader_epoch: int, epoch: int, isr: tuple[int, ...], elr: tuple[int, ...]) -> None:
+        self.leader = leader
+        self.leader_epoch = leader_epoch
+        self.partition_epoch = epoch
+        self.isr = isr
+        self.elr = elr
+
+    @property
+    def eligible(self) -> tuple[int, ...]:
+        return self.isr + self.elr
+
+
+class ClusterChecks:
+    def __init__(self, setting: ClusterWorld) -> None:
+        self.setting = setting
+        self.world = setting.world
+        self.metadata = CommittedLog("the metadata log")
+        self.partitions: dict[Place, CommittedLog] = {}
+        self.known: dict[Place, Known] = {}
+        self.lossy: set[int] = set()
+        """Brokers that lost what they had not synced and that the controller has not seen come back yet."""
+        self.looks = 0
+        self._next_look_ms: dict[int, int] = {}
+        self._next_eligible_ms = 0
+        self._cursors: dict[tuple[int, Place | None], ReplicaCursor] = {}
+        self._leaders: dict[tuple[Place, int], int] = {}
+        self._quorum_leaders: dict[int, int] = {}
+        self._quorum_epochs: dict[int, int] = {}
+        self._votes: dict[tuple[int, int], ReplicaKey] = {}
+        self._quorum_high_watermarks: dict[int, int] = {}
+        self._checked_image = -1
+
+    # When to look
+
+    def on_turn(self, host: Host) -> None:
+        now_ms = self.world.now_ms
+        if now_ms >= self._next_look_ms.get(host.host_id, 0):
+            self._next_look_ms[host.host_id] = now_ms + SAMPLE_MS
+            self.look_at(host)
+        if now_ms >= self._next_eligible_ms:
+            self._next_eligible_ms = now_ms + ELIGIBLE_MS
+            self.check_what_is_committed_is_on_every_replica_that_can_be_elected()
+
+    def look_at(self, host: Host) -> None:
+        node = node_of(host)
+        if node is None or not hasattr(node.metadata, "raft"):
+            return
+        self.looks += 1
+        self._look_at_quorum(host, node)
+        for partition in node.replicas.all():
+            self._look_at_partition(host, partition)
+        registered = node.image.brokers.get(host.host_id)
+        if registered is not None and registered.incarnation_id == node.incarnation_id:
+            self.lossy.discard(host.host_id)
+
+    def look_at_all(self) -> None:
+        for host in self.setting.hosts.values():
+            self.look_at(host)
+
+    def on_death(self, host: Host, *, power: bool) -> None:
+        """The last that a process knew, and a new beginning for its replicas."""
+        program = host.last_program
+        if isinstance(program, NodeProgram):
+            for partition in program.node.replicas.all():
+                self._note_view_of_leader(partition)
+        for key in [key for key in self._cursors if key[0] == host.host_id]:
+            del self._cursors[key]
+        self._quorum_high_watermarks.pop(host.host_id, None)
+        if power and host.host_id in self.setting.broker_ids:
+            self.lossy.add(host.host_id)
+
+    # The quorum
+
+    def _look_at_quorum(self, host: Host, node: Node) -> None:
+        raft = node.metadata.raft
+        host_id, epoch = host.host_id, raft.epoch
+        if epoch < self._quorum_epochs.get(host_id, 0):
+            raise Violation(
+                f"the epoch of a voter never goes back: {host_id} is in {epoch} after {self._quorum_epochs[host_id]}"
+            )
+        self._quorum_epochs[host_id] = epoch
+        if raft.is_leader:
+            leader = self._quorum_leaders.setdefault(epoch, host_id)
+            if leader != host_id:
+                raise Violation(f"an epoch of the quorum has one leader: {leader} and {host_id} in {epoch}")
+        voted = raft.role.voted
+        if voted != NO_REPLICA:
+            first = self._votes.setdefault((host_id, epoch), voted)
+            # The file of a static quorum has no directory ids.
+            if first.id != voted.id:
+                raise Violation(f"a voter votes once in an epoch: {host_id} in {epoch} for {first} and {voted}")
+        high_watermark = raft.high_watermark
+        if high_watermark < self._quorum_high_watermarks.get(host_id, 0):
+            raise Violation(f"the high watermark never goes back: the quorum's at {host_id}, {high_watermark}")
+        self._quorum_high_watermarks[host_id] = high_watermark
+        cursor = self._cursor(host_id, None)
+        if high_watermark > cursor.high_watermark or node.metadata.log.log.truncations != cursor.truncations:
+            cursor.high_watermark = high_watermark
+            cursor.look(host.disk, node.metadata.log.log, high_watermark, self.metadata, f"node {host_id}")
+
+    def _cursor(self, host_id: int, place: Place | None) -> ReplicaCursor:
+        found = self._cursors.get((host_id, place))
+        if found is None:
+            found = self._cursors[host_id, place] = ReplicaCursor()
+        return found
+
+    # Partitions
+
+    def committed(self, topic_id: bytes, index: int, name: str) -> CommittedLog:
+        found = self.partitions.get((topic_id, index))
+        if found is None:
+            found = self.partitions[topic_id, index] = CommittedLog(f"{name}-{index}")
+        topic = self.setting.model.by_id(topic_id)
+        if topic is not None:
+            found.trusted = topic.trusted
+        return found
+
+    def _look_at_partition(self, host: Host, partition: Partition) -> None:
+        place = (partition.topic_id, partition.index)
+        if partition.leader == host.host_id and partition.log is not None:
+            leader = self._leaders.setdefault((place, partition.leader_epoch), host.host_id)
+            if leader != host.host_id:
+                raise Violation(
+                    f"an epoch of a partition has one leader: {leader} and {host.host_id} lead"
+                    f" {partition.topic}-{partition.index} in {partition.leader_epoch}"
+                )
+            self._note_view_of_leader(partition)
+        if partition.log is None:
+            return
+        cursor = self._cursor(host.host_id, place)
+        high_watermark = partition.high_watermark.offset
+        if high_watermark == cursor.high_watermark and partition.log.truncations == cursor.truncations:
+            return
+        committed = self.committed(place[0], place[1], partition.topic)
+        if high_watermark < cursor.high_watermark and committed.trusted:
+            raise Violation(
+                f"the high watermark never goes back: {committed.name} at broker {host.host_id},"
+                f" {high_watermark} after {cursor.high_watermark}"
+            )
+        cursor.high_watermark = high_watermark
+        cursor.look(host.disk, partition.log, high_watermark, committed, f"broker {host.host_id}")
+
+    def _note_view_of_leader(self, partition: Partition) -> None:
+        """What the controller answered to a leader may be newer than any image that is left."""
+        if partition.leader != partition.broker_id:
+            return
+        place = (partition.topic_id, partition.index)
+        known = self.known.get(place)
+        if known is not None and partition.partition_epoch > known.partition_epoch:
+            self.known[place] = Known(
+                partition.leader,
+                partition.leader_epoch,
+                partition.partition_epoch,
+                tuple(partition.in_sync_replicas),
+                (),
+            )
+
+    def check_what_is_committed_is_on_every_replica_that_can_be_elected(self) -> None:
+        for place, committed in self.partitions.items():
+            known = self.known.get(place)
+            if known is None or not committed.trusted:
+                continue
+            for broker_id in known.eligible:
+                behind = self._behind(broker_id, place, committed)
+                if behind is not None:
+                    self._confirm(place, committed, broker_id)
+
+    def _behind(self, broker_id: int, place: Place, committed: CommittedLog) -> int | None:
+        """The end of a log that lacks something committed, if this one does."""
+        host = self.setting.hosts[broker_id]
+        node = node_of(host)
+        if node is None or broker_id in self.lossy:
+            return None
+        partition = node.replicas.find_by_id(place) if hasattr(node.replicas, "find_by_id") else None
+        if partition is None:
+            topic = node.image.topics_by_id.get(place[0])
+            partition = None if topic is None else node.replicas.find(topic.name, place[1])
+        if partition is None or partition.log is None or partition.topic_id != place[0]:
+            return None
+        end: int = partition.log.log_end_offset
+        return end if end < committed.end else None
+
+    def _confirm(self, place: Place, committed: CommittedLog, broker_id: int) -> None:
+        """Before anybody is accused, all that is known is brought up to date."""
+        self.look_at_all()
+        known = self.known[place]
+        end = self._behind(broker_id, place, committed)
+        if broker_id in known.eligible and end is not None:
+            raise Violation(
+                f"what is committed is on every replica that can be elected: {committed.name} is committed up to"
+                f" {committed.end}, broker {broker_id} has {end} (in sync {list(known.isr)}, eligible"
+                f" {list(known.elr)}, partition epoch {known.partition_epoch})"
+            )
+
+    # Metadata
+
+    def on_image(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        for topic in delta.changed_topics.values():
+            for index, registration in topic.changed_partitions.items():
+                self._on_registration(topic.name, (topic.topic_id, index), registration, image)
+
+    def on_first_image(self, image: MetadataImage) -> None:
+        for topic in image.topics_by_id.values():
+            for index, registration in topic.partitions.items():
+                self._on_registration(topic.name, (topic.topic_id, index), registration, image)
+
+    def _on_registration(self, topic: str, place: Place, now: PartitionRegistration, image: MetadataImage) -> None:
+        known = self.known.get(place)
+        if known is not None and now.partition_epoch < known.partition_epoch:
+            return
+        name = f"{topic}-{place[1]} {now!r}"
+        if known is None or now.partition_epoch > known.partition_epoch:
+            self._check_rules(name, topic, now, image)
+            if known is not None:
+                self._check_succession(name, place, known, now)
+        elif (now.leader, now.leader_epoch, now.isr) != (known.leader, known.leader_epoch, known.isr) and set(
+            now.isr
+        ) != set(known.isr):
+            raise Violation(f"a partition epoch stands for one state: {name}, known was in sync {known.isr}")
+        self.known[place] = Known(now.leader, now.leader_epoch, now.partition_epoch, now.isr, now.elr)
+
+    def _check_rules(self, name: str, topic: str, now: PartitionRegistration, image: MetadataImage) -> None:
+        if now.leader != NO_LEADER and now.leader not in now.isr:
+            raise Violation(f"the leader is in sync: {name}")
+        if not set(now.isr) <= set(now.replicas) or not set(now.elr) <= set(now.replicas):
+            raise Violation(f"only replicas are in sync or eligible: {name}")
+        if set(now.isr) & set(now.elr):
+            raise Violation(f"nobody is in sync and eligible too: {name}")
+        minimum = int(
+            image.config(TOPIC_RESOURCE, topic).get("min.insync.replicas", str(self.setting.default_min_insync))
+        )
+        if len(now.isr) >= min(minimum, len(now.replicas)) and now.elr:
+            raise Violation(f"nobody is eligible while enough are in sync: {name}")
+        for broker_id in now.isr:
+            broker = image.brokers.get(broker_id)
+            if broker is None or broker.fenced:
+                raise Violation(f"a fenced broker is in no ISR: {broker_id} in {name}")
+
+    def _check_succession(self, name: str, place: Place, before: Known, now: PartitionRegistration) -> None:
+        if now.leader_epoch < before.leader_epoch:
+            raise Violation(f"the epoch of a partition never goes back: {name} after {before.leader_epoch}")
+        changed = now.leader not in (before.leader, NO_LEADER)
+        if changed and now.leader_epoch == before.leader_epoch:
+            raise Violation(f"a new leader has a new epoch: {name}, before it {before.leader}")
+        if not changed or now.partition_epoch != before.partition_epoch + 1 or not before.eligible:
+            return
+        topic = self.setting.model.by_id(place[0])
+        if now.leader not in before.eligible and (topic is None or not topic.unclean):
+            raise Violation(f"only who has everything is elected: {name}, before it {before.eligible}")

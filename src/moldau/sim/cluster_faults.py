@@ -1,0 +1,213 @@
+"""What befalls a simulated cluster: a plan of faults that the seed makes up as it goes."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from moldau.sim.host import Host
+
+if TYPE_CHECKING:
+    from moldau.sim.cluster_world import ClusterWorld
+
+SHUTDOWN_MS_MAX = 3000
+
+
+class ClusterFaults:
+    def __init__(self, setting: ClusterWorld) -> None:
+        self.setting = setting
+        self.world = setting.world
+        self.network = setting.network
+        self.rng = setting.world.derived_rng("faults")
+        self.counts: dict[str, int] = {}
+        self.over = False
+        self.pace_ms = self.rng.choice((150, 400, 900))
+        self._rolling = False
+        self._kinds: list[tuple[str, int, Callable[[Host], None]]] = [
+            ("kill", 14, self._kill),
+            ("power loss", 10, self._lose_power),
+            ("crash in a disk operation", 8, self._plan_crash),
+            ("pause", 12, self._pause),
+            ("isolation", 14, self._isolate),
+            ("one-way loss", 10, self._block_one_way),
+            ("slow links", 6, self._slow_links),
+            ("slow disk", 6, self._slow_disk),
+            ("full disk", 3, self._fill_disk),
+            ("failing disk", 4, self._fail_disk),
+            ("clean restart", 8, self._restart),
+            ("rolling restart", 3, self._roll),
+            ("clock step", 3, self._step_clock),
+        ]
+
+    def start(self) -> None:
+        self.world.schedule(self.rng.randint(300, 1500), self._strike)
+        self.world.schedule(self.rng.randint(100, 500), self._break_connections)
+
+    def _strike(self) -> None:
+        if self.over:
+            return
+        self.world.schedule(self.rng.randint(self.pace_ms // 4, 2 * self.pace_ms), self._strike)
+        kind, action = self._choose()
+        running = [host for host in self.setting.hosts.values() if host.running and not host.paused]
+        if not running:
+            return
+        self._act(kind, action, self.rng.choice(running))
+
+    def _choose(self) -> tuple[str, Callable[[Host], None]]:
+        total = sum(weight for _, weight, _ in self._kinds)
+        draw = self.rng.randrange(total)
+        for kind, weight, action in self._kinds:
+            draw -= weight
+            if draw < 0:
+                return kind, action
+        raise AssertionError("the weights are wrong")
+
+    def _act(self, kind: str, action: Callable[[Host], None], host: Host) -> None:
+        before = len(self.world.trace)
+        self.world.note(f"fault: {kind} at {host.host_id}")
+        action(host)
+        if len(self.world.trace) > before:
+            self.counts[kind] = self.counts.get(kind, 0) + 1
+
+    def _break_connections(self) -> None:
+        if self.over:
+            return
+        self.world.schedule(self.rng.randint(50, 800), self._break_connections)
+        self.network.break_one()
+
+    def end(self) -> None:
+        """No more faults, and everything that still lasts ends now."""
+        self.over = True
+        self.network.unblock_all()
+        for host in self.setting.hosts.values():
+            host.disk.clear_faults()
+            host.disk.crash_after(0)
+            host.disk.sync_delay_ms = (0, 10)
+            host.resume()
+
+    # Processes and machines
+
+    def _kill(self, host: Host) -> None:
+        if self.setting.may_die(host, power=False):
+            host.kill()
+
+    def _lose_power(self, host: Host) -> None:
+        if self.setting.may_die(host, power=True):
+            host.lose_power()
+
+    def _plan_crash(self, host: Host) -> None:
+        power = self.rng.random() < 0.4 and self.setting.may_die(host, power=True)
+        if power or self.setting.may_die(host, power=False):
+            # Soon: what is allowed now may not be later.
+            host.plan_crash(self.rng.randint(1, self.rng.choice((1, 3, 10))), power=power)
+            life = host.lives
+            self.world.schedule(50, lambda: host.disk.crash_after(0) if host.lives == life else None)
+
+    def _pause(self, host: Host) -> None:
+        host.pause()
+        self.world.schedule(self.rng.choice((100, 500, 2000, 5000)), host.resume)
+
+    def _restart(self, host: Host) -> None:
+        life = host.lives
+        host.shut_down()
+        self.world.schedule(SHUTDOWN_MS_MAX, lambda: host.stop() if host.lives == life else None)
+
+    def _roll(self, host: Host) -> None:
+        """All nodes, one after the other, each when the one before is back."""
+        if self._rolling:
+            return
+        self._rolling = True
+        left = list(self.setting.hosts.values())
+
+        def next_one() -> None:
+            if self.over or not left:
+                self._rolling = False
+                return
+            if self.setting.all_is_well():
+                self._restart(left.pop())
+            self.world.schedule(500, next_one)
+
+        next_one()
+
+    def _step_clock(self, host: Host) -> None:
+        """The machine's clock was slow, and somebody sets it right."""
+        host.clock_offset_ms += self.rng.randint(100, 5000)
+        host.poll_now()
+
+    # The network
+
+    def _isolate(self, host: Host) -> None:
+        """A node, or the way between two nodes, is cut off in both directions; clients may still reach it."""
+        others = [other.host_id for other in self.setting.hosts.values() if other is not host]
+        if self.rng.random() < 0.4:
+            others = [self.rng.choice(others)]
+        if self.rng.random() < 0.3:
+            others += self.setting.client_machines()
+        ways = [(host.host_id, other) for other in others] + [(other, host.host_id) for other in others]
+        self._block(ways)
+
+    def _block_one_way(self, host: Host) -> None:
+        others = [other.host_id for other in self.setting.hosts.values() if other is not host]
+        if self.rng.random() < 0.5:
+            others = [self.rng.choice(others)]
+        if self.rng.random() < 0.5:
+            self._block([(host.host_id, other) for other in others])
+        else:
+            self._block([(other, host.host_id) for other in others])
+
+    def _block(self, ways: list[tuple[int, int]]) -> None:
+        self.world.note(f"blocked: {' '.join(f'{a}->{b}' for a, b in ways if a < 1000 and b < 1000)}")
+        for way in ways:
+            self.network.block(*way)
+        duration_ms = self.rng.choice((200, 1000, 3000, 6000))
+
+        def heal() -> None:
+            self.world.note(f"open again: {' '.join(f'{a}->{b}' for a, b in ways if a < 1000 and b < 1000)}")
+            self.network.unblock_ways(ways)
+
+        self.world.schedule(duration_ms, heal)
+
+    def _slow_links(self, host: Host) -> None:
+        delay_ms = self.rng.choice((30, 150, 600))
+        for other in self.setting.hosts:
+            if other != host.host_id:
+                self.network.slow_down(host.host_id, other, delay_ms)
+                if self.rng.random() < 0.5:
+                    self.network.slow_down(other, host.host_id, delay_ms)
+        self.world.schedule(self.rng.choice((500, 3000)), self.network.end_slowness)
+
+    # Disks
+
+    def _slow_disk(self, host: Host) -> None:
+        host.disk.sync_delay_ms = self.rng.choice(((20, 100), (200, 1500)))
+
+        def end() -> None:
+            host.disk.sync_delay_ms = (0, 10)
+
+        self.world.schedule(self.rng.choice((500, 3000)), end)
+
+    def _fill_disk(self, host: Host) -> None:
+        if self.setting.may_die(host, power=False):
+            host.disk.capacity_bytes = host.disk.used_bytes() + self.rng.randint(0, 5000)
+            self._repair_later(host)
+
+    def _fail_disk(self, host: Host) -> None:
+        if self.setting.may_die(host, power=False):
+            operation = self.rng.choice(("append", "sync", "read", "open", "rename", "sync_directory", "truncate"))
+            fragment = self.rng.choice((".log", ".index", "steady", "__cluster_metadata", "checkpoint", ""))
+            host.disk.fail(operation, fragment, errno.EIO, self.rng.randint(1, 3), self.rng.randint(0, 5))
+            self.world.note(f"the next {operation} of *{fragment}* fails at {host.host_id}")
+            self._repair_later(host)
+
+    def _repair_later(self, host: Host) -> None:
+        """A failed disk is repaired by restarting the node, as an operator would."""
+        life = host.lives
+        self.setting.note_failing(host)
+
+        def end() -> None:
+            if host.lives == life and host.running:
+                host.disk.clear_faults()
+                host.kill()
+
+        self.world.schedule(self.rng.randint(100, 2500), end)

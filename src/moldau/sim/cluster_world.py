@@ -1,0 +1,367 @@
+"""A whole cluster in the simulated world: clients work, faults strike, and no promise is broken; then it heals.
+
+The seed chooses the shape (three or five nodes that are both broker and controller, or three of each), the settings,
+the clients and the faults. After the last fault the cluster has thirty seconds to be whole again; then every replica
+leads in turn, and whoever leads has everything that was ever acknowledged or read.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from moldau.config.broker_config import BrokerConfig
+from moldau.metadata.image import MetadataImage
+from moldau.protocol.uuids import uuid_to_text
+from moldau.raft.snapshots import snapshot_bytes
+from moldau.raft.state import ReplicaKey
+from moldau.raft.voters import Voter, VoterSet
+from moldau.sim.cluster_admin import ClusterAdmin
+from moldau.sim.cluster_audit import ClusterAudit
+from moldau.sim.cluster_checks import ClusterChecks, node_of
+from moldau.sim.cluster_client import ClusterClient
+from moldau.sim.cluster_committer import ClusterCommitter
+from moldau.sim.cluster_consumer import ClusterConsumer
+from moldau.sim.cluster_faults import ClusterFaults
+from moldau.sim.cluster_network import Network
+from moldau.sim.cluster_producer import ClusterProducer
+from moldau.sim.host import Host, Program
+from moldau.sim.network import CLIENT_LISTENER, CONTROLLER_LISTENER
+from moldau.sim.node_program import NodeProgram
+from moldau.sim.node_world import TraceHandler
+from moldau.sim.outbox import SimOutbox
+from moldau.sim.replicated_model import ReplicatedModel, ReplicatedTopic
+from moldau.sim.world import Violation, World
+from moldau.storage.meta_properties import MetaProperties, write_meta_properties
+
+DATA = "data"
+FIRST_SNAPSHOT = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
+HEALED_MS_MAX = 30_000
+FIRST_CONTROLLER_ID = 11
+DEFAULT_MILLISECONDS = 5_000
+
+
+class ClusterWorld:
+    def __init__(self, seed: int) -> None:
+        self.world = World(seed)
+        self.rng = self.world.derived_rng("cluster")
+        self.network = Network(self.world)
+        self.model = ReplicatedModel()
+        self.hosts: dict[int, Host] = {}
+        self.client_ports: dict[int, int] = {}
+        self.quiet = False
+        self.finished = False
+        self.deaths = 0
+        self.data_losses = 0
+        self.acknowledged_records = 0
+        self.fetched_records = 0
+        self.committed_offsets = 0
+        self.checked_offsets = 0
+        self.healed_ms = 0
+        self.default_min_insync = 2
+        self.may_move_single_replicas = self.rng.random() < 0.5
+        self.producers: list[ClusterProducer] = []
+        self.committers: list[ClusterCommitter] = []
+        self._clients: list[ClusterClient] = []
+        self._producer_ids: set[tuple[int, int]] = set()
+        self._recovering: set[int] = set()
+        self._failing: set[int] = set()
+        self._choose_shape()
+        self.checks = ClusterChecks(self)
+        self.faults = ClusterFaults(self)
+        self._make_hosts()
+
+    # The shape of the cluster
+
+    def _choose_shape(self) -> None:
+        shape = self.rng.random()
+        count = 5 if shape > 0.92 else 3
+        self.broker_ids = list(range(1, count + 1))
+        self.is_combined = shape < 0.75 or count == 5
+        self.controller_ids = (
+            self.broker_ids if self.is_combined else list(range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + 3))
+        )
+        self.is_dynamic = self.rng.random() < 0.5
+        session_ms = self.rng.choice((900, 1500, 4000))
+        self.common_settings = {
+            "controller.listener.names": CONTROLLER_LISTENER,
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "inter.broker.listener.name": CLIENT_LISTENER,
+            "log.dirs": DATA,
+            "auto.create.topics.enable": "false",
+            "min.insync.replicas": str(self.default_min_insync),
+            "default.replication.factor": "3",
+            "offsets.topic.replication.factor": "3",
+            "offsets.topic.num.partitions": str(self.rng.choice((1, 3))),
+            "offsets.commit.timeout.ms": "1000",
+            "broker.session.timeout.ms": str(session_ms),
+            "broker.heartbeat.interval.ms": str(session_ms // 4),
+            "controlled.shutdown.retry.backoff.ms": "200",
+            "replica.lag.time.max.ms": str(self.rng.choice((500, 1500, 3000))),
+            "replica.fetch.wait.max.ms": str(self.rng.choice((100, 300, 500))),
+            "replica.fetch.backoff.ms": str(self.rng.choice((20, 200))),
+            "replica.fetch.max.bytes": str(self.rng.choice((400, 1048576))),
+            "replica.high.watermark.checkpoint.interval.ms": str(self.rng.choice((300, 5000))),
+            "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+            "controller.quorum.election.timeout.ms": "400",
+            "controller.quorum.election.backoff.max.ms": "300",
+            "controller.quorum.fetch.timeout.ms": str(self.rng.choice((500, 1000))),
+            "controller.quorum.request.timeout.ms": "800",
+            "controller.quorum.retry.backoff.ms": "20",
+            "log.cleaner.enable": "false",
+            "log.flush.offset.checkpoint.interval.ms": str(self.rng.choice((500, 60000))),
+            "log.flush.start.offset.checkpoint.interval.ms": str(self.rng.choice((500, 60000))),
+            "log.retention.check.interval.ms": str(self.rng.choice((1000, 300000))),
+            "log.initial.task.delay.ms": "200",
+            "leader.imbalance.check.interval.seconds": str(self.rng.choice((1, 300))),
+            "metadata.log.max.record.bytes.between.snapshots": str(self.rng.choice((2000, 20971520))),
+            "metadata.log.segment.bytes": "8388608",
+        }
+        if self.rng.random() < 0.2:
+            self.common_settings["log.flush.interval.messages"] = "1"
+
+    def _port(self, node_id: int, listener: str) -> int:
+        return 9000 + 10 * node_id + (2 if listener == CLIENT_LISTENER else 3)
+
+    def _settings(self, node_id: int) -> dict[str, str]:
+        is_broker, is_controller = node_id in self.broker_ids, node_id in self.controller_ids
+        listeners = [f"PLAINTEXT://127.0.0.1:{self._port(node_id, CLIENT_LISTENER)}"] if is_broker else []
+        if is_controller:
+            listeners.append(f"CONTROLLER://127.0.0.1:{self._port(node_id, CONTROLLER_LISTENER)}")
+        addresses = [f"127.0.0.1:{self._port(voter, CONTROLLER_LISTENER)}" for voter in self.controller_ids]
+        voters = [f"{voter}@{address}" for voter, address in zip(self.controller_ids, addresses, strict=True)]
+        settings = {
+            **self.common_settings,
+            "process.roles": ",".join(["broker"] * is_broker + ["controller"] * is_controller),
+            "node.id": str(node_id),
+            "listeners": ",".join(listeners),
+            "broker.rack": f"rack{node_id}",
+        }
+        if self.is_dynamic:
+            settings["controller.quorum.bootstrap.servers"] = ",".join(addresses)
+        else:
+            settings["controller.quorum.voters"] = ",".join(voters)
+        return settings
+
+    def _make_hosts(self) -> None:
+        cluster_id = uuid_to_text(self.rng.randbytes(16))
+        node_ids = sorted({*self.broker_ids, *self.controller_ids})
+        directories = {node_id: self.rng.randbytes(16) for node_id in node_ids}
+        voters = VoterSet(
+            [
+                Voter(
+                    ReplicaKey(node_id, directories[node_id]),
+                    ((CONTROLLER_LISTENER, "127.0.0.1", self._port(node_id, CONTROLLER_LISTENER)),),
+                )
+                for node_id in self.controller_ids
+            ]
+        )
+        for node_id in node_ids:
+            config = BrokerConfig(self._settings(node_id), warn=False)
+            host = Host(self.world, node_id, lambda host, config=config: self._build(host, config))  # type: ignore[misc]
+            host.on_turn = self.checks.on_turn
+            host.on_death = lambda how, host=host: self._on_death(host, how)  # type: ignore[misc]
+            host.clock_offset_ms = self.rng.choice((0, 0, self.rng.randint(-3000, 3000)))
+            self.hosts[node_id] = host
+            for listener in (CLIENT_LISTENER, CONTROLLER_LISTENER):
+                self.network.listen(self._port(node_id, listener), host, listener)
+            if node_id in self.broker_ids:
+                self.client_ports[node_id] = self._port(node_id, CLIENT_LISTENER)
+            is_voter = self.is_dynamic and node_id in self.controller_ids
+            self._format(host, cluster_id, directories[node_id], voters if is_voter else None)
+
+    def _format(self, host: Host, cluster_id: str, directory_id: bytes, voters: VoterSet | None) -> None:
+        """What `storage format` leaves, as far as a start needs it."""
+        disk = host.disk
+        disk.make_directory(f"{DATA}/__cluster_metadata-0" if voters is not None else DATA)
+        disk.sync_directory("")
+        if voters is not None:
+            disk.sync_directory(DATA)
+            disk.write_file(f"{DATA}/{FIRST_SNAPSHOT}", snapshot_bytes([], 0, 0, 1, voters, self.world.now_ms))
+        write_meta_properties(disk, DATA, MetaProperties(cluster_id, host.host_id, directory_id), "")
+
+    def _build(self, host: Host, config: BrokerConfig) -> Program:
+        program = NodeProgram(host, config, SimOutbox(self.network, host))
+        program.node.metadata.add_listener(self.checks.on_image)
+        return program
+
+    # Running
+
+    def run(self, duration_ms: int = DEFAULT_MILLISECONDS) -> None:
+        handler = TraceHandler(self.world)
+        logger = logging.getLogger("moldau")
+        propagate = logger.propagate
+        logger.addHandler(handler)
+        logger.propagate = False
+        try:
+            self._run(duration_ms)
+        finally:
+            logger.removeHandler(handler)
+            logger.propagate = propagate
+
+    def _run(self, duration_ms: int) -> None:
+        self.world.note(
+            f"{'combined' if self.is_combined else 'separate'} {'dynamic' if self.is_dynamic else 'static'}"
+            f" brokers {self.broker_ids} controllers {self.controller_ids}"
+        )
+        for host in self.hosts.values():
+            self.world.schedule(self.rng.randint(0, 200), lambda host=host: self._boot(host))  # type: ignore[misc]
+        self._make_topics()
+        self._start_clients()
+        if self.rng.random() < 0.8:
+            self._wait_for_a_beginning()
+        self.faults.start()
+        self.world.run_for(duration_ms)
+        self._heal()
+        ClusterAudit(self).run()
+        self.finished = True
+
+    def _wait_for_a_beginning(self) -> None:
+        """Most worlds are whole before the first fault."""
+        if not self.world.run_until(lambda: self.all_is_well() and not self.admin.is_busy, HEALED_MS_MAX):
+            raise Violation(f"a new cluster is whole within 30 s: {self.what_is_wrong()}")
+        self.world.note("the cluster is whole")
+
+    def _make_topics(self) -> None:
+        self.model.add(ReplicatedTopic("steady", self.rng.randint(1, 3), 3, 2, unclean=False, transient=False))
+        self.model.add(ReplicatedTopic("steady-pair", 1, 2, 1, unclean=False, transient=False))
+        if self.rng.random() < 0.5:
+            self.model.add(ReplicatedTopic("single", 1, 1, 1, unclean=False, transient=False))
+        if self.rng.random() < 0.3:
+            self.model.add(ReplicatedTopic("unclean", 1, 3, 1, unclean=True, transient=False))
+
+    def _start_clients(self) -> None:
+        self.admin = ClusterAdmin(self)
+        self.producers = [ClusterProducer(self, f"producer{number}") for number in range(self.rng.randint(3, 5))]
+        consumers = [ClusterConsumer(self, f"consumer{number}") for number in range(self.rng.randint(1, 3))]
+        self.committers = [ClusterCommitter(self, f"committer{number}") for number in range(self.rng.randint(0, 2))]
+        everybody = [*self.producers, *consumers, *self.committers, self.admin]
+        self._clients = [one.client for one in everybody]
+
+    def client_machines(self) -> list[int]:
+        return [client.machine for client in self._clients]
+
+    def check_producer_id_is_new(self, producer_id: int, epoch: int) -> None:
+        if (producer_id, epoch) in self._producer_ids:
+            raise Violation(f"a producer id is handed out once: {producer_id} epoch {epoch}")
+        self._producer_ids.add((producer_id, epoch))
+
+    def summary(self) -> str:
+        faults = ", ".join(f"{count} {kind}" for kind, count in sorted(self.faults.counts.items()))
+        return (
+            f"{self.world.events_run} events, {self.deaths} deaths, {self.data_losses} with the power,"
+            f" {self.acknowledged_records} records acknowledged, {self.fetched_records} fetched,"
+            f" {self.committed_offsets} offsets committed, whole after {self.healed_ms} ms; {faults}"
+        )
+
+    # Death and return
+
+    def _on_death(self, host: Host, how: str) -> None:
+        self.deaths += 1
+        power = how.startswith("power")
+        self.network.on_host_death(host)
+        self.checks.on_death(host, power=power)
+        if power:
+            self.data_losses += 1
+            self.model.on_power_loss()
+            if host.host_id in self.broker_ids:
+                self._recovering.add(host.host_id)
+        host.disk.clear_faults()
+        self._failing.discard(host.host_id)
+        delay_ms = self.rng.choice((5, 50, 500, 3000))
+        self.world.schedule(100 if self.faults.over else self.rng.randint(1, delay_ms), lambda: self._boot(host))
+
+    def _boot(self, host: Host) -> None:
+        if host.running:
+            return
+        if self.rng.random() < 0.08 and self.deaths and not self.faults.over and self.may_die(host, power=False):
+            host.plan_crash(self.rng.randint(1, 40), power=False)
+        host.boot()
+
+    def may_die(self, host: Host, *, power: bool) -> bool:
+        """Whether the promises allow for it: of those who have everything, one must be left who lost nothing."""
+        self._update_recovering()
+        host_id = host.host_id
+        if host_id not in self.broker_ids:
+            return True
+        if power and self._recovering - {host_id}:
+            return False
+        for known in self.checks.known.values():
+            if host_id not in known.eligible:
+                continue
+            others = [other for other in known.eligible if other != host_id]
+            if any(other in self.checks.lossy for other in others):
+                return False
+            if power and len(known.eligible) > 1 and not any(self._is_settled(other) for other in others):
+                return False
+        return True
+
+    def _is_settled(self, broker_id: int) -> bool:
+        """It runs, the controller knows this life of it, and nothing is wrong with its disk."""
+        node = node_of(self.hosts[broker_id])
+        if node is None or broker_id in self._failing or broker_id in self.checks.lossy:
+            return False
+        registered = self.newest_image().brokers.get(broker_id)
+        return registered is not None and registered.incarnation_id == node.incarnation_id
+
+    def note_failing(self, host: Host) -> None:
+        self._failing.add(host.host_id)
+
+    def _update_recovering(self) -> None:
+        """Who lost data is whole again when it is in sync wherever it has a replica."""
+        if not self._recovering:
+            return
+        image = self.newest_image()
+        for broker_id in list(self._recovering):
+            partitions = [p for topic in image.topics_by_id.values() for p in topic.partitions.values()]
+            if self._is_settled(broker_id) and all(
+                broker_id in partition.isr for partition in partitions if broker_id in partition.replicas
+            ):
+                self._recovering.discard(broker_id)
+
+    def newest_image(self) -> MetadataImage:
+        newest = MetadataImage()
+        for host in self.hosts.values():
+            node = node_of(host)
+            if node is not None and node.metadata.image.offset > newest.offset:
+                newest = node.metadata.image
+        return newest
+
+    # Healing
+
+    def all_is_well(self) -> bool:
+        return not self.what_is_wrong()
+
+    def what_is_wrong(self) -> str:
+        down = [host.host_id for host in self.hosts.values() if not host.running]
+        if down:
+            return f"hosts {down} are down"
+        image = self.newest_image()
+        missing = [broker_id for broker_id in self.broker_ids if broker_id not in image.active_brokers()]
+        if missing:
+            return f"brokers {missing} do not take part"
+        for topic in image.topics_by_id.values():
+            for index, partition in topic.partitions.items():
+                if partition.leader < 0 or set(partition.isr) != set(partition.replicas) or partition.is_reassigning:
+                    return f"{topic.name}-{index} is {partition!r}"
+        offsets = [node.metadata.image.offset for host in self.hosts.values() if (node := node_of(host)) is not None]
+        if min(offsets) != max(offsets):
+            return f"the images are at {offsets}"
+        return ""
+
+    def _heal(self) -> None:
+        self.world.note("no more faults")
+        self.faults.end()
+        start_ms = self.world.now_ms
+        if not self.world.run_until(self.all_is_well, HEALED_MS_MAX):
+            raise Violation(f"a cluster that is left alone becomes whole within 30 s: {self.what_is_wrong()}")
+        self.healed_ms = self.world.now_ms - start_ms
+        self.world.note(f"whole after {self.healed_ms} ms")
+        self.quiet = True
+        if not self.world.run_until(self._is_calm, HEALED_MS_MAX):
+            waiting = [producer.name for producer in self.producers if producer.unacknowledged]
+            raise Violation(f"a whole cluster answers everybody within 30 s: {waiting} wait")
+        if not self.world.run_until(self.all_is_well, HEALED_MS_MAX):
+            raise Violation(f"a cluster that is left alone becomes whole within 30 s: {self.what_is_wrong()}")
+
+    def _is_calm(self) -> bool:
+        return not any(producer.unacknowledged for producer in self.producers) and not self.admin.is_busy
