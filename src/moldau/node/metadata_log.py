@@ -18,6 +18,7 @@ from moldau.protocol.uuids import METADATA_TOPIC_UUID
 from moldau.raft.batches import control_records
 from moldau.raft.core import RandomSource
 from moldau.raft.log import OffsetAndEpoch, RaftLog
+from moldau.raft.snapshots import check_snapshot
 from moldau.raft.state import QuorumState
 from moldau.records.batch import CorruptBatch, check_crc, split_batches
 from moldau.records.builder import SNAPSHOT_HEADER
@@ -48,10 +49,11 @@ CHECK_BYTES = 1 << 20
 
 
 class DamagedMetadataLog(Exception):
-    """Bytes in the middle of the log are not what was written."""
+    """Bytes in the middle of the log, or of quorum-state, are not what was written."""
 
-    def __init__(self, path: str, position: int) -> None:
-        super().__init__(
+    @staticmethod
+    def at(path: str, position: int) -> DamagedMetadataLog:
+        return DamagedMetadataLog(
             f"{path} is damaged at or after position {position} although the last stop was clean: restore it from a "
             f"copy. Without {CLEAN_SHUTDOWN_FILE} the node starts with what lies before, and topics may be lost."
         )
@@ -77,7 +79,15 @@ class MetadataLog(RaftLog):
 
     def read_quorum_state(self) -> QuorumState | None:
         path = f"{self._directory}/{QUORUM_STATE_FILE}"
-        return QuorumState.from_json(self.disk.read_file(path)) if self.disk.exists(path) else None
+        if not self.disk.exists(path):
+            return None
+        try:
+            return QuorumState.from_json(self.disk.read_file(path))
+        except (ValueError, KeyError, TypeError) as error:
+            text = (
+                "without it this node could vote twice in an epoch. Restore it, or let the node join with an empty disk"
+            )
+            raise DamagedMetadataLog(f"{path} is damaged ({error}): {text}") from error
 
     def write_quorum_state(self, state: QuorumState, data_version: int, voter_ids: list[int]) -> None:
         """On the medium when it returns: a vote must not be forgotten."""
@@ -212,14 +222,26 @@ class MetadataLog(RaftLog):
 
     def append_fetched_snapshot(self, snapshot: OffsetAndEpoch, position: int, data: bytes) -> None:
         if position == 0:
+            self._drop_parts()
             self._parts[snapshot] = self._part_path(snapshot)
         file = self.disk.open(self._parts[snapshot], create=True)
         file.append([data])
         file.close()
 
+    def _drop_parts(self) -> None:
+        """What was fetched of a snapshot before the leader changed, or before it named a newer one."""
+        for part in self._parts.values():
+            self.disk.remove(part)
+        self._parts.clear()
+
     def finish_fetched_snapshot(self, snapshot: OffsetAndEpoch) -> None:
+        data = self.disk.read_file(self._parts[snapshot])
+        try:
+            check_snapshot(data, snapshot_name(snapshot))
+        except ValueError:
+            self._drop_parts()
+            raise
         part = self._parts.pop(snapshot)
-        data = self.disk.read_file(part)
         self.disk.write_file(part, data, mode=0o400)
         self._freeze(part, snapshot, len(data))
         self.start_after(snapshot)
@@ -277,10 +299,23 @@ class MetadataLog(RaftLog):
                 self._snapshots[OffsetAndEpoch(int(match[1]), int(match[2]))] = size
             elif PART_SUFFIX in name or name.endswith(CHECKPOINT_SUFFIX + DELETED_SUFFIX):
                 self.disk.remove(f"{self._directory}/{name}")
+        for snapshot in sorted(self._snapshots)[:-1]:
+            if snapshot.offset < self.start_offset():
+                # Its removal was not synced when the log before it was gone already.
+                self.disk.remove(f"{self._directory}/{snapshot_name(snapshot)}")
+                del self._snapshots[snapshot]
         latest = self.latest_snapshot()
-        if latest is not None and latest.offset > self.end_offset():
-            logger.info("the metadata log ends before its snapshot at %d and starts anew there", latest.offset)
+        if latest is not None and not self._agrees_with(latest):
+            logger.info("the metadata log does not go up to its snapshot at %d and starts anew there", latest.offset)
             self.start_after(latest)
+
+    def _agrees_with(self, snapshot: OffsetAndEpoch) -> bool:
+        """Whether the log holds what the snapshot ends with. A replica that fetched a snapshot because its log had
+        parted from the leader's may have crashed before it emptied the log."""
+        if self.start_offset() == snapshot.offset:
+            return True
+        end = self.end_offset_for_epoch(snapshot.epoch)
+        return self.end_offset() >= snapshot.offset and end.epoch == snapshot.epoch and end.offset >= snapshot.offset
 
 
 def metadata_log_config(config: BrokerConfig) -> LogConfig:
@@ -318,6 +353,7 @@ def open_metadata_log(
         disk.sync_directory(config.metadata_log_dir)
     metadata_log = MetadataLog(disk, log, config, rng)
     metadata_log.load_snapshots()
+    metadata_log.read_quorum_state()
     return metadata_log
 
 
@@ -331,12 +367,12 @@ def check_undamaged(disk: Disk, paths: list[str]) -> None:
             try:
                 whole = split_batches(data, 0, len(data))
             except CorruptBatch as error:
-                raise DamagedMetadataLog(path, position) from error
+                raise DamagedMetadataLog.at(path, position) from error
             for header in whole:
                 if not check_crc(data, header):
-                    raise DamagedMetadataLog(path, position + int(header.position))
+                    raise DamagedMetadataLog.at(path, position + int(header.position))
             if not whole and position + chunk >= size:
-                raise DamagedMetadataLog(path, position)
+                raise DamagedMetadataLog.at(path, position)
             chunk = CHECK_BYTES if whole else 2 * chunk
             position += sum(int(header.size) for header in whole)
         file.close()

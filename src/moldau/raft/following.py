@@ -145,11 +145,16 @@ class Following(Membership):
         self.log.append_fetched_snapshot(request.snapshot, reply.position, reply.data)
         role.snapshot_position = reply.position + len(reply.data)
         if role.snapshot_position >= reply.size:
-            self._finish_snapshot(role, request.snapshot)
+            self._finish_snapshot(role, request.snapshot, now_ms)
 
-    def _finish_snapshot(self, role: Follower, snapshot: OffsetAndEpoch) -> None:
-        self.log.finish_fetched_snapshot(snapshot)
+    def _finish_snapshot(self, role: Follower, snapshot: OffsetAndEpoch, now_ms: int) -> None:
         role.snapshot = None
+        try:
+            self.log.finish_fetched_snapshot(snapshot)
+        except ValueError as error:
+            logger.error("the snapshot that leader %d sent is damaged and is fetched again: %s", role.leader_id, error)
+            self._wait_before_retry(role.leader_id, now_ms, self.config.retry_backoff_ms)
+            return
         self.sync_generation += 1
         self.synced_offset = self.log.end_offset()
         self._load_voters()

@@ -68,5 +68,6 @@ class RaftLog:
         raise NotImplementedError
 
     def finish_fetched_snapshot(self, snapshot: OffsetAndEpoch) -> None:
-        """Makes the fetched snapshot the latest one, and empties the log so that it starts where the snapshot ends."""
+        """Makes the fetched snapshot the latest one, and empties the log so that it starts where the snapshot ends.
+        Raises ValueError when what was fetched is no whole snapshot; then nothing changed."""
         raise NotImplementedError

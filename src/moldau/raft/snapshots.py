@@ -16,7 +16,7 @@ from moldau.raft.batches import (
     voters_record,
 )
 from moldau.raft.voters import VoterSet
-from moldau.records.batch import CorruptBatch, check_crc, split_batches
+from moldau.records.batch import BatchHeader, CorruptBatch, check_crc, split_batches
 from moldau.records.builder import SNAPSHOT_FOOTER
 
 RECORDS_PER_BATCH = 1024
@@ -45,6 +45,11 @@ def snapshot_bytes(
 
 def snapshot_values(data: bytes, name: str) -> list[bytes]:
     """The metadata records of a snapshot; raises ValueError when it is damaged or has no end."""
+    return [value for header in check_snapshot(data, name) for value in metadata_values(data, header)]
+
+
+def check_snapshot(data: bytes, name: str) -> list[BatchHeader]:
+    """The batches of a snapshot that is whole; raises ValueError for any other."""
     try:
         batches = split_batches(data, 0, len(data))
     except CorruptBatch as error:
@@ -54,4 +59,4 @@ def snapshot_values(data: bytes, name: str) -> list[bytes]:
     controls = control_records(data)
     if not controls or controls[-1][1] != SNAPSHOT_FOOTER:
         raise ValueError(f"{name} has no footer: it was not written to its end")
-    return [value for header in batches for value in metadata_values(data, header)]
+    return batches
