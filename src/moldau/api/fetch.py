@@ -21,6 +21,7 @@ from moldau.protocol.messages.fetch_request import FetchRequest
 from moldau.protocol.messages.fetch_response import FetchResponse
 from moldau.protocol.uuids import ZERO_UUID
 from moldau.replication.partition import Partition, PartitionRead
+from moldau.replication.replica_selector import NO_PREFERENCE
 
 
 class FetchRound:
@@ -70,7 +71,7 @@ def handle_fetch(call: Call, request: FetchRequest) -> None:
     if context.error != 0:
         call.respond(FetchResponse(error_code=context.error))
         return
-    limits = FetchLimits(request, node.fetch_bytes_max)
+    limits = FetchLimits(request, node.fetch_bytes_max, call)
     found = read_partitions(node, context, limits)
     if found.size >= limits.min_bytes or found.answer_now or request.max_wait_ms <= 0 or not context.targets:
         answer(call, context, found)
@@ -95,7 +96,7 @@ def read_partitions(node: Node, context: FetchContext, limits: FetchLimits) -> F
             min_one_batch = False
             found.size += records.size
             left = max(0, left - records.size)
-        elif read.diverging_end_offset >= 0:
+        elif read.diverging_end_offset >= 0 or read.preferred_read_replica >= 0:
             found.answer_now = True
         found.reads.append(read)
     return found
@@ -111,6 +112,10 @@ def read_partition(
         raise node.replicas.why_missing(target.topic, target.index)
     if target.topic_id != ZERO_UUID and target.topic_id != partition.topic_id:
         raise KafkaError(errors.INCONSISTENT_TOPIC_ID)
+    if limits.rack and node.replicas.context.selects_by_rack and partition.is_leader:
+        preferred = find_preferred_replica(node, partition, target, limits)
+        if preferred != NO_PREFERENCE:
+            return partition.redirect(partition.check_leader(target.current_leader_epoch), preferred)
     return partition.read(
         target.fetch_offset,
         min(target.max_bytes, left),
@@ -118,7 +123,16 @@ def read_partition(
         limits.isolation,
         target.current_leader_epoch,
         target.last_fetched_epoch,
+        limits.only_leader,
     )
+
+
+def find_preferred_replica(node: Node, partition: Partition, target: FetchedPartition, limits: FetchLimits) -> int:
+    """A replica in the consumer's rack, if it can be reached over the same listener (KIP-392)."""
+    preferred = partition.find_preferred_replica(limits.rack, target.fetch_offset)
+    if preferred == NO_PREFERENCE or node.endpoint_of(preferred, limits.listener) is None:
+        return NO_PREFERENCE
+    return preferred
 
 
 def answer(call: Call, context: FetchContext, found: FetchRound) -> None:

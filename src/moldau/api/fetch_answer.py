@@ -21,6 +21,7 @@ from moldau.protocol.messages.fetch_response import (
 from moldau.protocol.records_data import MemoryRecords
 from moldau.replication.partition import PartitionRead
 
+FIRST_RACK_VERSION: Final = 11
 FIRST_LEADER_HINT_VERSION: Final = 16
 UNKNOWN_OFFSET: Final = -1
 # The partition was never looked at: its list of aborted transactions is empty, not null, as in Kafka.
@@ -30,8 +31,12 @@ ERRORS_WITHOUT_READ: Final = (errors.UNKNOWN_TOPIC_OR_PARTITION, errors.UNKNOWN_
 class FetchLimits:
     """What the request asks for, within what the broker allows."""
 
-    def __init__(self, request: FetchRequest, bytes_max: int) -> None:
+    def __init__(self, request: FetchRequest, bytes_max: int, call: Call) -> None:
         self.isolation = request.isolation_level
+        self.rack = request.rack_id
+        # Who knows that there are replicas to read from may ask any of them (KIP-392).
+        self.only_leader = call.version < FIRST_RACK_VERSION
+        self.listener = call.context.listener
         self.max_bytes = min(request.max_bytes, bytes_max)
         self.min_bytes = min(request.min_bytes, self.max_bytes)
 
@@ -63,6 +68,7 @@ def partition_data(target: FetchedPartition, read: PartitionRead) -> PartitionDa
         last_stable_offset=read.last_stable_offset,
         log_start_offset=read.log_start_offset,
         aborted_transactions=None,
+        preferred_read_replica=read.preferred_read_replica,
         records=read.records if read.records is not None else MemoryRecords(b""),
     )
     if read.aborted is not None:

@@ -53,6 +53,7 @@ class FetchContext:
             or read.high_watermark != target.told_high_watermark
             or read.log_start_offset != target.told_log_start_offset
             or read.diverging_end_offset >= 0
+            or read.preferred_read_replica >= 0
         )
         target.told_high_watermark = read.high_watermark
         target.told_log_start_offset = read.log_start_offset

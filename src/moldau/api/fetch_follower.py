@@ -54,7 +54,7 @@ class ParkedFollowerFetch(ParkedRequest):
 
     def maybe_answer(self, now_ms: int) -> bool:
         self.session.is_woken = False
-        found = read_ready(self.call.node, self.session, self.limits, self.incremental)
+        found = read_ready(self.call.node, self.session, self.limits, self.incremental, now_ms)
         if found.size < self.limits.min_bytes and not found.answer_now:
             return False
         self.session.parked = None
@@ -63,7 +63,7 @@ class ParkedFollowerFetch(ParkedRequest):
 
     def answer_at_deadline(self, now_ms: int) -> None:
         self.session.parked = None
-        found = read_ready(self.call.node, self.session, self.limits, self.incremental)
+        found = read_ready(self.call.node, self.session, self.limits, self.incremental, now_ms)
         answer(self.call, self.session, found, self.incremental)
 
     def cancel(self) -> None:
@@ -95,8 +95,8 @@ def handle_follower_fetch(call: Call, request: FetchRequest, replica_id: int) ->
         # Nothing left to fetch: Kafka drops the session and answers without one.
         node.fetch_sessions.remove(session.session_id)
         session.session_id = NO_SESSION
-    limits = FetchLimits(request, node.fetch_bytes_max)
-    found = read_ready(node, session, limits, incremental)
+    limits = FetchLimits(request, node.fetch_bytes_max, call)
+    found = read_ready(node, session, limits, incremental, call.now_ms)
     if found.size >= limits.min_bytes or found.answer_now or request.max_wait_ms <= 0 or not session.followed:
         answer(call, session, found, incremental)
         return
@@ -210,7 +210,9 @@ def note_position(node: Node, session: ReplicaSession, target: FollowedPartition
 # Reading
 
 
-def read_ready(node: Node, session: ReplicaSession, limits: FetchLimits, incremental: bool) -> FollowerRound:
+def read_ready(
+    node: Node, session: ReplicaSession, limits: FetchLimits, incremental: bool, now_ms: int
+) -> FollowerRound:
     """Reads the partitions that are ready, in their order, until the limit is used up; those that have nothing any more
     leave the list, those that were read go to its end."""
     found = FollowerRound()
@@ -225,7 +227,7 @@ def read_ready(node: Node, session: ReplicaSession, limits: FetchLimits, increme
             session.ready.append(target)
             continue
         try:
-            read = read_partition(node, session, target, left, min_one_batch)
+            read = read_partition(node, session, target, left, min_one_batch, now_ms)
         except KafkaError as error:
             found.add(target, failed_read(error.code))
             found.answer_now = True
@@ -255,7 +257,7 @@ def read_ready(node: Node, session: ReplicaSession, limits: FetchLimits, increme
 
 
 def read_partition(
-    node: Node, session: ReplicaSession, target: FollowedPartition, left: int, min_one_batch: bool
+    node: Node, session: ReplicaSession, target: FollowedPartition, left: int, min_one_batch: bool, now_ms: int
 ) -> PartitionRead:
     return find_partition(node, target).read_as_follower(
         session.replica_id,
@@ -265,6 +267,7 @@ def read_partition(
         min_one_batch,
         target.current_leader_epoch,
         target.last_fetched_epoch,
+        now_ms,
     )
 
 
@@ -288,7 +291,11 @@ def has_news(target: FollowedPartition, read: PartitionRead) -> bool:
 def answer(call: Call, session: ReplicaSession, found: FollowerRound, incremental: bool) -> None:
     response = FetchResponse(session_id=session.session_id)
     for index in range(len(found.targets)):
-        tell(call, response, found.targets[index], found.reads[index])
+        target, read = found.targets[index], found.reads[index]
+        tell(call, response, target, read)
+        records, partition = read.records, target.partition
+        if records is not None and partition is not None and partition.is_throttled_as_leader():
+            partition.context.leader_quota.record(records.size, call.now_ms)
     behind, session.behind = session.behind, []
     for target in behind:
         target.is_behind = False

@@ -2,13 +2,14 @@
 
 ListOffsets 1-11: -1 latest, -2 earliest, -3 the record with the largest timestamp, -4 earliest local, -5 latest tiered,
 -6 earliest pending upload, else the first record at or after a timestamp. OffsetForLeaderEpoch 2-4 (KIP-101, KIP-320).
-DeleteRecords 0-2: offset -1 means up to the high watermark.
+DeleteRecords 0-2: offset -1 means up to the high watermark; it waits for the other replicas.
 """
 
 from __future__ import annotations
 
 from moldau.api.call import Call
 from moldau.node.node import Node
+from moldau.node.waiting import ParkedRequest
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.delete_records_request import DeleteRecordsRequest
@@ -44,6 +45,8 @@ FIRST_VERSION_OF_TIMESTAMP = {
     LATEST_TIERED_TIMESTAMP: 9,
     EARLIEST_PENDING_UPLOAD_TIMESTAMP: 11,
 }
+FIRST_NOT_AVAILABLE_VERSION = 5
+TO_HIGH_WATERMARK = -1
 LOWEST_TIMESTAMP = EARLIEST_PENDING_UPLOAD_TIMESTAMP
 
 
@@ -73,6 +76,8 @@ def handle_list_offsets(call: Call, request: ListOffsetsRequest) -> None:
                 list_offset(call, request, topic.name, asked, answer)
             except KafkaError as error:
                 answer.error_code = error.code
+                if error.code == errors.OFFSET_NOT_AVAILABLE and call.version < FIRST_NOT_AVAILABLE_VERSION:
+                    answer.error_code = errors.LEADER_NOT_AVAILABLE
     call.respond(response)
 
 
@@ -112,8 +117,57 @@ def handle_offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochRequ
     call.respond(response)
 
 
+class AwaitedDeletion:
+    """A partition whose replicas have yet to give up the records below an offset."""
+
+    def __init__(
+        self, partition: Partition, leader_epoch: int, offset: int, result: DeleteRecordsPartitionResult
+    ) -> None:
+        self.partition = partition
+        self.leader_epoch = leader_epoch
+        self.offset = offset
+        self.result = result
+
+    def maybe_settle(self) -> bool:
+        partition, result = self.partition, self.result
+        log = partition.log
+        if not partition.is_leader or partition.leader_epoch != self.leader_epoch:
+            result.error_code, result.low_watermark = errors.NOT_LEADER_OR_FOLLOWER, -1
+            return True
+        if log is None or not partition.is_online():
+            result.error_code, result.low_watermark = errors.KAFKA_STORAGE_ERROR, -1
+            return True
+        result.low_watermark = partition.low_watermark(log)
+        return result.low_watermark >= self.offset
+
+
+class ParkedDeletion(ParkedRequest):
+    """Waits until the log start of every replica on a living broker has reached what was asked for."""
+
+    def __init__(
+        self, call: Call, response: DeleteRecordsResponse, awaited: list[AwaitedDeletion], deadline: int
+    ) -> None:
+        super().__init__(call.reply, [one.partition for one in awaited], deadline)
+        self.call = call
+        self.response = response
+        self.awaited = awaited
+
+    def maybe_answer(self, now_ms: int) -> bool:
+        self.awaited = [one for one in self.awaited if not one.maybe_settle()]
+        if self.awaited:
+            return False
+        self.call.respond(self.response)
+        return True
+
+    def answer_at_deadline(self, now_ms: int) -> None:
+        for one in self.awaited:
+            one.result.error_code = errors.REQUEST_TIMED_OUT
+        self.call.respond(self.response)
+
+
 def handle_delete_records(call: Call, request: DeleteRecordsRequest) -> None:
     response = DeleteRecordsResponse()
+    awaited: list[AwaitedDeletion] = []
     for topic in request.topics:
         topic_result = DeleteRecordsTopicResult(name=topic.name)
         response.topics.append(topic_result)
@@ -124,7 +178,14 @@ def handle_delete_records(call: Call, request: DeleteRecordsRequest) -> None:
                 if call.node.replicas.is_internal(topic.name):
                     raise KafkaError(errors.INVALID_TOPIC_EXCEPTION)
                 partition = find_partition(call.node, topic.name, asked.partition_index)
+                offset = partition.high_watermark.offset if asked.offset == TO_HIGH_WATERMARK else asked.offset
                 result.low_watermark = partition.delete_records(asked.offset, call.now_ms)
+                if result.low_watermark < offset:
+                    awaited.append(AwaitedDeletion(partition, partition.leader_epoch, offset, result))
             except KafkaError as error:
                 result.error_code = error.code
-    call.respond(response)
+    if awaited:
+        deadline_ms = call.now_ms + max(0, request.timeout_ms)
+        call.node.waiting.park(ParkedDeletion(call, response, awaited, deadline_ms))
+    else:
+        call.respond(response)

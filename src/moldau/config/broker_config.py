@@ -29,6 +29,10 @@ from moldau.config.own_keys import OWN_KEYS
 from moldau.config.quota_keys import BROKER_QUOTA_KEYS
 from moldau.config.topic_keys import BROKER_UNITS, FLUSH, RETENTION, ROLL, ROLL_JITTER
 
+REPLICA_SELECTORS = (
+    "org.apache.kafka.common.replica.LeaderSelector",
+    "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+)
 LISTENER_PREFIX: Final = "listener.name."
 
 _logger = logging.getLogger("moldau.config")
@@ -379,6 +383,12 @@ def _check_requirements(config: BrokerConfig) -> None:
         number("replica.fetch.wait.max.ms") <= number("replica.lag.time.max.ms"),
         "replica.fetch.wait.max.ms should always be less than or equal to replica.lag.time.max.ms to prevent frequent "
         "changes in ISR",
+    )
+    selector = config.get_str_or_none("replica.selector.class")
+    _require(
+        selector is None or selector in REPLICA_SELECTORS,
+        f"replica.selector.class is {selector}, but classes cannot be loaded here: it can be one of "
+        + " and ".join(REPLICA_SELECTORS),
     )
     queued = number("queued.max.request.bytes")
     _require(

@@ -36,6 +36,7 @@ from moldau.node.schedule import Schedule
 from moldau.node.waiting import WaitingRoom
 from moldau.protocol.errors import KafkaError
 from moldau.raft.core import NEVER_MS, RandomSource
+from moldau.replication.replica_selector import RACK_AWARE_SELECTOR
 from moldau.storage.compaction.cleaner import CleanerSettings, CompactionWorkers, LogCleaner
 from moldau.storage.compaction.inline import InlineWorkers
 from moldau.storage.disk import Disk
@@ -130,6 +131,8 @@ class Node:
         self.lifecycle = BrokerLifecycle(self.metadata, self._heartbeats)
         self.lifecycle.on_gave_up = self._fatal
         self.replicas.context.brokers.lag_max_ms = config.get_int("replica.lag.time.max.ms")
+        selector = config.get_str_or_none("replica.selector.class")
+        self.replicas.context.selects_by_rack = selector == RACK_AWARE_SELECTOR
         self.isr_changes = IsrChanges(
             self.node_id, lambda: self.lifecycle.broker_epoch, self.controller, self.replicas.context
         )

@@ -25,6 +25,7 @@ from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.uuids import ZERO_UUID
 from moldau.replication.partition import Partition, ReplicationContext
+from moldau.replication.throttle import UNLIMITED
 from moldau.storage.log import Log
 from moldau.storage.log_directory import LogDirectory
 from moldau.storage.log_manager import LogManager
@@ -102,6 +103,7 @@ class Replicas:
         """At start: takes up every replica that the metadata places here."""
         self._image = image
         self._note_brokers(image)
+        self._note_throttle(image)
         if self.fetchers is not None:
             self.fetchers.apply_image(image)
         for topic in image.topics_by_id.values():
@@ -114,6 +116,11 @@ class Replicas:
         brokers = self.context.brokers
         brokers.active_epochs = {b.broker_id: b.broker_epoch for b in image.brokers.values() if b.is_active}
         brokers.alive = {b.broker_id for b in image.brokers.values() if not b.fenced}
+        brokers.racks = {b.broker_id: b.rack for b in image.brokers.values() if not b.fenced and b.rack is not None}
+
+    def _note_throttle(self, image: MetadataImage) -> None:
+        settings = {**image.broker_defaults(), **image.config(BROKER_RESOURCE, str(self.broker_id))}
+        self.context.leader_quota.limit = int(settings.get("leader.replication.throttled.rate", UNLIMITED))
 
     def _update(
         self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, is_new: bool, now_ms: int
@@ -234,6 +241,7 @@ class Replicas:
             if resource_type == TOPIC_RESOURCE:
                 self._reconfigure(name)
             elif resource_type == BROKER_RESOURCE and name in ("", str(self.broker_id)):
+                self._note_throttle(self._image)
                 for topic in list(self._by_topic):
                     self._reconfigure(topic)
 

@@ -20,12 +20,13 @@ class OtherBrokers:
     """The brokers of the cluster as far as leaders need to know them, and how far a follower may lag.
 
     `active_epochs` has the epochs of those that may be in an ISR: neither fenced nor about to stop. `alive` are all
-    that are not fenced.
+    that are not fenced, `racks` says where they are.
     """
 
     def __init__(self) -> None:
         self.active_epochs: dict[int, int] = {}
         self.alive: set[int] = set()
+        self.racks: dict[int, str] = {}
         self.lag_max_ms = 30_000
 
     def is_eligible(self, broker_id: int, broker_epoch: int) -> bool:

@@ -15,6 +15,8 @@ from moldau.protocol.records_data import MemoryRecords, Records
 from moldau.replication.high_watermark import HighWatermark
 from moldau.replication.in_sync import InSyncReplicas
 from moldau.replication.leader import FollowerPosition, LeaderState, OtherBrokers
+from moldau.replication.replica_selector import NO_PREFERENCE, select_in_rack
+from moldau.replication.throttle import ReplicationQuota, is_throttled
 from moldau.replication.waiter import LogListener, PartitionWaiter
 from moldau.storage.log import AppendResult, Log
 
@@ -23,6 +25,7 @@ NO_EPOCH: Final = -1
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
 CONSUMER_REPLICA: Final = -1
+DEBUGGING_REPLICA: Final = -2
 
 LATEST_TIMESTAMP: Final = -1
 EARLIEST_TIMESTAMP: Final = -2
@@ -44,6 +47,7 @@ class PartitionRead:
         self.aborted: list[tuple[int, int]] | None = None
         self.diverging_epoch = NO_EPOCH
         self.diverging_end_offset = -1
+        self.preferred_read_replica = NO_PREFERENCE
 
 
 class FoundOffset:
@@ -63,6 +67,9 @@ class ReplicationContext:
         # Partitions that want their ISR changed, until somebody takes them to the controller.
         self.proposals: list[Partition] = []
         self.on_proposal: Callable[[int], None] | None = None
+        self.leader_quota = ReplicationQuota()
+        # Whether consumers are sent to a replica in their rack (`replica.selector.class`).
+        self.selects_by_rack = False
         # Parked fetches of followers that have something to read since the last append.
         self.woken: list[PartitionWaiter] = []
 
@@ -165,6 +172,12 @@ class Partition:
             raise KafkaError(errors.UNKNOWN_LEADER_EPOCH)
         if self.leader != self.broker_id:
             raise KafkaError(errors.NOT_LEADER_OR_FOLLOWER)
+        return self.check_online()
+
+    def check_replica(self, current_leader_epoch: int) -> Log:
+        """The log, whether this broker leads or follows, in the epoch the client believes in."""
+        if current_leader_epoch != NO_EPOCH and current_leader_epoch != self.leader_epoch:
+            return self.check_leader(current_leader_epoch)
         return self.check_online()
 
     def check_online(self) -> Log:
@@ -359,15 +372,22 @@ class Partition:
         isolation: int,
         current_leader_epoch: int,
         last_fetched_epoch: int,
+        only_leader: bool = True,
     ) -> PartitionRead:
-        """A consumer's read, bounded by the high watermark or the last stable offset."""
-        log = self.check_leader(current_leader_epoch)
+        """A consumer's read, bounded by the high watermark or the last stable offset, here as the leader or a follower
+        knows them."""
+        if only_leader or self.leader == self.broker_id:
+            log = self.check_leader(current_leader_epoch)
+        else:
+            log = self.check_replica(current_leader_epoch)
         high_watermark = self.high_watermark.offset
         stable = log.last_stable_offset(high_watermark)
         result = PartitionRead(high_watermark, stable, log.log_start_offset)
         if last_fetched_epoch != NO_EPOCH and self._tell_divergence(log, fetch_offset, last_fetched_epoch, result):
             return result
         if fetch_offset < log.log_start_offset or fetch_offset > log.log_end_offset:
+            if fetch_offset > log.log_end_offset and self.leader != self.broker_id:
+                raise KafkaError(errors.OFFSET_NOT_AVAILABLE)  # the leader most likely has it already (KIP-392)
             raise KafkaError(errors.OFFSET_OUT_OF_RANGE)
         bound = stable if isolation == READ_COMMITTED else high_watermark
         if fetch_offset < bound:
@@ -375,6 +395,21 @@ class Partition:
             result.records = found.records
         if isolation == READ_COMMITTED:
             result.aborted = log.aborted_transactions(fetch_offset, bound)
+        return result
+
+    def find_preferred_replica(self, rack: str, fetch_offset: int) -> int:
+        """The follower that a consumer in this rack should read from instead, -1 if there is none."""
+        state = self.leader_state
+        if state is None:
+            return NO_PREFERENCE
+        racks = self.context.brokers.racks
+        return select_in_rack(state, rack, racks, racks.get(self.broker_id, ""), fetch_offset)
+
+    def redirect(self, log: Log, preferred: int) -> PartitionRead:
+        """No records, but where they should be read."""
+        high_watermark = self.high_watermark.offset
+        result = PartitionRead(high_watermark, log.last_stable_offset(high_watermark), log.log_start_offset)
+        result.preferred_read_replica = preferred
         return result
 
     def read_as_follower(
@@ -386,8 +421,9 @@ class Partition:
         min_one_batch: bool,
         current_leader_epoch: int,
         last_fetched_epoch: int,
+        now_ms: int,
     ) -> PartitionRead:
-        """A follower's read, up to the end of the log."""
+        """A follower's read, up to the end of the log. One that is held back by a throttle gets no records now."""
         log = self.check_leader(current_leader_epoch)
         self.check_follower(log, replica_id, broker_epoch)
         high_watermark = self.high_watermark.offset
@@ -397,8 +433,19 @@ class Partition:
         if fetch_offset < log.log_start_offset or fetch_offset > log.log_end_offset:
             raise KafkaError(errors.OFFSET_OUT_OF_RANGE)
         if fetch_offset < log.log_end_offset:
+            if log.config.leader_throttled_replicas and self._is_held_back(log, replica_id, now_ms):
+                return result
             result.records = log.read(fetch_offset, max_bytes, log.log_end_offset, min_one_batch).records
         return result
+
+    def is_throttled_as_leader(self) -> bool:
+        log = self.log
+        return log is not None and is_throttled(log.config.leader_throttled_replicas, self.index, self.broker_id)
+
+    def _is_held_back(self, log: Log, replica_id: int, now_ms: int) -> bool:
+        if replica_id in self.in_sync_replicas or not self.is_throttled_as_leader():
+            return False
+        return self.context.leader_quota.is_exceeded(now_ms)
 
     def _find_divergence(self, log: Log, fetch_offset: int, last_fetched_epoch: int) -> tuple[int, int] | None:
         """The largest epoch both logs may share and where it ends here, if the reader's log parted from this one."""
@@ -425,12 +472,20 @@ class Partition:
 
     def find_offset(self, timestamp: int, isolation: int, current_leader_epoch: int, replica_id: int) -> FoundOffset:
         """ListOffsets: by timestamp, or one of the special values. Offset -1 means there is none."""
-        log = self.check_leader(current_leader_epoch)
+        if replica_id == DEBUGGING_REPLICA:
+            log = self.check_replica(current_leader_epoch)
+        else:
+            log = self.check_leader(current_leader_epoch)
+        is_behind = False
         if replica_id == CONSUMER_REPLICA:
             bound = self.last_stable_offset(log) if isolation == READ_COMMITTED else self.high_watermark.offset
+            # What was committed before this leader was elected may lie above what it knows to be committed.
+            is_behind = self.high_watermark.offset < self.leader_epoch_start_offset
         else:
             bound = log.log_end_offset
         if timestamp == LATEST_TIMESTAMP:
+            if is_behind:
+                raise KafkaError(errors.OFFSET_NOT_AVAILABLE)
             return FoundOffset(bound, -1, self.leader_epoch)
         if timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
             start = log.log_start_offset
@@ -442,6 +497,8 @@ class Partition:
         else:
             found = log.offset_for_timestamp(timestamp, bound)
         if found is None:
+            if is_behind:
+                raise KafkaError(errors.OFFSET_NOT_AVAILABLE)
             return FoundOffset(-1, -1, NO_EPOCH)
         return FoundOffset(found[0], found[1], found[2])
 
