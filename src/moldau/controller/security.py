@@ -33,6 +33,12 @@ MATCH_PATTERN = 2
 LITERAL_PATTERN = 3
 PREFIXED_PATTERN = 4
 
+CLUSTER_RESOURCE = 4
+CLUSTER_NAME = "kafka-cluster"
+RESOURCE_TYPE_MAX = 7
+OPERATION_MAX = 15
+PERMISSION_MAX = 3
+
 
 def scram_record(user: str, mechanism: int, salt: bytes, salted: bytes, iterations: int) -> r.UserScramCredentialRecord:
     """What is stored of a salted password (RFC 5802): never the password, nor what it could be derived from."""
@@ -119,24 +125,31 @@ class Security:
         response = deleted.DeleteAclsResponse()
         for wanted in request.filters:
             row = deleted.DeleteAclsFilterResult(0, None)
-            for acl_id, acl in self.state.image.acls.items():
-                if acl_id not in gone and matches(wanted, acl):
-                    gone[acl_id] = (r.RemoveAccessControlEntryRecord(acl_id), 0)
-                    row.matching_acls.append(
-                        deleted.DeleteAclsMatchingAcl(
-                            0,
-                            None,
-                            acl.resource_type,
-                            acl.resource_name,
-                            acl.pattern_type,
-                            acl.principal,
-                            acl.host,
-                            acl.operation,
-                            acl.permission_type,
-                        )
-                    )
             response.filter_results.append(row)
+            try:
+                check_filter(wanted)
+            except KafkaError as error:
+                row.error_code, row.error_message = error.code, error.message
+                continue
+            for acl_id, acl in self.state.image.acls.items():
+                if matches(wanted, acl):
+                    gone[acl_id] = (r.RemoveAccessControlEntryRecord(acl_id), 0)
+                    row.matching_acls.append(_matching(acl))
         return Result(list(gone.values()), response)
+
+
+def _matching(acl: r.AccessControlEntryRecord) -> deleted.DeleteAclsMatchingAcl:
+    return deleted.DeleteAclsMatchingAcl(
+        0,
+        None,
+        acl.resource_type,
+        acl.resource_name,
+        acl.pattern_type,
+        acl.principal,
+        acl.host,
+        acl.operation,
+        acl.permission_type,
+    )
 
 
 def _check_upsertion(upsertion: ScramCredentialUpsertion) -> KafkaError | None:
@@ -166,22 +179,38 @@ def _acl_key(acl: r.AccessControlEntryRecord) -> tuple[object, ...]:
 
 
 def _acl_problem(creation: AclCreation) -> str | None:
-    if creation.resource_type <= ANY:
-        return f"Invalid resourceType {creation.resource_type}"
-    if creation.resource_pattern_type not in (LITERAL_PATTERN, PREFIXED_PATTERN):
-        return f"Invalid patternType {creation.resource_pattern_type}"
-    if creation.operation <= ANY:
-        return f"Invalid operation {creation.operation}"
-    if creation.permission_type <= ANY:
-        return f"Invalid permissionType {creation.permission_type}"
+    if creation.resource_type == CLUSTER_RESOURCE and creation.resource_name != CLUSTER_NAME:
+        return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
     if not creation.resource_name:
-        return "Resource name should not be empty"
+        return "Invalid empty resource name"
+    if not ANY < creation.resource_type <= RESOURCE_TYPE_MAX:
+        return f"Invalid resourceType {_unfit(creation.resource_type)}"
+    if creation.resource_pattern_type not in (LITERAL_PATTERN, PREFIXED_PATTERN):
+        return f"Invalid patternType {_unfit(creation.resource_pattern_type)}"
+    if not ANY < creation.operation <= OPERATION_MAX:
+        return f"Invalid operation {_unfit(creation.operation)}"
+    if not ANY < creation.permission_type <= PERMISSION_MAX:
+        return f"Invalid permissionType {_unfit(creation.permission_type)}"
     if ":" not in creation.principal:
         return (
             f"Could not parse principal from `{creation.principal}` (no colon is present separating the principal type "
             "from the principal name)"
         )
     return None
+
+
+def _unfit(value: int) -> str:
+    """What can be asked for but not be stored."""
+    return {ANY: "ANY", MATCH_PATTERN: "MATCH"}.get(value, "UNKNOWN")
+
+
+def check_filter(wanted: DeleteAclsFilter) -> None:
+    if not ANY <= wanted.resource_type_filter <= RESOURCE_TYPE_MAX:
+        raise KafkaError(errors.INVALID_REQUEST, "Unknown patternFilter.")
+    if not ANY <= wanted.pattern_type_filter <= PREFIXED_PATTERN:
+        raise KafkaError(errors.INVALID_REQUEST, "Unknown patternFilter.")
+    if not ANY <= wanted.operation <= OPERATION_MAX or not ANY <= wanted.permission_type <= PERMISSION_MAX:
+        raise KafkaError(errors.INVALID_REQUEST, "Unknown entryFilter.")
 
 
 def matches(wanted: DeleteAclsFilter, acl: r.AccessControlEntryRecord) -> bool:
