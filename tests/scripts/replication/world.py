@@ -191,7 +191,7 @@ class World:
             )  # fmt: skip
             read = leader.read_as_follower(
                 replica.broker_id, -1, asked.fetch_offset, PLENTY, True, asked.current_leader_epoch,
-                asked.last_fetched_epoch,
+                asked.last_fetched_epoch, self.now_ms,
             )  # fmt: skip
         except KafkaError as error:
             return PartitionData(error_code=error.code, high_watermark=-1)
