@@ -201,6 +201,8 @@ class Cluster:
         if known:
             self._turn = (self._turn + 1) % len(known)
             known = known[self._turn :] + known[: self._turn]
+            # First those that answered before: one that hangs would keep the others from being asked.
+            known.sort(key=lambda address: not self.network.is_ready(address))
         if known and not self._rebootstrap:
             return known
         return known + [address for address in self._bootstrap if address not in known]

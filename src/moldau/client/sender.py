@@ -19,7 +19,7 @@ from librt.threading import Lock
 from moldau.client.accumulator import Accumulator, Batch
 from moldau.client.cluster import Cluster
 from moldau.client.delivery import Callback, DeliveryFuture
-from moldau.client.errors import ClientError, ClosedError, NetworkError, ProtocolError, error_for
+from moldau.client.errors import ClientError, ClosedError, NetworkError, ProtocolError, RequestTimeoutError, error_for
 from moldau.client.partitioner import TopicState
 from moldau.client.results import RecordMetadata, TopicPartition
 from moldau.client.wire import Call
@@ -426,7 +426,8 @@ class Sender:
         logger.debug("batch for %s failed: %s", batch.partition, error)
         if isinstance(error, ProtocolError):
             error = NetworkError(error.message)  # the batch was not sent; what answers there may be a broker again soon
-        if error.refresh_metadata:
+        if error.refresh_metadata or isinstance(error, RequestTimeoutError):
+            # A leader that does not answer may hang while another has taken its place.
             self._stale_topics.add(batch.partition.topic)
         if error.code == PRODUCER_FENCED:
             self._fail(error)

@@ -27,7 +27,7 @@ from moldau.protocol.records_data import MemoryRecords
 from moldau.records.batch import read_header
 from moldau.records.record_buffer import RecordBuffer
 from moldau.records.walk import Record, read_records
-from tests.unit.client.fake_network import DISCONNECT, HOME, FakeNetwork, ScriptedBroker, metadata
+from tests.unit.client.fake_network import DISCONNECT, HOME, SILENCE, FakeNetwork, ScriptedBroker, metadata
 
 
 class Log:
@@ -301,3 +301,37 @@ def test_a_record_that_no_request_can_carry_is_refused_at_once() -> None:
         with pytest.raises(RecordTooLargeError):
             producer.send("t", b"x" * 2000)
         assert producer.send("t", b"x").result(5).offset == 0
+
+
+def test_a_leader_that_hangs_is_left_for_the_one_that_took_its_place() -> None:
+    """No answer in time says nothing about the batch, but it may mean that the metadata is old."""
+    network, log = set_up({"t": [1]})
+    leaders: dict[str, int | list[int]] = {"t": [1]}
+    brokers = {1: HOME, 2: ("other", 9092)}
+    home, other = network.brokers[HOME], ScriptedBroker()
+    network.brokers[("other", 9092)] = other
+    for broker in (home, other):
+        broker.on(MetadataRequest, metadata(leaders, brokers))
+    other.on(ProduceRequest, log.handle)
+
+    def hang(request: Message, version: int) -> object:
+        leaders["t"] = [2]
+        return SILENCE
+
+    home.on(ProduceRequest, hang)
+    with new_producer(network, request_timeout_ms=100, delivery_timeout_ms=20_000) as producer:
+        assert producer.send("t", b"v").result(5).offset == 0
+    assert [record.value for record in log.records[0]] == [b"v"]
+
+
+def test_metadata_is_asked_first_where_answers_came_from_before() -> None:
+    network, _ = set_up({"t": [1]})
+    brokers = {1: HOME, 2: ("hangs", 9092), 3: ("hangs", 9093)}
+    home = network.brokers[HOME]
+    home.on(MetadataRequest, metadata({"t": [1], "u": [1], "v": [1]}, brokers))
+    for address in list(brokers.values())[1:]:
+        hanging = network.brokers[address] = ScriptedBroker()
+        hanging.on(MetadataRequest, lambda request, version: SILENCE)
+    with new_producer(network, request_timeout_ms=60_000) as producer:
+        for topic in ("t", "u", "v"):
+            assert producer.send(topic, b"v").result(5).topic == topic
