@@ -25,7 +25,7 @@ from moldau.protocol.messages.fetch_request import (
     ForgottenTopic,
     ReplicaState,
 )
-from moldau.protocol.messages.fetch_response import FetchResponse
+from moldau.protocol.messages.fetch_response import FetchResponse, PartitionData
 from moldau.protocol.messages.list_offsets_request import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -35,6 +35,7 @@ from moldau.protocol.messages.list_offsets_response import ListOffsetsResponse
 from moldau.protocol.primitives import Message
 from moldau.replication.follower import DELAYED, FETCHING, TRUNCATING, Follower
 from moldau.replication.partition import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Partition
+from moldau.replication.throttle import ReplicationQuota, is_throttled
 from moldau.storage.log import Log
 from moldau.storage.log_manager import LogManager
 
@@ -219,9 +220,9 @@ class Fetcher:
             if self.owner.broker_epoch() < 0:
                 return now_ms + REGISTRATION_WAIT_MS
             if self.truncating and self.outstanding == 0:
-                self._ask_offsets()
+                self._ask_offsets(now_ms)
             else:
-                self._send_fetch()
+                self._send_fetch(now_ms)
         return self._delayed[0][0] if self._delayed else NEVER_MS
 
     def _may_send(self) -> bool:
@@ -239,7 +240,7 @@ class Fetcher:
                 self._is_urgent = True
                 self.queue(follower)
 
-    def _send_fetch(self) -> None:
+    def _send_fetch(self, now_ms: int) -> None:
         topics: dict[bytes, FetchTopic] = {}
         forgotten: dict[bytes, ForgottenTopic] = {}
         settings = self.settings
@@ -249,7 +250,7 @@ class Fetcher:
             self.changes = []
             for follower in changes:
                 follower.queued = False
-                self._name(follower, topics, forgotten)
+                self._name(follower, topics, forgotten, now_ms)
         self._is_urgent = False
         has_nothing_to_say = self.outstanding > 0 and not topics and not forgotten
         if self.session_size == 0 or has_nothing_to_say:
@@ -284,7 +285,11 @@ class Fetcher:
         self._send(FETCH, version, request, settings.wait_max_ms + settings.timeout_ms, self._on_fetched)
 
     def _name(
-        self, follower: Follower, topics: dict[bytes, FetchTopic], forgotten: dict[bytes, ForgottenTopic]
+        self,
+        follower: Follower,
+        topics: dict[bytes, FetchTopic],
+        forgotten: dict[bytes, ForgottenTopic],
+        now_ms: int,
     ) -> None:
         """Puts one partition into the request if the leader believes something else about it than what is so."""
         topic_id = follower.topic_id
@@ -292,6 +297,8 @@ class Fetcher:
         if self.members.get(key) is not follower:
             return
         own_log = follower.partition.log
+        if own_log is not None and own_log.config.follower_throttled_replicas and follower.state == FETCHING:
+            self._maybe_hold_back(follower, own_log, now_ms)
         if follower.state == FETCHING and own_log is not None:
             if not follower.must_tell():
                 return
@@ -312,6 +319,17 @@ class Fetcher:
             known.partitions.append(follower.index)
         if self.owner.fetcher_of.get(key) is not self:
             del self.members[key]
+
+    def _maybe_hold_back(self, follower: Follower, own_log: Log, now_ms: int) -> None:
+        """A throttled replica that lags waits until the rate allows for more; one in sync is never (KIP-73)."""
+        quota = self.owner.quota
+        if follower.lag != 0 and quota.is_exceeded(now_ms) and self._is_throttled(follower, own_log):
+            follower.hold_back(now_ms + quota.wait_ms(now_ms))
+            self._sequence += 1
+            heapq.heappush(self._delayed, (follower.delayed_until_ms, self._sequence, follower))
+
+    def _is_throttled(self, follower: Follower, own_log: Log) -> bool:
+        return is_throttled(own_log.config.follower_throttled_replicas, follower.index, self.settings.broker_id)
 
     def _send(
         self,
@@ -352,12 +370,20 @@ class Fetcher:
                 if follower is not None and follower.told_in <= number:
                     if follower.take(data, now_ms, self.settings.backoff_ms):
                         self._moved.append(follower)
+                        own_log = follower.partition.log
+                        if own_log is not None and own_log.config.follower_throttled_replicas:
+                            self._note_throttled(follower, own_log, data, now_ms)
                     self._after(follower)
         self.session_id = answer.session_id
         self._has_session = answer.session_id != NO_SESSION
         if not self._has_session:
             self.start_over()  # the leader keeps no session: everything is said each time
         self._go_on(now_ms)
+
+    def _note_throttled(self, follower: Follower, own_log: Log, data: PartitionData, now_ms: int) -> None:
+        records = data.records
+        if records is not None and records.size > 0 and self._is_throttled(follower, own_log):
+            self.owner.quota.record(records.size, now_ms)
 
     def _after(self, follower: Follower) -> None:
         """Whatever the answer did to it: what the next request must say."""
@@ -418,13 +444,13 @@ class Fetcher:
 
     # Where the leader's log begins and ends
 
-    def _ask_offsets(self) -> None:
+    def _ask_offsets(self, now_ms: int) -> None:
         """Both questions leave at once; the answers come in order."""
         self._asked = [follower for follower in self.truncating if follower.state == TRUNCATING]
         self.truncating = []
         self._leader_ends = {}
         if not self._asked:
-            self._send_fetch()
+            self._send_fetch(now_ms)
             return
         timeout_ms = self.settings.timeout_ms
         self.is_asking_offsets = True
@@ -503,6 +529,10 @@ class Fetchers:
         self.outbox = outbox
         self.listener = config.inter_broker_listener_name
         self.broker_epoch = broker_epoch
+        self.quota = ReplicationQuota(
+            config.get_int("replication.quota.window.num"),
+            config.get_int("replication.quota.window.size.seconds") * 1000,
+        )
         self.fetcher_of: dict[PartitionKey, Fetcher] = {}
         self._fetchers: dict[tuple[int, int], Fetcher] = {}
         self._endpoints: dict[int, EndPoint] = {}

@@ -121,6 +121,8 @@ class Replicas:
     def _note_throttle(self, image: MetadataImage) -> None:
         settings = {**image.broker_defaults(), **image.config(BROKER_RESOURCE, str(self.broker_id))}
         self.context.leader_quota.limit = int(settings.get("leader.replication.throttled.rate", UNLIMITED))
+        if self.fetchers is not None:
+            self.fetchers.quota.limit = int(settings.get("follower.replication.throttled.rate", UNLIMITED))
 
     def _update(
         self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, is_new: bool, now_ms: int

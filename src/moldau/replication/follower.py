@@ -266,6 +266,11 @@ class Follower:
         self.state = DELAYED
         self.delayed_until_ms = now_ms + max(1, delay_ms)
 
+    def hold_back(self, until_ms: int) -> None:
+        """Nothing is wrong, but its throttle has had enough for now."""
+        self.state = DELAYED
+        self.delayed_until_ms = until_ms
+
     def resume(self) -> None:
         if self.state == DELAYED:
             self.state = FETCHING

@@ -49,13 +49,20 @@ class ReplicationQuota:
             del self._bytes[0]
 
     def rate(self, now_ms: int) -> float:
-        """Bytes per second. A window that has just begun counts as almost full, so that a burst does not look like one
-        that goes on."""
+        """Bytes per second since the oldest sample began, one sample at least (Kafka: SimpleRate)."""
         self._drop_old(now_ms)
         if not self._starts:
             return 0.0
-        elapsed_ms = max(now_ms - self._starts[0], (self._samples_max - 1) * self._sample_ms, 1)
-        return sum(self._bytes) * 1000 / elapsed_ms
+        return sum(self._bytes) * 1000 / max(now_ms - self._starts[0], self._sample_ms)
 
     def is_exceeded(self, now_ms: int) -> bool:
         return self.limit < UNLIMITED and self.rate(now_ms) > self.limit
+
+    def wait_ms(self, now_ms: int) -> int:
+        """When to look again whether it is exceeded: not later than one sample from now."""
+        if not self.is_exceeded(now_ms):
+            return 0
+        if self.limit <= 0:
+            return self._sample_ms
+        enough_ms = sum(self._bytes) * 1000 // self.limit + 1
+        return min(max(self._starts[0] + enough_ms - now_ms, 1), self._sample_ms)

@@ -461,6 +461,33 @@ def test_the_next_request_leaves_before_waiters_are_told() -> None:
     assert seen == [3]
 
 
+def test_a_throttled_replica_that_lags_waits_and_the_others_go_on() -> None:
+    world = World()
+    world.log_config.follower_throttled_replicas = "0:1,1:7"
+    size = records(0, 3).size
+    world.fetchers.quota.limit = size // 2
+    world.follow(0, 1)
+    world.answer(row(0, records(0, 3), 100), row(1, records(0, 3), 100))
+    assert (named(world.last), forgotten(world.last)) == ([(1, 3, 0)], [0])
+    waited_ms = 0
+    while (0, 3, 0) not in named(world.last):
+        deadline_ms = world.poll()
+        assert world.now_ms < deadline_ms <= world.now_ms + 1000
+        waited_ms += deadline_ms - world.now_ms
+        world.poll(deadline_ms - world.now_ms)
+    assert 1900 <= waited_ms <= 2100, "then the rate since the first byte is what is allowed"
+
+
+def test_a_throttled_replica_in_sync_is_not_held_back() -> None:
+    world = World()
+    world.log_config.follower_throttled_replicas = "*"
+    world.fetchers.quota.limit = 1
+    world.follow(0)
+    world.answer(row(0, records(0, 3), 2))
+    world.answer(row(0, records(3, 3), 5))
+    assert named(world.last) == [(0, 6, 0)]
+
+
 def test_partitions_are_spread_over_the_fetchers_and_move_when_their_number_changes() -> None:
     world = World(num_replica_fetchers="2")
     world.follow(0, 1, 2, 3)

@@ -68,7 +68,7 @@ def in_sync(cluster: Cluster, count: int, topic: str = "t", index: int = 0) -> b
 
 
 def started(**settings: str) -> Cluster:
-    cluster = Cluster(**settings).start()
+    cluster = Cluster(None, **settings).start()
     assert cluster[1].create("t", 3) == errors.NONE
     cluster.run_until(lambda: all(has(member, "t", 2) for member in cluster.up()))
     return cluster
