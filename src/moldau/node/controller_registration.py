@@ -27,10 +27,16 @@ class ControllerRegistration:
         self._busy = False
         self._next_ms = 0
         self._backoff_ms = RETRY_MIN_MS
+        metadata.on_leader_changed.append(self._on_leader_changed)
+
+    def _on_leader_changed(self, now_ms: int) -> None:
+        self._next_ms, self._backoff_ms = now_ms, RETRY_MIN_MS
 
     def poll(self, now_ms: int) -> int:
         metadata = self._metadata
         if self._busy or metadata.is_active_controller or not metadata.is_registration_due(metadata.image):
+            return NEVER_MS
+        if metadata.leader_destination() is None:
             return NEVER_MS
         if now_ms >= self._next_ms:
             self._next_ms = now_ms + self._backoff_ms
