@@ -19,6 +19,7 @@ from moldau.config.resources import check_altered_resource, check_topic_name
 from moldau.config.topic_keys import TOPIC_KEYS
 from moldau.controller.result import Result, VersionedRecord
 from moldau.controller.state import ControllerState
+from moldau.metadata.features import partition_version
 from moldau.metadata.model import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
@@ -33,7 +34,7 @@ from moldau.protocol.messages import incremental_alter_configs_response as incre
 from moldau.protocol.messages.alter_configs_request import AlterConfigsRequest
 from moldau.protocol.messages.create_topics_response import CreatableTopicConfigs
 from moldau.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
-from moldau.protocol.stored.metadata_records import ClearElrRecord, ConfigRecord
+from moldau.protocol.stored.metadata_records import ClearElrRecord, ConfigRecord, PartitionChangeRecord
 
 SET = 0
 DELETE = 1
@@ -197,11 +198,27 @@ class Configs:
 
     def _clear_elr(self, kind: int, name: str) -> list[VersionedRecord]:
         """Whoever was eligible under another minimum is not any more."""
-        if not self.state.image.elr_enabled:
+        image = self.state.image
+        if not image.elr_enabled or kind not in (TOPIC_RESOURCE, BROKER_RESOURCE):
             return []
-        if kind == TOPIC_RESOURCE:
-            return [(ClearElrRecord(name), 0)]
-        return [(ClearElrRecord(""), 0)] if kind == BROKER_RESOURCE else []
+        topic = name if kind == TOPIC_RESOURCE else ""
+        return [(ClearElrRecord(topic), 0), *self._still_eligible(topic)]
+
+    def _still_eligible(self, topic_name: str) -> list[VersionedRecord]:
+        """Where nobody leads nothing was committed under the new minimum: who was eligible is so still, and without
+        that the partition would have to wait for an unclean election. (Kafka leaves it waiting.)"""
+        image = self.state.image
+        version = partition_version(image.metadata_version)
+        records: list[VersionedRecord] = []
+        for topic_id, index in self.state.partitions.leaderless:
+            topic = image.topics_by_id[topic_id]
+            partition = topic.partitions[index]
+            if topic_name in ("", topic.name) and (partition.elr or partition.last_known_elr):
+                record = PartitionChangeRecord(index, topic_id)
+                record.eligible_leader_replicas = list(partition.elr)
+                record.last_known_elr = list(partition.last_known_elr)
+                records.append((record, version))
+        return records
 
 
 def _check_once(count: int) -> None:
