@@ -56,7 +56,7 @@ def check_health(admin: Admin) -> Health:
     partitions = all_partitions(admin.list_topics())
     health.partitions = len(partitions)
     degraded = [item for item in partitions if len(item.in_sync_replicas) < len(item.replicas) or item.leader < 0]
-    minimums = _minimums(admin, {item.topic for item in degraded})
+    minimums = min_in_sync(admin, {item.topic for item in degraded})
     for item in degraded:
         in_sync, minimum = len(item.in_sync_replicas), minimums.get(item.topic, 1)
         if item.leader < 0:
@@ -82,7 +82,7 @@ def _voters_behind(quorum: QuorumInfo) -> list[int]:
     )
 
 
-def _minimums(admin: Admin, topics: set[str]) -> dict[str, int]:
+def min_in_sync(admin: Admin, topics: set[str]) -> dict[str, int]:
     """How many replicas must be in sync before acks=all is accepted; asked for topics that are not whole."""
     resources = [ConfigResource(TOPIC, topic) for topic in sorted(topics)]
     outcomes = admin.describe_configs(resources, names=[MIN_IN_SYNC]) if resources else {}

@@ -117,14 +117,20 @@ def _batch_text(entry: dict[str, object]) -> str:
 def verify(directory: str, quick: bool, output: str) -> None:
     """Check every file of a data directory, or of one partition in it, and how they fit together.
 
+    That is checksums, offsets, records; indexes, epochs, transactions and producers against the log; checkpoints; the
+    metadata log against its snapshots, and the partitions against what the metadata says of them.
+
     Ends with 1 when there is an error. The server should be stopped: what it has not written yet looks like damage.
     """
     from moldau.cli.log_progress import watched_disk
+    from moldau.server.metadata_check import check_metadata
     from moldau.storage.inspect_directory import check_directory
     from moldau.storage.inspect_partition import ERROR
 
+    folder = directory.rstrip("/") or "/"
     with watched_disk("checking", directory) as disk:
-        findings = check_directory(disk, directory.rstrip("/") or "/", with_records=not quick)
+        findings, partitions = check_directory(disk, folder, with_records=not quick)
+        check_metadata(disk, folder, partitions, findings)
     errors = sum(finding.severity == ERROR for finding in findings.found)
     if output == "json":
         print_json(

@@ -6,7 +6,7 @@ import click
 
 from moldau.cli import profiles
 from moldau.cli.options import DEFAULT_BOOTSTRAP_SERVER, complete_profiles, format_option, parse_pairs
-from moldau.cli.output import Styled, print_json, print_note, print_table
+from moldau.cli.output import Styled, print_json, print_note, print_table, say
 
 name_argument = click.argument("name", shell_complete=complete_profiles)
 
@@ -71,6 +71,7 @@ def show(name: str | None, output_format: str) -> None:
 )
 @click.option("--use/--no-use", default=None, help="Take it into use. Default: if it is the first.")
 @click.option("--force", is_flag=True, help="Replace a profile of that name.")
+@format_option
 def create(
     name: str,
     bootstrap_server: str | None,
@@ -78,6 +79,7 @@ def create(
     from_file: str | None,
     use: bool | None,
     force: bool,
+    output_format: str,
 ) -> None:
     """Create a profile from an address and client settings, or from a client.properties file.
 
@@ -99,12 +101,18 @@ def create(
         raise profiles.ProfileError(f"There is a profile {name} already. --force replaces it.")
     first = not profiles.names()
     profiles.write(name, chosen)
-    click.echo(f"Created profile {name}.")
+    say(output_format, f"Created profile {name}.")
     if use or (use is None and first):
         profiles.use(name)
-        click.echo(f"Profile {name} is in use.")
+        say(output_format, f"Profile {name} is in use.")
     elif profiles.current() != name:
         print_note(f"`moldau profile use {name}` takes it into use.")
+    if output_format == "json":
+        print_json(_state(name))
+
+
+def _state(name: str) -> dict[str, object]:
+    return {"name": name, "in_use": profiles.current() == name, "path": str(profiles.path_of(name))}
 
 
 def _check(settings: dict[str, str]) -> None:
@@ -119,27 +127,37 @@ def _check(settings: dict[str, str]) -> None:
 @click.command()
 @click.argument("name", required=False, shell_complete=complete_profiles)
 @click.option("--none", is_flag=True, help="Use no profile from now on.")
-def use(name: str | None, none: bool) -> None:
+@format_option
+def use(name: str | None, none: bool, output_format: str) -> None:
     """Take a profile into use: commands without --bootstrap-server go there from now on."""
     if (name is None) == (not none):
         raise click.UsageError("Name a profile, or say --none.")
     profiles.use(name)
-    click.echo("No profile is in use." if name is None else f"Profile {name} is in use.")
+    say(output_format, "No profile is in use." if name is None else f"Profile {name} is in use.")
+    if output_format == "json":
+        print_json({"in_use": name})
 
 
 @click.command()
 @name_argument
-def delete(name: str) -> None:
+@format_option
+def delete(name: str, output_format: str) -> None:
     """Delete a profile."""
     was_used = profiles.current() == name
     profiles.delete(name)
-    click.echo(f"Deleted profile {name}.{' No profile is in use now.' if was_used else ''}")
+    say(output_format, f"Deleted profile {name}.{' No profile is in use now.' if was_used else ''}")
+    if output_format == "json":
+        print_json({"deleted": name, "in_use": profiles.current()})
 
 
 @click.command()
 @click.argument("name", required=False, shell_complete=complete_profiles)
-def path(name: str | None) -> None:
+@format_option
+def path(name: str | None, output_format: str) -> None:
     """Print where a profile is kept, to edit it; without NAME that of the one in use."""
     used = _name_or_current(name)
     profiles.read(used)
-    click.echo(profiles.path_of(used))
+    if output_format == "json":
+        print_json(_state(used))
+    else:
+        click.echo(profiles.path_of(used))

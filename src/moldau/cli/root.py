@@ -44,6 +44,8 @@ root = RootGroup(
         "group": ("moldau.cli.root:group", "Show groups of consumers and their lag, reset their offsets."),
         "config": ("moldau.cli.root:config", "Show and change configs of topics, brokers and groups."),
         "cluster": ("moldau.cli.root:cluster", "Show the cluster and whether it is healthy."),
+        "quorum": ("moldau.cli.root:quorum", "Show the controllers, and change who of them votes."),
+        "partition": ("moldau.cli.root:partition", "Show, move and re-elect replicas of partitions."),
         "broker": ("moldau.cli.root:broker", "Show brokers and their log directories."),
         "perf": ("moldau.cli.root:perf", "Measure throughput and latency."),
         "log": ("moldau.cli.root:log", "Look into the files of a data directory."),
@@ -113,6 +115,28 @@ cluster = LazyGroup(
     commands_at={
         "describe": ("moldau.cli.cluster:describe", "Show the cluster's id, controller, quorum and brokers."),
         "health": ("moldau.cli.cluster_health:health", "Tell whether everything is as it should be."),
+    },
+)
+
+quorum = LazyGroup(
+    "quorum",
+    help="Show the controllers that keep the cluster's metadata, and change who of them votes.",
+    context_settings=SETTINGS,
+    commands_at={
+        "describe": ("moldau.cli.quorum:describe", "Show leader, voters and observers, and how far each is."),
+        "add-voter": ("moldau.cli.quorum:add_voter", "Give a controller a vote."),
+        "remove-voter": ("moldau.cli.quorum:remove_voter", "Take a controller's vote away."),
+    },
+)
+
+partition = LazyGroup(
+    "partition",
+    help="Show, move and re-elect replicas of partitions.",
+    context_settings=SETTINGS,
+    commands_at={
+        "describe": ("moldau.cli.partition:describe", "Show leader, replicas and state of partitions."),
+        "elect-leader": ("moldau.cli.partition:elect_leader", "Have the preferred replicas lead again."),
+        "reassign": ("moldau.cli.partition_reassign:reassign", "Move replicas to other brokers."),
     },
 )
 

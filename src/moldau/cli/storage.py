@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 import click
+
+from moldau.cli.options import format_option
+from moldau.cli.output import print_json
+
+if TYPE_CHECKING:
+    from moldau.server.storage_format import Formatted
 
 config_option = click.option(
     "-c", "--config", "file", required=True, metavar="FILE", help="The server.properties of the node."
@@ -17,28 +24,37 @@ def _values(file: str) -> dict[str, str]:
     return read_values(file)
 
 
-def _run(work: Callable[[], list[str]]) -> None:
-    """Prints what the work returns; what it cannot do becomes one sentence."""
+Result = TypeVar("Result")
+
+
+def _try(work: Callable[[], Result]) -> Result:
+    """What the work returns; what it cannot do becomes one sentence."""
     from moldau.config.definitions import ConfigError
     from moldau.server.storage_format import FormatError
     from moldau.storage.meta_properties import DamagedMetaProperties
 
     try:
-        lines = work()
+        return work()
     except (FormatError, ConfigError, DamagedMetaProperties) as error:
         raise click.ClickException(str(error)) from None
+
+
+def _print_lines(lines: list[str]) -> None:
     for line in lines:
         click.echo(line)
 
 
 @click.command("random-uuid")
-def random_uuid() -> None:
+@format_option
+def random_uuid(output_format: str) -> None:
     """Print a random id for a cluster."""
-    import os
+    from moldau.server import storage_format
 
-    from moldau.protocol import uuids
-
-    click.echo(uuids.uuid_to_text(uuids.random_uuid(os.urandom)))
+    uuid = storage_format.random_uuid()
+    if output_format == "json":
+        print_json({"uuid": uuid})
+    else:
+        click.echo(uuid)
 
 
 @click.command("format")
@@ -51,6 +67,7 @@ def random_uuid() -> None:
 @click.option("-r", "--release-version", metavar="VERSION", help="The metadata.version by release, such as 4.3-IV0.")
 @click.option("-f", "--feature", "features", multiple=True, metavar="NAME=LEVEL", help="A feature level.")
 @click.option("-S", "--add-scram", multiple=True, metavar="TEXT", help="SCRAM-SHA-256=[name=alice,password=secret]")
+@format_option
 def format_storage(
     cluster_id: str,
     file: str,
@@ -61,6 +78,7 @@ def format_storage(
     release_version: str | None,
     features: tuple[str, ...],
     add_scram: tuple[str, ...],
+    output_format: str,
 ) -> None:
     """Format the log directories of a node.
 
@@ -80,43 +98,72 @@ def format_storage(
         features=list(features),
         add_scram=list(add_scram),
     )
-    _run(lambda: storage_format.format_storage(_values(file), cluster_id, PosixDisk(), options))
+    values = _values(file)
+    done = _try(lambda: storage_format.format_directories(values, cluster_id, PosixDisk(), options))
+    if output_format == "json":
+        print_json(_formatted_json(done, cluster_id))
+    else:
+        _print_lines(done.lines())
+
+
+def _formatted_json(done: Formatted, cluster_id: str) -> dict[str, object]:
+    from moldau.protocol.uuids import uuid_to_text
+
+    rows = [
+        {"path": each.path, "kind": each.kind, "directory_id": uuid_to_text(each.directory_id)}
+        for each in done.directories
+    ]
+    return {"cluster_id": cluster_id, "features": done.levels, "formatted": rows}
 
 
 @click.command("info")
 @config_option
+@format_option
 @click.pass_context
-def info(context: click.Context, file: str) -> None:
-    """Show what the log directories of a node hold; exit code 1 when something is wrong with them."""
-    from moldau.server import storage_format
-    from moldau.server.posix_disk import PosixDisk
+def info(context: click.Context, file: str, output_format: str) -> None:
+    """Show what the log directories of a node hold: whose they are, who wrote them, whether they can be opened.
 
-    code = 0
+    Exit code 1 when one of them cannot be opened by this version. `moldau kafka-storage info` prints what Kafka's tool
+    prints.
+    """
+    from moldau.cli.kafka.files import ReadOnlyDisk
+    from moldau.cli.storage_view import print_report, report_json
+    from moldau.server.storage_report import storage_report
 
-    def work() -> list[str]:
-        nonlocal code
-        lines, code = storage_format.storage_info(_values(file), PosixDisk())
-        return lines
-
-    _run(work)
-    context.exit(code)
+    values = _values(file)
+    report = _try(lambda: storage_report(values, ReadOnlyDisk()))
+    if output_format == "json":
+        print_json(report_json(report))
+    else:
+        print_report(report)
+    context.exit(0 if all(each.can_be_opened for each in report.directories) else 1)
 
 
 @click.command("version-mapping")
 @click.option("-r", "--release-version", metavar="VERSION", help="The release. Default: the latest.")
-def version_mapping(release_version: str | None) -> None:
+@format_option
+def version_mapping(release_version: str | None, output_format: str) -> None:
     """Show the feature levels that belong to a release."""
     from moldau.server import storage_format
 
-    _run(lambda: storage_format.version_mapping(release_version))
+    levels = _try(lambda: storage_format.release_features(release_version))
+    if output_format == "json":
+        print_json(levels)
+    else:
+        _print_lines([storage_format.level_text(name, level) for name, level in levels.items()])
 
 
 @click.command("feature-dependencies")
 @click.option(
     "-f", "--feature", "features", multiple=True, required=True, metavar="NAME=LEVEL", help="A feature level."
 )
-def feature_dependencies(features: tuple[str, ...]) -> None:
+@format_option
+def feature_dependencies(features: tuple[str, ...], output_format: str) -> None:
     """Show which other levels a feature level needs."""
     from moldau.server import storage_format
 
-    _run(lambda: storage_format.feature_dependencies(list(features)))
+    if output_format == "json":
+        needs = _try(lambda: storage_format.needed_features(list(features)))
+        print_json([{"feature": name, "level": level, "requires": needed} for name, level, needed in needs])
+    else:
+        _print_lines(_try(lambda: storage_format.feature_dependencies(list(features))))

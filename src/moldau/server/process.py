@@ -26,6 +26,7 @@ from moldau.server.compaction_processes import CompactionProcesses
 from moldau.server.posix_disk import DEFAULT_OPEN_FILES_MAX, PosixDisk
 from moldau.server.recovery_processes import RecoveryProcesses
 from moldau.storage.log_manager import CannotStart as LogsCannotStart
+from moldau.storage.marker import write_markers
 
 log = logging.getLogger("moldau.server")
 
@@ -147,6 +148,8 @@ class ServerProcess:
     def _start_node(self) -> None:
         try:
             self.node.start(self.clock())
+            directories = dict.fromkeys([*self.config.log_dirs, self.config.metadata_log_dir])
+            write_markers(self.node.disk, directories, self.node.incarnation_id)
         except (MetadataCannotStart, LogsCannotStart):
             raise
         except Exception as error:

@@ -18,6 +18,7 @@ from moldau.metadata.features import (
     ELR_VERSION,
     KRAFT_VERSION,
     LATEST_METADATA_VERSION,
+    LOWEST_METADATA_VERSION,
     METADATA_VERSION,
     SUPPORTED_FEATURES,
     default_feature_levels,
@@ -36,6 +37,7 @@ from moldau.raft.snapshots import snapshot_bytes
 from moldau.raft.state import ReplicaKey
 from moldau.raft.voters import Voter, VoterSet
 from moldau.storage.disk import Disk
+from moldau.storage.marker import write_markers
 from moldau.storage.meta_properties import (
     META_PROPERTIES_FILE,
     DamagedMetaProperties,
@@ -47,6 +49,7 @@ from moldau.storage.meta_properties import (
 FIRST_SNAPSHOT = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
 DYNAMIC_FLAGS = "--standalone, --initial-controllers, or --no-initial-controllers"
 DEFAULT_ITERATIONS = 4096
+ELR_NEEDS_METADATA_VERSION = 23
 _MECHANISMS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 
 
@@ -69,6 +72,34 @@ class FormatOptions:
     """Each MECHANISM=[name=…,password=…]."""
 
 
+@dataclass(slots=True)
+class FormattedDirectory:
+    path: str
+    kind: str
+    """data, metadata, or dynamic metadata voter."""
+    directory_id: bytes
+
+
+@dataclass(slots=True)
+class Formatted:
+    """What `format_directories` did."""
+
+    records: list[Message]
+    levels: dict[str, int]
+    directories: list[FormattedDirectory]
+    """Those that were not formatted before, in the order of their formatting."""
+
+    def lines(self) -> list[str]:
+        """What kafka-storage prints."""
+        if not self.directories:
+            return ["All of the log directories are already formatted."]
+        release = metadata_version_name(self.levels[METADATA_VERSION])
+        return [
+            _describe_bootstrap(self.records, self.levels[METADATA_VERSION]),
+            *(f"Formatting {d.kind} directory {d.path} with metadata.version {release}." for d in self.directories),
+        ]
+
+
 def random_uuid() -> str:
     """A new uuid as text, as `storage random-uuid` prints it."""
     return uuids.uuid_to_text(uuids.random_uuid(os.urandom))
@@ -82,17 +113,25 @@ def format_storage(
     now_ms: int | None = None,
 ) -> list[str]:
     """Formats every log directory that is not formatted yet; returns the lines to print."""
+    return format_directories(config_values, cluster_id, disk, options, now_ms).lines()
+
+
+def format_directories(
+    config_values: dict[str, str],
+    cluster_id: str,
+    disk: Disk,
+    options: FormatOptions,
+    now_ms: int | None = None,
+) -> Formatted:
+    """Formats every log directory that is not formatted yet."""
     now_ms = int(time.time() * 1000) if now_ms is None else now_ms
     config = BrokerConfig(config_values)
     records = _bootstrap_records(options)
     _check_quorum_flags(config, options)
     directories = list(dict.fromkeys([*config.log_dirs, config.metadata_log_dir]))
     unformatted = _find_unformatted(disk, directories, cluster_id, config.node_id, options.ignore_formatted)
-    if not unformatted:
-        return ["All of the log directories are already formatted."]
     levels = {r.name: r.feature_level for r in records if isinstance(r, FeatureLevelRecord)}
-    lines = [_describe_bootstrap(records, levels[METADATA_VERSION])]
-    release = metadata_version_name(levels[METADATA_VERSION])
+    done = Formatted(records, levels, [])
     bootstrap = _snapshot(records, 0, 0, None, now_ms)
     # The metadata directory comes last: a node does not start while it is missing.
     for path in sorted(unformatted, key=lambda path: path == config.metadata_log_dir):
@@ -103,11 +142,12 @@ def format_storage(
             own = voters.get(config.node_id)
             directory_id = own.key.directory_id if own is not None else directory_id
         kind = "data" if not is_metadata else "dynamic metadata voter" if voters is not None else "metadata"
-        lines.append(f"Formatting {kind} directory {path} with metadata.version {release}.")
         _write_directory(disk, path, bootstrap, voters, now_ms)
         properties = MetaProperties(cluster_id, config.node_id, directory_id)
+        write_markers(disk, [path])
         write_meta_properties(disk, path, properties, _java_date(now_ms))
-    return lines
+        done.directories.append(FormattedDirectory(path, kind, directory_id))
+    return done
 
 
 def _java_date(now_ms: int) -> str:
@@ -238,8 +278,8 @@ def _bootstrap_records(options: FormatOptions) -> list[Message]:
         version = release_level(options.release_version)
     wanted.pop(KRAFT_VERSION, None)
     levels = {**default_feature_levels(version), **wanted}
-    if levels.get(ELR_VERSION, 0) > 0 and version < 23:
-        needs = f"because it depends on {METADATA_VERSION} level 23"
+    if levels.get(ELR_VERSION, 0) > 0 and version < ELR_NEEDS_METADATA_VERSION:
+        needs = f"because it depends on {METADATA_VERSION} level {ELR_NEEDS_METADATA_VERSION}"
         raise FormatError(f"{ELR_VERSION} could not be set to {levels[ELR_VERSION]} {needs}")
     records: list[Message] = [FeatureLevelRecord(METADATA_VERSION, version)]
     records += [FeatureLevelRecord(name, levels[name]) for name in sorted(levels) if levels[name] > 0]
@@ -347,22 +387,41 @@ def _show_properties(properties: MetaProperties) -> str:
     return f"{{cluster.id={properties.cluster_id}, {directory}{rest}}}"
 
 
-def version_mapping(release_version: str | None = None) -> list[str]:
-    """The feature levels that belong to a release, as `storage version-mapping` prints them."""
+def release_features(release_version: str | None = None) -> dict[str, int]:
+    """The feature levels that belong to a release, by default to the latest."""
     level = LATEST_METADATA_VERSION if release_version is None else release_level(release_version)
     defaults = default_feature_levels(level)
     names = ("transaction.version", "group.version", ELR_VERSION, "share.version", "streams.version")
-    lines = [f"metadata.version={level} ({metadata_version_name(level)})", f"kraft.version={1 if level >= 21 else 0}"]
-    return lines + [f"{name}={defaults.get(name, 0)}" for name in names]
+    first = {METADATA_VERSION: level, KRAFT_VERSION: 1 if level >= 21 else 0}
+    return {**first, **{name: defaults.get(name, 0) for name in names}}
+
+
+def version_mapping(release_version: str | None = None) -> list[str]:
+    """The feature levels that belong to a release, as `storage version-mapping` prints them."""
+    return [level_text(name, level) for name, level in release_features(release_version).items()]
+
+
+def level_text(name: str, level: int) -> str:
+    """name=level; the metadata.version with its name."""
+    known = name == METADATA_VERSION and LOWEST_METADATA_VERSION <= level <= LATEST_METADATA_VERSION
+    return f"{name}={level} ({metadata_version_name(level)})" if known else f"{name}={level}"
+
+
+def needed_features(features: list[str]) -> list[tuple[str, int, dict[str, int]]]:
+    """Each feature=level with the levels that it needs."""
+    return [
+        (name, level, {METADATA_VERSION: ELR_NEEDS_METADATA_VERSION} if name == ELR_VERSION and level > 0 else {})
+        for name, level in _parse_features(features).items()
+    ]
 
 
 def feature_dependencies(features: list[str]) -> list[str]:
     """What each feature=level needs, as `storage feature-dependencies` prints it."""
     lines = []
-    for name, level in _parse_features(features).items():
-        shown = f"{name}={level}" + (f" ({metadata_version_name(level)})" if name == METADATA_VERSION else "")
-        if name == ELR_VERSION and level > 0:
-            lines += [f"{shown} requires:", f"    metadata.version=23 ({metadata_version_name(23)})"]
+    for name, level, needs in needed_features(features):
+        if needs:
+            lines.append(f"{level_text(name, level)} requires:")
+            lines += [f"    {level_text(needed, lowest)}" for needed, lowest in needs.items()]
         else:
-            lines.append(f"{shown} has no dependencies.")
+            lines.append(f"{level_text(name, level)} has no dependencies.")
     return lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from moldau.storage.checkpoints import (
@@ -15,7 +16,12 @@ from moldau.storage.checkpoints import (
 )
 from moldau.storage.disk import Disk
 from moldau.storage.inspect_partition import Findings, PartitionCheck, check_metadata_snapshot
+from moldau.storage.log_manager import CLEAN_SHUTDOWN_FILE
+from moldau.storage.marker import MARKER_FILE
 from moldau.storage.meta_properties import META_PROPERTIES_FILE, DamagedMetaProperties, read_meta_properties
+from moldau.storage.partition_metadata import PARTITION_METADATA_FILE
+
+Partitions = dict[Partition, PartitionCheck]
 
 PARTITION_FOLDER = re.compile(r"(.+)-(\d+)")
 LEAVING_FOLDER = re.compile(r".+\.[0-9a-f]{32}-(delete|future|stray)|.+-\d+-stray")
@@ -26,18 +32,21 @@ CHECKPOINTS = {
     REPLICATION_FILE: "the high watermark",
     CLEANER_FILE: "the cleaned offset",
 }
-PLAIN_FILES = {META_PROPERTIES_FILE, ".lock", ".kafka_cleanshutdown", *CHECKPOINTS}
+PLAIN_FILES = {META_PROPERTIES_FILE, MARKER_FILE, ".lock", CLEAN_SHUTDOWN_FILE, *CHECKPOINTS}
 
 
-def check_directory(disk: Disk, directory: str, with_records: bool = True) -> Findings:
-    """All findings in a log directory, or in the folder of one partition."""
+def check_directory(disk: Disk, directory: str, with_records: bool = True) -> tuple[Findings, Partitions]:
+    """All findings in a log directory, or in the folder of one partition; and the partitions of the directory."""
     findings = Findings()
     names = disk.list_with_sizes(directory)
+    clean_stop = CLEAN_SHUTDOWN_FILE in names
     if META_PROPERTIES_FILE not in names and any(name.endswith(".log") for name in names):
         PartitionCheck(disk, directory, findings, with_records).run()
-        return findings
+        return findings, {}
     _check_identity(disk, directory, findings)
-    partitions: dict[Partition, PartitionCheck] = {}
+    if clean_stop:
+        _check_clean_shutdown(disk, f"{directory}/{CLEAN_SHUTDOWN_FILE}", findings)
+    partitions: Partitions = {}
     for name, size in sorted(names.items()):
         path = f"{directory}/{name}"
         match = PARTITION_FOLDER.fullmatch(name)
@@ -53,12 +62,13 @@ def check_directory(disk: Disk, directory: str, with_records: bool = True) -> Fi
         elif match is None:
             findings.warn(path, "not the folder of a partition")
         else:
-            check = PartitionCheck(disk, path, findings, with_records)
+            check = PartitionCheck(disk, path, findings, with_records, clean_stop)
             check.run()
             partitions[(match[1], int(match[2]))] = check
     for name, meaning in CHECKPOINTS.items():
         _check_checkpoint(disk, f"{directory}/{name}", meaning, partitions, findings)
-    return findings
+    _compare_topic_ids(partitions, findings)
+    return findings, partitions
 
 
 def _check_identity(disk: Disk, directory: str, findings: Findings) -> None:
@@ -70,9 +80,32 @@ def _check_identity(disk: Disk, directory: str, findings: Findings) -> None:
         findings.error(path, str(error))
 
 
-def _check_checkpoint(
-    disk: Disk, path: str, meaning: str, partitions: dict[Partition, PartitionCheck], findings: Findings
-) -> None:
+def _check_clean_shutdown(disk: Disk, path: str, findings: Findings) -> None:
+    try:
+        content = json.loads(disk.read_file(path) or b"{}")
+        if not isinstance(content, dict) or content.get("version", 0) != 0:
+            raise ValueError
+    except ValueError:
+        findings.warn(path, "is not what a clean stop writes; the broker epoch in it is not known")
+
+
+def _compare_topic_ids(partitions: Partitions, findings: Findings) -> None:
+    """All partitions of a topic have its id; no two topics have the same."""
+    first: dict[str, PartitionCheck] = {}
+    name_of: dict[bytes, str] = {}
+    for (topic, _), check in partitions.items():
+        if check.topic_id is None:
+            continue
+        path = f"{check.directory}/{PARTITION_METADATA_FILE}"
+        other = first.setdefault(topic, check)
+        if other.topic_id != check.topic_id:
+            findings.error(path, f"has another topic id than {other.directory}")
+        owner = name_of.setdefault(check.topic_id, topic)
+        if owner != topic:
+            findings.error(path, f"has the topic id of {owner}")
+
+
+def _check_checkpoint(disk: Disk, path: str, meaning: str, partitions: Partitions, findings: Findings) -> None:
     try:
         offsets = read_offsets(disk, path)
     except DamagedCheckpoint as error:

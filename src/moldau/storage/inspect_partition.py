@@ -16,6 +16,7 @@ from moldau.storage.disk import Disk
 from moldau.storage.index import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE
 from moldau.storage.inspect import used_entries, used_times
 from moldau.storage.inspect_batches import Batch, BatchReader, RecordReader, Unreadable
+from moldau.storage.inspect_history import LogHistory
 from moldau.storage.inspect_index import OffsetEntries, TimeEntries
 from moldau.storage.inspect_stored import control_text, metadata_json
 from moldau.storage.partition_metadata import PARTITION_METADATA_FILE, DamagedPartitionMetadata, read_topic_id
@@ -72,13 +73,21 @@ class SegmentMap:
 
 
 class PartitionCheck:
-    """One folder. After run(), `end_offset` is where its log ends and `start_offset` where its first segment starts."""
+    """One folder. After run(), `end_offset` is where its log ends and `start_offset` where its first segment starts.
 
-    def __init__(self, disk: Disk, directory: str, findings: Findings, with_records: bool = True) -> None:
+    clean_stop: the directory says that its node stopped in order. Without that, small files may be behind the log.
+    """
+
+    def __init__(
+        self, disk: Disk, directory: str, findings: Findings, with_records: bool = True, clean_stop: bool = False
+    ) -> None:
         self.disk = disk
         self.directory = directory
         self.findings = findings
         self.with_records = with_records
+        self.clean_stop = clean_stop
+        self.history = LogHistory()
+        self.topic_id: bytes | None = None
         self.is_metadata = directory.rpartition("/")[2].rpartition("-")[0] == METADATA_TOPIC
         self.start_offset = 0
         self.end_offset = 0
@@ -101,13 +110,27 @@ class PartitionCheck:
         for name in sorted(names):
             self._check_other(name, bases)
         self._check_epochs(names)
-        if PARTITION_METADATA_FILE in names:
-            try:
-                read_topic_id(self.disk, self.directory)
-            except DamagedPartitionMetadata as error:
-                self.findings.error(f"{self.directory}/{PARTITION_METADATA_FILE}", str(error))
+        self._check_topic_id(names)
+        self._expect_snapshot(names)
         self.findings.files += len(names)
         self.findings.bytes += sum(size for size in names.values() if size > 0)
+
+    def _check_topic_id(self, names: dict[str, int]) -> None:
+        path = f"{self.directory}/{PARTITION_METADATA_FILE}"
+        if PARTITION_METADATA_FILE not in names:
+            self.findings.warn(path, "missing; a start writes it")
+            return
+        try:
+            self.topic_id = read_topic_id(self.disk, self.directory)
+        except DamagedPartitionMetadata as error:
+            self.findings.error(path, str(error))
+
+    def _expect_snapshot(self, names: dict[str, int]) -> None:
+        """A clean stop leaves the state of the producers as of the end of the log."""
+        path = self._path(self.end_offset, "snapshot")
+        if self.clean_stop and self.history.last_batch_of and path.rpartition("/")[2] not in names:
+            count = len(self.history.last_batch_of)
+            self.findings.warn(path, f"missing although {count} producers wrote; a start learns them from the log")
 
     def _path(self, base_offset: int, suffix: str) -> str:
         return f"{self.directory}/{base_offset:020d}.{suffix}"
@@ -147,7 +170,9 @@ class PartitionCheck:
         segment.timestamp_of[int(header.last_offset)] = int(header.max_timestamp)
         if not batch.is_valid():
             findings.error(path, f"{where} has a wrong checksum")
-        elif self.with_records:
+            return
+        self.history.take(batch)
+        if self.with_records:
             self._check_records(path, batch, where)
 
     def _check_records(self, path: str, batch: Batch, where: str) -> None:
@@ -218,17 +243,18 @@ class PartitionCheck:
 
     def _check_transactions(self, segment: SegmentMap, names: dict[str, int]) -> None:
         path = self._path(segment.base_offset, "txnindex")
-        if path.rpartition("/")[2] not in names:
-            return
+        exists = path.rpartition("/")[2] in names
         try:
-            entries = TransactionIndex(self.disk, path, segment.base_offset, True).load()
+            entries = TransactionIndex(self.disk, path, segment.base_offset, exists).load()
         except DamagedTransactionIndex as error:
             self.findings.error(path, str(error))
-            return
+            entries = []
         for entry in entries:
             if not entry.first_offset <= entry.last_offset < segment.next_offset:
                 text = f"an aborted transaction from {entry.first_offset} to {entry.last_offset} is not in its segment"
                 self.findings.error(path, text)
+        for text in self.history.check_transactions(entries):
+            self.findings.error(path, text)
 
     def _check_other(self, name: str, bases: list[int]) -> None:
         path = f"{self.directory}/{name}"
@@ -247,15 +273,21 @@ class PartitionCheck:
 
     def _check_snapshot(self, path: str, offset: int) -> None:
         try:
-            decode_snapshot(self.disk.read_file(path), path)
+            entries = decode_snapshot(self.disk.read_file(path), path)
         except DamagedSnapshot as error:
             self.findings.error(path, str(error))
+            entries = []
+        if offset == self.end_offset:
+            for text in self.history.check_producers(entries):
+                self.findings.error(path, text)
         if offset > self.end_offset:
             self.findings.warn(path, f"is of offset {offset}, the log ends at {self.end_offset}; a start removes it")
 
     def _check_epochs(self, names: dict[str, int]) -> None:
         path = f"{self.directory}/{LEADER_EPOCH_FILE}"
         if LEADER_EPOCH_FILE not in names:
+            if self.history.epochs:
+                self.findings.warn(path, "missing; a start builds it from the log")
             return
         try:
             rows = [(int(epoch), int(start)) for epoch, start in parse_lines(self.disk.read_file(path), path)]
@@ -265,9 +297,15 @@ class PartitionCheck:
         except ValueError:
             self.findings.error(path, "an entry is not 'epoch offset'")
             return
+        in_order = True
         for (epoch, start), (next_epoch, next_start) in pairwise(rows):
-            if next_epoch <= epoch or next_start <= start:
+            if next_epoch <= epoch or next_start < start:
                 self.findings.error(path, f"epoch {next_epoch} at {next_start} comes after epoch {epoch} at {start}")
+                in_order = False
+        if in_order:
+            tell = self.findings.error if self.clean_stop else self.findings.warn
+            for text in self.history.check_epochs(rows):
+                tell(path, text)
         if rows and rows[-1][1] > self.end_offset:
             text = f"epoch {rows[-1][0]} starts at {rows[-1][1]}, the log ends at {self.end_offset}"
             self.findings.error(path, text)

@@ -31,6 +31,7 @@ def partition(tmp_path: Path) -> Path:
     write(folder, "index", struct.pack(">ii", 3, len(first)))
     write(folder, "timeindex", struct.pack(">qi", 1_700_000_000_001, 1))
     (folder / "leader-epoch-checkpoint").write_text("0\n1\n3 0\n")
+    (folder / "partition.metadata").write_text("version: 0\ntopic_id: MkU3OEVBNTcwNTJENDM2Qg")
     (folder.parent / "meta.properties").write_text(
         "version=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id=1\ndirectory.id=AR9q14ED9XEw7GCLqVZieQ\n"
     )
@@ -122,7 +123,11 @@ def test_kafka_names_are_installed_and_replaced_but_nothing_else_is(tmp_path: Pa
     code, output = call("install-kafka-names", str(folder))
     assert (code, launcher.read_text()) == (1, "mine")
     assert "--force" in output
-    assert call("install-kafka-names", str(folder), "--force")[0] == 0
+    code, output = call("install-kafka-names", str(folder), "--force", "--format", "json")
+    answer = json.loads(output)
+    assert (code, answer["directory"]) == (0, str(folder))
+    assert sorted(answer["files"]) == sorted(str(path) for path in folder.iterdir())
+    assert "kafka-dump-log" in answer["tools"]
 
 
 @pytest.mark.parametrize("command", [["kafka-dump-log", "--print-data-log", "--files"], ["log", "dump", "--records"]])

@@ -142,3 +142,13 @@ def test_passwords_are_not_shown() -> None:
     for more in ((), ("--format", "json")):
         text = ok("profile", "show", "one", *more)
         assert "hush" not in text and "[hidden]" in text and "h:1" in text
+
+
+def test_every_verb_answers_programs_too(home: Path) -> None:
+    path = str(home / "moldau" / "profiles" / "one.properties")
+    made = json.loads(ok("profile", "create", "one", "-b", "127.0.0.1:1", "--format", "json"))
+    assert made == {"name": "one", "in_use": True, "path": path}
+    assert json.loads(ok("profile", "path", "--format", "json")) == made
+    assert json.loads(ok("profile", "use", "--none", "--format", "json")) == {"in_use": None}
+    assert json.loads(ok("profile", "use", "one", "--format", "json")) == {"in_use": "one"}
+    assert json.loads(ok("profile", "delete", "one", "--format", "json")) == {"deleted": "one", "in_use": None}

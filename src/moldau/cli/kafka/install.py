@@ -9,6 +9,8 @@ import sys
 import click
 
 from moldau.cli.kafka.registry import TOOLS
+from moldau.cli.options import format_option
+from moldau.cli.output import print_json
 
 MARK = "# A launcher of Moldau: "
 
@@ -16,7 +18,8 @@ MARK = "# A launcher of Moldau: "
 @click.command("install-kafka-names")
 @click.argument("directory", metavar="DIR")
 @click.option("--force", is_flag=True, help="Replace files that are not launchers of Moldau too.")
-def install(directory: str, force: bool) -> None:
+@format_option
+def install(directory: str, force: bool, output_format: str) -> None:
     """Put Kafka's tool names into DIR, with and without .sh, for scripts that call them.
 
     DIR is created if need be; put it on PATH.
@@ -32,7 +35,10 @@ def install(directory: str, force: bool) -> None:
         with open(path, "w", encoding="utf-8") as file:
             file.write(launcher_text(tool))
         os.chmod(path, 0o755)
-    click.echo(f"{len(paths)} names for {len(TOOLS)} tools are in {directory}.")
+    if output_format == "json":
+        print_json({"directory": directory, "tools": sorted(TOOLS), "files": [path for _, path in paths]})
+    else:
+        click.echo(f"{len(paths)} names for {len(TOOLS)} tools are in {directory}.")
 
 
 def launcher_text(tool: str) -> str:
