@@ -86,7 +86,7 @@ def handle_follower_fetch(call: Call, request: FetchRequest, replica_id: int) ->
         continue_session(node, session, call.now_ms)
     else:
         session = open_session(call, request, replica_id, epoch == INITIAL_EPOCH)
-    session.last_fetch_ms = call.now_ms
+    session.clock.last_fetch_ms = call.now_ms
     session.broker_epoch = request.replica_state.replica_epoch
     named = take_named(node, session, request, call.version)
     for target in named:
@@ -193,7 +193,7 @@ def find_partition(node: Node, target: FollowedPartition) -> Partition:
 
 def note_position(node: Node, session: ReplicaSession, target: FollowedPartition, now_ms: int) -> None:
     try:
-        target.position = find_partition(node, target).on_follower_fetch(
+        position = find_partition(node, target).on_follower_fetch(
             session.replica_id,
             session.broker_epoch,
             target.fetch_offset,
@@ -202,6 +202,8 @@ def note_position(node: Node, session: ReplicaSession, target: FollowedPartition
             target.last_fetched_epoch,
             now_ms,
         )
+        position.clock = session.clock
+        target.position = position
     except KafkaError:
         target.position = None  # reading fails in the same way, and the answer says so
     target.mark_ready()

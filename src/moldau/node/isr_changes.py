@@ -94,7 +94,8 @@ class IsrChanges:
     def check(self, partitions: list[Partition], now_ms: int) -> None:
         """Looks for followers that lag too far; called every half of `replica.lag.time.max.ms`."""
         for partition in partitions:
-            partition.maybe_shrink_in_sync_replicas(now_ms)
+            if partition.leader_state is not None and not partition.maybe_shrink_in_sync_replicas(now_ms):
+                partition.maybe_expand_in_sync_replicas(now_ms)
 
     def poll(self, now_ms: int) -> int:
         """Sends what there is to send; returns when it wants to be called again."""
@@ -172,12 +173,14 @@ class IsrChanges:
             )
             return True
         if code in REFUSED:
+            # The next fetch of the same follower proposes it again: not at once, the metadata may be on its way.
+            self._not_before_ms = now_ms + RETRY_MS
             partition.on_proposal_refused(proposal.leader_epoch, proposal.partition_epoch, now_ms)
         log.info(
             "in-sync replicas of %s-%d do not become %s: %s",
             partition.topic,
             partition.index,
             proposal.isr,
-            errors.name_of(code),
+            errors.error_name(code),
         )
         return code in REFUSED or code in BEHIND

@@ -257,7 +257,7 @@ class Node:
         """Hands leadership over, of partitions and of the quorum; `finished` is called when this node may go."""
         self._now_ms = now_ms
         self._on_finished = finished
-        if self.is_broker:
+        if self.is_broker and self.config.get_bool("controlled.shutdown.enable"):
             self.lifecycle.leave(now_ms, self._resign)
         else:
             self._resign()
@@ -285,7 +285,7 @@ class Node:
         self.fetchers.close()
         self.coordinators.stop(now_ms)
         broker_epoch = self.lifecycle.broker_epoch
-        if broker_epoch < 0:
+        if not self.lifecycle.was_registered:
             # It never joined, so the logs are as the run before left them.
             broker_epoch = self.logs.previous_broker_epoch()
         high_watermarks = self.replicas.high_watermarks() if self._is_following else None
@@ -328,6 +328,12 @@ class Node:
         self.dynamic.update_broker(self.image.config(BROKER_RESOURCE, str(self.node_id)))
         self._log_configs.clear()
         self.cleaner.change_settings(cleaner_settings(self.config))
+        cordoned = [path.rstrip("/") for path in self.config.get_list("cordoned.log.dirs")]
+        self.lifecycle.cordoned_log_dirs = [
+            directory.directory_id
+            for directory in self.logs.directories
+            if "*" in cordoned or directory.path.rstrip("/") in cordoned
+        ]
         self.fetch_bytes_max = self.config.get_int("fetch.max.bytes")
         self.logs.free_bytes_min = self.config.get_int(FREE_BYTES_MIN_KEY)
         self.scrub.change_rate(self.config.get_int(SCRUB_RATE_KEY))

@@ -11,7 +11,7 @@ from typing import Final
 
 from moldau.node.fetch_session import FetchedPartition, FetchSession, SessionKey
 from moldau.node.waiting import ParkedRequest, TimedWaiter, WaitingRoom
-from moldau.replication.leader import FollowerPosition
+from moldau.replication.leader import FetchClock, FollowerPosition
 from moldau.replication.partition import Partition, ReplicationContext
 
 HIGH_WATERMARK_DELAY_MS: Final = 5
@@ -67,7 +67,7 @@ class FollowedPartition(FetchedPartition):
         if not self.is_ready:
             if self.position is not None:
                 # Until this append the follower had everything, and said so with every fetch.
-                self.position.caught_up_at(session.last_fetch_ms)
+                self.position.caught_up_at(session.clock.last_fetch_ms)
             self.is_ready = True
             session.ready.append(self)
         session.wake()
@@ -104,7 +104,7 @@ class ReplicaSession(FetchSession):
         super().__init__(session_id, uses_topic_ids, True, now_ms)
         self.replica_id = replica_id
         self.broker_epoch = -1
-        self.last_fetch_ms = now_ms
+        self.clock = FetchClock(now_ms)
         self.followed: dict[SessionKey, FollowedPartition] = {}
         self.ready: list[FollowedPartition] = []
         self.behind: list[FollowedPartition] = []

@@ -95,6 +95,11 @@ class Replicas:
                 else:
                     self._remove(changed.name, index, now_ms)
         self._apply_configs(delta)
+        if delta.changed_brokers:
+            for partition in self.all():
+                if partition.leader_state is not None:
+                    # Whoever was fenced may have been let in, and may join where it has everything.
+                    partition.maybe_expand_in_sync_replicas(now_ms)
         if self.fetchers is not None:
             # Not before all is applied: one request names all that this broker follows from now on.
             self.fetchers.poll(now_ms)

@@ -37,6 +37,13 @@ class OtherBrokers:
         return broker_epoch in (ANY_BROKER_EPOCH, current)
 
 
+class FetchClock:
+    """When a follower last fetched, for all partitions of a session: a fetch does not name those that did not move."""
+
+    def __init__(self, now_ms: int) -> None:
+        self.last_fetch_ms = now_ms
+
+
 class FollowerPosition:
     """How far one follower is, by its own fetches."""
 
@@ -49,6 +56,11 @@ class FollowerPosition:
         self.last_fetch_ms = 0
         self.leader_end_at_last_fetch = UNKNOWN
         self.broker_epoch = ANY_BROKER_EPOCH
+        self.clock: FetchClock | None = None
+
+    def was_heard_since(self, at_ms: int) -> bool:
+        clock = self.clock
+        return self.last_fetch_ms >= at_ms or (clock is not None and clock.last_fetch_ms >= at_ms)
 
     def check_broker_epoch(self, broker_epoch: int) -> None:
         """An earlier life of the same broker has nothing to say any more."""
@@ -134,6 +146,19 @@ class LeaderState:
         if follower.log_end_offset < high_watermark or follower.log_end_offset < epoch_start:
             return False
         return brokers.is_eligible(follower.replica_id, follower.broker_epoch)
+
+    def find_joinable(
+        self, high_watermark: int, epoch_start: int, now_ms: int, brokers: OtherBrokers
+    ) -> FollowerPosition | None:
+        """A follower that may join although no fetch of it says so just now: it could not when it reached its place."""
+        if self.in_sync.is_changing or len(self.in_sync.committed) > len(self.followers):
+            return None
+        for follower in self.followers:
+            if follower.was_heard_since(now_ms - brokers.lag_max_ms) and self.may_join(
+                follower, high_watermark, epoch_start, brokers
+            ):
+                return follower
+        return None
 
     def lagging(self, leader_end: int, now_ms: int, lag_max_ms: int) -> list[int]:
         """In-sync replicas that have not had everything for too long."""

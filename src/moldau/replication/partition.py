@@ -143,6 +143,8 @@ class Partition:
             self.notify_changed(now_ms)
         elif self.waiters and self.leader_state is not None:
             self.notify_waiters(now_ms)  # the low watermark and the number of in-sync replicas may be others
+        if self.leader_state is not None:
+            self.maybe_expand_in_sync_replicas(now_ms)
 
     def _begin_leader_epoch(self, log: Log) -> None:
         self.leader_epoch_start_offset = log.log_end_offset
@@ -232,13 +234,15 @@ class Partition:
 
     # Followers and who of them is in sync
 
-    def check_follower(self, log: Log, replica_id: int, broker_epoch: int) -> FollowerPosition:
+    def check_follower(self, replica_id: int, broker_epoch: int, current_leader_epoch: int) -> FollowerPosition:
         """The position of a follower that fetches, if it is a replica of this partition."""
         state = self.leader_state
         follower = None if state is None else state.find(replica_id)
         if follower is None:
-            # Most likely it has heard of a reassignment earlier than this broker has.
-            raise KafkaError(errors.UNKNOWN_LEADER_EPOCH)
+            # Who knows the epoch has most likely heard of a reassignment earlier than this broker.
+            raise KafkaError(
+                errors.NOT_LEADER_OR_FOLLOWER if current_leader_epoch == NO_EPOCH else errors.UNKNOWN_LEADER_EPOCH
+            )
         follower.check_broker_epoch(broker_epoch)
         return follower
 
@@ -254,7 +258,7 @@ class Partition:
     ) -> FollowerPosition:
         """A follower has everything below `fetch_offset`. Raises what `read_as_follower` will raise."""
         log = self.check_leader(current_leader_epoch)
-        follower = self.check_follower(log, replica_id, broker_epoch)
+        follower = self.check_follower(replica_id, broker_epoch, current_leader_epoch)
         if last_fetched_epoch != NO_EPOCH and self._find_divergence(log, fetch_offset, last_fetched_epoch) is not None:
             return follower  # its log is about to be cut: how far it really is is not known yet
         if fetch_offset < log.log_start_offset or fetch_offset > log.log_end_offset:
@@ -270,13 +274,29 @@ class Partition:
                 follower, self.high_watermark.offset, self.leader_epoch_start_offset, self.context.brokers
             )
         ):
-            state.in_sync.propose_adding(replica_id)
-            self.context.propose(self, now_ms)
+            self._propose_adding(state, replica_id, now_ms)
         if fetch_offset != before:
             self.advance_high_watermark(now_ms)
         if log_start_offset > low_before and self.waiters:
             self.notify_waiters(now_ms)  # DeleteRecords waits for the least log start
         return follower
+
+    def _propose_adding(self, state: LeaderState, replica_id: int, now_ms: int) -> None:
+        state.in_sync.propose_adding(replica_id)
+        self.context.propose(self, now_ms)
+
+    def maybe_expand_in_sync_replicas(self, now_ms: int) -> bool:
+        """Asks for a follower to be added that has had everything for a while, but could not join so far."""
+        state = self.leader_state
+        if state is None or self.log is None:
+            return False
+        follower = state.find_joinable(
+            self.high_watermark.offset, self.leader_epoch_start_offset, now_ms, self.context.brokers
+        )
+        if follower is None:
+            return False
+        self._propose_adding(state, follower.replica_id, now_ms)
+        return True
 
     def maybe_shrink_in_sync_replicas(self, now_ms: int) -> bool:
         """Asks for followers that lag for too long to be taken out of the ISR."""
@@ -308,6 +328,7 @@ class Partition:
             self.partition_epoch = partition_epoch
             self.in_sync_replicas = in_sync_replicas
         self.advance_high_watermark(now_ms)
+        self.maybe_expand_in_sync_replicas(now_ms)
 
     def on_proposal_refused(self, leader_epoch: int, sent_partition_epoch: int, now_ms: int) -> None:
         """The controller did not do, and will not do, what was asked at this partition epoch."""
@@ -425,7 +446,7 @@ class Partition:
     ) -> PartitionRead:
         """A follower's read, up to the end of the log. One that is held back by a throttle gets no records now."""
         log = self.check_leader(current_leader_epoch)
-        self.check_follower(log, replica_id, broker_epoch)
+        self.check_follower(replica_id, broker_epoch, current_leader_epoch)
         high_watermark = self.high_watermark.offset
         result = PartitionRead(high_watermark, log.last_stable_offset(high_watermark), log.log_start_offset)
         if last_fetched_epoch != NO_EPOCH and self._tell_divergence(log, fetch_offset, last_fetched_epoch, result):
