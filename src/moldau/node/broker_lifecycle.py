@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from moldau.metadata.delta import MetadataDelta
-from moldau.metadata.features import SUPPORTED_FEATURES
+from moldau.metadata.features import METADATA_VERSION, SUPPORTED_FEATURES, partition_version
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import EndPoint
 from moldau.node.controller_channel import ControllerChannel, is_unanswered
@@ -48,6 +48,9 @@ class BrokerLifecycle:
         self.is_unfenced = False
         self.next_ms = NEVER_MS
         self.offline_log_dirs: list[bytes] = []
+        self.cordoned_log_dirs: list[bytes] = []
+        """Those that get no new replicas (KIP-1066)."""
+        self.was_registered = False
         self.on_deadline: Callable[[int], None] | None = None
         self.on_gave_up: Callable[[str], None] | None = None
         """Told why this broker could not join its cluster in `initial.broker.registration.timeout.ms`."""
@@ -56,13 +59,13 @@ class BrokerLifecycle:
         self._on_unfenced: Callable[[], None] | None = None
         self._on_left: Callable[[], None] | None = None
         self._is_ready = False
-        self._was_registered = False
         self._leaving = False
         self._leave_by_ms = NEVER_MS
         self._unheard_since_ms = NEVER_MS
         self._join_by_ms = NEVER_MS
         self._busy = False
         self._heartbeat_wanted = False
+        self._registration_wanted = False
         self._backoff_ms = RETRY_MIN_MS
         metadata.on_leader_changed.append(self._on_leader_changed)
 
@@ -120,7 +123,7 @@ class BrokerLifecycle:
             logger.warning("no controller let this broker go in time; it stops all the same")
             self._left()
         elif now_ms >= self.next_ms and not self._busy:
-            if self.broker_epoch < 0:
+            if self.broker_epoch < 0 or self._registration_wanted:
                 self._register(now_ms)
             else:
                 self._heartbeat(now_ms)
@@ -145,8 +148,20 @@ class BrokerLifecycle:
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> None:
         """Called after the node has applied a change."""
         self._check_caught_up(image, now_ms)
-        if not self._is_ready or not delta.changed_brokers:
+        if not self._is_ready:
             return
+        if METADATA_VERSION in delta.changed_features and self._lacks_directories(image):
+            # Registered when the cluster's version had no room for them.
+            self._registration_wanted = True
+            self._set_next(now_ms)
+        if delta.changed_brokers:
+            self._on_brokers_changed(delta, now_ms)
+
+    def _lacks_directories(self, image: MetadataImage) -> bool:
+        own = image.brokers.get(self._metadata.node_id)
+        return own is not None and not own.log_dirs and partition_version(image.metadata_version) > 0
+
+    def _on_brokers_changed(self, delta: MetadataDelta, now_ms: int) -> None:
         own = delta.changed_brokers.get(self._metadata.node_id)
         is_fenced = own is not None and own.broker_epoch == self.broker_epoch and own.fenced
         if is_fenced and self.is_unfenced and not self._leaving:
@@ -164,6 +179,7 @@ class BrokerLifecycle:
         if self._busy or request is None or self._leaving:
             return
         self._busy = True
+        self._registration_wanted = False
         self._channel.ask(BROKER_REGISTRATION, request, self._on_registered, now_ms, self._answer_timeout_ms())
 
     def _on_registered(self, answer: BrokerRegistrationResponse | KafkaError, now_ms: int) -> None:
@@ -172,7 +188,7 @@ class BrokerLifecycle:
             self._on_not_registered(answer, now_ms)
             return
         self.broker_epoch = answer.broker_epoch
-        self._was_registered = True
+        self.was_registered = True
         self._is_ready = False
         self._backoff_ms = RETRY_MIN_MS
         self._set_next(now_ms + self._interval_ms())
@@ -182,11 +198,16 @@ class BrokerLifecycle:
         if not is_unanswered(error):
             # Among them DUPLICATE_BROKER_REGISTRATION, which ends with the session of the process before.
             logger.warning("the broker could not register, it tries again: %s", error.message)
-        if now_ms >= self._join_by_ms and not self._was_registered and self.on_gave_up is not None:
+        if now_ms >= self._join_by_ms and not self.was_registered and self.on_gave_up is not None:
             self._set_next(NEVER_MS)
             self.on_gave_up(f"the broker could not register with the controllers in time: {error.message}")
             return
-        self._retry_later(now_ms)
+        if self.broker_epoch >= 0:
+            # Only the directories are missing in its registration: its session goes on.
+            self._registration_wanted = True
+            self._heartbeat(now_ms)
+        else:
+            self._retry_later(now_ms)
 
     def _check_caught_up(self, image: MetadataImage, now_ms: int) -> None:
         if self._is_ready or self.broker_epoch < 0 or image.offset < self.broker_epoch:
@@ -213,7 +234,7 @@ class BrokerLifecycle:
             want_fence=not self._is_ready,
             want_shut_down=self._leaving,
             offline_log_dirs=list(self.offline_log_dirs),
-            cordoned_log_dirs=[],
+            cordoned_log_dirs=list(self.cordoned_log_dirs),
         )
         self._busy = True
         self._channel.ask(BROKER_HEARTBEAT, request, self._on_heartbeat, now_ms, self._answer_timeout_ms())

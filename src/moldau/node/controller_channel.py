@@ -106,7 +106,7 @@ class ControllerChannel:
             else:
                 metadata.submit(verb, lambda answer: done(answer, metadata.now_ms), now_ms)
             return
-        channel = self._connect()
+        channel = self._connect(now_ms)
         if channel is None:
             done(KafkaError(errors.NOT_CONTROLLER, "No active controller is known."), now_ms)
             return
@@ -169,15 +169,17 @@ class ControllerChannel:
 
     # The connection
 
-    def _connect(self) -> Channel | None:
+    def _connect(self, now_ms: int) -> Channel | None:
         """To the leader of the quorum as this node knows it; None while it knows none."""
         destination = self._metadata.leader_destination()
-        if destination != self._destination and destination is not None:
-            self._close()
-        if self._channel is None and destination is not None:
+        if destination is None:
+            return None
+        if destination != self._destination:
+            self._abandon(now_ms)
+        if self._channel is None:
             self._destination = destination
             self._channel = self._outbox.open(self._purpose, destination[1], destination[2])
-        return self._channel if destination is not None else None
+        return self._channel
 
     def _take(self, question: Question, answer: Message | NoAnswer, now_ms: int) -> None:
         done = question.done
@@ -195,17 +197,19 @@ class ControllerChannel:
 
     def _on_leader_changed(self, now_ms: int) -> None:
         """What waits for another controller than the one that leads now will not get an answer that counts."""
-        destination = self._metadata.leader_destination()
-        is_active = self._metadata.is_active_controller
-        if is_active or (destination is not None and destination != self._destination):
-            self._close()
-            questions, self._questions = self._questions, []
-            for question in questions:
-                done, question.done = question.done, None
-                if done is not None:
-                    done(KafkaError(errors.NOT_CONTROLLER, "Another controller is active now."), now_ms)
-        if is_active or destination is not None:
+        leader_id = self._metadata.leader_id
+        if self._destination is not None and leader_id >= 0 and leader_id != self._destination[0]:
+            self._abandon(now_ms)
+        if self._metadata.is_active_controller or self._metadata.leader_destination() is not None:
             self._ask_waiting(NEVER_MS, now_ms)
+
+    def _abandon(self, now_ms: int) -> None:
+        self._close()
+        questions, self._questions = self._questions, []
+        for question in questions:
+            done, question.done = question.done, None
+            if done is not None:
+                done(KafkaError(errors.NOT_CONTROLLER, "Another controller is active now."), now_ms)
 
     def _close(self) -> None:
         if self._channel is not None:

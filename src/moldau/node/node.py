@@ -24,6 +24,7 @@ from moldau.node.controller_channel import ControllerChannel
 from moldau.node.controller_registration import ControllerRegistration
 from moldau.node.coordinators import Coordinators
 from moldau.node.directory_assignments import DirectoryAssignments
+from moldau.node.directory_moves import DirectoryMoves
 from moldau.node.failure_detection import FailureDetection
 from moldau.node.fetch_session import FetchSessionCache
 from moldau.node.fetchers import Fetchers
@@ -108,7 +109,13 @@ class Node:
         self.logs.retention_interval_ms = config.get_int("log.retention.check.interval.ms")
         self.logs.checkpoint_interval_ms = config.get_int("log.flush.offset.checkpoint.interval.ms")
         self.fetchers = Fetchers(config, self.logs, self.outbox, lambda: self.lifecycle.broker_epoch)
-        self.replicas = Replicas(self.node_id, self.logs, self.log_config_of, self.fetchers)
+        self.directory_moves = DirectoryMoves(
+            self.logs,
+            lambda: self._now_ms,
+            config.get_int("alter.log.dirs.replication.quota.window.num"),
+            config.get_int("alter.log.dirs.replication.quota.window.size.seconds") * 1000,
+        )
+        self.replicas = Replicas(self.node_id, self.logs, self.log_config_of, self.fetchers, self.directory_moves)
         self.logs.on_durable = lambda flushed: self.replicas.on_durable(flushed, self._now_ms)
         self.cleaner = LogCleaner(
             self.logs,
@@ -196,7 +203,7 @@ class Node:
         self._update_dynamic_config()
         self._is_following = True
         self.replicas.apply_image(self.image, now_ms)
-        self.replicas.set_strays_aside()
+        self.replicas.set_strays_aside(now_ms)
         self._schedule.add("housekeeping", lambda: HOUSEKEEPING_MS, self._keep_house, now_ms)
         checkpoint_ms = self.config.get_int("replica.high.watermark.checkpoint.interval.ms")
         lag_check_ms = self.replicas.context.brokers.lag_max_ms // 2
@@ -230,7 +237,7 @@ class Node:
         if not self._is_following:
             return deadline_ms
         self._directory_assignments.poll(now_ms)
-        deadline_ms = min(deadline_ms, self.fetchers.poll(now_ms))
+        deadline_ms = min(deadline_ms, self.fetchers.poll(now_ms), self.directory_moves.poll(now_ms))
         self.waiting.expire(now_ms)
         coordinators_ms = self.coordinators.poll(now_ms)
         cleaner_ms = self.cleaner.poll(now_ms)
@@ -248,6 +255,7 @@ class Node:
             channel.on_deadline = wake_at
         self.waiting.on_new_deadline = wake_at
         self.fetchers.set_wake_up(wake_at)
+        self.directory_moves.on_deadline = wake_at
         self.isr_changes.on_deadline = wake_at
         self.coordinators.set_wake_up(wake_at)
         self.cleaner.on_deadline = wake_at

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from moldau.config.broker_config import BrokerConfig
@@ -46,7 +47,7 @@ class Trio:
             disk = SimDisk(number, self.schedule)
             format_storage(values, CLUSTER, disk, FormatOptions(), self.now_ms)
             node = MetadataNode(BrokerConfig(values, warn=False), disk, random.Random(number), bytes([number]) * 16)
-            node.send = lambda outbound, number=number: self.send(number, outbound)
+            node.send = partial(self.send, number)
             self.nodes[number] = node
         for node in self.nodes.values():
             node.start(self.now_ms)

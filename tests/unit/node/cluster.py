@@ -57,7 +57,11 @@ class Wire(Channel):
         entry = (asked, answered)
         self.awaited.append(entry)
         self.cluster.schedule(WIRE_MS, lambda: self._deliver(entry, frame))
-        self.cluster.schedule(timeout_ms, lambda: entry in self.awaited and self.fail(TIMED_OUT))
+        self.cluster.schedule(timeout_ms, lambda: self._expire(entry))
+
+    def _expire(self, entry: tuple[Asked, Answered]) -> None:
+        if entry in self.awaited:
+            self.fail(TIMED_OUT)
 
     def _deliver(self, entry: tuple[Asked, Answered], frame: bytes) -> None:
         target = self.cluster.member_at(self.port)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from moldau.protocol import errors
@@ -190,9 +192,14 @@ def test_a_node_that_stops_gives_up_its_leaderships_and_the_quorum_without_a_pau
 def test_a_whole_cluster_stops_in_bounded_time(cluster: Cluster) -> None:
     """The last ones find no quorum to ask; they go all the same."""
     finished: list[int] = []
+
+    def end(member: Member) -> None:
+        finished.append(member.node_id)
+        member.node.stop(cluster.now_ms)
+        member.kill()
+
     for member in cluster.up():
-        done = lambda member=member: (finished.append(member.node_id), member.node.stop(cluster.now_ms), member.kill())  # type: ignore[misc]  # noqa: E731
-        member.node.begin_shutdown(cluster.now_ms, done)
+        member.node.begin_shutdown(cluster.now_ms, partial(end, member))
     assert cluster.run_until(lambda: len(finished) == 3) < 5000
 
 
@@ -252,3 +259,30 @@ def test_a_fenced_broker_is_shown_only_to_those_who_ask_for_it(cluster: Cluster)
     listed = member.ask(MetadataRequest(topics=[]), 12)
     assert gone.node_id not in [broker.node_id for broker in listed.brokers]
     assert listed.controller_id in [broker.node_id for broker in listed.brokers]
+
+
+def test_a_directory_is_cordoned_and_reopened_while_the_broker_runs() -> None:
+    cluster = Cluster(log_dirs="/data,/data2").start()
+    broker = followers(cluster)[0]
+    second = broker.node.logs.directories[1].directory_id
+
+    def cordon(value: str) -> int:
+        change = alter.AlterableConfig("cordoned.log.dirs", SET, value)
+        resource = alter.AlterConfigsResource(4, str(broker.node_id), [change])
+        return int(broker.ask(alter.IncrementalAlterConfigsRequest([resource]), 1).responses[0].error_code)
+
+    def known() -> tuple[bytes, ...] | None:
+        return cluster.active().node.image.brokers[broker.node_id].cordoned_log_dirs
+
+    assert cordon("/data2") == errors.NONE
+    cluster.run_until(lambda: known() == (second,), 5000)
+    assert cordon("") == errors.NONE
+    cluster.run_until(lambda: known() == (), 5000)
+
+
+def test_a_broker_without_controlled_shutdown_just_goes() -> None:
+    cluster = Cluster(controlled_shutdown_enable="false").start()
+    finished: list[bool] = []
+    broker = followers(cluster)[0]
+    broker.node.begin_shutdown(cluster.now_ms, lambda: finished.append(True))
+    assert finished
