@@ -1,4 +1,4 @@
-"""Brokers come, go, lose data and are moved around in any order: who may lead always has everything that was committed."""
+"""Brokers come, go, lose data and are moved around in any order: who may lead has everything that was committed."""
 
 from __future__ import annotations
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from moldau.metadata.features import SUPPORTED_FEATURES
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
-from moldau.protocol.messages.broker_registration_request import BrokerRegistrationRequest
+from moldau.protocol.messages.broker_registration_request import BrokerRegistrationRequest, Feature
+from moldau.protocol.messages.controller_registration_request import ControllerRegistrationRequest
+from moldau.protocol.messages.controller_registration_request import Listener as ControllerListener
 from moldau.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from moldau.protocol.stored.metadata_records import BrokerRegistrationChangeRecord, PartitionChangeRecord
-from tests.unit.controller.world import World
+from tests.unit.controller.world import CLUSTER, World, directory
 
 
 def test_the_epoch_of_a_broker_is_the_offset_of_its_registration() -> None:
@@ -136,3 +139,124 @@ def test_unregistering_removes_a_broker_from_image_and_isr() -> None:
     with pytest.raises(KafkaError) as failure:
         w.controller.unregister_broker(UnregisterBrokerRequest(2), 0)
     assert failure.value.code == errors.BROKER_ID_NOT_REGISTERED
+
+
+def test_a_process_of_the_same_life_that_registers_again_keeps_its_epoch_and_its_state() -> None:
+    """Its first answer was lost."""
+    w = World()
+    epoch = w.register(1)
+    w.heartbeat(1)
+    assert w.register(1) == epoch
+    assert not w.image.brokers[1].fenced
+    w.create("t", assignments=[[1]])
+    w.heartbeat(1, want_shut_down=True)
+    assert w.register(1) == epoch and w.image.brokers[1].in_controlled_shutdown
+
+
+def test_a_broker_may_come_back_when_its_session_is_over_or_it_left_in_good_order() -> None:
+    w = World()
+    w.add_brokers(1, 2)
+    w.now_ms += 9_000
+    w.heartbeat(2)
+    w.run(w.controller.fence_stale_brokers(w.now_ms))
+    first = w.register(1, incarnation=2)
+    w.heartbeat(1)
+    assert w.heartbeat(1, want_shut_down=True).should_shut_down
+    assert w.register(1, previous_epoch=first, incarnation=3) > first
+
+
+def test_a_process_may_follow_one_that_is_in_controlled_shutdown() -> None:
+    w = World()
+    w.add_brokers(1, 2)
+    w.create("t", assignments=[[1, 2]])
+    w.heartbeat(1, want_shut_down=True)
+    assert w.register(1, incarnation=2) > 0
+
+
+@pytest.mark.parametrize(
+    ("directories", "problem"),
+    [
+        ([], "No directories specified in request"),
+        ([b"a" * 16, b"a" * 16], "Duplicate directory specified."),
+        ([bytes(15) + b"\x01"], "Reserved directory ID in request"),
+        ([directory(2)], "Broker 2 is already registered with directory qgIAAAAAAAAAAAAAAAAAAA"),
+    ],
+)
+def test_directories_that_cannot_be_are_refused(directories: list[bytes], problem: str) -> None:
+    w = World()
+    w.add_brokers(2)
+    request = BrokerRegistrationRequest(1, CLUSTER, b"i" * 16, log_dirs=directories)
+    request.features = [Feature(name, low, high) for name, (low, high) in SUPPORTED_FEATURES.items()]
+    with pytest.raises(KafkaError) as failure:
+        w.controller.register_broker(request, 0)
+    assert (failure.value.code, failure.value.message) == (errors.INVALID_REGISTRATION, problem)
+
+
+def test_a_broker_that_wants_to_be_fenced_and_to_stop_goes_at_once() -> None:
+    w = World()
+    w.add_brokers(1, 2)
+    w.create("t", assignments=[[1, 2]])
+    request = BrokerHeartbeatRequest(1, w.image.brokers[1].broker_epoch, w.image.offset, True, True)
+    answer = w.run(w.controller.broker_heartbeat(request, w.now_ms))
+    assert (answer.is_fenced, answer.should_shut_down) == (True, True)
+    assert w.partition("t").leader == 2
+
+
+def test_a_broker_that_stops_waits_for_those_the_controller_has_not_heard_of() -> None:
+    """A new controller knows of nobody how far it is."""
+    w = World()
+    w.add_brokers(1, 2)
+    w.create("t", assignments=[[1, 2]])
+    w.controller.state.contacts.clear()
+    w.heartbeat(1, want_shut_down=True)
+    assert not w.heartbeat(1, want_shut_down=True).should_shut_down
+    w.heartbeat(2)
+    assert w.heartbeat(1, want_shut_down=True).should_shut_down
+
+
+def test_an_early_fenced_broker_comes_back_when_it_has_caught_up() -> None:
+    w = World()
+    w.add_brokers(1, 2)
+    w.create("t", assignments=[[1, 2]])
+    epoch = w.image.brokers[1].broker_epoch
+    assert not w.run(w.controller.fence_broker(1, epoch)), "its connection is there, and so are its heartbeats"
+    w.controller.brokers.connection_lost(1, epoch)
+    assert w.run(w.controller.fence_broker(1, epoch))
+    assert (w.partition("t").leader, w.partition("t").isr) == (2, (2,))
+    assert not w.run(w.controller.fence_broker(1, epoch)), "it is fenced already"
+    assert w.heartbeat(1, offset=epoch - 1).is_fenced
+    assert not w.heartbeat(1).is_fenced
+    w.controller.brokers.connection_lost(1, epoch)
+    assert not w.run(w.controller.fence_broker(1, epoch - 1)), "an earlier life of it"
+
+
+def test_unregistering_a_broker_takes_its_eligibility_too() -> None:
+    """Should it come back, nobody will know how it stopped."""
+    w = World()
+    w.add_brokers(1, 2, 3)
+    w.create("t", assignments=[[1, 2, 3]], configs={"min.insync.replicas": "3"})
+    w.now_ms += 9_000
+    w.heartbeat(1)
+    w.heartbeat(3)
+    w.run(w.controller.fence_stale_brokers(w.now_ms))
+    assert w.partition("t").elr == (2,)
+    w.run(w.controller.unregister_broker(UnregisterBrokerRequest(2), 0))
+    assert w.partition("t").elr == ()
+
+
+def test_a_broker_in_controlled_shutdown_gets_no_new_replicas() -> None:
+    w = World()
+    w.add_brokers(1, 2, 3)
+    w.create("t", assignments=[[3]])
+    w.heartbeat(3, want_shut_down=True)
+    assert w.create("u", 6, 3).error_code == errors.INVALID_REPLICATION_FACTOR
+    assert w.create("u", 6, 2).error_code == 0
+    assert all(3 not in partition.replicas for partition in w.image.topics_by_name["u"].partitions.values())
+
+
+def test_a_controller_registers_itself_with_its_listeners() -> None:
+    w = World()
+    request = ControllerRegistrationRequest(3, b"c" * 16)
+    request.listeners = [ControllerListener("CONTROLLER", "host", 9093, 0)]
+    w.run(w.controller.register_controller(request, 0))
+    assert w.image.controllers[3].end_points["CONTROLLER"].port == 9093
