@@ -15,6 +15,7 @@ from moldau.sim.committed_log import CommittedLog, ReplicaCursor
 from moldau.sim.host import Host
 from moldau.sim.node_program import NodeProgram
 from moldau.sim.world import Violation
+from moldau.storage.log import Log
 
 if TYPE_CHECKING:
     from moldau.sim.cluster_world import ClusterWorld
@@ -31,9 +32,18 @@ def node_of(host: Host) -> Node | None:
 class Known:
     """The newest that was ever seen of a partition: what the metadata or its leader said."""
 
-    __slots__ = ("elr", "isr", "leader", "leader_epoch", "partition_epoch")
+    __slots__ = ("elr", "isr", "leader", "leader_epoch", "partition_epoch", "replicas")
 
-    def __init__(self, leader: int, leader_epoch: int, epoch: int, isr: tuple[int, ...], elr: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        replicas: tuple[int, ...],
+        leader: int,
+        leader_epoch: int,
+        epoch: int,
+        isr: tuple[int, ...],
+        elr: tuple[int, ...],
+    ) -> None:
+        self.replicas = replicas
         self.leader = leader
         self.leader_epoch = leader_epoch
         self.partition_epoch = epoch
@@ -63,7 +73,7 @@ class ClusterChecks:
         self._quorum_epochs: dict[int, int] = {}
         self._votes: dict[tuple[int, int], ReplicaKey] = {}
         self._quorum_high_watermarks: dict[int, int] = {}
-        self._checked_image = -1
+        self.newest_offset = -1
 
     # When to look
 
@@ -128,15 +138,16 @@ class ClusterChecks:
         if high_watermark < self._quorum_high_watermarks.get(host_id, 0):
             raise Violation(f"the high watermark never goes back: the quorum's at {host_id}, {high_watermark}")
         self._quorum_high_watermarks[host_id] = high_watermark
-        cursor = self._cursor(host_id, None)
+        cursor = self._cursor(host_id, None, node.metadata.log.log)
         if high_watermark > cursor.high_watermark or node.metadata.log.log.truncations != cursor.truncations:
             cursor.high_watermark = high_watermark
             cursor.look(host.disk, node.metadata.log.log, high_watermark, self.metadata, f"node {host_id}")
 
-    def _cursor(self, host_id: int, place: Place | None) -> ReplicaCursor:
+    def _cursor(self, host_id: int, place: Place | None, log: Log) -> ReplicaCursor:
+        """A replica that was moved away and came back has a new log."""
         found = self._cursors.get((host_id, place))
-        if found is None:
-            found = self._cursors[host_id, place] = ReplicaCursor()
+        if found is None or found.log is not log:
+            found = self._cursors[host_id, place] = ReplicaCursor(log)
         return found
 
     # Partitions
@@ -162,7 +173,7 @@ class ClusterChecks:
             self._note_view_of_leader(partition)
         if partition.log is None:
             return
-        cursor = self._cursor(host.host_id, place)
+        cursor = self._cursor(host.host_id, place, partition.log)
         high_watermark = partition.high_watermark.offset
         if high_watermark == cursor.high_watermark and partition.log.truncations == cursor.truncations:
             return
@@ -183,6 +194,7 @@ class ClusterChecks:
         known = self.known.get(place)
         if known is not None and partition.partition_epoch > known.partition_epoch:
             self.known[place] = Known(
+                tuple(partition.replicas),
                 partition.leader,
                 partition.leader_epoch,
                 partition.partition_epoch,
@@ -230,29 +242,37 @@ class ClusterChecks:
     # Metadata
 
     def on_image(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        if image.offset > self.newest_offset:
+            for broker_id, broker in delta.changed_brokers.items():
+                state = "gone" if broker is None else "fenced" if broker.fenced else "unfenced"
+                if broker is not None and broker.in_controlled_shutdown:
+                    state += " and about to stop"
+                self.world.note(f"metadata {image.offset}: broker {broker_id} is {state}")
+        self.newest_offset = max(self.newest_offset, image.offset)
         for topic in delta.changed_topics.values():
             for index, registration in topic.changed_partitions.items():
-                self._on_registration(topic.name, (topic.topic_id, index), registration, image)
+                self._on_registration(topic.name, (topic.topic_id, index), registration, delta, image)
 
-    def on_first_image(self, image: MetadataImage) -> None:
-        for topic in image.topics_by_id.values():
-            for index, registration in topic.partitions.items():
-                self._on_registration(topic.name, (topic.topic_id, index), registration, image)
-
-    def _on_registration(self, topic: str, place: Place, now: PartitionRegistration, image: MetadataImage) -> None:
+    def _on_registration(
+        self, topic: str, place: Place, now: PartitionRegistration, delta: MetadataDelta, image: MetadataImage
+    ) -> None:
         known = self.known.get(place)
         if known is not None and now.partition_epoch < known.partition_epoch:
             return
         name = f"{topic}-{place[1]} {now!r}"
         if known is None or now.partition_epoch > known.partition_epoch:
+            self.world.note(
+                f"metadata {image.offset}: {topic}-{place[1]} epoch {now.leader_epoch} leader {now.leader} of"
+                f" {list(now.replicas)} in sync {list(now.isr)} eligible {list(now.elr)} ({now.partition_epoch})"
+            )
             self._check_rules(name, topic, now, image)
             if known is not None:
-                self._check_succession(name, place, known, now)
+                self._check_succession(name, place, known, now, delta)
         elif (now.leader, now.leader_epoch, now.isr) != (known.leader, known.leader_epoch, known.isr) and set(
             now.isr
         ) != set(known.isr):
             raise Violation(f"a partition epoch stands for one state: {name}, known was in sync {known.isr}")
-        self.known[place] = Known(now.leader, now.leader_epoch, now.partition_epoch, now.isr, now.elr)
+        self.known[place] = Known(now.replicas, now.leader, now.leader_epoch, now.partition_epoch, now.isr, now.elr)
 
     def _check_rules(self, name: str, topic: str, now: PartitionRegistration, image: MetadataImage) -> None:
         if now.leader != NO_LEADER and now.leader not in now.isr:
@@ -268,10 +288,14 @@ class ClusterChecks:
             raise Violation(f"nobody is eligible while enough are in sync: {name}")
         for broker_id in now.isr:
             broker = image.brokers.get(broker_id)
+            if now.leader == NO_LEADER and len(now.isr) == 1 and not image.elr_enabled:
+                continue  # the last one stays, so that it is known who may lead
             if broker is None or broker.fenced:
                 raise Violation(f"a fenced broker is in no ISR: {broker_id} in {name}")
 
-    def _check_succession(self, name: str, place: Place, before: Known, now: PartitionRegistration) -> None:
+    def _check_succession(
+        self, name: str, place: Place, before: Known, now: PartitionRegistration, delta: MetadataDelta
+    ) -> None:
         if now.leader_epoch < before.leader_epoch:
             raise Violation(f"the epoch of a partition never goes back: {name} after {before.leader_epoch}")
         changed = now.leader not in (before.leader, NO_LEADER)
@@ -279,6 +303,10 @@ class ClusterChecks:
             raise Violation(f"a new leader has a new epoch: {name}, before it {before.leader}")
         if not changed or now.partition_epoch != before.partition_epoch + 1 or not before.eligible:
             return
+        if set(before.replicas) != set(now.replicas):
+            return  # with its last step a move names who caught up, and one of them leads
         topic = self.setting.model.by_id(place[0])
-        if now.leader not in before.eligible and (topic is None or not topic.unclean):
+        # Who comes back without a clean stop is not eligible any more; the last leader is tried when nobody is left.
+        left = [replica for replica in before.eligible if replica not in delta.changed_brokers]
+        if now.leader not in before.eligible and left and (topic is None or not topic.unclean):
             raise Violation(f"only who has everything is elected: {name}, before it {before.eligible}")

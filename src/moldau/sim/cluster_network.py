@@ -247,6 +247,7 @@ class Connection(Wire):
         if self._client_open:
             self._client_open = False
             if reason != CLOSED:
+                self._to_host.clear()
                 self.network.forget(self)
             self._on_close(reason)
 
@@ -316,6 +317,7 @@ class Connection(Wire):
         if not self._client_open:
             return
         if frame is None:
+            self._to_host.clear()
             self.network.forget(self)
             self._end_for_client(CLOSED)
         else:

@@ -10,7 +10,14 @@ from __future__ import annotations
 import logging
 
 from moldau.config.broker_config import BrokerConfig
+from moldau.metadata.features import (
+    ELR_VERSION,
+    LATEST_METADATA_VERSION,
+    METADATA_VERSION,
+    default_feature_levels,
+)
 from moldau.metadata.image import MetadataImage
+from moldau.protocol.stored.metadata_records import FeatureLevelRecord, encode_metadata_record
 from moldau.protocol.uuids import uuid_to_text
 from moldau.raft.snapshots import snapshot_bytes
 from moldau.raft.state import ReplicaKey
@@ -81,6 +88,7 @@ class ClusterWorld:
             self.broker_ids if self.is_combined else list(range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + 3))
         )
         self.is_dynamic = self.rng.random() < 0.5
+        self.has_eligible_replicas = self.rng.random() < 0.8
         session_ms = self.rng.choice((900, 1500, 4000))
         self.common_settings = {
             "controller.listener.names": CONTROLLER_LISTENER,
@@ -177,6 +185,12 @@ class ClusterWorld:
         if voters is not None:
             disk.sync_directory(DATA)
             disk.write_file(f"{DATA}/{FIRST_SNAPSHOT}", snapshot_bytes([], 0, 0, 1, voters, self.world.now_ms))
+        levels = {METADATA_VERSION: LATEST_METADATA_VERSION, **default_feature_levels(LATEST_METADATA_VERSION)}
+        levels[ELR_VERSION] = 1 if self.has_eligible_replicas else 0
+        values = [
+            encode_metadata_record(FeatureLevelRecord(name, level), 0) for name, level in levels.items() if level > 0
+        ]
+        disk.write_file(f"{DATA}/bootstrap.checkpoint", snapshot_bytes(values, 0, 0, 0, None, self.world.now_ms))
         write_meta_properties(disk, DATA, MetaProperties(cluster_id, host.host_id, directory_id), "")
 
     def _build(self, host: Host, config: BrokerConfig) -> Program:
@@ -207,7 +221,7 @@ class ClusterWorld:
             self.world.schedule(self.rng.randint(0, 200), lambda host=host: self._boot(host))  # type: ignore[misc]
         self._make_topics()
         self._start_clients()
-        if self.rng.random() < 0.8:
+        if self.rng.random() < 0.93:
             self._wait_for_a_beginning()
         self.faults.start()
         self.world.run_for(duration_ms)
@@ -336,6 +350,8 @@ class ClusterWorld:
         if down:
             return f"hosts {down} are down"
         image = self.newest_image()
+        if image.offset < self.checks.newest_offset:
+            return f"nobody knows the metadata up to {self.checks.newest_offset}, only to {image.offset}"
         missing = [broker_id for broker_id in self.broker_ids if broker_id not in image.active_brokers()]
         if missing:
             return f"brokers {missing} do not take part"
@@ -356,12 +372,19 @@ class ClusterWorld:
             raise Violation(f"a cluster that is left alone becomes whole within 30 s: {self.what_is_wrong()}")
         self.healed_ms = self.world.now_ms - start_ms
         self.world.note(f"whole after {self.healed_ms} ms")
+        self.world.run_for(500)
         self.quiet = True
         if not self.world.run_until(self._is_calm, HEALED_MS_MAX):
             waiting = [producer.name for producer in self.producers if producer.unacknowledged]
             raise Violation(f"a whole cluster answers everybody within 30 s: {waiting} wait")
+        self.world.run_for(500)
         if not self.world.run_until(self.all_is_well, HEALED_MS_MAX):
             raise Violation(f"a cluster that is left alone becomes whole within 30 s: {self.what_is_wrong()}")
 
     def _is_calm(self) -> bool:
-        return not any(producer.unacknowledged for producer in self.producers) and not self.admin.is_busy
+        """Everybody has an answer, and nothing that was given up can still arrive."""
+        return (
+            not any(producer.unacknowledged for producer in self.producers)
+            and not self.admin.is_busy
+            and not any(client.requests_on_the_way for client in self._clients)
+        )

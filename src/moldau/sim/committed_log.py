@@ -41,9 +41,10 @@ class CommittedLog:
 class ReplicaCursor:
     """How far one replica's log has been held against what is committed."""
 
-    __slots__ = ("high_watermark", "offset", "position", "segment", "truncations")
+    __slots__ = ("high_watermark", "log", "offset", "position", "segment", "truncations")
 
-    def __init__(self) -> None:
+    def __init__(self, log: Log) -> None:
+        self.log = log
         self.high_watermark = 0
         self.offset = 0
         self.position = 0
