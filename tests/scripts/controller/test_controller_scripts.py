@@ -1,8 +1,10 @@
 """Scripts that drive a controller: a line with `>` is a command, the lines below it are the records it wrote.
 
-Commands: `brokers 1 2 3`; `topic NAME MIN-ISR REPLICAS...` (one partition); `silent N` (its session ends); `stop N`
-(controlled shutdown) or `kill N`, then `start N` (a new process); `heartbeat N`; `isr NAME N...` (its leader says
-so); `show`.
+Commands: `brokers 1 2 3`; `topic NAME MIN-ISR REPLICAS...` (one partition); `silent N` (its session ends); `gone N` (its
+connection broke and nobody listens there); `refused N` (the latter alone); `stop N` (controlled shutdown) or
+`kill N`, then `start N` (a new process); `heartbeat N`; `isr NAME N...` (its leader says so, and that it has
+recovered); `elect preferred|unclean NAME`; `reassign NAME N...` and `cancel NAME`; `set NAME KEY VALUE`; `duties` (what the
+controller does by itself); `directories N LETTER...`, `place NAME N LETTER`, `offline N LETTER`; `show`.
 """
 
 from __future__ import annotations
@@ -11,11 +13,25 @@ from pathlib import Path
 
 import pytest
 
+from moldau.protocol.errors import error_name
+from moldau.protocol.messages import assign_replicas_to_dirs_request as directories
+from moldau.protocol.messages.alter_partition_reassignments_request import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from moldau.protocol.messages.alter_partition_request import (
     AlterPartitionRequest,
     BrokerState,
     PartitionData,
     TopicData,
+)
+from moldau.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from moldau.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
+from moldau.protocol.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
 )
 from moldau.protocol.primitives import Message
 from tests.scripts.replay import check_script, scripts_beside
@@ -85,12 +101,80 @@ class Script:
         data.new_isr_with_epochs = [BrokerState(int(n), image.brokers[int(n)].broker_epoch) for n in numbers]
         request = AlterPartitionRequest(partition.leader, image.brokers[partition.leader].broker_epoch)
         request.topics = [TopicData(image.topics_by_name[name].topic_id, [data])]
-        self.world.run(self.world.controller.alter_partition(request, self.world.now_ms))
+        response = self.world.run(self.world.controller.alter_partition(request, self.world.now_ms))
+        self.note_error(response.topics[0].partitions[0].error_code)
+
+    def do_gone(self, number: str) -> None:
+        epoch = self.world.image.brokers[int(number)].broker_epoch
+        self.world.controller.brokers.connection_lost(int(number), epoch)
+        self.do_refused(number)
+
+    def do_refused(self, number: str) -> None:
+        epoch = self.world.image.brokers[int(number)].broker_epoch
+        self.world.run(self.world.controller.fence_broker(int(number), epoch))
+        self.note()
+
+    def do_elect(self, kind: str, name: str) -> None:
+        request = ElectLeadersRequest(("preferred", "unclean").index(kind), [TopicPartitions(name, [0])])
+        response = self.world.run(self.world.controller.elect_leaders(request, 0))
+        self.note_error(response.replica_election_results[0].partition_result[0].error_code)
+
+    def do_reassign(self, name: str, *numbers: str) -> None:
+        self.reassign(name, [int(number) for number in numbers])
+
+    def do_cancel(self, name: str) -> None:
+        self.reassign(name, None)
+
+    def reassign(self, name: str, replicas: list[int] | None) -> None:
+        request = AlterPartitionReassignmentsRequest()
+        request.topics = [ReassignableTopic(name, [ReassignablePartition(0, replicas)])]
+        response = self.world.run(self.world.controller.alter_partition_reassignments(request, 0))
+        self.note_error(response.responses[0].partitions[0].error_code)
+
+    def note_error(self, code: int) -> None:
+        self.note()
+        if code:
+            self.written.append(error_name(code))
+
+    def do_set(self, name: str, key: str, value: str) -> None:
+        resource = AlterConfigsResource(2, name, [AlterableConfig(key, 0, value)])
+        request = IncrementalAlterConfigsRequest([resource])
+        self.world.run(self.world.controller.incremental_alter_configs(request, 0))
+        self.note()
+
+    def do_duties(self) -> None:
+        duty = self.world.controller.duties.take(self.world.now_ms)
+        while duty is not None:
+            self.world.run(duty)
+            self.note()
+            duty = self.world.controller.duties.take(self.world.now_ms)
+
+    def do_directories(self, number: str, *letters: str) -> None:
+        self.world.image.brokers[int(number)].log_dirs = tuple(place(letter) for letter in letters)
+
+    def do_place(self, name: str, number: str, letter: str) -> None:
+        epoch = self.world.image.brokers[int(number)].broker_epoch
+        topic_id = self.world.image.topics_by_name[name].topic_id
+        rows = [directories.TopicData(topic_id, [directories.PartitionData(0)])]
+        request = directories.AssignReplicasToDirsRequest(int(number), epoch)
+        request.directories = [directories.DirectoryData(place(letter), rows)]
+        self.world.run(self.world.controller.assign_replicas_to_dirs(request, 0))
+        self.note()
+
+    def do_offline(self, number: str, *letters: str) -> None:
+        image = self.world.image
+        request = BrokerHeartbeatRequest(int(number), image.brokers[int(number)].broker_epoch, image.offset)
+        request.offline_log_dirs = [place(letter) for letter in letters]
+        self.world.run(self.world.controller.broker_heartbeat(request, self.world.now_ms))
         self.note()
 
     def do_show(self) -> None:
         for topic in self.world.image.topics_by_name.values():
             self.written.append(f"{topic.name}: {topic.partitions[0]!r}")
+
+
+def place(letter: str) -> bytes:
+    return letter.encode() * 16
 
 
 def show(record: Message) -> str:
