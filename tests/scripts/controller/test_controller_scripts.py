@@ -1,10 +1,10 @@
 """Scripts that drive a controller: a line with `>` is a command, the lines below it are the records it wrote.
 
-Commands: `brokers 1 2 3`; `topic NAME MIN-ISR REPLICAS...` (one partition); `silent N` (its session ends); `gone N` (its
-connection broke and nobody listens there); `refused N` (the latter alone); `stop N` (controlled shutdown) or
+Commands: `brokers 1 2 3`; `topic NAME MIN-ISR REPLICAS...` (one partition); `silent N` (its session ends); `gone N`
+(its connection broke and nobody listens there); `refused N` (the latter alone); `stop N` (controlled shutdown) or
 `kill N`, then `start N` (a new process); `heartbeat N`; `isr NAME N...` (its leader says so, and that it has
-recovered); `elect preferred|unclean NAME`; `reassign NAME N...` and `cancel NAME`; `set NAME KEY VALUE`; `duties` (what the
-controller does by itself); `directories N LETTER...`, `place NAME N LETTER`, `offline N LETTER`; `show`.
+recovered); `elect preferred|unclean NAME`; `reassign NAME N...` and `cancel NAME`; `set NAME KEY VALUE`; `duties`
+(what the controller does by itself); `directories N LETTER...`, `place NAME N LETTER`, `offline N LETTER`; `show`.
 """
 
 from __future__ import annotations
