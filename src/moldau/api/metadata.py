@@ -125,18 +125,33 @@ def describe_topic(call: Call, image: MetadataImage, topic: TopicImage) -> Metad
     listener = call.context.listener
     for index, partition in sorted(topic.partitions.items()):
         error, leader = leader_as_seen(image, listener, partition, call.version)
-        described.partitions.append(
-            MetadataResponsePartition(
-                error_code=error,
-                partition_index=index,
-                leader_id=leader,
-                leader_epoch=partition.leader_epoch,
-                replica_nodes=list(partition.replicas),
-                isr_nodes=list(partition.isr),
-                offline_replicas=offline_replicas(image, listener, partition),
-            )
+        row = MetadataResponsePartition(
+            error_code=error,
+            partition_index=index,
+            leader_id=leader,
+            leader_epoch=partition.leader_epoch,
+            replica_nodes=list(partition.replicas),
+            isr_nodes=list(partition.isr),
+            offline_replicas=offline_replicas(image, listener, partition),
         )
+        if call.version == 0:
+            leave_out_the_dead(image, listener, row)
+        described.partitions.append(row)
     return described
+
+
+def leave_out_the_dead(image: MetadataImage, listener: str, row: MetadataResponsePartition) -> None:
+    """The first clients knew no brokers that are away: they see those that are there, and an error."""
+
+    def is_there(broker_id: int) -> bool:
+        broker = image.brokers.get(broker_id)
+        return broker is not None and not broker.fenced and listener in broker.end_points
+
+    before = len(row.replica_nodes) + len(row.isr_nodes)
+    row.replica_nodes = [replica for replica in row.replica_nodes if is_there(replica)]
+    row.isr_nodes = [replica for replica in row.isr_nodes if is_there(replica)]
+    if row.error_code == errors.NONE and len(row.replica_nodes) + len(row.isr_nodes) < before:
+        row.error_code = errors.REPLICA_NOT_AVAILABLE
 
 
 def leader_as_seen(

@@ -75,6 +75,8 @@ class ControllerChannel:
         self._timeout_ms = metadata.config.get_int("controller.socket.timeout.ms")
         self._channel: Channel | None = None
         self._destination: tuple[int, str, int] | None = None
+        # A controller that was elected again may have lost what the one before it was asked, with its power.
+        self._epoch = -1
         self._questions: list[Question] = []
         self._waiting: list[Persistent] = []
         self.on_deadline: Callable[[int], None] | None = None
@@ -174,10 +176,11 @@ class ControllerChannel:
         destination = self._metadata.leader_destination()
         if destination is None:
             return None
-        if destination != self._destination:
+        if destination != self._destination or self._metadata.leader_epoch != self._epoch:
             self._abandon(now_ms)
         if self._channel is None:
             self._destination = destination
+            self._epoch = self._metadata.leader_epoch
             self._channel = self._outbox.open(self._purpose, destination[1], destination[2])
         return self._channel
 
@@ -197,10 +200,12 @@ class ControllerChannel:
 
     def _on_leader_changed(self, now_ms: int) -> None:
         """What waits for another controller than the one that leads now will not get an answer that counts."""
-        leader_id = self._metadata.leader_id
-        if self._destination is not None and leader_id >= 0 and leader_id != self._destination[0]:
+        leader = (self._metadata.leader_id, self._metadata.leader_epoch)
+        if self._destination is not None and leader[0] >= 0 and leader != (self._destination[0], self._epoch):
             self._abandon(now_ms)
         if self._metadata.is_active_controller or self._metadata.leader_destination() is not None:
+            for waiting in self._waiting:
+                waiting.backoff_ms = RETRY_MIN_MS
             self._ask_waiting(NEVER_MS, now_ms)
 
     def _abandon(self, now_ms: int) -> None:

@@ -261,6 +261,22 @@ def test_a_fenced_broker_is_shown_only_to_those_who_ask_for_it(cluster: Cluster)
     assert listed.controller_id in [broker.node_id for broker in listed.brokers]
 
 
+def test_replicas_that_are_away_are_offline_and_the_oldest_clients_do_not_see_them(cluster: Cluster) -> None:
+    assert cluster[1].create("t") == errors.NONE
+    cluster.run(100)
+    leader = cluster[1].node.image.topics_by_name["t"].partitions[0].leader
+    gone = next(member for member in followers(cluster) if member.node_id != leader)
+    gone.kill()
+    cluster.run_until(lambda: gone.node_id not in unfenced(cluster.active()))
+    cluster.run(100)
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
+    row = cluster.active().ask(request, 12).topics[0].partitions[0]
+    assert (row.error_code, len(row.replica_nodes), row.offline_replicas) == (errors.NONE, 3, [gone.node_id])
+    old = cluster.active().ask(request, 0).topics[0].partitions[0]
+    assert (old.error_code, old.leader_id) == (errors.REPLICA_NOT_AVAILABLE, leader)
+    assert gone.node_id not in old.replica_nodes and len(old.replica_nodes) == 2
+
+
 def test_a_directory_is_cordoned_and_reopened_while_the_broker_runs() -> None:
     cluster = Cluster(log_dirs="/data,/data2").start()
     broker = followers(cluster)[0]
