@@ -34,9 +34,20 @@ def handle_describe_log_dirs(call: Call, request: DescribeLogDirsRequest) -> Non
         topics: dict[str, DescribeLogDirsTopic] = {}
         for partition in sorted(replicas.all(), key=lambda each: (each.topic, each.index)):
             log = partition.log
-            if log is None or log.log_directory is not directory:
-                continue
             if wanted is not None and partition.index not in wanted.get(partition.topic, ()):
+                continue
+            move = call.node.directory_moves.find(partition)
+            if move is not None and move.future.log_directory is directory:
+                topic = topics.setdefault(partition.topic, DescribeLogDirsTopic(name=partition.topic))
+                topic.partitions.append(
+                    DescribeLogDirsPartition(
+                        partition_index=partition.index,
+                        partition_size=move.future.size_bytes,
+                        offset_lag=move.lag,
+                        is_future_key=True,
+                    )
+                )
+            if log is None or log.log_directory is not directory:
                 continue
             topic = topics.setdefault(partition.topic, DescribeLogDirsTopic(name=partition.topic))
             lag = max(0, partition.high_watermark.offset - log.log_end_offset)

@@ -38,6 +38,7 @@ BROKER_HANDLERS: dict[int, str] = {
     api.DELETE_ACLS: "acls.handle_delete_acls",
     api.DESCRIBE_CONFIGS: "configs.handle_describe_configs",
     api.ALTER_CONFIGS: "configs.handle_alter_configs",
+    api.ALTER_REPLICA_LOG_DIRS: "replica_log_dirs.handle_alter_replica_log_dirs",
     api.DESCRIBE_LOG_DIRS: "log_dirs.handle_describe_log_dirs",
     api.SASL_AUTHENTICATE: "sasl.handle_sasl_authenticate",
     api.CREATE_PARTITIONS: "topics.handle_create_partitions",

@@ -19,6 +19,7 @@ from moldau.metadata.model import (
     UNASSIGNED_DIRECTORY,
     PartitionRegistration,
 )
+from moldau.node.directory_moves import DirectoryMoves
 from moldau.node.fetchers import Fetchers
 from moldau.node.topic_names import INTERNAL_TOPICS
 from moldau.protocol import errors
@@ -29,6 +30,9 @@ from moldau.replication.throttle import UNLIMITED
 from moldau.storage.log import Log
 from moldau.storage.log_directory import LogDirectory
 from moldau.storage.log_manager import LogManager
+
+FIRST_DIRECTORY_VERSION = 17
+"""The level of metadata.version (3.7-IV2) from which on the controller knows the directories of replicas."""
 
 log = logging.getLogger("moldau.node")
 
@@ -42,10 +46,15 @@ class Replicas:
         logs: LogManager,
         log_config_of: Callable[[str], LogConfig],
         fetchers: Fetchers | None = None,
+        moves: DirectoryMoves | None = None,
     ) -> None:
         self.broker_id = broker_id
         self.logs = logs
         self.fetchers = fetchers
+        self.moves = moves
+        self._now_ms = 0
+        if moves is not None:
+            moves.tell_directory = self._tell_directory
         self._log_config_of = log_config_of
         self.context = ReplicationContext()
         self._image = MetadataImage()
@@ -81,10 +90,13 @@ class Replicas:
 
     def apply(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> None:
         self._image = image
+        self._now_ms = now_ms
         if delta.changed_brokers:
             self._note_brokers(image)
         if self.fetchers is not None and (delta.changed_brokers or delta.changed_features):
             self.fetchers.apply_image(image)
+        if self.moves is not None and delta.changed_features:
+            self.moves.assigns_directories = image.metadata_version >= FIRST_DIRECTORY_VERSION
         for topic in delta.deleted_topics.values():
             self._remove_topic(topic.name, topic.topic_id, now_ms)
         for changed in delta.changed_topics.values():
@@ -107,6 +119,9 @@ class Replicas:
     def apply_image(self, image: MetadataImage, now_ms: int) -> None:
         """At start: takes up every replica that the metadata places here."""
         self._image = image
+        self._now_ms = now_ms
+        if self.moves is not None:
+            self.moves.assigns_directories = image.metadata_version >= FIRST_DIRECTORY_VERSION
         self._note_brokers(image)
         self._note_throttle(image)
         if self.fetchers is not None:
@@ -128,6 +143,9 @@ class Replicas:
         self.context.leader_quota.limit = int(settings.get("leader.replication.throttled.rate", UNLIMITED))
         if self.fetchers is not None:
             self.fetchers.quota.limit = int(settings.get("follower.replication.throttled.rate", UNLIMITED))
+        if self.moves is not None:
+            limit = settings.get("replica.alter.log.dirs.io.max.bytes.per.second", UNLIMITED)
+            self.moves.quota.limit = int(limit)
 
     def _update(
         self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, is_new: bool, now_ms: int
@@ -155,12 +173,23 @@ class Replicas:
                 self.fetchers.follow(partition, partition.leader, partition.leader_epoch)
 
     def _note_directory(self, partition: Partition, assigned: bytes) -> None:
+        """Whether the controller must be told where the replica is; or, if it is about to move, will be."""
         actual = LOST_DIRECTORY if partition.log is None else partition.log.log_directory.directory_id
+        promised = None if self.moves is None else self.moves.promised_directory(partition)
         key = (partition.topic_id, partition.index)
+        if promised is not None:
+            actual = promised
         if actual not in (assigned, UNASSIGNED_DIRECTORY):
             self.misplaced[key] = actual
         else:
             self.misplaced.pop(key, None)
+            if promised is not None and self.moves is not None:
+                self.moves.on_assigned(partition, self._now_ms)
+
+    def _tell_directory(self, partition: Partition) -> None:
+        registration = self._image.partition(partition.topic_id, partition.index)
+        if registration is not None:
+            self._note_directory(partition, registration.directory_of(self.broker_id))
 
     def _create(
         self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, is_new: bool, now_ms: int
@@ -176,6 +205,8 @@ class Replicas:
             known = self.logs.high_watermarks.pop((topic, index), partition.log.log_start_offset)
             bounded = min(max(known, partition.log.log_start_offset), partition.log.log_end_offset)
             partition.high_watermark.restart_at(bounded)
+            if self.moves is not None:
+                self.moves.resume(partition, now_ms)
         self._by_topic.setdefault(topic, {})[index] = partition
         return partition
 
@@ -206,14 +237,26 @@ class Replicas:
             self.logs.set_aside(topic, index)
         offline = [directory.path for directory in self.logs.directories if directory.failed]
         assigned = registration.directory_of(self.broker_id)
+        future = self.logs.futures.get(topic, index)
+        if future is not None and future.topic_id == topic_id and assigned == future.log_directory.directory_id:
+            # The run before ended in the middle of the swap: the controller knew already, so it had caught up.
+            return self.logs.futures.take_over(topic, index, now_ms)
         directory = None if assigned == UNASSIGNED_DIRECTORY else self.logs.directory_by_id(assigned)
         if not is_new and offline and (directory is None or directory.failed):
             # Its records are most likely there: an empty log in another directory would hide that they are missing.
             raise KafkaError(errors.KAFKA_STORAGE_ERROR, f"it is in none of the directories but {', '.join(offline)}")
+        if self.moves is not None and directory is None:
+            preferred = self.moves.preferred.pop((topic, index), None)
+            for candidate in self.logs.online_directories():
+                if candidate.path == preferred:
+                    directory = candidate
         return self.logs.create(topic, index, topic_id, now_ms, directory)
 
-    def set_strays_aside(self) -> None:
+    def set_strays_aside(self, now_ms: int = 0) -> None:
         """After the first image: logs that the metadata does not place here make room."""
+        for topic, index in list(self.logs.futures.logs):
+            if self.find(topic, index) is None:
+                self.logs.futures.remove(topic, index, now_ms)
         for topic, index in list(self.logs.logs):
             if self.find(topic, index) is None:
                 self.logs.set_aside(topic, index)
@@ -233,6 +276,8 @@ class Replicas:
         self.misplaced.pop((partition.topic_id, index), None)
         if self.fetchers is not None:
             self.fetchers.leave(partition)
+        if self.moves is not None:
+            self.moves.cancel(partition, now_ms)
         partition.leader = NO_LEADER
         if partition.log is not None:
             partition.log = None
@@ -265,10 +310,16 @@ class Replicas:
 
     def on_directory_failed(self, directory: LogDirectory) -> None:
         """What lies in it is not fetched any more; the controller will take away what this broker leads there."""
-        if self.fetchers is not None:
-            for partition in self.all():
-                if partition.log is not None and partition.log.log_directory is directory:
+        if self.moves is not None:
+            self.moves.on_directory_failed(directory, self._now_ms)
+        for partition in self.all():
+            if partition.log is not None and partition.log.log_directory is directory:
+                if self.fetchers is not None:
                     self.fetchers.leave(partition)
+                registration = self._image.partition(partition.topic_id, partition.index)
+                if registration is not None and registration.directory_of(self.broker_id) != directory.directory_id:
+                    # The controller believes it elsewhere, so it would not miss it.
+                    self.misplaced[(partition.topic_id, partition.index)] = LOST_DIRECTORY
 
     def on_durable(self, partition_log: Log, now_ms: int) -> None:
         if self.fetchers is not None:

@@ -114,6 +114,7 @@ class Log:
         self.folder_unsynced = True  # the folder itself, and whose it is, may be lost with the power
         self.truncations = 0
         self.compacting = False  # a run is under way: its segments must stay what they are
+        self.moving = False  # it is copied into another directory: it is not compacted until that is over
         self.closed = False
 
     @property
@@ -125,6 +126,15 @@ class Log:
         self.config = config
         self.rules = rules_for(config, f"{self.topic}-{self.partition}")
         self.active.index_interval_bytes = config.index_interval_bytes
+
+    def move_to(self, directory: str) -> None:
+        """Its folder was renamed; open files have followed."""
+        self.retired.move_to(self.directory, directory)
+        self.directory = directory
+        self.leader_epochs.directory = directory
+        self.snapshots.directory = directory
+        for segment in self.segments:
+            segment.move_to(directory)
 
     def check_usable(self) -> None:
         if self.log_directory.failed:

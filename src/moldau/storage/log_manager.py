@@ -27,6 +27,7 @@ from moldau.storage.checkpoints import (
     write_offsets,
 )
 from moldau.storage.disk import Disk
+from moldau.storage.future_logs import FutureLogs, parse_future_name
 from moldau.storage.log import Log
 from moldau.storage.log_directory import NO_SPACE, LogDirectory
 from moldau.storage.meta_properties import read_meta_properties
@@ -44,7 +45,6 @@ from moldau.storage.recovery_task import (
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 METADATA_TOPIC = "__cluster_metadata"
 DELETE_SUFFIX = "-delete"
-FUTURE_SUFFIX = "-future"
 STRAY_SUFFIX = "-stray"
 NAME_LENGTH_MAX = 255
 UNKNOWN_BROKER_EPOCH = -1
@@ -104,6 +104,8 @@ class LogManager:
         self.recovery_workers_max = 1  # for each directory
         self.directories = [LogDirectory(path.rstrip("/"), ZERO_UUID, self._on_failed) for path in paths]
         self.logs: dict[Partition, Log] = {}
+        self.futures = FutureLogs(self)
+        self.delete_suffix = DELETE_SUFFIX
         self.clean_broker_epochs: dict[str, int] = {}
         self.high_watermarks: dict[Partition, int] = {}
         self.cleaned_to: dict[Partition, int] = {}
@@ -179,17 +181,19 @@ class LogManager:
             if size >= 0:
                 continue
             path = f"{directory.path}/{name}"
-            if MARKED_NAME.fullmatch(name):
+            future = parse_future_name(name)
+            if MARKED_NAME.fullmatch(name) and future is None:
                 if name.endswith(DELETE_SUFFIX):
                     self._doomed.append(DoomedFolder(directory, path, now_ms))
                 continue
-            partition = parse_partition_name(name)
+            partition = parse_partition_name(name) if future is None else future
             if partition is None:
                 logger.warning("%s is no folder of a partition and is left alone", path)
                 continue
             if partition[0] == METADATA_TOPIC:
                 continue
-            self._check_not_twice(partition, path)
+            if future is None:
+                self._check_not_twice(partition, path)
             gaps_to = self.cleaned_to.get(partition, 0) if gaps_known else NO_LIMIT
             config = self.config_of(partition[0])
             tasks.append(
@@ -255,13 +259,20 @@ class LogManager:
         )
         if recovered is not None:
             take_over(log, recovered)
-        self._add(log)
+        if parse_future_name(task.directory.rpartition("/")[2]) is None:
+            self._add(log)
+            return
+        self.futures.add(log)
+        if not clean:
+            self.futures.certain_to[(log.topic, log.partition)] = task.recovery_point
 
     def _add(self, log: Log) -> None:
         self.logs[(log.topic, log.partition)] = log
         log.on_durable = self._on_durable
-        path = log.log_directory.path
-        self._counts[path] = self._counts.get(path, 0) + 1
+        self.count_log(log.log_directory, 1)
+
+    def count_log(self, directory: LogDirectory, change: int) -> None:
+        self._counts[directory.path] = self._counts.get(directory.path, 0) + change
 
     def _on_durable(self, log: Log) -> None:
         if self.on_durable is not None:
@@ -342,9 +353,7 @@ class LogManager:
             raise directory.storage_error()
         path = f"{directory.path}/{topic}-{partition}"
         try:
-            if (topic, partition) in self._checkpointed.get(directory.path, ()):
-                # Offsets of a deleted log of the same name must not be taken for those of the new one.
-                self._write_directory_checkpoints(directory)
+            self.forget_checkpoints(directory, (topic, partition))
             directory.folders_unsynced = True
             log = create_log(
                 self.disk, directory, path, topic, partition, topic_id, self.config_of(topic), now_ms, self.random_below
@@ -356,6 +365,11 @@ class LogManager:
             raise directory.storage_error() from error
         self._add(log)
         return log
+
+    def forget_checkpoints(self, directory: LogDirectory, partition: Partition) -> None:
+        """Offsets of a deleted log of the same name must not be taken for those of a new one."""
+        if partition in self._checkpointed.get(directory.path, ()):
+            self._write_directory_checkpoints(directory)
 
     def _emptiest(self) -> LogDirectory:
         online = self.online_directories()
@@ -382,7 +396,7 @@ class LogManager:
 
     def truncate(self, log: Log, offset: int, now_ms: int) -> None:
         """Cuts a log. The recovery point on disk goes down first: what changes now must be walked after a crash."""
-        self._log_goes(log)
+        self.log_goes(log)
         if offset < log.recovery_point:
             log.recovery_point = offset
             try:
@@ -394,7 +408,7 @@ class LogManager:
 
     def truncate_fully_and_start_at(self, log: Log, offset: int, now_ms: int) -> None:
         """Empties a log, which goes on at `offset`. Its old offsets leave the checkpoint files before and after."""
-        self._log_goes(log)
+        self.log_goes(log)
         try:
             if offset < log.recovery_point:
                 log.recovery_point = offset
@@ -406,6 +420,8 @@ class LogManager:
             raise log.storage_failure(error) from error
 
     def _lower_cleaned_to(self, log: Log, offset: int) -> None:
+        if self.logs.get((log.topic, log.partition)) is not log:
+            return
         if self.cleaned_to.get((log.topic, log.partition), -1) > offset:
             self.set_cleaned_to((log.topic, log.partition), offset)
 
@@ -414,27 +430,42 @@ class LogManager:
         log = self._remove(topic, partition)
         if log is None or log.log_directory.failed:
             return
-        path = self._rename_folder(log, DELETE_SUFFIX)
-        self._doomed.append(DoomedFolder(log.log_directory, path, now_ms + log.config.file_delete_delay_ms))
+        self.doom(log, now_ms)
+
+    def doom(self, log: Log, now_ms: int) -> None:
+        """Renames the folder of a log that is out of use; it goes after the delay."""
+        self.rename_folder(log, self.marked_path(log, DELETE_SUFFIX))
+        self._doomed.append(DoomedFolder(log.log_directory, log.directory, now_ms + log.config.file_delete_delay_ms))
 
     def set_aside(self, topic: str, partition: int) -> None:
         """A replica that the metadata does not place here becomes a -stray folder, which stays until someone looks."""
         log = self._remove(topic, partition)
         if log is not None and not log.log_directory.failed:
-            path = self._rename_folder(log, STRAY_SUFFIX)
+            path = self.marked_path(log, STRAY_SUFFIX)
+            self.rename_folder(log, path)
             logger.warning("%s-%d does not belong here any more and was moved to %s", topic, partition, path)
+
+    def replace(self, source: Log | None, log: Log, now_ms: int) -> None:
+        """`log`, which has its own name by now, is the log of its partition in the place of `source`, which was
+        renamed to -delete."""
+        if source is not None:
+            self.count_log(source.log_directory, -1)
+            source.close_files()
+            due_ms = now_ms + source.config.file_delete_delay_ms
+            self._doomed.append(DoomedFolder(source.log_directory, source.directory, due_ms))
+        self._add(log)
 
     def _remove(self, topic: str, partition: int) -> Log | None:
         log = self.logs.pop((topic, partition), None)
         if log is not None:
-            self._counts[log.log_directory.path] -= 1
-            self._log_goes(log)
+            self.count_log(log.log_directory, -1)
+            self.log_goes(log)
             self.high_watermarks.pop((topic, partition), None)
             log.close_files()
             self._forget_cleaned_to(log)
         return log
 
-    def _log_goes(self, log: Log) -> None:
+    def log_goes(self, log: Log) -> None:
         if self.on_log_gone is not None:
             self.on_log_gone(log)
 
@@ -447,20 +478,22 @@ class LogManager:
             except OSError as error:
                 log.log_directory.on_write_failed(error)
 
-    def _rename_folder(self, log: Log, suffix: str) -> str:
+    def marked_path(self, log: Log, suffix: str) -> str:
+        """What the folder of a log is called that goes, or that nobody knows any more."""
         unique = f".{self.random_below(1 << 128):032x}{suffix}"
         name = f"{log.topic}-{log.partition}"
         if len(name) + len(unique) > NAME_LENGTH_MAX:
             number = f"-{log.partition}"
             name = log.topic[: NAME_LENGTH_MAX - len(number) - len(unique)] + number
-        path = f"{log.log_directory.path}/{name}{unique}"
+        return f"{log.log_directory.path}/{name}{unique}"
+
+    def rename_folder(self, log: Log, path: str) -> None:
         try:
             self.disk.rename(log.directory, path)
         except OSError as error:
             raise log.storage_failure(error) from error
         log.log_directory.folders_unsynced = True
-        log.directory = path
-        return path
+        log.move_to(path)
 
     # Checkpoints
 
@@ -536,11 +569,12 @@ class LogManager:
         """Recovery points and log starts, these only where the name of the first segment does not tell."""
         recovery_points: dict[Partition, int] = {}
         log_starts: dict[Partition, int] = {}
-        for partition, log in self.logs.items():
-            if log.log_directory is directory:
-                recovery_points[partition] = log.recovery_point
-                if log.log_start_offset > log.base_offsets[0]:
-                    log_starts[partition] = log.log_start_offset
+        for logs in (self.futures.logs, self.logs):
+            for partition, log in logs.items():
+                if log.log_directory is directory:
+                    recovery_points[partition] = log.recovery_point
+                    if log.log_start_offset > log.base_offsets[0]:
+                        log_starts[partition] = log.log_start_offset
         return recovery_points, log_starts
 
     def set_cleaned_to(self, partition: Partition, offset: int) -> None:
@@ -549,12 +583,18 @@ class LogManager:
         log = self.logs[partition]
         self._write_cleaned_to(log.log_directory)
 
+    def write_checkpoints_of(self, future: Log) -> None:
+        """Before a log takes over in its directory, it is known there how far it is safe and how far compacted."""
+        self._write_directory_checkpoints(future.log_directory)
+        if (future.topic, future.partition) in self.cleaned_to:
+            self._write_cleaned_to(future.log_directory)
+
     def _write_cleaned_to(self, directory: LogDirectory) -> None:
         offsets = {}
         for partition, offset in self.cleaned_to.items():
-            log = self.logs.get(partition)
-            if log is not None and log.log_directory is directory:
-                offsets[partition] = offset
+            for log in (self.logs.get(partition), self.futures.logs.get(partition)):
+                if log is not None and log.log_directory is directory:
+                    offsets[partition] = offset
         write_offsets(self.disk, f"{directory.path}/{CLEANER_FILE}", offsets)
 
     def checkpoint_high_watermarks(self, high_watermarks: dict[Partition, int], sync: bool = False) -> None:
@@ -580,7 +620,7 @@ class LogManager:
         """Does what is due; call it every second or so. Retention needs to know the high watermarks."""
         self.watch_space()
         self._remove_doomed(now_ms)
-        for log in self.logs.values():
+        for log in (*self.logs.values(), *self.futures.logs.values()):
             if not log.retired.is_empty or log.unflushed_since_ms >= 0:
                 log.housekeeping(now_ms)
         if now_ms >= self._next_retention_ms and high_watermark_of is not None:
@@ -641,7 +681,7 @@ class LogManager:
         self, now_ms: int, broker_epoch: int = UNKNOWN_BROKER_EPOCH, high_watermarks: dict[Partition, int] | None = None
     ) -> None:
         """A clean stop: logs closed, checkpoints written, then in each directory the marker that says so."""
-        for log in self.logs.values():
+        for log in (*self.logs.values(), *self.futures.logs.values()):
             if not log.log_directory.failed and not log.closed:
                 try:
                     log.close(now_ms)

@@ -37,6 +37,11 @@ class RetiredFiles:
                 paths.append(snapshot + DELETED_SUFFIX)
         self._pending.append(PendingRemoval(paths, due_ms))
 
+    def move_to(self, old_directory: str, directory: str) -> None:
+        """The folder that they are in was renamed."""
+        for removal in self._pending:
+            removal.paths = [directory + path[len(old_directory) :] for path in removal.paths]
+
     @property
     def is_empty(self) -> bool:
         return not self._pending

@@ -171,6 +171,16 @@ class Segment:
     def path(self, suffix: str) -> str:
         return f"{self.directory}/{self.base_offset:020d}{suffix}"
 
+    def move_to(self, directory: str) -> None:
+        """Its files are in another folder now; the open one has followed."""
+        self.directory = directory
+        if self.offset_entries is not None:
+            self.offset_entries.path = self.path(INDEX_SUFFIX)
+        if self.time_entries is not None:
+            self.time_entries.path = self.path(TIME_INDEX_SUFFIX)
+        if self.transactions is not None:
+            self.transactions.path = self.path(TRANSACTION_INDEX_SUFFIX)
+
     def log_file(self) -> File:
         file = self.file
         if file is None:

@@ -117,7 +117,7 @@ class LogCleaner:
         found = []
         self.max_compaction_delay_ms = 0
         for partition, log in self.logs.logs.items():
-            if not log.config.compact or log.closed or log.log_directory.failed:
+            if not log.config.compact or log.closed or log.moving or log.log_directory.failed:
                 continue
             if partition in self.running or partition in self.uncleanable:
                 continue

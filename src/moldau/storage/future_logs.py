@@ -1,0 +1,143 @@
+"""Logs on their way into another log directory: a folder `<topic>-<partition>.<32 hex>-future` until it takes over.
+
+The swap renames the old folder away before the new one gets its name, so that no crash leaves two folders of one
+partition; a future log that is alone at a start, where the cluster's metadata expects the replica, takes over then.
+Kafka: LogManager.replaceCurrentWithFutureLog, recoverAbandonedFutureLogs.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING
+
+from moldau.protocol.errors import KAFKA_STORAGE_ERROR, KafkaError
+from moldau.storage.checkpoints import Partition
+from moldau.storage.log import Log
+from moldau.storage.log_directory import NO_SPACE, LogDirectory
+from moldau.storage.recovery import create_log
+
+if TYPE_CHECKING:
+    from moldau.storage.log_manager import LogManager
+
+FUTURE_SUFFIX = "-future"
+FUTURE_NAME = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<partition>\d{1,10})\.[0-9a-z]{32}-future")
+FOLDER_NAME_MAX = 255
+
+logger = logging.getLogger("moldau.storage")
+
+
+def parse_future_name(name: str) -> Partition | None:
+    """Topic and partition of the folder of a future log; None for any other name."""
+    match = FUTURE_NAME.fullmatch(name)
+    return (match["topic"], int(match["partition"])) if match is not None else None
+
+
+def fits_future_name(topic: str, partition: int) -> bool:
+    """A long topic name leaves no room for the suffix."""
+    return len(f"{topic}-{partition}.{'0' * 32}{FUTURE_SUFFIX}") <= FOLDER_NAME_MAX
+
+
+class FutureLogs:
+    """All future logs of a node, by partition."""
+
+    def __init__(self, manager: LogManager) -> None:
+        self._manager = manager
+        self.logs: dict[Partition, Log] = {}
+        # After an unclean stop: up to where each is known to be on the medium.
+        self.certain_to: dict[Partition, int] = {}
+
+    def get(self, topic: str, partition: int) -> Log | None:
+        return self.logs.get((topic, partition))
+
+    def add(self, log: Log) -> None:
+        self.logs[(log.topic, log.partition)] = log
+        self._manager.count_log(log.log_directory, 1)
+
+    def create(self, source: Log, directory: LogDirectory, now_ms: int) -> Log:
+        """An empty log in the directory; it begins where the first segment of the current one does."""
+        manager = self._manager
+        if directory.failed:
+            raise directory.storage_error()
+        name = f"{source.topic}-{source.partition}.{manager.random_below(1 << 128):032x}{FUTURE_SUFFIX}"
+        try:
+            manager.forget_checkpoints(directory, (source.topic, source.partition))
+            directory.folders_unsynced = True
+            log = create_log(
+                manager.disk,
+                directory,
+                f"{directory.path}/{name}",
+                source.topic,
+                source.partition,
+                source.topic_id,
+                source.config,
+                now_ms,
+                manager.random_below,
+                source.base_offsets[0],
+            )
+        except OSError as error:
+            if error.errno in NO_SPACE:
+                raise KafkaError(KAFKA_STORAGE_ERROR, f"No space for {name}: {error}") from error
+            directory.fail(error)
+            raise directory.storage_error() from error
+        self.add(log)
+        return log
+
+    def drop_uncertain(self, log: Log, now_ms: int) -> None:
+        """What may have been lost with the power is copied again: a gap in it could be taken for a compacted one."""
+        certain_to = self.certain_to.pop((log.topic, log.partition), log.log_end_offset)
+        if certain_to < log.log_end_offset:
+            self._manager.truncate(log, max(certain_to, log.base_offsets[0]), now_ms)
+
+    def remove(self, topic: str, partition: int, now_ms: int) -> None:
+        """The move is off; its folder goes after the delay."""
+        log = self._take_out(topic, partition)
+        if log is None:
+            return
+        log.close_files()
+        if not log.log_directory.failed:
+            self._manager.doom(log, now_ms)
+
+    def _take_out(self, topic: str, partition: int) -> Log | None:
+        log = self.logs.pop((topic, partition), None)
+        if log is not None:
+            self._manager.count_log(log.log_directory, -1)
+        return log
+
+    def take_over(self, topic: str, partition: int, now_ms: int) -> Log:
+        """The future log becomes the log of the partition; the current one, if there is one, goes.
+
+        Everything that is durable in the current log must be so in the future one. Raises KafkaError when a directory
+        fails; then the current log is what it was, unless it is its own directory that failed.
+        """
+        manager = self._manager
+        future = self.logs[(topic, partition)]
+        source = manager.logs.get((topic, partition))
+        try:
+            manager.write_checkpoints_of(future)
+        except OSError as error:
+            raise future.storage_failure(error) from error
+        old_path = ""
+        if source is not None:
+            old_path = source.directory
+            manager.log_goes(source)
+            manager.rename_folder(source, manager.marked_path(source, manager.delete_suffix))
+            self._sync(source)
+        try:
+            manager.rename_folder(future, f"{future.log_directory.path}/{topic}-{partition}")
+            self._sync(future)
+        except KafkaError:
+            if source is not None:
+                manager.rename_folder(source, old_path)
+            raise
+        self._take_out(topic, partition)
+        manager.replace(source, future, now_ms)
+        logger.info("%s-%d is in %s now", topic, partition, future.log_directory.path)
+        return future
+
+    def _sync(self, log: Log) -> None:
+        """The one rename must be on the medium before the other one happens."""
+        try:
+            self._manager.disk.sync_directory(log.log_directory.path)
+        except OSError as error:
+            raise log.storage_failure(error) from error
