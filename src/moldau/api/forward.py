@@ -90,11 +90,8 @@ def _run(call: Call, verb: Verb, envelope: Callable[[], EnvelopeRequest], done: 
 
 def note_failure(call: Call, error: KafkaError) -> None:
     """A request from an envelope that found no active controller goes back to its broker, which asks the next one."""
-    if error.code == errors.NOT_CONTROLLER and call.context.is_controller_listener:
-        from moldau.node.envelope import ForwardedContext
-
-        if isinstance(call.context, ForwardedContext):
-            call.context.reached_controller = False
+    if error.code == errors.NOT_CONTROLLER and call.context.is_forwarded:
+        call.context.reached_controller = False
 
 
 # The controller's side

@@ -15,6 +15,9 @@ class ClientContext:
         self.principal = "User:ANONYMOUS"
         self.software_name = "unknown"
         self.software_version = "unknown"
+        # A client of a broker whose request came here in an envelope, and whether that met the active controller.
+        self.is_forwarded = False
+        self.reached_controller = True
         self.on_closed: list[Callable[[int], None]] | None = None
 
     def when_closed(self, callback: Callable[[int], None]) -> None:

@@ -18,16 +18,6 @@ PRINCIPAL_VERSION = 0
 NO_ADDRESS = bytes(4)
 
 
-class ForwardedContext(ClientContext):
-    """The client whose request came in an envelope, as the broker it talks to described it."""
-
-    def __init__(self, listener: str, address: bytes, principal: str) -> None:
-        super().__init__(listener, f"{ip_address(address)}:0", True)
-        self.principal = principal
-        self.reached_controller = True
-        """Cleared when the request found a controller that is not active: then the broker asks another one."""
-
-
 def pack(context: ClientContext, frame: bytes) -> EnvelopeRequest:
     """`frame` is the client's request, header included."""
     kind, _, name = context.principal.partition(":")
@@ -57,12 +47,15 @@ def address_of(peer: str) -> bytes:
         return NO_ADDRESS
 
 
-def unpack_context(listener: str, envelope: EnvelopeRequest) -> ForwardedContext:
-    """Who asked; KafkaError when the envelope does not say it properly."""
+def unpack_context(listener: str, envelope: EnvelopeRequest) -> ClientContext:
+    """The client as the broker it talks to describes it; KafkaError when the envelope does not say it properly."""
     principal = unpack_principal(envelope.request_principal)
     if len(envelope.client_host_address) not in (4, 16):
         raise KafkaError(errors.INVALID_REQUEST, "The envelope's client address is neither IPv4 nor IPv6.")
-    return ForwardedContext(listener, envelope.client_host_address, principal)
+    context = ClientContext(listener, f"{ip_address(envelope.client_host_address)}:0", True)
+    context.principal = principal
+    context.is_forwarded = True
+    return context
 
 
 def unpack_principal(data: bytes | None) -> str:
