@@ -247,9 +247,16 @@ class MetadataLog(RaftLog):
         self.start_after(snapshot)
 
     def start_after(self, snapshot: OffsetAndEpoch) -> None:
-        """Empties the log: the snapshot is newer than everything in it."""
+        """Empties the log: the snapshot is newer than everything in it, and older ones have no log that goes on."""
         self.log.truncate_fully_and_start_at(snapshot.offset)
         self._synced_to = snapshot.offset
+        self._remove_snapshots_before(snapshot.offset)
+
+    def _remove_snapshots_before(self, offset: int) -> None:
+        for snapshot in sorted(self._snapshots):
+            if snapshot.offset < offset:
+                self.disk.remove(f"{self._directory}/{snapshot_name(snapshot)}")
+                del self._snapshots[snapshot]
 
     # Retention
 
@@ -299,12 +306,10 @@ class MetadataLog(RaftLog):
                 self._snapshots[OffsetAndEpoch(int(match[1]), int(match[2]))] = size
             elif PART_SUFFIX in name or name.endswith(CHECKPOINT_SUFFIX + DELETED_SUFFIX):
                 self.disk.remove(f"{self._directory}/{name}")
-        for snapshot in sorted(self._snapshots)[:-1]:
-            if snapshot.offset < self.start_offset():
-                # Its removal was not synced when the log before it was gone already.
-                self.disk.remove(f"{self._directory}/{snapshot_name(snapshot)}")
-                del self._snapshots[snapshot]
         latest = self.latest_snapshot()
+        if latest is not None:
+            # Removals that were not synced when the log before them was gone already.
+            self._remove_snapshots_before(min(latest.offset, self.start_offset()))
         if latest is not None and not self._agrees_with(latest):
             logger.info("the metadata log does not go up to its snapshot at %d and starts anew there", latest.offset)
             self.start_after(latest)
@@ -354,6 +359,9 @@ def open_metadata_log(
     metadata_log = MetadataLog(disk, log, config, rng)
     metadata_log.load_snapshots()
     metadata_log.read_quorum_state()
+    # A process that was killed may have renamed quorum-state or a snapshot without having synced the folder; this one
+    # is going to act on what it sees there.
+    disk.sync_directory(directory)
     return metadata_log
 
 

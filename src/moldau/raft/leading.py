@@ -201,9 +201,7 @@ class Leading(Elections):
             if voter_id == self.local.id or now_ms < progress.begin_epoch_at_ms:
                 continue
             if self.voters.get(voter_id) is not None and self._can_send(voter_id, now_ms):
-                local = self.voters.get(self.local.id)
-                endpoints = local.endpoints if local is not None else ()
-                request = BeginEpochRequest(role.epoch, self.local.id, self.voters.key(voter_id), endpoints)
+                request = BeginEpochRequest(role.epoch, self.local.id, self.voters.key(voter_id), self.endpoints)
                 self._send(voter_id, request, now_ms)
 
     def _on_begin_epoch_request(self, request: BeginEpochRequest, token: object, now_ms: int) -> None:

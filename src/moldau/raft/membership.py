@@ -211,6 +211,17 @@ class Membership(Leading):
         if not self.is_voter and self.voter_history.latest_offset() < self.high_watermark:
             # It removed itself, or was removed by a record its predecessor left behind.
             self._become_resigned(now_ms)
+        elif len(self.voters) > 1 and self._is_to_update_itself(role):
+            self._append_voters(role, self.voters.with_voter(self._own_voter()), now_ms)
+
+    def _is_to_update_itself(self, role: Leader) -> bool:
+        """A leader that listens elsewhere than its voters record says: the others would not find it after its time."""
+        known = self.voters.get(self.local.id)
+        is_bound = bool(self.endpoints) and all(port > 0 for _, _, port in self.endpoints)
+        return is_bound and known is not None and known != self._own_voter() and not self._change_problem(role, "")
+
+    def _own_voter(self) -> Voter:
+        return Voter(self.local, self.endpoints, *SUPPORTED_KRAFT_VERSIONS)
 
     def _tick_change(self, now_ms: int) -> None:
         role = self.role
@@ -266,8 +277,7 @@ class Membership(Leading):
             self._update_commit(now_ms)
 
     def _described_voters(self, role: Leader) -> list[Voter]:
-        own = Voter(self.local, self.endpoints, *SUPPORTED_KRAFT_VERSIONS)
-        known = role.described | {self.local.id: own}
+        known = role.described | {self.local.id: self._own_voter()}
         return [known.get(voter.key.id, voter) for voter in self.voters.voters()]
 
     # As a follower
@@ -284,7 +294,7 @@ class Membership(Leading):
         return True
 
     def _update_to_ask_for(self, role: Follower) -> UpdateVoterRequest | None:
-        voter = Voter(self.local, self.endpoints, *SUPPORTED_KRAFT_VERSIONS)
+        voter = self._own_voter()
         if self.voter_history.kraft_version() < 1:
             return None if role.told_leader else UpdateVoterRequest(role.epoch, voter)
         return UpdateVoterRequest(role.epoch, voter) if self.voters.get(self.local.id) != voter else None
@@ -296,8 +306,7 @@ class Membership(Leading):
         known = self.voters.get(self.local.id)
         if known is not None:
             return RemoveVoterRequest(-1, known.key)
-        voter = Voter(self.local, self.endpoints, *SUPPORTED_KRAFT_VERSIONS)
-        return AddVoterRequest(-1, voter, ack_when_committed=False)
+        return AddVoterRequest(-1, self._own_voter(), ack_when_committed=False)
 
     def _on_change_reply(self, source: int, reply: ChangeReply) -> None:
         """Tried again after a while if it failed; what it came to is seen in the log."""

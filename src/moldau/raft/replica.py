@@ -87,7 +87,9 @@ class Raft(Following):
             deadlines.append(role.check_quorum_deadline_ms)
             if role.change is not None:
                 deadlines.append(role.change.deadline_ms)
-            deadlines += [p.begin_epoch_at_ms for i, p in role.voters.items() if i != self.local.id]
+            for voter_id, progress in role.voters.items():
+                if voter_id != self.local.id and voter_id not in self._in_flight:
+                    deadlines.append(max(progress.begin_epoch_at_ms, self._retry_at_ms.get(voter_id, 0)))
         elif isinstance(role, Follower):
             if self.is_voter:
                 deadlines.append(role.fetch_deadline_ms)

@@ -79,7 +79,7 @@ class MemoryLog(RaftLog):
         self.parts[snapshot] = before + data
 
     def finish_fetched_snapshot(self, snapshot: OffsetAndEpoch) -> None:
-        self.snapshots[snapshot] = self.parts.pop(snapshot)
+        self.snapshots = {snapshot: self.parts.pop(snapshot)}
         self.batches = []
         self.start = snapshot.offset
         self.synced_batches = 0
