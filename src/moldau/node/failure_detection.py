@@ -32,7 +32,7 @@ PAUSE_MS: Final = 100
 PROBE_TIMEOUT_MS: Final = 500
 PROBES_MAX: Final = 5
 """Of one suspicion; connections that are closed at once prove nothing, but the next one may be refused."""
-GRACE_MS: Final = 200
+GRACE_MS: Final = 50
 """How long a new active controller waits for heartbeats before it asks."""
 FENCINGS_MAX: Final = 3
 FENCINGS_PERIOD_MS: Final = 60_000

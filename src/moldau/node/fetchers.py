@@ -148,13 +148,15 @@ class Fetcher:
     def add(self, follower: Follower) -> None:
         self.members[(follower.topic_id, follower.index)] = follower
         self._is_urgent = True
+        self.retry_at_ms = 0  # the metadata names this leader just now: it is not the one that was gone
         self.queue(follower)
 
     def remove(self, follower: Follower) -> None:
         """Not fetched any more; whatever is on its way for it is ignored."""
         follower.stop()
         key = (follower.topic_id, follower.index)
-        self.flushing.pop(key, None)
+        if self.flushing.pop(key, None) is not None:
+            self.owner.wake(0)
         if self.members.get(key) is follower:
             if follower.in_session:
                 self.queue(follower)
@@ -210,6 +212,8 @@ class Fetcher:
 
     def poll(self, now_ms: int) -> int:
         """Sends what can be sent; returns when there is something to do without an answer coming first."""
+        if self.flushing:
+            self._drop_flushed()
         if self.closed or not self.host or self.flushing:
             return NEVER_MS
         if now_ms < self.retry_at_ms:
@@ -224,6 +228,12 @@ class Fetcher:
             else:
                 self._send_fetch(now_ms)
         return self._delayed[0][0] if self._delayed else NEVER_MS
+
+    def _drop_flushed(self) -> None:
+        for key, follower in list(self.flushing.items()):
+            own_log = follower.partition.log
+            if own_log is None or own_log.flush_target <= own_log.recovery_point:
+                del self.flushing[key]
 
     def _may_send(self) -> bool:
         if self.outstanding == 0:
@@ -424,6 +434,8 @@ class Fetcher:
             self.port,
             FAILURES[answer.reason],
         )
+        if self.owner.on_no_answer is not None:
+            self.owner.on_no_answer(self.leader, answer.reason, now_ms)
         self._back_off(now_ms)
 
     def _on_session_error(self, code: int, now_ms: int) -> None:
@@ -537,6 +549,8 @@ class Fetchers:
         self._fetchers: dict[tuple[int, int], Fetcher] = {}
         self._endpoints: dict[int, EndPoint] = {}
         self._wake_at: Callable[[int], None] | None = None
+        self.on_no_answer: Callable[[int, int, int], None] | None = None
+        """Told which leader gave no answer to a fetch, why, and when."""
 
     def set_wake_up(self, wake_at: Callable[[int], None]) -> None:
         self._wake_at = wake_at
@@ -622,7 +636,6 @@ class Fetchers:
         key = (flushed.topic_id, flushed.partition)
         fetcher = self.fetcher_of.get(key)
         if fetcher is not None and key in fetcher.flushing and flushed.flush_target <= flushed.recovery_point:
-            del fetcher.flushing[key]
             fetcher.poll(now_ms)
 
     def poll(self, now_ms: int) -> int:

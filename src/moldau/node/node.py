@@ -161,6 +161,7 @@ class Node:
         self.watch_heartbeats: Callable[[ClientContext, int, int], None] | None = self.failure_detection.on_heartbeat
         """Told of every heartbeat that came over a connection: from where, of which broker, and when."""
         self.metadata.on_leader_changed.append(self.failure_detection.on_leader_changed)
+        self.fetchers.on_no_answer = self.failure_detection.on_channel_failed
         self._on_finished: Callable[[], None] | None = None
         self._resigned_at_ms = NEVER_MS
 

@@ -1,4 +1,4 @@
-"""Every placement that was measured on a real controller is one that this controller can make, for some throw of dice."""
+"""Every placement that was measured on a real controller can be made by this one, for some throw of the dice."""
 
 from __future__ import annotations
 
