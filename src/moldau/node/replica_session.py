@@ -31,7 +31,18 @@ class FollowedPartition(FetchedPartition):
         self.is_forgotten = False
 
     def attach(self, partition: Partition) -> None:
-        """Hears of the partition from now on, in the place of an earlier session of the same follower."""
+        """Hears of the partition from now on, in the place of an earlier session of the same follower.
+
+        A request of the earlier session may come late, or time out while it is parked: that takes nothing from the
+        later one.
+        """
+        for listener in partition.listeners:
+            if (
+                isinstance(listener, FollowedPartition)
+                and listener.session.replica_id == self.session.replica_id
+                and listener.session.number > self.session.number
+            ):
+                return
         kept = [listener for listener in partition.listeners if not self._replaces(listener)]
         kept.append(self)
         partition.listeners = kept
@@ -102,6 +113,8 @@ class ReplicaSession(FetchSession):
         context: ReplicationContext,
     ) -> None:
         super().__init__(session_id, uses_topic_ids, True, now_ms)
+        context.sessions_opened += 1
+        self.number = context.sessions_opened
         self.replica_id = replica_id
         self.broker_epoch = -1
         self.clock = FetchClock(now_ms)

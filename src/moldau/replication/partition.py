@@ -70,6 +70,7 @@ class ReplicationContext:
         self.leader_quota = ReplicationQuota()
         # Whether consumers are sent to a replica in their rack (`replica.selector.class`).
         self.selects_by_rack = False
+        self.sessions_opened = 0  # so that a follower's later fetch session is known from an earlier one
         # Parked fetches of followers that have something to read since the last append.
         self.woken: list[PartitionWaiter] = []
 

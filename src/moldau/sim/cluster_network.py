@@ -105,6 +105,11 @@ class Network:
             elif connection.host is host:
                 connection.on_target_died(host.powered)
 
+    def on_host_boot(self, host: Host) -> None:
+        for connection in list(self._connections.values()):
+            if connection.host is host:
+                connection.on_way_open()
+
     def delay_ms(self, origin: int, target: int) -> int:
         slow = self._slow_ms.get((origin, target), 0)
         if slow:
@@ -291,9 +296,9 @@ class Connection(Wire):
         self._events_to_host -= 1
         if not self._to_host or self.network.is_blocked(self.origin, host.host_id):
             return
-        frame = self._to_host.popleft()
         if not host.powered:
-            return
+            return  # it is sent again until somebody is there who says that he knows nothing of it
+        frame = self._to_host.popleft()
         if not self._host_open or host.program is None or host.lives != self._life:
             # Nobody knows this connection here: the machine says so.
             self._to_client.clear()

@@ -290,6 +290,7 @@ class ClusterWorld:
         if self.rng.random() < 0.08 and self.deaths and not self.faults.over and self.may_die(host, power=False):
             host.plan_crash(self.rng.randint(1, 40), power=False)
         host.boot()
+        self.network.on_host_boot(host)
 
     def may_die(self, host: Host, *, power: bool) -> bool:
         """Whether the promises allow for it: of those who have everything, one must be left who lost nothing."""
