@@ -96,27 +96,24 @@ class Node:
         self.fetch_bytes_max = config.get_int("fetch.max.bytes")
         self.topics_in_creation: set[str] = set()
         self._log_configs: dict[str, LogConfig] = {}
-        self.logs = LogManager(
-            disk,
-            config.log_dirs,
-            self.log_config_of,
-            rng.randrange,
-            self._on_directory_failed,
-            config.get_int("producer.id.expiration.ms"),
-        )
-        self.logs.recovery_workers = recovery_workers
-        self.logs.recovery_workers_max = config.get_int("num.recovery.threads.per.data.dir")
-        self.logs.retention_interval_ms = config.get_int("log.retention.check.interval.ms")
-        self.logs.checkpoint_interval_ms = config.get_int("log.flush.offset.checkpoint.interval.ms")
+        self.logs = self._make_logs(config, recovery_workers)
+        self.metadata = self._make_metadata(config)
+        # A heartbeat must not wait for anything, and what brokers ask not for what their clients ask.
+        self._heartbeats = ControllerChannel(self.metadata, self.outbox, "heartbeat")
+        self.controller = ControllerChannel(self.metadata, self.outbox, "controller")
+        self.forwarding = ControllerChannel(self.metadata, self.outbox, "forwarding")
+        self.lifecycle = BrokerLifecycle(self.metadata, self._heartbeats)
+        self.lifecycle.on_gave_up = self._fatal
+        self.failure_detection = self._make_failure_detection(config)
+        self.watch_heartbeats: Callable[[ClientContext, int, int], None] | None = self.failure_detection.on_heartbeat
+        """Told of every heartbeat that came over a connection: from where, of which broker, and when."""
         self.fetchers = Fetchers(config, self.logs, self.outbox, lambda: self.lifecycle.broker_epoch)
-        self.directory_moves = DirectoryMoves(
-            self.logs,
-            lambda: self._now_ms,
-            config.get_int("alter.log.dirs.replication.quota.window.num"),
-            config.get_int("alter.log.dirs.replication.quota.window.size.seconds") * 1000,
+        self.fetchers.on_no_answer = self.failure_detection.on_channel_failed
+        self.directory_moves = self._make_directory_moves(config)
+        self.replicas = self._make_replicas(config)
+        self.isr_changes = IsrChanges(
+            self.node_id, lambda: self.lifecycle.broker_epoch, self.controller, self.replicas.context
         )
-        self.replicas = Replicas(self.node_id, self.logs, self.log_config_of, self.fetchers, self.directory_moves)
-        self.logs.on_durable = lambda flushed: self.replicas.on_durable(flushed, self._now_ms)
         self.cleaner = LogCleaner(
             self.logs,
             compaction_workers if compaction_workers is not None else InlineWorkers(disk),
@@ -127,22 +124,6 @@ class Node:
         )
         self.scrub = Scrub(self.logs, lambda: self._now_ms, config.get_int(SCRUB_RATE_KEY))
         self.coordinators = Coordinators(config, self.replicas, rng)
-        self.metadata = MetadataNode(config, disk, rng, incarnation_id, self.dynamic, self.outbox)
-        self.metadata.on_fatal = self._fatal
-        self.metadata.on_opened = self.logs.take_clean_markers
-        self.metadata.add_listener(self._on_metadata)
-        # A heartbeat must not wait for anything, and what brokers ask not for what their clients ask.
-        self._heartbeats = ControllerChannel(self.metadata, self.outbox, "heartbeat")
-        self.controller = ControllerChannel(self.metadata, self.outbox, "controller")
-        self.forwarding = ControllerChannel(self.metadata, self.outbox, "forwarding")
-        self.lifecycle = BrokerLifecycle(self.metadata, self._heartbeats)
-        self.lifecycle.on_gave_up = self._fatal
-        self.replicas.context.brokers.lag_max_ms = config.get_int("replica.lag.time.max.ms")
-        selector = config.get_str_or_none("replica.selector.class")
-        self.replicas.context.selects_by_rack = selector == RACK_AWARE_SELECTOR
-        self.isr_changes = IsrChanges(
-            self.node_id, lambda: self.lifecycle.broker_epoch, self.controller, self.replicas.context
-        )
         self._controller_registration = ControllerRegistration(self.metadata, self.controller)
         self._directory_assignments = DirectoryAssignments(self.controller, self.lifecycle, self.replicas)
         self.producer_ids = ProducerIds(self.node_id, self.controller, self.lifecycle)
@@ -151,19 +132,59 @@ class Node:
         self._checkpointed: dict[tuple[str, int], int] = {}
         self._is_started = False
         self._is_following = False
-        self.failure_detection = FailureDetection(
+        self._on_finished: Callable[[], None] | None = None
+        self._resigned_at_ms = NEVER_MS
+
+    # What it is made of
+
+    def _make_logs(self, config: BrokerConfig, recovery_workers: RecoveryWorkers | None) -> LogManager:
+        logs = LogManager(
+            self.disk,
+            config.log_dirs,
+            self.log_config_of,
+            self._rng.randrange,
+            self._on_directory_failed,
+            config.get_int("producer.id.expiration.ms"),
+        )
+        logs.recovery_workers = recovery_workers
+        logs.recovery_workers_max = config.get_int("num.recovery.threads.per.data.dir")
+        logs.retention_interval_ms = config.get_int("log.retention.check.interval.ms")
+        logs.checkpoint_interval_ms = config.get_int("log.flush.offset.checkpoint.interval.ms")
+        logs.on_durable = lambda flushed: self.replicas.on_durable(flushed, self._now_ms)
+        return logs
+
+    def _make_metadata(self, config: BrokerConfig) -> MetadataNode:
+        metadata = MetadataNode(config, self.disk, self._rng, self.incarnation_id, self.dynamic, self.outbox)
+        metadata.on_fatal = self._fatal
+        metadata.on_opened = self.logs.take_clean_markers
+        metadata.add_listener(self._on_metadata)
+        return metadata
+
+    def _make_failure_detection(self, config: BrokerConfig) -> FailureDetection:
+        failure_detection = FailureDetection(
             lambda: self.metadata.active_controller,
             self.metadata.submit,
             self.outbox,
             config.inter_broker_listener_name,
             self.node_id,
         )
-        self.watch_heartbeats: Callable[[ClientContext, int, int], None] | None = self.failure_detection.on_heartbeat
-        """Told of every heartbeat that came over a connection: from where, of which broker, and when."""
-        self.metadata.on_leader_changed.append(self.failure_detection.on_leader_changed)
-        self.fetchers.on_no_answer = self.failure_detection.on_channel_failed
-        self._on_finished: Callable[[], None] | None = None
-        self._resigned_at_ms = NEVER_MS
+        self.metadata.on_leader_changed.append(failure_detection.on_leader_changed)
+        return failure_detection
+
+    def _make_directory_moves(self, config: BrokerConfig) -> DirectoryMoves:
+        return DirectoryMoves(
+            self.logs,
+            lambda: self._now_ms,
+            config.get_int("alter.log.dirs.replication.quota.window.num"),
+            config.get_int("alter.log.dirs.replication.quota.window.size.seconds") * 1000,
+        )
+
+    def _make_replicas(self, config: BrokerConfig) -> Replicas:
+        replicas = Replicas(self.node_id, self.logs, self.log_config_of, self.fetchers, self.directory_moves)
+        replicas.context.brokers.lag_max_ms = config.get_int("replica.lag.time.max.ms")
+        selector = config.get_str_or_none("replica.selector.class")
+        replicas.context.selects_by_rack = selector == RACK_AWARE_SELECTOR
+        return replicas
 
     @property
     def config(self) -> BrokerConfig:
