@@ -253,7 +253,7 @@ def read_ready(
             if read.log_start_offset != target.told_log_start_offset and target.told_log_start_offset >= 0:
                 found.answer_now = True
             if has_news(target, read):
-                target.mark_behind()
+                target.mark_behind(now_ms)
     session.ready.extend(served)
     return found
 

@@ -68,10 +68,10 @@ class FollowedPartition(FetchedPartition):
             self.is_ready = True
             self.session.ready.append(self)
 
-    def mark_behind(self) -> None:
+    def mark_behind(self, now_ms: int) -> None:
         if not self.is_behind:
             self.is_behind = True
-            self.session.behind.append(self)
+            self.session.add_behind(self, now_ms)
 
     def on_appended(self, now_ms: int) -> None:
         session = self.session
@@ -86,8 +86,7 @@ class FollowedPartition(FetchedPartition):
     def on_high_watermark(self, now_ms: int) -> None:
         if not self.is_behind:
             self.is_behind = True
-            self.session.behind.append(self)
-            self.session.nudge_later(now_ms)
+            self.session.add_behind(self, now_ms)
 
     def on_log_start(self, now_ms: int) -> None:
         self.mark_ready()
@@ -121,6 +120,7 @@ class ReplicaSession(FetchSession):
         self.followed: dict[SessionKey, FollowedPartition] = {}
         self.ready: list[FollowedPartition] = []
         self.behind: list[FollowedPartition] = []
+        self._behind_since_ms = 0
         self.parked: ParkedRequest | None = None
         self.is_woken = False
         self._waiting = waiting
@@ -134,24 +134,36 @@ class ReplicaSession(FetchSession):
             self.is_woken = True
             self._context.woken.append(parked)
 
-    def nudge_later(self, now_ms: int) -> None:
-        """Sees to it that the follower hears of the high watermark even if no records come."""
+    def add_behind(self, followed: FollowedPartition, now_ms: int) -> None:
+        if not self.behind:
+            self._behind_since_ms = now_ms
+        self.behind.append(followed)
         if self.parked is not None and self._nudge is None:
-            self._nudge = Nudge(self)
-            self._waiting.call_at(now_ms + HIGH_WATERMARK_DELAY_MS, self._nudge)
+            self._nudge_at(now_ms + HIGH_WATERMARK_DELAY_MS)
+
+    def _nudge_at(self, at_ms: int) -> None:
+        """Sees to it that the follower hears of the high watermark even if no records come."""
+        self._nudge = Nudge(self)
+        self._waiting.call_at(at_ms, self._nudge)
 
     def on_nudge(self, now_ms: int) -> None:
+        """While records flow, what it was set for is told long ago, and what is behind now is younger."""
         self._nudge = None
         parked = self.parked
-        if parked is not None and self.behind:
+        if parked is None or not self.behind:
+            return
+        due_ms = self._behind_since_ms + HIGH_WATERMARK_DELAY_MS
+        if now_ms >= due_ms:
             parked.on_deadline(now_ms)
+        else:
+            self._nudge_at(due_ms)
 
     def park(self, request: ParkedRequest, now_ms: int) -> None:
         self.parked = request
         self.is_woken = False
         self._waiting.park(request)
-        if self.behind:
-            self.nudge_later(now_ms)
+        if self.behind and self._nudge is None:
+            self._nudge_at(now_ms + HIGH_WATERMARK_DELAY_MS)
 
     def forget(self, key: SessionKey) -> None:
         followed = self.followed.pop(key, None)
