@@ -192,8 +192,13 @@ def find_partition(node: Node, target: FollowedPartition) -> Partition:
 
 
 def note_position(node: Node, session: ReplicaSession, target: FollowedPartition, now_ms: int) -> None:
+    target.mark_ready()
+    target.position = None
     try:
-        position = find_partition(node, target).on_follower_fetch(
+        partition = find_partition(node, target)
+        if target.partition is None:
+            return  # the follower has a later session: what an earlier one says is not how far it is now
+        position = partition.on_follower_fetch(
             session.replica_id,
             session.broker_epoch,
             target.fetch_offset,
@@ -202,11 +207,10 @@ def note_position(node: Node, session: ReplicaSession, target: FollowedPartition
             target.last_fetched_epoch,
             now_ms,
         )
-        position.clock = session.clock
-        target.position = position
     except KafkaError:
-        target.position = None  # reading fails in the same way, and the answer says so
-    target.mark_ready()
+        return  # reading fails in the same way, and the answer says so
+    position.clock = session.clock
+    target.position = position
 
 
 # Reading
@@ -228,6 +232,8 @@ def read_ready(
         if incremental and left <= 0 and not min_one_batch:
             session.ready.append(target)
             continue
+        if target.partition is None:
+            note_position(node, session, target, now_ms)
         try:
             read = read_partition(node, session, target, left, min_one_batch, now_ms)
         except KafkaError as error:
@@ -246,7 +252,7 @@ def read_ready(
             found.answer_now = True
             found.add(target, read)
             served.append(target)
-        elif target.partition is not None and has_unread(target, target.partition):
+        elif target.partition is None or has_unread(target, target.partition):
             session.ready.append(target)
         else:
             target.is_ready = False

@@ -276,6 +276,31 @@ def test_a_new_session_of_the_same_follower_takes_the_place_of_the_old_one(world
     assert len(partition_of(world).listeners) == 1
 
 
+def test_a_late_fetch_of_an_earlier_session_says_nothing_about_the_follower(world: NodeWorld) -> None:
+    write(world, acks=1, values=2)
+    earlier, later = Fetcher(world, 2), Fetcher(world, 2)
+    earlier.open((0, 0))
+    later.open((0, 2))
+    parked = later.at()
+    earlier.at((0, 1))
+    state = partition_of(world).leader_state
+    assert state is not None and state.followers[0].log_end_offset == 2
+    write(world, acks=1)
+    assert any(with_records for _, _, with_records in seen(parked))
+
+
+def test_a_partition_that_moves_to_an_earlier_session_is_served_there(world: NodeWorld) -> None:
+    """Another number of fetchers: the one takes it up before the other has said that it forgets it."""
+    earlier, later = Fetcher(world, 2), Fetcher(world, 2)
+    earlier.open((1, 0))
+    later.open((0, 0))
+    earlier.at((0, 0), max_wait_ms=0)
+    later.send([], forgotten_topics_data=[ForgottenTopic(topic_id=partition_of(world).topic_id, partitions=[0])])
+    parked = earlier.at()
+    write(world, acks=1)
+    assert [index for index, _, with_records in seen(parked) if with_records] == [0]
+
+
 def test_a_second_request_of_a_session_is_answered_after_the_first(world: NodeWorld) -> None:
     two = Fetcher(world, 2)
     two.open((0, 0))
