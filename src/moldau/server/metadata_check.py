@@ -6,10 +6,16 @@ quorum-state fits the log, and whether every partition is one that the metadata 
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.snapshot import image_to_records
 from moldau.node.metadata_log import METADATA_TOPIC, QUORUM_STATE_FILE, snapshot_name
-from moldau.protocol.stored.metadata_records import encode_metadata_record
+from moldau.protocol.stored.metadata_records import (
+    RegisterBrokerRecord,
+    RegisterControllerRecord,
+    encode_metadata_record,
+)
 from moldau.protocol.uuids import METADATA_TOPIC_UUID, uuid_to_text
 from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.state import QuorumState
@@ -90,7 +96,13 @@ def _compare(
 
 
 def _content(image: MetadataImage) -> set[bytes]:
-    return {encode_metadata_record(record, version) for record, version in image_to_records(image)}
+    records = image_to_records(image)
+    for record, _ in records:
+        if isinstance(record, RegisterBrokerRecord | RegisterControllerRecord):
+            # In Kafka these are maps, whose order is another in each record.
+            record.features.sort(key=attrgetter("name"))
+            record.end_points.sort(key=attrgetter("name"))
+    return {encode_metadata_record(record, version) for record, version in records}
 
 
 def _check_partitions(
