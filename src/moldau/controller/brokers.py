@@ -263,12 +263,15 @@ class Brokers:
 
     def next_expiry_ms(self, now_ms: int) -> int | None:
         """When the first unfenced broker will have been silent for too long."""
-        times = [
-            self._last_contact_ms(broker_id, now_ms) + self._session_timeout_ms()
-            for broker_id, broker in self.state.image.brokers.items()
-            if not broker.fenced
-        ]
-        return min(times, default=None)
+        first = min(
+            (
+                self._last_contact_ms(broker_id, now_ms)
+                for broker_id, broker in self.state.image.brokers.items()
+                if not broker.fenced
+            ),
+            default=None,
+        )
+        return None if first is None else first + self._session_timeout_ms()
 
     def _last_contact_ms(self, broker_id: int, now_ms: int) -> int:
         """Its last heartbeat, or when this controller began to wait for one."""
@@ -280,10 +283,11 @@ class Brokers:
     def fence_stale(self, now_ms: int) -> Result:
         """Fences the broker that is silent longest, if it is so for longer than its session; one at a time."""
         records: list[VersionedRecord] = []
+        heard_before_ms = now_ms - self._session_timeout_ms()
         stale = [
             (self._last_contact_ms(broker_id, now_ms), broker_id)
             for broker_id, broker in self.state.image.brokers.items()
-            if not broker.fenced and now_ms - self._last_contact_ms(broker_id, now_ms) >= self._session_timeout_ms()
+            if not broker.fenced and self._last_contact_ms(broker_id, now_ms) <= heard_before_ms
         ]
         if not stale:
             return Result(records, [])
