@@ -8,6 +8,11 @@ import pytest
 
 from moldau.config.definitions import ConfigError
 from moldau.protocol import errors
+from moldau.protocol.messages.delete_records_request import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from moldau.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from moldau.protocol.messages.fetch_response import PartitionData
 from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
@@ -119,6 +124,39 @@ def test_a_group_goes_on_with_another_coordinator(cluster: Cluster) -> None:
     first = commit_somewhere(5)
     first.kill()
     assert commit_somewhere(6) is not first
+
+
+def test_who_waits_for_a_leader_that_leaves_is_told_where_to_go(cluster: Cluster) -> None:
+    old = leader_of(cluster)
+    slow = followers_of(cluster)[0]
+    cluster.cut_off(slow)
+    request = produce_request("t", 0, batch(cluster.now_ms), -1)
+    request.topic_data[0].topic_id = partition_at(old).topic_id
+    request.topic_data[0].name = ""
+    request.timeout_ms = 30_000
+    asked = old.send(request, 13)
+    cluster.run(100)
+    assert not asked.reply.done
+    old.node.begin_shutdown(cluster.now_ms, lambda: None)
+    cluster.run_until(lambda: asked.reply.done)
+    row = asked.response.responses[0].partition_responses[0]
+    now = partition_at(old).leader
+    assert now not in (old.node_id, slow.node_id)
+    assert (row.error_code, row.current_leader.leader_id) == (errors.NOT_LEADER_OR_FOLLOWER, now)
+    assert [endpoint.node_id for endpoint in asked.response.node_endpoints] == [now]
+
+
+def test_deleted_records_are_gone_everywhere_before_the_answer(cluster: Cluster) -> None:
+    write(cluster, 5)
+    rows = [DeleteRecordsPartition(partition_index=0, offset=4)]
+    request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=rows)], timeout_ms=5000)
+    began_ms = cluster.now_ms
+    result = leader_of(cluster).ask(request, 2).topics[0].partitions[0]
+    assert (result.error_code, result.low_watermark) == (errors.NONE, 4)
+    assert cluster.now_ms - began_ms < 20, "it does not wait for a long poll to end"
+    for member in cluster.up():
+        log = partition_at(member).log
+        assert log is not None and log.log_start_offset == 4
 
 
 # Reading from the nearest replica (KIP-392)
