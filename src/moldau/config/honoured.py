@@ -54,6 +54,7 @@ HONOURED_BROKER_KEYS: Final = frozenset(
         "connections.max.idle.ms",
         "controlled.shutdown.enable",
         "controller.listener.names",
+        "controller.quorum.auto.join.enable",
         "controller.quorum.bootstrap.servers",
         "controller.quorum.election.backoff.max.ms",
         "controller.quorum.election.timeout.ms",

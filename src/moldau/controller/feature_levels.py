@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from moldau.controller.result import Result, VersionedRecord
 from moldau.controller.state import ControllerState
 from moldau.metadata.features import (
@@ -16,7 +18,7 @@ from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from moldau.protocol.messages.update_features_response import UpdatableFeatureResult, UpdateFeaturesResponse
-from moldau.protocol.stored.metadata_records import ConfigRecord, FeatureLevelRecord
+from moldau.protocol.stored.metadata_records import ConfigRecord, FeatureLevelRecord, NoOpRecord
 
 UPGRADE = 1
 SAFE_DOWNGRADE = 2
@@ -30,6 +32,8 @@ class FeatureLevels:
         self.state = state
         self.kraft_version = 0
         """The level of kraft.version, which is kept by the quorum and not in a metadata record."""
+        self.upgrade_kraft_version: Callable[[int, bool], None] | None = None
+        """Raises it in the quorum; the second argument says that it is only to be checked."""
 
     def update(self, request: UpdateFeaturesRequest, version: int) -> Result:
         records: list[VersionedRecord] = []
@@ -38,7 +42,7 @@ class FeatureLevels:
         proposed = dict(self.state.image.features)
         for update in request.feature_updates:
             try:
-                records += self._update_one(update, version, proposed)
+                records += self._update_one(update, version, proposed, request.validate_only)
             except KafkaError as error:
                 failed = failed or error
         if failed is not None:
@@ -51,7 +55,9 @@ class FeatureLevels:
             ]
         return Result([] if request.validate_only else records, response)
 
-    def _update_one(self, update: FeatureUpdateKey, version: int, proposed: dict[str, int]) -> list[VersionedRecord]:
+    def _update_one(
+        self, update: FeatureUpdateKey, version: int, proposed: dict[str, int], validate_only: bool
+    ) -> list[VersionedRecord]:
         name, level = update.feature, update.max_version_level
         kind = update.upgrade_type
         if version == 0:
@@ -72,7 +78,7 @@ class FeatureLevels:
         if level > current and kind != UPGRADE:
             raise _invalid(name, level, "Can't downgrade to a newer version.")
         if name == KRAFT_VERSION:
-            return self._update_kraft_version(level, current)
+            return self._update_kraft_version(level, current, validate_only)
         if name == METADATA_VERSION:
             self._check_metadata_version(level, current, kind)
         if name == ELR_VERSION and level > 0 and proposed.get(METADATA_VERSION, 0) < ELR_NEEDS_METADATA_VERSION:
@@ -102,12 +108,18 @@ class FeatureLevels:
                 kind = "does not support this feature." if high == 0 else f"only supports versions {low}-{high}"
                 raise _invalid(name, level, f"Broker {broker_id} {kind}")
 
-    def _update_kraft_version(self, level: int, current: int) -> list[VersionedRecord]:
+    def _update_kraft_version(self, level: int, current: int, validate_only: bool) -> list[VersionedRecord]:
         if level == current:
             return []
         if level < current:
             raise _invalid(KRAFT_VERSION, level, "Can't downgrade the version of this feature.")
-        raise _invalid(KRAFT_VERSION, level, "The voters of a static quorum cannot be raised to it yet.")
+        if self.upgrade_kraft_version is None:
+            raise _invalid(KRAFT_VERSION, level, "There is no quorum here whose voters could be raised to it.")
+        self.upgrade_kraft_version(level, validate_only)
+        if not validate_only:
+            self.kraft_version = level
+        # The quorum wrote it. A record after it makes the answer wait until it is committed.
+        return [(NoOpRecord(), 0)]
 
     def _check_metadata_version(self, level: int, current: int, kind: int) -> None:
         if level < SUPPORTED_FEATURES[METADATA_VERSION].low:

@@ -228,6 +228,7 @@ class MetadataNode:
             get("controller.quorum.retry.backoff.ms"),
             fetch_max_bytes=get("controller.quorum.fetch.max.bytes"),
             snapshot_max_bytes=get("controller.quorum.fetch.snapshot.max.bytes"),
+            auto_join=self.config.get_bool("controller.quorum.auto.join.enable"),
         )
 
     def _configured_voters(self) -> VoterHistory:
@@ -389,6 +390,11 @@ class MetadataNode:
     # The active controller
 
     @property
+    def active_controller(self) -> Controller | None:
+        """What decides, while this node is the one; to be changed by `submit` alone."""
+        return self._controller
+
+    @property
     def is_active_controller(self) -> bool:
         return self._controller is not None
 
@@ -426,6 +432,7 @@ class MetadataNode:
         )
         self._controller = Controller(state)
         self._controller.features.kraft_version = self.raft.voter_history.kraft_version()
+        self._controller.features.upgrade_kraft_version = self._upgrade_kraft_version
         if self._loader.in_transaction:
             self._append([(AbortTransactionRecord("A new controller found it open."), 0)])
         if not self._controller.image.features:
@@ -463,6 +470,9 @@ class MetadataNode:
             port = shown.port or self.controller_ports.get(own.name, own.port)
             found.append((own.name, own.protocol, shown.host or "localhost", port))
         return found
+
+    def _upgrade_kraft_version(self, level: int, validate_only: bool) -> None:
+        self.raft.upgrade_kraft_version(level, validate_only, self._now_ms)
 
     def _append(self, records: list[VersionedRecord], is_atomic: bool = True) -> Pending | None:
         """Appends records as the active controller, in one batch if it can be, and replays them there."""

@@ -97,6 +97,7 @@ class RaftCore:
         self._parked: list[ParkedFetch] = []
         self._ask_again_ms = 0
         self._next_early_election_ms = 0
+        self._lost_elections = 0
         self._leader_address: tuple[int, Address] | None = None
         """Node id and address of the leader of this epoch, as it or somebody else told."""
 
@@ -165,6 +166,8 @@ class RaftCore:
         self.role = role
         if role.epoch > before.epoch:
             self._leader_address = None
+        if role.leader_id != NO_NODE:
+            self._lost_elections = 0
         state = role.to_quorum_state()
         if state != self._persisted:
             self._persisted = state

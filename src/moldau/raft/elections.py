@@ -8,7 +8,9 @@ from moldau.raft.messages import EndEpochReply, EndEpochRequest, VoteReply, Vote
 from moldau.raft.roles import Candidate, Follower, Prospective, Resigned, Unattached
 from moldau.raft.state import NO_NODE, ReplicaKey
 
-EARLY_ELECTION_SPREAD_MS = 51
+BACKOFF_BASE_MS = 50
+EARLY_ELECTION_STEP_MS = 20
+EARLY_ELECTION_SPREAD_MS = 11
 EARLY_ELECTION_PAUSE_MS = 100
 
 
@@ -76,7 +78,10 @@ class Elections(RaftCore):
             # A random pause keeps two candidates from splitting the votes again and again.
             if not role.backing_off:
                 role.backing_off = True
-                role.election_deadline_ms = now_ms + 1 + self.rng.randrange(self.config.election_backoff_max_ms)
+                self._lost_elections += 1
+                most_ms = BACKOFF_BASE_MS << min(self._lost_elections, 10)
+                most_ms = max(1, min(most_ms, self.config.election_backoff_max_ms))
+                role.election_deadline_ms = now_ms + 1 + self.rng.randrange(most_ms)
         elif role.leader_id not in (NO_NODE, self.local.id):
             self._become_follower(role.epoch, role.leader_id, now_ms)
         else:
@@ -101,9 +106,12 @@ class Elections(RaftCore):
             self._become_unattached(role.epoch + 1, now_ms)
 
     def _elect_early(self, role: Follower, now_ms: int) -> None:
-        """The leader's port is closed: nobody will answer there. Asks the others soon, with a random delay so that
-        two followers do not collide; those that still hear the leader refuse their pre-vote."""
-        at_ms = max(now_ms + self.rng.randrange(EARLY_ELECTION_SPREAD_MS), self._next_early_election_ms)
+        """The leader's port is closed: nobody will answer there. Asks the others soon, one after the other so that
+        they do not split the votes; those that still hear the leader refuse their pre-vote."""
+        role.has_fetched = False
+        place = sum(voter_id < self.local.id for voter_id in self.voters.ids() if voter_id != role.leader_id)
+        delay_ms = place * EARLY_ELECTION_STEP_MS + self.rng.randrange(EARLY_ELECTION_SPREAD_MS)
+        at_ms = max(now_ms + delay_ms, self._next_early_election_ms)
         if at_ms < role.fetch_deadline_ms:
             role.fetch_deadline_ms = at_ms
             pause_ms = EARLY_ELECTION_PAUSE_MS + self.rng.randrange(EARLY_ELECTION_PAUSE_MS)

@@ -87,6 +87,7 @@ class Follower(Role):
 
     fetch_deadline_ms: int = 0
     has_fetched: bool = False
+    """It hears the leader: it refuses pre-votes."""
     leader_high_watermark: int = -1
     snapshot: OffsetAndEpoch | None = None
     """The snapshot that is being fetched instead of records."""

@@ -25,7 +25,6 @@ from moldau.sim.world import Violation, World
 
 CLUSTER = "cluster"
 LISTENER = "CONTROLLER"
-HEAL_MS = 10_000
 DEFAULT_MILLISECONDS = 8_000
 
 _configs: dict[tuple[int, int], BrokerConfig] = {}
@@ -71,18 +70,22 @@ class RaftWorld:
         self.loss = rng.choice((0.0, 0.0, 0.02, 0.1))
         self.repeats = rng.choice((0.0, 0.05))
         self.slowest_ms = rng.choice((3, 30, 300))
+        self.often_slow = rng.choice((0.1, 0.5))
         self.is_dynamic = rng.random() < 0.7
         count = rng.choice((3, 3, 3, 4, 5))
         spare = rng.choice((0, 1, 2))
         keys = [ReplicaKey(number, rng.randbytes(16)) for number in range(1, count + spare + 1)]
         self.ports = {key.id: 9093 for key in keys}
         voters = VoterSet([self._voter(key) for key in keys[:count]])
+        # Where elections time out as fast as messages travel, candidates meet each other all the time.
+        patience_ms = rng.choice((20, 60, 300))
+        self.heal_ms = 2000 + 25 * patience_ms
         config = RaftConfig(
-            election_timeout_ms=300,
-            election_backoff_max_ms=300,
-            fetch_timeout_ms=600,
-            request_timeout_ms=600,
-            fetch_max_wait_ms=150,
+            election_timeout_ms=patience_ms,
+            election_backoff_max_ms=patience_ms,
+            fetch_timeout_ms=2 * patience_ms,
+            request_timeout_ms=2 * patience_ms,
+            fetch_max_wait_ms=patience_ms // 2,
             fetch_max_bytes=rng.choice((300, 5000)),
             snapshot_max_bytes=rng.choice((100, 5000)),
             auto_join=self.is_dynamic and rng.random() < 0.3,
@@ -115,7 +118,7 @@ class RaftWorld:
     def run(self, milliseconds: int = DEFAULT_MILLISECONDS) -> None:
         self.world.run_for(milliseconds)
         self.heal()
-        self.world.run_for(HEAL_MS)
+        self.world.run_for(self.heal_ms)
         self.check_calm()
 
     def summary(self) -> str:
@@ -209,8 +212,8 @@ class RaftWorld:
             self._later(deliver)
 
     def _later(self, action: Callable[[], None]) -> None:
-        slowest = 3 if self.quiet else self.slowest_ms
-        delay_ms = self.rng.randint(0, slowest) if self.rng.random() < 0.1 else self.rng.randint(0, 3)
+        is_slow = not self.quiet and self.rng.random() < self.often_slow
+        delay_ms = self.rng.randint(0, self.slowest_ms) if is_slow else self.rng.randint(0, 3)
         self.world.schedule(delay_ms, action)
 
     def _deliver(self, token: Token, target: Replica, request: m.Request) -> None:
@@ -386,8 +389,8 @@ class RaftWorld:
         for replica in self.replicas.values():
             replica.disk.crash_after(0)
             self._restart(replica)
-        for second in range(3, HEAL_MS // 1000, 2):
-            self.world.schedule(second * 1000, self._propose_at_the_end)
+        for part in (0.5, 0.7, 0.8):
+            self.world.schedule(int(part * self.heal_ms), self._propose_at_the_end)
 
     def _propose_at_the_end(self) -> None:
         leader = self.leader()

@@ -1,0 +1,160 @@
+"""A quorum in a world that breaks keeps its promises; planted bugs are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from moldau.node.metadata_log import DamagedMetadataLog
+from moldau.protocol.uuids import ZERO_UUID
+from moldau.raft.core import RaftCore
+from moldau.raft.elections import Elections
+from moldau.raft.leading import Leading
+from moldau.raft.membership import Membership
+from moldau.raft.roles import Leader, Role
+from moldau.raft.state import QuorumState, ReplicaKey
+from moldau.raft.voters import VoterSet
+from moldau.sim.raft_replica import DIRECTORY, Replica
+from moldau.sim.raft_world import RaftWorld
+from moldau.sim.world import Violation
+from tests.sim.seeds import SEEDS, kept_seeds
+
+SEEDS_TO_FIND_A_BUG = 60
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_quorum_keeps_its_promises(seed: int) -> None:
+    """Replay with: python -m moldau.sim --quorum --seed SEED"""
+    RaftWorld(seed).run()
+
+
+@pytest.mark.parametrize(("seed", "milliseconds"), kept_seeds("quorum"))
+def test_seeds_that_failed_once_do_not_fail_again(seed: int, milliseconds: int) -> None:
+    RaftWorld(seed).run(milliseconds)
+
+
+def test_the_same_seed_gives_the_same_trace() -> None:
+    def trace(seed: int) -> list[str]:
+        world = RaftWorld(seed)
+        world.run(1000)
+        return world.world.trace
+
+    assert trace(5) == trace(5)
+    assert trace(5) != trace(6)
+
+
+def test_things_happen_in_this_world() -> None:
+    """Otherwise nothing would be proved: leaders change, machines stop, voters change, snapshots are fetched."""
+    worlds = [RaftWorld(seed) for seed in range(6)]
+    for world in worlds:
+        world.run()
+    assert sum(len(world.model.leaders) for world in worlds) >= 20
+    assert sum(world.model.end_offset for world in worlds) >= 500
+    assert sum(replica.lives for world in worlds for replica in world.replicas.values()) >= 100
+    assert any(world.model.changes_of_voters for world in worlds)
+    assert any("loads snapshot" in line for world in worlds for line in world.world.trace)
+
+
+def vote_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A voter forgets whom it gave its vote in this epoch."""
+
+    def can_grant(role: Role, candidate: ReplicaKey, log_is_up_to_date: bool, pre_vote: bool) -> bool:
+        return log_is_up_to_date
+
+    monkeypatch.setattr(Role, "_can_grant_without_leader", can_grant)
+
+
+def forget_to_sync_quorum_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The vote is written, and lost when the power fails."""
+
+    def write(replica: Replica, state: QuorumState) -> None:
+        replica.disk.write_file(f"{DIRECTORY}/quorum-state", state.to_json(1, []), sync=False)
+
+    monkeypatch.setattr(Replica, "write_quorum_state", write)
+
+
+def count_unsynced_appends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replica says that records are on its disk before they are."""
+
+    def sync(replica: Replica) -> None:
+        raft = replica.raft
+        if raft is not None and raft.synced_offset < replica.log.end_offset():
+            raft.on_synced(replica.log.end_offset(), raft.sync_generation, replica.world.now_ms)
+
+    monkeypatch.setattr(Replica, "sync", sync)
+
+
+def skip_truncation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A follower keeps what its log has and the leader's has not."""
+    monkeypatch.setattr(RaftCore, "_truncate_to", lambda raft, offset: None)
+
+
+def vote_for_a_shorter_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks first is elected, whatever it is missing."""
+
+    def can_grant(role: Role, candidate: ReplicaKey, log_is_up_to_date: bool, pre_vote: bool) -> bool:
+        return pre_vote or role.voted in (ReplicaKey(-1, ZERO_UUID), candidate)
+
+    monkeypatch.setattr(Role, "_can_grant_without_leader", can_grant)
+
+
+def commit_without_a_majority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The leader takes for committed what it alone has on its disk."""
+
+    def update_commit(raft: Membership, now_ms: int) -> None:
+        if isinstance(raft.role, Leader) and raft.synced_offset > raft.high_watermark:
+            raft._advance_high_watermark(raft.synced_offset)
+
+    monkeypatch.setattr(Leading, "_update_commit", update_commit)
+
+
+def elect_without_a_majority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the voters is enough."""
+    monkeypatch.setattr(VoterSet, "majority", lambda voters: max(1, len(voters) // 2))
+
+
+def lead_an_epoch_again_after_a_restart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state that was stored says nothing about the epoch a replica was in."""
+
+    def read(replica: Replica) -> QuorumState | None:
+        state = replica.log.read_quorum_state()
+        return QuorumState(max(0, state.epoch - 1)) if state is not None else None
+
+    monkeypatch.setattr(Replica, "read_quorum_state", read)
+
+
+def answer_for_another_voter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every vote counts twice: the candidate's own, too, when it hears it from itself."""
+
+    def count(raft: Elections, now_ms: int) -> None:
+        role = raft.role
+        if len(getattr(role, "granted", ())) * 2 >= raft.voters.majority():
+            for voter_id in raft.voters.ids():
+                role.granted.add(voter_id)  # type: ignore[attr-defined]
+        original(raft, now_ms)
+
+    original = Elections._count_votes
+    monkeypatch.setattr(Elections, "_count_votes", count)
+
+
+BUGS: list[Callable[[pytest.MonkeyPatch], None]] = [
+    vote_twice,
+    forget_to_sync_quorum_state,
+    count_unsynced_appends,
+    skip_truncation,
+    vote_for_a_shorter_log,
+    commit_without_a_majority,
+    elect_without_a_majority,
+    lead_an_epoch_again_after_a_restart,
+    answer_for_another_voter,
+]
+
+
+@pytest.mark.parametrize("plant", BUGS, ids=lambda plant: plant.__name__)
+def test_a_planted_bug_is_found(plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them is one that somebody once wrote."""
+    plant(monkeypatch)
+    with pytest.raises((Violation, AssertionError, DamagedMetadataLog)):
+        for seed in range(SEEDS_TO_FIND_A_BUG):
+            RaftWorld(seed).run()
