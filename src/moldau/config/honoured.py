@@ -143,6 +143,7 @@ HONOURED_BROKER_KEYS: Final = frozenset(
         "socket.receive.buffer.bytes",
         "socket.request.max.bytes",
         "socket.send.buffer.bytes",
+        "unclean.leader.election.interval.ms",
     }
 )
 
