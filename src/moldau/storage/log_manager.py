@@ -620,9 +620,11 @@ class LogManager:
         """Does what is due; call it every second or so. Retention needs to know the high watermarks."""
         self.watch_space()
         self._remove_doomed(now_ms)
-        for log in (*self.logs.values(), *self.futures.logs.values()):
+        for log in self.logs.values():
             if not log.retired.is_empty or log.unflushed_since_ms >= 0:
                 log.housekeeping(now_ms)
+        for log in list(self.futures.logs.values()):
+            log.housekeeping(now_ms)
         if now_ms >= self._next_retention_ms and high_watermark_of is not None:
             self._next_retention_ms = now_ms + self.retention_interval_ms
             self.apply_retention(now_ms, high_watermark_of)
