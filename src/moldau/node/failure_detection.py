@@ -23,10 +23,10 @@ from moldau.node.outbox import CLOSED, REFUSED, Channel, NoAnswer, Outbox
 from moldau.protocol.api_table import API_VERSIONS
 from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
 from moldau.protocol.primitives import Message
+from moldau.raft.core import NEVER_MS
 
 logger = logging.getLogger("moldau.node")
 
-NEVER_MS: Final = 1 << 62
 PAUSE_MS: Final = 100
 """Between two probes of one broker."""
 PROBE_TIMEOUT_MS: Final = 500
@@ -70,6 +70,8 @@ class FailureDetection:
         self._node_id = node_id
         self._connections: dict[int, ClientContext] = {}
         """The connection that brought a broker's last heartbeat."""
+        self._watched: set[tuple[int, int]] = set()
+        """Connections whose end this is told of, each with a broker; those that exist, so their ids are unique."""
         self._probes: dict[int, Probe] = {}
         self._fenced_ms: dict[int, list[int]] = {}
         self._look_around_ms = NEVER_MS
@@ -82,10 +84,16 @@ class FailureDetection:
         """A heartbeat came over this connection: from now on its end means something."""
         if self._connections.get(broker_id) is context:
             return
+        controller = self._active_controller()
+        if controller is None or broker_id not in controller.image.brokers:
+            return
         self._connections[broker_id] = context
-        context.when_closed(lambda closed_ms: self._on_connection_closed(context, broker_id, closed_ms))
+        if (id(context), broker_id) not in self._watched:
+            self._watched.add((id(context), broker_id))
+            context.when_closed(lambda closed_ms: self._on_connection_closed(context, broker_id, closed_ms))
 
     def _on_connection_closed(self, context: ClientContext, broker_id: int, now_ms: int) -> None:
+        self._watched.discard((id(context), broker_id))
         if self._connections.get(broker_id) is not context:
             return
         del self._connections[broker_id]

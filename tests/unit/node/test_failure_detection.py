@@ -10,10 +10,11 @@ import pytest
 from moldau.controller.controller import Controller
 from moldau.controller.result import Result
 from moldau.node.context import ClientContext
-from moldau.node.failure_detection import GRACE_MS, NEVER_MS, PAUSE_MS, FailureDetection
+from moldau.node.failure_detection import GRACE_MS, PAUSE_MS, FailureDetection
 from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, UNREACHABLE, Answered, Channel, NoAnswer, Outbox
 from moldau.protocol.messages.api_versions_response import ApiVersionsResponse
 from moldau.protocol.primitives import Message
+from moldau.raft.core import NEVER_MS
 from tests.unit.controller.world import World
 
 
@@ -165,6 +166,19 @@ def test_only_the_connection_of_the_last_heartbeat_counts() -> None:
     w.heartbeat(2)
     old.closed(w.world.now_ms)
     assert not w.open_questions
+
+
+def test_a_connection_is_watched_once_whatever_comes_over_it() -> None:
+    """Nobody can fill the node's memory with heartbeats of brokers that do not exist, or by taking turns."""
+    w = Watch()
+    strange, other = ClientContext("CONTROLLER", "peer", True), ClientContext("CONTROLLER", "peer", True)
+    for broker_id in range(100, 200):
+        w.detection.on_heartbeat(strange, broker_id, 0)
+    assert strange.on_closed is None
+    for _ in range(50):
+        w.detection.on_heartbeat(strange, 2, 0)
+        w.detection.on_heartbeat(other, 2, 0)
+    assert strange.on_closed is not None and len(strange.on_closed) == 1
 
 
 def test_a_broker_that_is_fenced_too_often_is_left_to_its_session_for_a_while() -> None:
