@@ -16,6 +16,7 @@ from moldau.protocol.messages.api_versions_response import ApiVersionsResponse
 from moldau.protocol.primitives import Message
 from moldau.raft.core import NEVER_MS
 from tests.unit.controller.world import World
+from tests.unit.metadata.harness import Harness
 
 
 class Probed(Channel):
@@ -236,3 +237,22 @@ def test_a_process_that_comes_back_at_once_may_register_though_the_session_of_th
     assert w.turn(PAUSE_MS) == NEVER_MS
     w.answer(NoAnswer(REFUSED))
     assert w.world.record_names() == [], "it has another epoch now, and is fenced until it has caught up"
+
+
+def test_a_node_that_was_fenced_wrongly_leads_again_after_its_next_heartbeat() -> None:
+    """With the real life of a broker on the other side: it goes on with its heartbeats, whatever it was told."""
+    harness = Harness()
+    harness.start()
+    harness.run(lambda: harness.ready)
+    harness.create("t")
+    epoch = harness.node.image.brokers[1].broker_epoch
+
+    def fence(controller: Controller) -> Result:
+        controller.brokers.connection_lost(1, epoch)
+        return controller.fence_broker(1, epoch)
+
+    assert harness.ask(fence) is True
+    assert harness.node.image.topics_by_name["t"].partitions[0].leader == -1
+    harness.run(lambda: not harness.node.image.brokers[1].fenced, 2_001)
+    partition = harness.node.image.topics_by_name["t"].partitions[0]
+    assert (partition.leader, partition.leader_epoch, partition.leader_recovery_state) == (1, 2, 0)
