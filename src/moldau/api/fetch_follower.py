@@ -245,7 +245,7 @@ def read_ready(
         if records is not None and records.size > 0:
             min_one_batch = False
             found.size += records.size
-            left -= records.size
+            left = max(0, left - records.size)
             found.add(target, read)
             served.append(target)
         elif read.diverging_end_offset >= 0:

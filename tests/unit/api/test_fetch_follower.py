@@ -333,6 +333,14 @@ def test_limits_hold_and_every_partition_gets_its_turn(world: NodeWorld) -> None
     assert [[row[0] for row in answer if row[2]] for answer in told] in ([[0], [1], [0], [1]], [[1], [0], [1], [0]])
 
 
+def test_a_full_fetch_names_every_partition_whatever_the_limits_say(world: NodeWorld) -> None:
+    for index in (0, 1):
+        write(world, index, acks=1)
+    response = Fetcher(world, 2).at((0, 0), (1, 0), (2, 0), max_bytes=1).response
+    found = {row.partition_index: (row.error_code, bool(row.records and row.records.size)) for row in rows(response)}
+    assert found == {0: (0, True), 1: (0, False), 2: (errors.UNKNOWN_LEADER_EPOCH, False)}
+
+
 def test_a_fetch_waits_for_its_minimum(world: NodeWorld) -> None:
     two = Fetcher(world, 2)
     two.open((0, 0))
