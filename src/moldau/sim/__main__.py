@@ -8,18 +8,23 @@ import sys
 import traceback
 from pathlib import Path
 
-from moldau.sim import cluster_world
+from moldau.sim import cluster_world, raft_world
 from moldau.sim.classic_group_world import ClassicGroupWorld
 from moldau.sim.cluster_world import ClusterWorld
 from moldau.sim.consumer_group_world import ConsumerGroupWorld
 from moldau.sim.group_world import GroupWorld
 from moldau.sim.log_world import LogWorld
 from moldau.sim.node_world import NodeWorld
+from moldau.sim.raft_world import RaftWorld
 from moldau.sim.world import World
 
 LAST_EVENTS = 60
 DEFAULT_MILLISECONDS = 10_000
-DEFAULT_LENGTHS = {"logs": 300, "cluster": cluster_world.DEFAULT_MILLISECONDS}
+DEFAULT_LENGTHS = {
+    "logs": 300,
+    "quorum": raft_world.DEFAULT_MILLISECONDS,
+    "cluster": cluster_world.DEFAULT_MILLISECONDS,
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -31,6 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     which.add_argument("--logs", action="store_true", help="logs alone on the simulated disk, without a node")
     which.add_argument("--groups", action="store_true", help="a node whose clients also commit offsets")
     which.add_argument("--classic-groups", action="store_true", help="a node with members of classic groups")
+    which.add_argument("--quorum", action="store_true", help="a metadata quorum alone, without nodes around it")
     which.add_argument("--cluster", action="store_true", help="a cluster of several nodes")
     which.add_argument("--consumer-groups", action="store_true", help="a node with members of consumer groups")
     parser.add_argument("-v", "--verbose", action="store_true", help="print every event as it happens")
@@ -42,9 +48,10 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if failures else 0
 
 
-WORLDS: dict[str, type[LogWorld] | type[NodeWorld] | type[ClusterWorld]] = {
+WORLDS: dict[str, type[LogWorld] | type[NodeWorld] | type[ClusterWorld] | type[RaftWorld]] = {
     "cluster": ClusterWorld,
     "logs": LogWorld,
+    "quorum": RaftWorld,
     "groups": GroupWorld,
     "classic-groups": ClassicGroupWorld,
     "consumer-groups": ConsumerGroupWorld,
