@@ -127,15 +127,6 @@ class Log:
         self.rules = rules_for(config, f"{self.topic}-{self.partition}")
         self.active.index_interval_bytes = config.index_interval_bytes
 
-    def move_to(self, directory: str) -> None:
-        """Its folder was renamed; open files have followed."""
-        self.retired.move_to(self.directory, directory)
-        self.directory = directory
-        self.leader_epochs.directory = directory
-        self.snapshots.directory = directory
-        for segment in self.segments:
-            segment.move_to(directory)
-
     def check_usable(self) -> None:
         if self.log_directory.failed:
             raise self.log_directory.storage_error()

@@ -492,8 +492,12 @@ class LogManager:
             self.disk.rename(log.directory, path)
         except OSError as error:
             raise log.storage_failure(error) from error
+        # Open files have followed by themselves.
         log.log_directory.folders_unsynced = True
-        log.move_to(path)
+        log.retired.move_to(log.directory, path)
+        log.directory = log.leader_epochs.directory = log.snapshots.directory = path
+        for segment in log.segments:
+            segment.move_to(path)
 
     # Checkpoints
 
