@@ -15,6 +15,7 @@ from moldau.protocol.messages.list_partition_reassignments_request import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
+from moldau.protocol.stored.metadata_records import PartitionChangeRecord
 from tests.unit.controller.test_partition_change import alter, silence
 from tests.unit.controller.world import World, directory
 
@@ -160,3 +161,17 @@ def test_a_broker_with_several_directories_decides_itself_where_a_new_replica_go
     w.image.brokers[3].log_dirs = (directory(3), b"\xcc" * 16)
     reassign(w, [1, 2, 3])
     assert w.partition("t").directories == (directory(1), directory(2), UNASSIGNED_DIRECTORY)
+
+
+def test_the_records_are_those_of_a_real_log() -> None:
+    """From 1 2 to 3 1: what Apache Kafka wrote at the beginning and when 3 had caught up."""
+    w = world(1, 2)
+    topic_id = w.image.topics_by_name["t"].topic_id
+    reassign(w, [3, 1])
+    begun = PartitionChangeRecord(0, topic_id, replicas=[3, 1, 2], removing_replicas=[2], adding_replicas=[3])
+    begun.directories = [directory(3), directory(1), directory(2)]
+    assert w.records == [(begun, 2)]
+    assert alter(w, [1, 2, 3]).error_code == 0
+    ended = PartitionChangeRecord(0, topic_id, [1, 3], 1, replicas=[3, 1], removing_replicas=[], adding_replicas=[])
+    ended.directories = [directory(3), directory(1)]
+    assert w.records == [(ended, 2)]
