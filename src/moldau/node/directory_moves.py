@@ -295,6 +295,7 @@ class DirectoryMoves:
             move.state = ASSIGNING if self.assigns_directories else SWAPPING
             if move.state == ASSIGNING and self.tell_directory is not None:
                 self.tell_directory(move.partition)
+                self._wake(now_ms)
         if move.state != SWAPPING:
             return NEVER_MS
         if move.future.recovery_point < min(move.source.recovery_point, move.future.log_end_offset):

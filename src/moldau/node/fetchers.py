@@ -378,17 +378,27 @@ class Fetcher:
                 follower = members.get((topic_id, data.partition_index))
                 # What was told in a later request is not what this answers.
                 if follower is not None and follower.told_in <= number:
-                    if follower.take(data, now_ms, self.settings.backoff_ms):
-                        self._moved.append(follower)
-                        own_log = follower.partition.log
-                        if own_log is not None and own_log.config.follower_throttled_replicas:
-                            self._note_throttled(follower, own_log, data, now_ms)
-                    self._after(follower)
+                    self._take(follower, data, now_ms)
         self.session_id = answer.session_id
         self._has_session = answer.session_id != NO_SESSION
         if not self._has_session:
             self.start_over()  # the leader keeps no session: everything is said each time
         self._go_on(now_ms)
+
+    def _take(self, follower: Follower, data: PartitionData, now_ms: int) -> None:
+        try:
+            if follower.take(data, now_ms, self.settings.backoff_ms):
+                self._moved.append(follower)
+                own_log = follower.partition.log
+                if own_log is not None and own_log.config.follower_throttled_replicas:
+                    self._note_throttled(follower, own_log, data, now_ms)
+        except Exception:
+            # One partition in a state that nobody thought of does not end the replication of all others.
+            log.exception(
+                "following %s-%d failed; it is not fetched any more", follower.partition.topic, follower.index
+            )
+            follower.stop()
+        self._after(follower)
 
     def _note_throttled(self, follower: Follower, own_log: Log, data: PartitionData, now_ms: int) -> None:
         records = data.records

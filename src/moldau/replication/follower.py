@@ -18,6 +18,7 @@ from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.fetch_request import FetchPartition
 from moldau.protocol.messages.fetch_response import PartitionData
 from moldau.protocol.records_data import MemoryRecords
+from moldau.records.batch import CorruptBatch
 from moldau.replication.partition import Partition
 from moldau.storage.log import Log
 from moldau.storage.log_manager import LogManager
@@ -132,6 +133,9 @@ class Follower:
             return self._append(log, data, now_ms, backoff_ms)
         except KafkaError as error:
             self._on_own_failure(log, error, now_ms, backoff_ms)
+            return False
+        except CorruptBatch as error:
+            self._on_own_failure(log, KafkaError(errors.CORRUPT_MESSAGE, str(error)), now_ms, backoff_ms)
             return False
 
     def _append(self, log: Log, data: PartitionData, now_ms: int, backoff_ms: int) -> bool:

@@ -22,7 +22,7 @@ from moldau.protocol.messages.list_offsets_response import (
     ListOffsetsTopicResponse,
 )
 from moldau.protocol.primitives import Message
-from moldau.protocol.records_data import MemoryRecords
+from moldau.protocol.records_data import FileRecords, MemoryRecords
 from moldau.replication.follower import DELAYED, FAILED, FETCHING
 from moldau.replication.partition import Partition
 from moldau.replication.waiter import PartitionWaiter
@@ -444,6 +444,16 @@ def test_with_flush_messages_the_next_fetch_leaves_when_the_records_are_on_the_m
     while world.later:
         world.later.pop(0)()
     assert named(world.last) == [(0, 1, 0)]
+
+
+def test_a_partition_that_cannot_be_followed_for_any_reason_costs_no_other() -> None:
+    world = World()
+    world.follow(0, 1)
+    answer = row(0)
+    answer.records = FileRecords(None, 0, 10)  # what no leader can send
+    world.answer(answer, row(1, records(0), 1))
+    assert world.state(0) == FAILED and forgotten(world.last) == [0]
+    assert world.partitions[1].high_watermark.offset == 1
 
 
 def test_the_next_request_leaves_before_waiters_are_told() -> None:

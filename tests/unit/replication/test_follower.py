@@ -10,6 +10,7 @@ import pytest
 from moldau.protocol import errors
 from moldau.protocol.messages.fetch_response import EpochEndOffset, PartitionData
 from moldau.protocol.records_data import MemoryRecords
+from moldau.records.builder import BatchBuilder
 from moldau.replication.follower import DELAYED, FAILED, FETCHING, TRUNCATING, Follower
 from moldau.replication.partition import Partition
 from moldau.storage.log_manager import LogManager
@@ -137,6 +138,13 @@ def corrupt(data: bytes) -> bytes:
     return data[:-1] + bytes([data[-1] ^ 1])
 
 
+def control_batch() -> bytes:
+    """Says that it ends a transaction, and holds something else."""
+    builder = BatchBuilder(1)
+    builder.append(NOW_MS, b"k", b"v")
+    return builder.build(producer_id=7, producer_epoch=0, partition_leader_epoch=5, transactional=True, control=True)
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -145,8 +153,9 @@ def corrupt(data: bytes) -> bytes:
         batch(base_offset=1, leader_epoch=6),
         batch(base_offset=1, leader_epoch=5)[:-1],
         b"\xff" * 80,
+        control_batch(),
     ],
-    ids=["flipped bit", "old offset", "later epoch", "part of a batch", "garbage"],
+    ids=["flipped bit", "old offset", "later epoch", "part of a batch", "garbage", "no marker"],
 )
 def test_what_is_not_sound_or_does_not_go_on_from_the_end_is_never_appended(world: World, data: bytes) -> None:
     world.fill(5)
