@@ -89,10 +89,17 @@ class Node:
         assert done.returncode == 0, f"{self.name}: formatting failed:\n{done.stdout}{done.stderr}"
 
     def start(self) -> None:
+        self.start_process()
+        self.wait_until_ready()
+
+    def start_process(self) -> None:
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(
                 self.server_command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.environment()
             )
+
+    def wait_until_ready(self) -> None:
+        assert self.process is not None
         deadline = time.monotonic() + START_SECONDS_MAX
         while not self.ready():
             if self.process.poll() is not None:

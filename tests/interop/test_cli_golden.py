@@ -36,12 +36,16 @@ COVERED = [
     "consumer-perf-test",
     "e2e-latency",
     "verifiable",
+    "leader-election",
+    "reassign-partitions",
 ]
 ELSEWHERE = (
     # A dead node of three, transactions, share groups and the topics of coordinators; kafka-dump-log has its own tests.
     r"--topic (short|down|txn|__\w+)|kafka-dump-log|verifiable-consumer|broker-loggers|--topic-list orders,txn|"
     # Replicas that one node cannot have, and what our client does not count.
-    r"--replica-assignment|--print-metrics|:19299"
+    r"--replica-assignment|--print-metrics|:19299|"
+    # Three nodes: tests/interop/test_cluster_tools.py.
+    r"--broker-list 1,2,3|--topic move"
 )
 
 

@@ -142,19 +142,19 @@ def _check_brokers(admin: Admin, wanted: list[int]) -> None:
 def _spread(admin: Admin, partitions: list[PartitionMetadata], brokers: list[int], factor: int | None) -> Plan:
     import random
 
-    from moldau.cli.kafka.reassign_spread import spread_replicas
+    from moldau.controller.placement import UsableBroker, place_replicas
 
     found = {broker.id: broker.rack for broker in admin.describe_cluster().brokers if broker.id in brokers}
     # Racks count only where every broker has one.
-    racks = dict(sorted(found.items())) if all(found.values()) else dict.fromkeys(sorted(found))
+    by_rack = all(rack is not None for rack in found.values())
+    usable = [UsableBroker(broker, found[broker] if by_rack else None, False) for broker in sorted(found)]
     plan: Plan = {}
     for topic in dict.fromkeys(item.topic for item in partitions):
         rows = [item for item in partitions if item.topic == topic]
         count = factor or len(rows[0].replicas)
-        if count > len(racks):
+        if count > len(usable):
             raise click.ClickException(f"{topic} has {count} replicas; name at least as many brokers.")
-        start, shift = random.randrange(len(racks)), random.randrange(len(racks))
-        spread = spread_replicas(racks, len(rows), count, start, shift)
+        spread = place_replicas(usable, len(rows), count, random.Random())
         plan |= {TopicPartition(topic, item.partition): row for item, row in zip(rows, spread, strict=True)}
     return plan
 

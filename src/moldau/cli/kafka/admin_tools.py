@@ -22,6 +22,7 @@ ERRORS_PACKAGE = "org.apache.kafka.common.errors."
 _NEVER_IGNORED = ("ssl.", "sasl.", "security.")
 # What Java's client says where the broker sends a code alone.
 _JAVA_TEXTS = {
+    "LOG_DIR_NOT_FOUND": "The user-specified log directory is not found in the broker config.",
     "OFFSET_OUT_OF_RANGE": "The requested offset is not within the range of offsets maintained by the server.",
     "UNKNOWN_TOPIC_OR_PARTITION": "This server does not host this topic-partition.",
 }
@@ -84,6 +85,16 @@ def read_config(path: str) -> dict[str, str]:
             return parse_properties(file.read())
     except FileNotFoundError:
         raise JavaFailure("java.nio.file.NoSuchFileException", path) from None
+
+
+def read_text(path: str) -> str:
+    """The content of a file that an option names."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except FileNotFoundError:
+        cause = JavaFailure("java.nio.file.NoSuchFileException", path)
+        raise JavaFailure("java.io.IOException", f"Unable to read file {path}", cause) from None
 
 
 def known_settings(config: dict[str, str]) -> dict[str, object]:

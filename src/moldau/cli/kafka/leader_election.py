@@ -6,8 +6,16 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from moldau.cli.kafka.admin_tools import Connect, ask, connect, java_failure, said
-from moldau.cli.kafka.options import VALUE, JavaFailure, Option, OptionParser, Options, check_help_or_version
+from moldau.cli.kafka.admin_tools import Connect, ask, connect, java_failure, read_text, said
+from moldau.cli.kafka.options import (
+    VALUE,
+    JavaFailure,
+    Option,
+    OptionParser,
+    Options,
+    check_help_or_version,
+    check_invalid,
+)
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin
@@ -17,6 +25,9 @@ FAILED = "org.apache.kafka.tools.AdminCommandFailedException"
 BAD_FILE = "org.apache.kafka.tools.AdminOperationException"
 MAPPING = "com.fasterxml.jackson.databind.JsonMappingException"
 TYPES = {"PREFERRED": 0, "UNCLEAN": 1}
+DEPRECATED = (
+    "Option --admin.config has been deprecated and will be removed in a future version. Use --command-config instead."
+)
 CHOICES = ("topic", "all-topic-partitions", "path-to-json-file")
 
 PARSER = OptionParser(
@@ -54,6 +65,9 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
     try:
         options = PARSER.parse(arguments)
         check_help_or_version(options, "Have leaders of partitions elected.")
+        check_invalid(options, "admin.config", "command-config")
+        if options.has("admin.config"):
+            print(DEPRECATED)
         _check(options)
         _run(options, connect)
     except JavaFailure as failure:
@@ -100,10 +114,13 @@ def _partitions(options: Options) -> list[TopicPartition] | None:
 
 def _read_file(path: str) -> str:
     try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except FileNotFoundError:
-        raise JavaFailure("java.nio.file.NoSuchFileException", path) from None
+        return read_text(path)
+    except JavaFailure as failure:
+        raise _wrapped(failure) from None
+
+
+def _wrapped(failure: JavaFailure) -> JavaFailure:
+    return JavaFailure("java.lang.RuntimeException", failure.said().splitlines()[0], failure)
 
 
 def read_partitions(text: str) -> list[TopicPartition]:
@@ -124,14 +141,16 @@ def read_partitions(text: str) -> list[TopicPartition]:
     for row in rows:
         for name, kind in (("topic", str), ("partition", int)):
             if not isinstance(row, dict) or name not in row:
-                raise JavaFailure(MAPPING, f"No such field exists: `{name}`")
+                raise _wrapped(JavaFailure(MAPPING, f"No such field exists: `{name}`"))
             if not isinstance(row[name], kind):
-                raise JavaFailure(MAPPING, f"Expected `{kind.__name__}` value, received {json.dumps(row[name])}")
+                expected = "Integer" if kind is int else "String"
+                text = f"Expected `{expected}` value, received {json.dumps(row[name])}"
+                raise _wrapped(JavaFailure(MAPPING, text))
         partition = TopicPartition(row["topic"], row["partition"])
         (twice if partition in found else found).append(partition)
     if twice:
-        names = ",".join(str(each) for each in dict.fromkeys(twice))
-        raise JavaFailure(BAD_FILE, f"Replica election data contains duplicate partitions: {names}")
+        names = ", ".join(str(each) for each in dict.fromkeys(twice))
+        raise JavaFailure(BAD_FILE, f"Replica election data contains duplicate partitions: [{names}]")
     return found
 
 

@@ -31,8 +31,9 @@ from moldau.client.admin import (
     PartitionReassignment,
     TopicPartitionReplica,
 )
-from moldau.client.errors import ClientError
+from moldau.client.errors import ClientError, error_for
 from moldau.client.results import TopicPartition
+from moldau.protocol.errors import UNKNOWN_TOPIC_OR_PARTITION, KafkaError
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin
@@ -54,6 +55,8 @@ EXISTING = (
 VERIFY_PERIODICALLY = (
     "Warning: You must run --verify periodically, until the reassignment completes, to ensure the throttle is removed."
 )
+INVALID_FACTOR = "org.apache.kafka.common.errors.InvalidReplicationFactorException"
+NO_BROKERS = "All brokers are currently fenced, or have all their log directories cordoned."
 RETRY_S = 0.1
 
 
@@ -83,10 +86,12 @@ def _wrapped(error: ClientError, call: str) -> JavaFailure:
 
 def _topics(admin: Admin, names: Iterable[str]) -> Assignment:
     found: Assignment = {}
-    for outcome in admin.describe_topics(list(dict.fromkeys(names))).values():
+    for name, outcome in admin.describe_topics(list(dict.fromkeys(names))).items():
         try:
             topic = outcome.get()
         except ClientError as error:
+            if error.code == UNKNOWN_TOPIC_OR_PARTITION:
+                error = error_for(UNKNOWN_TOPIC_OR_PARTITION, f"Topic {name} not found.")
             raise _wrapped(error, "describeTopics") from None
         for index, partition in topic.partitions.items():
             found[TopicPartition(topic.name, index)] = list(partition.replicas)
@@ -154,11 +159,13 @@ def _generate_arguments(text: str, broker_list: str) -> tuple[list[int], list[st
         except ValueError:
             raise JavaFailure("java.lang.NumberFormatException", f'For input string: "{part}"') from None
     if duplicates(brokers):
-        raise JavaFailure(COMMAND_FAILED, f"Broker list contains duplicate entries: {_list(duplicates(brokers))}")
+        raise JavaFailure(
+            COMMAND_FAILED, f"Broker list contains duplicate entries: [{_list(duplicates(brokers), ', ')}]"
+        )
     topics = parse_topics(text)
     if duplicates(topics):
-        names = _list(duplicates(topics))
-        raise JavaFailure(COMMAND_FAILED, f"List of topics to reassign contains duplicate entries: {names}")
+        names = _list(duplicates(topics), ", ")
+        raise JavaFailure(COMMAND_FAILED, f"List of topics to reassign contains duplicate entries: [{names}]")
     return brokers, topics
 
 
@@ -176,22 +183,21 @@ def _racks(admin: Admin, brokers: list[int], by_rack: bool) -> dict[int, str | N
 
 
 def _propose(current: Assignment, racks: dict[int, str | None]) -> Assignment:
-    """Each topic spread over the brokers from a random one on, with as many replicas as it has."""
+    """Each topic spread over the brokers as a new one would be, with as many replicas as it has."""
     import random
 
-    from moldau.cli.kafka.reassign_spread import spread_replicas
+    from moldau.controller.placement import UsableBroker, place_replicas
 
+    brokers = [UsableBroker(broker, rack, False) for broker, rack in racks.items()]
     proposed: Assignment = {}
     for topic in sorted({partition.topic for partition in current}):
         partitions = sorted(partition for partition in current if partition.topic == topic)
-        factor = len(current[partitions[0]])
-        if factor > len(racks):
-            raise JavaFailure(
-                "org.apache.kafka.common.errors.InvalidReplicationFactorException",
-                f"Replication factor: {factor} larger than available brokers: {len(racks)}",
-            )
-        start, shift = random.randrange(len(racks)), random.randrange(len(racks))
-        rows = spread_replicas(racks, len(partitions), factor, start, shift)
+        if not brokers:
+            raise JavaFailure(INVALID_FACTOR, NO_BROKERS)
+        try:
+            rows = place_replicas(brokers, len(partitions), len(current[partitions[0]]), random.Random())
+        except KafkaError as error:
+            raise JavaFailure(INVALID_FACTOR, error.message) from None
         proposed.update(zip(partitions, rows, strict=True))
     return proposed
 
@@ -233,7 +239,8 @@ def _current(admin: Admin, proposed: Assignment) -> Assignment:
     every = _topics(admin, [partition.topic for partition in proposed])
     missing = [partition for partition in proposed if partition not in every]
     if missing:
-        raise JavaFailure(EXECUTION, f"Unable to find partition: {missing[0]}")
+        unknown = error_for(UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition: {missing[0]}")
+        raise _wrapped(unknown, "describeTopics")
     return {partition: every[partition] for partition in proposed}
 
 
@@ -303,8 +310,9 @@ def _move(admin: Admin, wanted: dict[TopicPartitionReplica, str], timeout_ms: in
                 started.append(replica)
             elif error.name != "REPLICA_NOT_AVAILABLE":
                 name = f"{replica.topic}-{replica.partition}-{replica.broker_id}"
-                failure = java_failure(error, "alterReplicaLogDirs")
-                raise JavaFailure(COMMAND_FAILED, f"Failed to alter dir for {name}", failure)
+                raise JavaFailure(
+                    COMMAND_FAILED, f"Failed to alter dir for {name}", _wrapped(error, "alterReplicaLogDirs")
+                )
         for replica in started:
             target = f"{pending[replica]} for replica {replica.topic}-{replica.partition}"
             print(f"Successfully started moving log directory to {target} with broker {replica.broker_id} ")

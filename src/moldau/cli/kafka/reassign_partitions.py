@@ -1,10 +1,10 @@
-"""`kafka-reassign-partitions`: plans, starts, watches and calls off moves of replicas between brokers or directories."""
+"""`kafka-reassign-partitions`: plans, starts, watches and calls off moves of replicas to other brokers and folders."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moldau.cli.kafka.admin_tools import Connect, ask, connect, said
+from moldau.cli.kafka.admin_tools import Connect, ask, connect, read_text, said
 from moldau.cli.kafka.options import (
     OPTIONAL_VALUE,
     VALUE,
@@ -94,10 +94,7 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
 
 
 def _parse(arguments: list[str]) -> tuple[Options, str]:
-    try:
-        options = PARSER.parse(arguments)
-    except JavaFailure as failure:
-        raise Exit(1, failure.message or "", PARSER) from None
+    options = PARSER.parse(arguments)
     check_help_or_version(options, "Move replicas of partitions between brokers.")
     actions = [action for action in ACTIONS if options.has(action)]
     if len(actions) != 1:
@@ -124,29 +121,20 @@ def run(admin: Admin, action: str, options: Options) -> None:
     if action == "list":
         actions.list_reassignments(admin)
     elif action == "generate":
-        text = _read(options, "topics-to-move-json-file")
+        text = read_text(options.text("topics-to-move-json-file") or "")
         actions.generate(admin, text, options.text("broker-list") or "", not options.has("disable-rack-aware"))
     elif action == "verify":
-        actions.verify(admin, _read(options, "reassignment-json-file"), keep)
+        actions.verify(admin, read_text(options.text("reassignment-json-file") or ""), keep)
     elif action == "cancel":
-        actions.cancel(admin, _read(options, "reassignment-json-file"), keep, timeout_ms)
+        actions.cancel(admin, read_text(options.text("reassignment-json-file") or ""), keep, timeout_ms)
     else:
         limits = actions.Limits(
             options.long("throttle") or 0, options.long("replica-alter-log-dirs-throttle") or 0, timeout_ms
         )
         actions.execute(
             admin,
-            _read(options, "reassignment-json-file"),
+            read_text(options.text("reassignment-json-file") or ""),
             limits,
             options.has("additional"),
             not options.has("disallow-replication-factor-change"),
         )
-
-
-def _read(options: Options, name: str) -> str:
-    path = options.text(name) or ""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except FileNotFoundError:
-        raise JavaFailure("java.nio.file.NoSuchFileException", path) from None

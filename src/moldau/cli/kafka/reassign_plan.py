@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NamedTuple
 
 from moldau.cli.kafka.options import JavaFailure
@@ -43,6 +44,12 @@ def _parse(text: str) -> dict[str, Any]:
         read = json.loads(text)
     except ValueError:
         read = None
+        word = re.match(r"\s*([A-Za-z_][\w]*)", text)
+        if word is not None:
+            wanted = "JSON String, Number, Array, Object or token 'null', 'true' or 'false'"
+            sentence = f"Unrecognized token '{word[1]}': was expecting ({wanted})"
+            cause = JavaFailure("com.fasterxml.jackson.core.JsonParseException", sentence)
+            raise JavaFailure(OPERATION_FAILED, sentence, cause) from None
     if not isinstance(read, dict):
         raise JavaFailure(OPERATION_FAILED, "The input string is not a valid JSON")
     version = read.get("version", 1)
@@ -56,7 +63,7 @@ def _field(row: Any, name: str, kind: type) -> Any:
         raise JavaFailure(MAPPING, f"No such field exists: `{name}`")
     value = row[name]
     if not isinstance(value, kind) or isinstance(value, bool):
-        expected = {str: "String", int: "Int", list: "List"}[kind]
+        expected = {str: "String", int: "Integer", list: "List"}[kind]
         raise JavaFailure(MAPPING, f"Expected `{expected}` value, received {json.dumps(value, separators=(',', ':'))}")
     return value
 

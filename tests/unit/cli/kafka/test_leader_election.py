@@ -90,7 +90,7 @@ def test_options_that_do_not_fit(arguments: list[str], sentence: str, capsys: py
         ("{}", 'Replica election data is missing "partitions" field'),
         (
             '{"partitions": [{"topic": "a", "partition": 1}, {"topic": "a", "partition": 1}]}',
-            "Replica election data contains duplicate partitions: a-1",
+            "Replica election data contains duplicate partitions: [a-1]",
         ),
     ],
 )
