@@ -40,7 +40,7 @@ def handle_change_of_voters(call: Call, request: Message) -> None:
     """AddRaftVoter and RemoveRaftVoter."""
 
     def failed(error: KafkaError) -> Message:
-        return error_to_wire(call.api_key, error.code)
+        return error_to_wire(call.api_key, error.code, error.message)
 
     def elsewhere(controller: Controller) -> Result:
         # This node began to lead while the request was on its way: the next attempt finds another leader or none.

@@ -618,7 +618,7 @@ class MetadataNode:
         try:
             asked = request_from_wire(request, self.cluster_id)
         except KafkaError as error:
-            respond(error_to_wire(api_key, error.code))
+            respond(error_to_wire(api_key, error.code, error.message))
             return
         self.raft.on_request(asked, respond, now_ms)
         self._work()

@@ -25,6 +25,7 @@ from moldau.raft.messages import (
     UpdateVoterRequest,
 )
 from moldau.raft.roles import Follower, Leader, PendingChange, ReplicaProgress, Role
+from moldau.raft.state import ReplicaKey
 from moldau.raft.voters import Voter, VoterSet
 
 CAUGHT_UP_WITHIN_MS = 3_600_000
@@ -40,9 +41,8 @@ class Membership(Leading):
         if problem is None and isinstance(role, Leader):
             problem = self._change_problem(role, "adding")
             if problem is None and self.voters.get(request.voter.key.id) is not None:
-                text = (
-                    f"The voter id for {_show(request.voter)} is already in the set of voters {self._shown_voters()}."
-                )
+                known = f"is already part of the set of voters {self._shown_voters()}."
+                text = f"The voter id for {_show(request.voter)} {known}"
                 problem = errors.DUPLICATE_VOTER, text
         if problem is not None or not isinstance(role, Leader):
             self._answer_change(AddVoterReply, token, problem)
@@ -83,9 +83,8 @@ class Membership(Leading):
     def _on_probe_failure(self) -> None:
         role = self.role
         if isinstance(role, Leader) and role.change is not None and role.change.offset < 0:
-            request = role.change.request
-            assert isinstance(request, AddVoterRequest)
-            text = f"New voter {_show(request.voter)} is not ready to receive requests"
+            # As Kafka says it, with nobody named.
+            text = "Aborted add voter operation for since API_VERSIONS returned an error BROKER_NOT_AVAILABLE"
             self._finish_change(role, (errors.REQUEST_TIMED_OUT, text))
 
     def _is_caught_up(self, role: Leader, voter: Voter, now_ms: int) -> bool:
@@ -97,18 +96,15 @@ class Membership(Leading):
 
     def _on_remove_voter_request(self, request: RemoveVoterRequest, token: object, now_ms: int) -> None:
         role = self.role
-        problem = self._leader_problem()
+        problem = self._leader_problem() or self._invalid_key(request.voter, "Remove")
         if problem is None and isinstance(role, Leader):
             problem = self._change_problem(role, "removing")
         if problem is None:
             known = self.voters.get(request.voter.id)
-            if known is None or known.key != request.voter:
-                text = (
-                    f"Cannot remove voter {_show(Voter(request.voter))} from the set of voters {self._shown_voters()}"
-                )
+            if known is None or known.key != request.voter or len(self.voters) == 1:
+                shown = _show(Voter(request.voter))
+                text = f"Cannot remove voter {shown} from the set of voters {self._shown_voters()}"
                 problem = errors.VOTER_NOT_FOUND, text
-            elif len(self.voters) == 1:
-                problem = errors.INVALID_REQUEST, "The only voter cannot be removed"
         if problem is not None or not isinstance(role, Leader):
             self._answer_change(RemoveVoterReply, token, problem)
             return
@@ -144,13 +140,20 @@ class Membership(Leading):
         return errors.NOT_LEADER_OR_FOLLOWER, errors.default_text(errors.NOT_LEADER_OR_FOLLOWER)
 
     def _invalid_voter(self, voter: Voter, verb: str) -> tuple[int, str] | None:
-        if voter.key.id < 0 or voter.key.directory_id == ZERO_UUID:
-            return errors.INVALID_REQUEST, f"{verb} voter request didn't include a valid voter"
+        problem = self._invalid_key(voter.key, verb)
+        if problem is not None:
+            return problem
         if self.listener_name and all(name != self.listener_name for name, _, _ in voter.endpoints):
-            shown = ", ".join(f"{name}://{host}:{port}" for name, host, port in voter.endpoints)
+            each = [f"ListenerName({name})={host}/<unresolved>:{port}" for name, host, port in voter.endpoints]
+            shown = "Endpoints(endpoints={" + ", ".join(each) + "})"
             text = f"{verb} voter request didn't include the endpoint ({shown}) for the default listener "
-            return errors.INVALID_REQUEST, text + self.listener_name
+            return errors.INVALID_REQUEST, f"{text}ListenerName({self.listener_name})"
         return None
+
+    def _invalid_key(self, key: ReplicaKey, verb: str) -> tuple[int, str] | None:
+        if key.id >= 0 and key.directory_id != ZERO_UUID:
+            return None
+        return errors.INVALID_REQUEST, f"{verb} voter request didn't include a valid voter"
 
     def _change_problem(self, role: Leader, doing: str) -> tuple[int, str] | None:
         """Why the voters cannot be changed now."""
@@ -321,5 +324,5 @@ class Membership(Leading):
 def _show(voter: Voter) -> str:
     """As Kafka writes a replica's key."""
     directory = voter.key.directory_id
-    shown = f"Optional[{uuid_to_text(directory)}]" if directory != ZERO_UUID else "Optional.empty"
+    shown = uuid_to_text(directory) if directory != ZERO_UUID else "<undefined>"
     return f"ReplicaKey(id={voter.key.id}, directoryId={shown})"

@@ -36,7 +36,8 @@ ADD_RAFT_VOTER, REMOVE_RAFT_VOTER, UPDATE_RAFT_VOTER = 80, 81, 82
 
 def _check_cluster(cluster_id: str, given: str | None) -> None:
     if given is not None and given != cluster_id:
-        raise KafkaError(errors.INCONSISTENT_CLUSTER_ID)
+        text = f'The given id "{given}" doesn\'t match the cluster id "{cluster_id}"'
+        raise KafkaError(errors.INCONSISTENT_CLUSTER_ID, text)
 
 
 def _check_topics(topics: list[str], partitions: list[int]) -> None:
@@ -74,7 +75,8 @@ def _vote(request: vote_request.VoteRequest, cluster_id: str) -> m.VoteRequest:
     indexes = [p.partition_index for t in request.topics for p in t.partitions]
     _check_topics([t.topic_name for t in request.topics], indexes)
     data = request.topics[0].partitions[0]
-    if data.last_offset < 0 or data.last_offset_epoch < 0 or data.last_offset_epoch > data.replica_epoch:
+    last_epoch_max = data.replica_epoch if data.pre_vote else data.replica_epoch - 1
+    if data.last_offset < 0 or not 0 <= data.last_offset_epoch <= last_epoch_max:
         raise KafkaError(errors.INVALID_REQUEST)
     return m.VoteRequest(
         data.replica_epoch,
@@ -224,12 +226,12 @@ def _fetch_reply(reply: m.FetchReply) -> fetch_response.FetchResponse:
     return fetch_response.FetchResponse(responses=[topic])
 
 
-def error_to_wire(api_key: int, code: int) -> Message:
+def error_to_wire(api_key: int, code: int, message: str = "") -> Message:
     """An answer that is an error as a whole."""
     if api_key == ADD_RAFT_VOTER:
-        return add_response.AddRaftVoterResponse(0, code, errors.default_text(code))
+        return add_response.AddRaftVoterResponse(0, code, message or errors.default_text(code))
     if api_key == REMOVE_RAFT_VOTER:
-        return remove_response.RemoveRaftVoterResponse(0, code, errors.default_text(code))
+        return remove_response.RemoveRaftVoterResponse(0, code, message or errors.default_text(code))
     if api_key == UPDATE_RAFT_VOTER:
         return update_response.UpdateRaftVoterResponse(0, code)
     if api_key == VOTE:
