@@ -42,6 +42,7 @@ class Move:
         self.future = future
         self.state = COPYING
         self.busy = False  # a piece is being read, or the future log flushed
+        self.is_flushed = False
         self.retry_at_ms = 0
         self.aligned_at = -1  # the number of times the source had been cut when the two were compared
 
@@ -298,15 +299,17 @@ class DirectoryMoves:
                 self._wake(now_ms)
         if move.state != SWAPPING:
             return NEVER_MS
-        if move.future.recovery_point < min(move.source.recovery_point, move.future.log_end_offset):
+        if not move.is_flushed or move.future.recovery_point < move.source.recovery_point:
             self._flush(move)
             return NEVER_MS
         self._swap(move, now_ms)
         return NEVER_MS
 
     def _flush(self, move: Move) -> None:
-        """What is safe in the current log must be so in the future one before it takes over."""
+        """What is safe in the current log must be so in the future one before it takes over; and what is old enough
+        to have reached the medium there by itself was written here just now."""
         move.busy = True
+        move.is_flushed = True
 
         def done(error: OSError | None) -> None:
             move.busy = False

@@ -238,6 +238,8 @@ class Replicas:
         offline = [directory.path for directory in self.logs.directories if directory.failed]
         assigned = registration.directory_of(self.broker_id)
         future = self.logs.futures.get(topic, index)
+        if future is not None and future.topic_id == ZERO_UUID:
+            self.logs.set_topic_id(future, topic_id)
         if future is not None and future.topic_id == topic_id and assigned == future.log_directory.directory_id:
             # The run before ended in the middle of the swap: the controller knew already, so it had caught up.
             return self.logs.futures.take_over(topic, index, now_ms)

@@ -131,6 +131,15 @@ def test_the_moved_log_survives_a_clean_restart_and_a_crash() -> None:
     assert (place(world), content(log_of(world))) == (new, expected)
 
 
+def test_an_empty_replica_moves() -> None:
+    world = started()
+    new = other(world)
+    assert move(world, new) == errors.NONE
+    wait_for_move(world)
+    assert place(world) == new
+    assert world.produce("t").base_offset == 0
+
+
 def test_describe_log_dirs_shows_the_future_replica_and_its_lag() -> None:
     world = started()
     world.produce("t", values=5)
