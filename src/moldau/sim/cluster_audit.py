@@ -32,6 +32,11 @@ EARLIEST, LATEST = -2, -1
 SETTLE_MS_MAX = 20_000
 ANSWER_MS_MAX = 10_000
 PREFERRED = 0
+TRIES_MAX = 100
+
+
+class NotNow(Exception):
+    """Somebody else leads by now, or the leader does not know yet where its log ends."""
 
 
 class ClusterAudit:
@@ -118,8 +123,19 @@ class ClusterAudit:
     # Reading
 
     def check_partition(self, topic: ReplicatedTopic, index: int) -> None:
+        problem = ""
+        for _ in range(TRIES_MAX):
+            try:
+                self.check_partition_at(topic, index, self.leader_of(topic, index))
+                return
+            except NotNow as reason:
+                # The preferred leader may come into its own at any time.
+                problem = str(reason)
+                self.world.run_for(100)
+        raise Violation(f"a partition of a whole cluster can be read: {problem}")
+
+    def check_partition_at(self, topic: ReplicatedTopic, index: int, leader: int) -> None:
         model = topic.partitions[index]
-        leader = self.leader_of(topic, index)
         start = self.list_offset(topic, index, leader, EARLIEST)
         end = self.list_offset(topic, index, leader, LATEST)
         view = LogView(start, end, self.read_all(topic, index, leader, start, end))
@@ -136,26 +152,13 @@ class ClusterAudit:
             )
 
     def list_offset(self, topic: ReplicatedTopic, index: int, leader: int, timestamp: int) -> int:
-        """Waits while the leader does not know yet."""
         wanted = ListOffsetsTopic(topic.name, [ListOffsetsPartition(index, -1, timestamp)])
-        found: list[int] = []
-        last_error = [errors.NONE]
-
-        def is_known() -> bool:
-            answer = self.ask(leader, ListOffsetsRequest(-1, 0, [wanted]), 8)
-            assert isinstance(answer, ListOffsetsResponse)
-            result = answer.topics[0].partitions[0]
-            last_error[0] = result.error_code
-            if result.error_code == errors.NONE:
-                found.append(result.offset)
-            return result.error_code == errors.NONE
-
-        for _ in range(100):
-            if is_known():
-                return found[-1]
-            self.world.run_for(100)
-        name = f"{topic.name}-{index}"
-        raise Violation(f"offsets can be asked for: {name} at {leader}: {errors.error_name(last_error[0])}")
+        answer = self.ask(leader, ListOffsetsRequest(-1, 0, [wanted]), 8)
+        assert isinstance(answer, ListOffsetsResponse)
+        result = answer.topics[0].partitions[0]
+        if result.error_code != errors.NONE:
+            raise NotNow(f"offsets of {topic.name}-{index} at {leader}: {errors.error_name(result.error_code)}")
+        return result.offset
 
     def read_all(self, topic: ReplicatedTopic, index: int, leader: int, start: int, end: int) -> list[ReadRecord]:
         name = topic.partitions[index].name
@@ -177,6 +180,8 @@ class ClusterAudit:
         assert isinstance(answer, FetchResponse)
         result = answer.responses[0].partitions[0]
         name = topic.partitions[index].name
+        if result.error_code == errors.NOT_LEADER_OR_FOLLOWER:
+            raise NotNow(f"{name} at {leader}: it does not lead any more")
         if result.error_code != errors.NONE:
             code = errors.error_name(result.error_code)
             raise Violation(f"what is there can be fetched: {name} offset {offset} at {leader}: {code}")

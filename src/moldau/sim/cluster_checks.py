@@ -156,10 +156,13 @@ class ClusterChecks:
         found = self.partitions.get((topic_id, index))
         if found is None:
             found = self.partitions[topic_id, index] = CommittedLog(f"{name}-{index}")
-        topic = self.setting.model.by_id(topic_id)
-        if topic is not None:
-            found.trusted = topic.trusted
+        found.trusted = self._is_trusted(topic_id)
         return found
+
+    def _is_trusted(self, topic_id: bytes) -> bool:
+        """What is not in the model is a topic of the cluster's own."""
+        topic = self.setting.model.by_id(topic_id)
+        return topic is None or topic.trusted
 
     def _look_at_partition(self, host: Host, partition: Partition) -> None:
         place = (partition.topic_id, partition.index)
@@ -205,7 +208,7 @@ class ClusterChecks:
     def check_what_is_committed_is_on_every_replica_that_can_be_elected(self) -> None:
         for place, committed in self.partitions.items():
             known = self.known.get(place)
-            if known is None or not committed.trusted:
+            if known is None or not self._is_trusted(place[0]):
                 continue
             for broker_id in known.eligible:
                 behind = self._behind(broker_id, place, committed)

@@ -22,7 +22,7 @@ class ClusterFaults:
         self.rng = setting.world.derived_rng("faults")
         self.counts: dict[str, int] = {}
         self.over = False
-        self.pace_ms = self.rng.choice((150, 400, 900))
+        self.pace_ms = self.rng.choice((120, 250, 400, 900))
         self._rolling = False
         self._kinds: list[tuple[str, int, Callable[[Host], None]]] = [
             ("kill", 14, self._kill),
@@ -52,7 +52,16 @@ class ClusterFaults:
         running = [host for host in self.setting.hosts.values() if host.running and not host.paused]
         if not running:
             return
-        self._act(kind, action, self.rng.choice(running))
+        self._act(kind, action, self._choose_host(running))
+
+    def _choose_host(self, running: list[Host]) -> Host:
+        """Often one that matters: who leads a partition or the quorum."""
+        if self.rng.random() < 0.5:
+            leaders = self.setting.leaders()
+            chosen = [host for host in running if host.host_id in leaders]
+            if chosen:
+                return self.rng.choice(chosen)
+        return self.rng.choice(running)
 
     def _choose(self) -> tuple[str, Callable[[Host], None]]:
         total = sum(weight for _, weight, _ in self._kinds)

@@ -293,22 +293,19 @@ class ClusterWorld:
         self.network.on_host_boot(host)
 
     def may_die(self, host: Host, *, power: bool) -> bool:
-        """Whether the promises allow for it: of those who have everything, one must be left who lost nothing."""
+        """Whether the promises allow for it: of those who have everything, one must be left who lost nothing.
+
+        The controller cannot tell a process that was killed from a machine that lost its data, and trusts neither.
+        So while one broker has lost data, the others stay alive until it has caught up.
+        """
         self._update_recovering()
         host_id = host.host_id
         if host_id not in self.broker_ids:
             return True
-        if power and self._recovering - {host_id}:
+        others = [broker_id for broker_id in self.broker_ids if broker_id != host_id]
+        if self._recovering - {host_id}:
             return False
-        for known in self.checks.known.values():
-            if host_id not in known.eligible:
-                continue
-            others = [other for other in known.eligible if other != host_id]
-            if any(other in self.checks.lossy for other in others):
-                return False
-            if power and len(known.eligible) > 1 and not any(self._is_settled(other) for other in others):
-                return False
-        return True
+        return not power or all(self._is_settled(broker_id) for broker_id in others)
 
     def _is_settled(self, broker_id: int) -> bool:
         """It runs, the controller knows this life of it, and nothing is wrong with its disk."""
@@ -340,6 +337,15 @@ class ClusterWorld:
             if node is not None and node.metadata.image.offset > newest.offset:
                 newest = node.metadata.image
         return newest
+
+    def leaders(self) -> list[int]:
+        """Who leads the quorum, or a partition that is written to with the strongest promise."""
+        found = [known.leader for known in self.checks.known.values() if known.leader >= 0]
+        for host in self.hosts.values():
+            node = node_of(host)
+            if node is not None and node.metadata.is_active_controller:
+                found.append(host.host_id)
+        return found
 
     # Healing
 

@@ -71,6 +71,9 @@ class Program:
     def close_connection(self, connection: object) -> None:
         """The connection is gone: what waits for it need not be answered."""
 
+    def check_alive(self) -> None:
+        """Raises Halted when the program must not go on; asked after every turn."""
+
     def begin_stop(self, now_ms: int, finished: Callable[[], None]) -> None:
         """What comes before `stop`; `finished` is called when the process may go."""
         finished()
@@ -210,8 +213,10 @@ class Host:
         if self.paused:
             self._backlog.append(action)
             return
+        program = self.program
         try:
             action()
+            program.check_alive()
         except SimulatedCrash:
             power = self._power_goes_too
             self._end("power loss in a disk operation" if power else "killed in a disk operation", power=power)

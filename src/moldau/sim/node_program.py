@@ -29,22 +29,20 @@ class NodeProgram(Program):
             self.node.bound_port(endpoint.name, endpoint.port)
 
     def start(self, now_ms: int) -> None:
-        self._run(lambda: self.node.start(now_ms))
+        self.node.start(now_ms)
 
     def poll(self, now_ms: int) -> int:
-        deadline_ms = self.node.poll(now_ms)
-        self._check_alive()
-        return deadline_ms
+        return self.node.poll(now_ms)
 
     def stop(self, now_ms: int) -> None:
-        self._run(lambda: self.node.stop(now_ms))
+        self.node.stop(now_ms)
 
     def accepts(self, listener: str) -> bool:
         """Clients may come when the broker takes part in the cluster, other nodes at once."""
         return listener == CONTROLLER_LISTENER or self.node.is_ready
 
     def begin_stop(self, now_ms: int, finished: Callable[[], None]) -> None:
-        self._run(lambda: self.node.begin_shutdown(now_ms, finished))
+        self.node.begin_shutdown(now_ms, finished)
 
     def open_connection(self, name: str, listener: str = CLIENT_LISTENER) -> object:
         return ClientContext(listener, name, listener == CONTROLLER_LISTENER)
@@ -52,7 +50,6 @@ class NodeProgram(Program):
     def close_connection(self, connection: object) -> None:
         assert isinstance(connection, ClientContext)
         connection.closed(self.host.now_ms)
-        self._check_alive()
 
     def handle(self, connection: object, frame: bytes, now_ms: int, slot: Slot) -> None:
         assert isinstance(connection, ClientContext)
@@ -64,16 +61,11 @@ class NodeProgram(Program):
             send(reply, slot)
         else:
             reply.on_done = lambda finished: send(finished, slot)
-        self._check_alive()
-
-    def _run(self, action: Callable[[], None]) -> None:
-        action()
-        self._check_alive()
 
     def _on_fatal(self, reason: str) -> None:
         self._fatal = reason
 
-    def _check_alive(self) -> None:
+    def check_alive(self) -> None:
         if self._fatal is not None:
             raise Halted(self._fatal)
 
