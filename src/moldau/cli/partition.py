@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
 from moldau.cli.cluster_health import min_in_sync
@@ -18,6 +20,9 @@ from moldau.client.results import TopicPartition
 
 STATES = ("unavailable", "under-min-isr", "at-min-isr", "under-replicated", "moving", "not-preferred", "ok")
 BAD = {"unavailable": "red", "under-min-isr": "red", "at-min-isr": "yellow", "under-replicated": "yellow"}
+
+# How long it takes at most until every broker has heard of an election.
+NEWS_S = 2.0
 
 names_argument = click.argument("names", nargs=-1, metavar="[TOPIC[:N,N-N]]...", shell_complete=complete_topics)
 
@@ -164,7 +169,8 @@ def elect_leader(
     with open_admin(connection) as admin:
         wanted = [TopicPartition(item.topic, item.partition) for item in find_partitions(admin, names)]
         outcomes = admin.elect_leaders(UNCLEAN if unclean else PREFERRED, None if every else wanted)
-        leaders = _leaders(admin, [partition for partition, outcome in outcomes.items() if outcome.error is None])
+        elected = [partition for partition, outcome in outcomes.items() if outcome.error is None]
+        leaders = _leaders(admin, elected, unclean)
     rows: list[dict[str, object]] = []
     failed = False
     for partition in sorted(outcomes):
@@ -189,7 +195,16 @@ def elect_leader(
     finish(output_format, rows, failed)
 
 
-def _leaders(admin: Admin, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+def _leaders(admin: Admin, partitions: list[TopicPartition], unclean: bool) -> dict[TopicPartition, int]:
+    """Who leads now. A preferred leader is the first replica; any other has to be asked for until brokers know it."""
     topics = {partition.topic for partition in partitions}
-    found = find_partitions(admin, topics) if topics else []
-    return {TopicPartition(item.topic, item.partition): item.leader for item in found}
+    deadline = time.monotonic() + NEWS_S
+    while topics:
+        found = {TopicPartition(item.topic, item.partition): item for item in find_partitions(admin, topics)}
+        if not unclean:
+            return {partition: found[partition].replicas[0] for partition in partitions}
+        leaders = {partition: found[partition].leader for partition in partitions}
+        if min(leaders.values()) >= 0 or time.monotonic() > deadline:
+            return {partition: leader for partition, leader in leaders.items() if leader >= 0}
+        time.sleep(0.05)
+    return {}

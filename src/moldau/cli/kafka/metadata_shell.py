@@ -10,10 +10,21 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from moldau.cli.kafka.subcommands import CommandParser
+from moldau.cli.kafka.options import VALUE, Option, OptionParser, check_help_or_version, check_required
 
 if TYPE_CHECKING:
     from moldau.cli.kafka.metadata_tree import Node
+
+PARSER = OptionParser(
+    [
+        Option(
+            "snapshot",
+            "REQUIRED: a snapshot, a segment of the metadata log, the folder of both, or a log directory.",
+            VALUE,
+            described_as="path",
+        )
+    ]
+)
 
 HELP = {
     "cat": "Show the contents of metadata nodes.",
@@ -30,26 +41,24 @@ HELP = {
 
 
 def main(arguments: list[str]) -> int:
-    parser = CommandParser(prog="kafka-metadata-shell", description="The metadata of a cluster as a tree.")
-    parser.add_argument(
-        "--snapshot", "-s", required=True, help="A snapshot, a segment of the metadata log, or a folder."
-    )
-    parser.add_argument("command", nargs="*", help="The command to run; without one, a prompt.")
-    options = parser.parse_args(arguments)
+    options = PARSER.parse(arguments)
+    check_help_or_version(options, "Look into the metadata of a cluster as into a tree of files.")
+    check_required(options, "snapshot")
+    path = options.text("snapshot") or ""
     from moldau.cli.kafka.files import ReadOnlyDisk
     from moldau.cli.kafka.metadata_tree import build_tree
     from moldau.server.offline_metadata import read_any
 
     try:
-        metadata = read_any(ReadOnlyDisk(), options.snapshot)
+        metadata = read_any(ReadOnlyDisk(), path)
     except OSError as error:
-        sys.stderr.write(f"Unexpected error: {options.snapshot}: {error.strerror}\n")
+        sys.stderr.write(f"Unexpected error: {path}: {error.strerror}\n")
         return 1
     for text in [*metadata.snapshot_damage, *metadata.damage, *metadata.problems]:
         sys.stderr.write(f"WARNING: {text}\n")
     shell = Shell(build_tree(metadata))
-    if options.command:
-        return shell.run(options.command)
+    if options.plain:
+        return shell.run(options.plain)
     return _prompt(shell)
 
 
