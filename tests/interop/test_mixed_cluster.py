@@ -123,7 +123,7 @@ def test_brokers_of_both_kinds_follow_each_other(pair: Pair) -> None:
     for index in (0, 1):
         assert read(pair, index, RECORDS) == list(range(RECORDS))
 
-    # A follower learns the high watermark with a later fetch. Who leads alone, below min.insync.replicas, cannot move it.
+    # A follower learns the high watermark later; who leads alone, below min.insync.replicas, cannot move it.
     time.sleep(1.5)
     # The broker leaves as it should: its partitions have another leader when it is gone.
     stop_cleanly(pair.second)
