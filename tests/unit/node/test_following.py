@@ -203,3 +203,12 @@ def directory_of(member: Member, index: int) -> str:
     log = find(member, "t", index).log
     assert log is not None
     return log.log_directory.path
+
+
+def test_with_flush_messages_what_all_acknowledge_is_on_the_medium_of_all() -> None:
+    cluster = started(**{"log.flush.interval.messages": "1"})
+    for _ in range(5):
+        offset = produce(cluster, 2)
+        for member in cluster.up():
+            log = find(member).log
+            assert log is not None and log.recovery_point >= offset + 2
