@@ -59,7 +59,9 @@ class Raft(Following):
             self._become_resigned(now_ms)
         elif state.leader_id != NO_NODE:
             self._become_follower(state.epoch, state.leader_id, now_ms)
-        elif state.voted.is_same(self.local) and self.is_voter:
+        elif state.voted.is_same(self.local) and self.is_voter and self.log.last_epoch() < state.epoch:
+            # With a record of that epoch in its log it has won already, and died before it could say so: it does not
+            # stand for the same epoch again.
             deadline = self._random_election_deadline(now_ms)
             self._set_role(Candidate(state.epoch, NO_NODE, self.local, {self.local.id}, set(), deadline))
         self._drive(now_ms)
