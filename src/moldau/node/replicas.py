@@ -307,6 +307,8 @@ class Replicas:
         for partition in partitions.values():
             if partition.log is not None:
                 partition.log.set_config(config)
+                if partition.leader_state is not None:
+                    partition.advance_high_watermark(self._now_ms)  # fewer replicas in sync may be enough now
 
     # Housekeeping
 

@@ -21,6 +21,11 @@ from moldau.protocol.messages.fetch_request import (
     ReplicaState,
 )
 from moldau.protocol.messages.fetch_response import FetchResponse, PartitionData
+from moldau.protocol.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from moldau.protocol.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from moldau.replication.partition import Partition
 from tests.unit.node.world import Asked, NodeWorld, batch, produce_request
@@ -454,6 +459,21 @@ def test_with_too_few_in_sync_replicas_nothing_is_written_or_committed(world: No
     assert partition.log.log_end_offset == 0
     assert result_of(write(world, acks=1)) == (errors.NONE, 0)
     assert partition.high_watermark.offset == 0
+
+
+def test_when_fewer_replicas_are_enough_the_high_watermark_moves_at_once(world: NodeWorld) -> None:
+    def set_minimum(value: str) -> None:
+        config = AlterableConfig(name="min.insync.replicas", config_operation=0, value=value)
+        resource = AlterConfigsResource(resource_type=2, resource_name="t", configs=[config])
+        assert world.ask(IncrementalAlterConfigsRequest([resource]), 1).responses[0].error_code == errors.NONE
+
+    set_minimum("2")
+    world.node.replicas.context.brokers.active_epochs = {1: 11}
+    lead(world, 0, [1])
+    write(world, acks=1)
+    assert partition_of(world).high_watermark.offset == 0
+    set_minimum("1")
+    assert partition_of(world).high_watermark.offset == 1
 
 
 def test_a_throttled_follower_that_is_not_in_sync_gets_what_the_rate_allows(world: NodeWorld) -> None:
