@@ -67,7 +67,7 @@ class Load:
                 "enable.idempotence": True,
                 "linger.ms": 2,
                 "delivery.timeout.ms": DELIVERY_S_MAX * 1000,
-                "request.timeout.ms": 3000,
+                "request.timeout.ms": 1500,
                 "max.block.ms": DELIVERY_S_MAX * 1000,
                 "retry.backoff.ms": 20,
                 "retry.backoff.max.ms": 200,

@@ -93,18 +93,23 @@ class Connection:
         frames = self._frames
         try:
             while True:
-                count = self._sock.recv_into(frames.window())
+                wanted = frames.piece_wanted
+                if wanted > 0 and not self._close_when_sent:
+                    piece = self._sock.recv(wanted)
+                    count = len(piece)
+                else:
+                    count = self._sock.recv_into(frames.window())
                 if count == 0:
                     self.close()
                     return
                 if self._close_when_sent:
                     # Read and thrown away: closing with unread bytes would reset the connection under our answer.
                     return
-                complete = frames.received(count)
+                complete = frames.received_piece(piece) if wanted > 0 else frames.received(count)
                 if complete:
                     self._handle_frames(complete, now_ms)
                     return
-                if not frames.inside_large_frame:
+                if not frames.wants_more:
                     return
         except (BlockingIOError, InterruptedError):
             return

@@ -2,7 +2,8 @@
 
 Small reads land in one scratch buffer that all connections share; what was received is copied out once as immutable
 `bytes`, and frames are index ranges of it. A frame too large for the scratch buffer gets a buffer of its own that grows
-with what really arrives, so a size field alone costs no memory.
+with what really arrives, so a size field alone costs no memory. Where one large frame follows another, the size is read
+alone and the frame after it in one piece, which is then not copied at all.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 SCRATCH_BYTES = 128 * 1024
 LARGE_BUFFER_KEPT_BYTES = 2 * 1024 * 1024
 LARGE_BUFFER_FIRST_BYTES = 256 * 1024
+PIECE_BYTES_MAX = 4 * 1024 * 1024
 
 Frame = tuple[bytes, int, int]
 
@@ -26,7 +28,8 @@ class Scratch:
 
 
 class FrameReader:
-    """Frames of one connection. Receive into `window()`, then call `received(count)`."""
+    """Frames of one connection. Receive `piece_wanted` bytes and call `received_piece`, or if none are wanted receive
+    into `window()` and call `received(count)`."""
 
     def __init__(self, scratch: Scratch, frame_bytes_max: int) -> None:
         self._scratch = scratch
@@ -35,18 +38,37 @@ class FrameReader:
         self._large: bytearray | None = None
         self._large_size = 0
         self._large_filled = 0
+        self._expects_large = False
 
     @property
-    def inside_large_frame(self) -> bool:
-        return self._large_size > 0
+    def wants_more(self) -> bool:
+        """Whether to read again at once: inside a large frame, or when a size was read alone."""
+        return self._large_size > 0 or len(self._tail) == 4
+
+    @property
+    def piece_wanted(self) -> int:
+        """So many bytes may be given to `received_piece` as they are; 0: they go into the window."""
+        if self._large_size == 0 or self._large_filled > 0:
+            return 0
+        return min(self._large_size, PIECE_BYTES_MAX)
+
+    def received_piece(self, piece: bytes) -> list[Frame]:
+        """Takes the beginning of a large frame; all of it is a frame without a copy."""
+        if len(piece) == self._large_size:
+            self._large_size = 0
+            self._expects_large = True
+            return [(piece, 0, len(piece))]
+        self._begin_large(self._large_size, piece, 0)
+        return []
 
     def window(self) -> memoryview:
         """Where the next bytes go. Valid until the next call of `received`."""
         if self._large_size == 0:
-            return self._scratch.view
+            return self._scratch.view[:4] if self._expects_large else self._scratch.view
         large = self._large
-        assert large is not None
-        if self._large_filled == len(large):
+        if large is None:
+            large = self._large = bytearray(min(self._large_size, LARGE_BUFFER_FIRST_BYTES))
+        elif self._large_filled == len(large):
             large = self._grow(large)
         return memoryview(large)[self._large_filled : min(len(large), self._large_size)]
 
@@ -55,6 +77,7 @@ class FrameReader:
         if self._large_size > 0:
             return self._received_large(count)
         data = bytes(self._scratch.view[:count])
+        self._expects_large = False
         if self._tail:
             data = self._tail + data
             self._tail = b""
@@ -81,13 +104,15 @@ class FrameReader:
 
     def _begin_large(self, size: int, data: bytes, start: int) -> None:
         have = len(data) - start
+        self._large_size = size
+        self._large_filled = have
+        if have == 0:
+            return
         if self._large is None:
             self._large = bytearray(max(have, min(size, LARGE_BUFFER_FIRST_BYTES)))
         elif len(self._large) < have:
             self._large = bytearray(have)
         self._large[:have] = memoryview(data)[start:]
-        self._large_size = size
-        self._large_filled = have
 
     def _grow(self, large: bytearray) -> bytearray:
         bigger = bytearray(min(self._large_size, 2 * len(large)))
@@ -105,4 +130,5 @@ class FrameReader:
         if len(large) > LARGE_BUFFER_KEPT_BYTES:
             self._large = None
         self._large_size = self._large_filled = 0
+        self._expects_large = True
         return [(frame, 0, len(frame))]

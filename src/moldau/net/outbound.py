@@ -222,11 +222,16 @@ class SocketChannel(Channel):
         frames = self._frames
         try:
             while True:
-                count = sock.recv_into(frames.window())
+                wanted = frames.piece_wanted
+                if wanted > 0:
+                    piece = sock.recv(wanted)
+                    count = len(piece)
+                else:
+                    count = sock.recv_into(frames.window())
                 if count == 0:
                     self._fail(CLOSED)
                     return
-                complete = frames.received(count)
+                complete = frames.received_piece(piece) if wanted > 0 else frames.received(count)
                 if complete:
                     attempt = self._attempt
                     for data, start, end in complete:
@@ -234,7 +239,7 @@ class SocketChannel(Channel):
                         if self._attempt != attempt or self._state != CONNECTED:
                             return
                     return
-                if not frames.inside_large_frame:
+                if not frames.wants_more:
                     return
         except (BlockingIOError, InterruptedError):
             return
@@ -375,11 +380,31 @@ class SocketOutbox(Outbox):
             channel.close()
 
 
+class Wording:
+    """How requests and answers of one api in one version are written."""
+
+    def __init__(self, api_key: int, version: int) -> None:
+        self.request_header_version: int = api_keys.request_header_version(api_key, version)
+        self.response_header_version: int = api_keys.response_header_version(api_key, version)
+        self.response_class: type[Message] = api_keys.response_class(api_key)
+
+
+_wordings: Final[dict[int, Wording]] = {}
+
+
+def wording(api_key: int, version: int) -> Wording:
+    key = api_key << 16 | version
+    found = _wordings.get(key)
+    if found is None:
+        found = _wordings[key] = Wording(api_key, version)
+    return found
+
+
 def encode_request(api_key: int, version: int, correlation_id: int, client_id: str, request: Message) -> bytes:
     writer = Writer()
     writer.int32(0)
     header = RequestHeader(api_key, version, correlation_id, client_id)
-    header.encode(writer, api_keys.request_header_version(api_key, version))
+    header.encode(writer, wording(api_key, version).request_header_version)
     request.encode(writer, version)
     writer.set_int32(0, writer.size - 4)
     return writer.to_bytes()
@@ -387,14 +412,12 @@ def encode_request(api_key: int, version: int, correlation_id: int, client_id: s
 
 def decode_answer(api_key: int, version: int, data: bytes, start: int, end: int) -> Message:
     """The answer; its records stay where they are in the frame."""
+    words = wording(api_key, version)
     reader = Reader(data, start, end)
-    ResponseHeader.decode(reader, api_keys.response_header_version(api_key, version))
-    if (
-        api_key == API_VERSIONS
-        and int.from_bytes(data[start + 4 : start + 6], "big", signed=True) == UNSUPPORTED_VERSION
-    ):
+    ResponseHeader.decode(reader, words.response_header_version)
+    if api_key == API_VERSIONS and int.from_bytes(data[start + 4 : start + 6], "big") == UNSUPPORTED_VERSION:
         version = 0  # KIP-511: so that everybody can read which versions there are
-    answer: Message = api_keys.response_class(api_key).decode(reader, version)
+    answer: Message = words.response_class.decode(reader, version)
     return answer
 
 

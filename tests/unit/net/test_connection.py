@@ -247,7 +247,7 @@ def test_a_file_that_became_shorter_ends_the_connection(tmp_path: Path) -> None:
 def test_whoever_asked_is_told_once_that_the_connection_is_gone() -> None:
     async def scenario(script: Script, client: socket.socket, connection: Connection) -> None:
         told: list[int] = []
-        connection.context.on_closed.append(told.append)
+        connection.context.on_closed = [told.append]
         client.close()
         await settle()
         assert connection.closed

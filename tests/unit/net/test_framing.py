@@ -2,6 +2,7 @@
 
 import random
 import tracemalloc
+from collections.abc import Callable
 
 import pytest
 
@@ -24,8 +25,31 @@ def feed(reader: FrameReader, stream: bytes, chunk: int) -> list[bytes]:
     return bodies
 
 
+def feed_pieces(reader: FrameReader, stream: bytes, chunk: int) -> list[bytes]:
+    """As a connection does it: the beginning of a large frame is given as it is."""
+    bodies = []
+    position = 0
+    while position < len(stream):
+        wanted = reader.piece_wanted
+        if wanted > 0:
+            piece = stream[position : position + min(wanted, chunk)]
+            position += len(piece)
+            frames = reader.received_piece(piece)
+        else:
+            window = reader.window()
+            count = min(len(window), chunk, len(stream) - position)
+            window[:count] = stream[position : position + count]
+            position += count
+            frames = reader.received(count)
+        bodies += [data[start:end] for data, start, end in frames]
+    return bodies
+
+
+@pytest.mark.parametrize("feed", [feed, feed_pieces])
 @pytest.mark.parametrize("chunk", [1, 2, 3, 5, 7, 64, 1000, 10**6])
-def test_frames_come_out_whole_however_the_bytes_arrive(chunk: int) -> None:
+def test_frames_come_out_whole_however_the_bytes_arrive(
+    chunk: int, feed: Callable[[FrameReader, bytes, int], list[bytes]]
+) -> None:
     rng = random.Random(chunk)
     sizes = [0, 1, 3, 100, 1023, 1024, 1025, 5000] if chunk < 64 else [0, 1, 1024, 1025, 5000, 300_000, 0, 70_000]
     bodies = [rng.randbytes(size) for size in sizes]
@@ -53,3 +77,17 @@ def test_the_announcement_of_a_large_frame_allocates_little() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1_000_000
+
+
+def test_a_large_frame_that_follows_another_is_not_copied() -> None:
+    reader = FrameReader(Scratch(1024), 10**9)
+    body = bytes(100_000)
+    assert feed_pieces(reader, framed(body), 10**6) == [body]
+    window = reader.window()
+    assert len(window) == 4, "its size is read alone"
+    window[:] = len(body).to_bytes(4, "big")
+    assert reader.received(4) == []
+    assert reader.piece_wanted == len(body)
+    ((data, start, end),) = reader.received_piece(body)
+    assert data is body
+    assert (start, end) == (0, len(body))
