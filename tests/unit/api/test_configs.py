@@ -209,7 +209,7 @@ class FakeCall:
             metadata=controller,
             forwarding=controller,
         )
-        self.context = SimpleNamespace(is_controller_listener=context.on_controller_listener)
+        self.context = SimpleNamespace(is_controller_listener=context.on_controller_listener, is_forwarded=False)
         self.reply = SimpleNamespace(done=False)
         self.now_ms = 0
         self.rows: list[tuple[int, str | None, int, str]] = []

@@ -24,7 +24,7 @@ def test_a_controlled_shutdown_gives_leadership_up_before_it_ends() -> None:
 def test_a_waiting_fetch_is_answered_when_the_node_leaves() -> None:
     world = NodeWorld().start()
     assert world.create("t") == errors.NONE
-    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)
+    partition = FetchPartition(partition=0, current_leader_epoch=0, fetch_offset=0, partition_max_bytes=1000)
     request = FetchRequest(
         max_wait_ms=60_000,
         min_bytes=1,
@@ -35,7 +35,7 @@ def test_a_waiting_fetch_is_answered_when_the_node_leaves() -> None:
     asked = world.send(request, 12)
     assert not asked.reply.done
     assert world.leave()
-    assert asked.response.responses[0].partitions[0].error_code == errors.NOT_LEADER_OR_FOLLOWER
+    assert asked.response.responses[0].partitions[0].error_code == errors.FENCED_LEADER_EPOCH
 
 
 def test_a_clean_stop_keeps_records_offsets_topics_and_the_high_watermark() -> None:
