@@ -330,8 +330,12 @@ class Node:
                 if directory.path == self.config.metadata_log_dir.rstrip("/"):
                     # So that it does not get the marker of a clean stop.
                     directory.fail(OSError(str(error)))
-        if self._is_started:
+        if not self._is_started:
+            return
+        if self.is_broker:
             self.logs.shutdown(now_ms, broker_epoch, high_watermarks)
+        else:
+            self.logs.release()
 
     def _fatal(self, reason: str) -> None:
         if self.on_fatal is not None:

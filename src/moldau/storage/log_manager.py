@@ -696,17 +696,36 @@ class LogManager:
         self.checkpoint(stopping=True)
         if high_watermarks is not None:
             self.checkpoint_high_watermarks(high_watermarks, sync=True)
-        marker = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'.encode("ascii")
         for directory in self.online_directories():
             try:
                 cleaner = f"{directory.path}/{CLEANER_FILE}"
                 if not self.disk.exists(cleaner):
                     write_offsets(self.disk, cleaner, {})
-                self.disk.write_file(f"{directory.path}/{CLEAN_SHUTDOWN_FILE}", marker)
+                self._leave_marker(directory, broker_epoch)
             except OSError as error:
                 directory.fail(error)
         for directory in self.directories:
             self.disk.unlock_directory(directory.path)
+
+    def release(self) -> None:
+        """The end of a node that never loaded the logs: their directories are as clean as they were found."""
+        for directory in self.online_directories():
+            try:
+                if self._clean.get(directory.path) or not self._has_logs(directory):
+                    epoch = self.clean_broker_epochs.get(directory.path, UNKNOWN_BROKER_EPOCH)
+                    self._leave_marker(directory, epoch)
+            except OSError as error:
+                directory.fail(error)
+        for directory in self.directories:
+            self.disk.unlock_directory(directory.path)
+
+    def _has_logs(self, directory: LogDirectory) -> bool:
+        found = [parse_partition_name(name) for name in self.disk.list(directory.path)]
+        return any(partition is not None and partition[0] != METADATA_TOPIC for partition in found)
+
+    def _leave_marker(self, directory: LogDirectory, broker_epoch: int) -> None:
+        marker = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'.encode("ascii")
+        self.disk.write_file(f"{directory.path}/{CLEAN_SHUTDOWN_FILE}", marker)
 
 
 def _name(log: Log) -> tuple[str, int]:

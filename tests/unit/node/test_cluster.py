@@ -221,6 +221,31 @@ def test_controllers_and_brokers_can_be_different_nodes() -> None:
     assert cluster[5].create("u", replicas=2) == errors.NONE
 
 
+def test_a_controller_leaves_the_logs_of_an_earlier_role_as_it_found_them() -> None:
+    """A broker that died becomes a controller only: its stop is not a clean stop of the logs."""
+    cluster = Cluster({1: "broker,controller"}).start()
+    assert cluster[1].create("t", replicas=1) == errors.NONE
+    cluster.run(200)
+    for stops_cleanly in (True, False):
+        if stops_cleanly:
+            cluster[1].node.stop(cluster.now_ms)
+        cluster[1].kill()
+        before = cluster[1].disk.list("/data")
+        assert (".kafka_cleanshutdown" in before) == stops_cleanly
+        cluster[1].values.update({"process.roles": "controller", "listeners": "CONTROLLER://10.0.0.1:9501"})
+        cluster[1].start()
+        cluster.run(100)
+        assert not cluster[1].disk.exists("/data/.kafka_cleanshutdown")
+        cluster[1].node.stop(cluster.now_ms)
+        cluster[1].kill()
+        assert set(cluster[1].disk.list("/data")) == {*before} - {".lock"}
+        cluster[1].values["process.roles"] = "broker,controller"
+        cluster[1].values["listeners"] = "PLAINTEXT://10.0.0.1:9001,CONTROLLER://10.0.0.1:9501"
+        cluster[1].start()
+        cluster.run_until(lambda: cluster[1].node.is_ready)
+        assert len(cluster[1].node.replicas.all()) == 1
+
+
 def test_a_broker_alone_waits_for_its_controllers_and_keeps_what_it_has() -> None:
     """Before it knows the metadata of now it must neither set logs aside nor delete from them."""
     cluster = Cluster(log_retention_ms="1000", log_retention_check_interval_ms="100").start()
