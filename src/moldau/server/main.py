@@ -28,9 +28,8 @@ def run(file: str | None, overrides: list[str]) -> int:
 
     def report_ready(process: ServerProcess) -> None:
         names = process.config.controller_listener_names
-        addresses = ", ".join(
-            f"{listener.host or '*'}:{listener.port}" for listener in process.listeners if listener.name not in names
-        )
+        for_clients = [listener for listener in process.listeners if listener.name not in names]
+        addresses = ", ".join(f"{shown.host or '*'}:{shown.port}" for shown in for_clients or process.listeners)
         print(f"moldau ready: node {process.node.node_id} on {addresses} ({process_age_ms():.0f} ms)", flush=True)
 
     try:
