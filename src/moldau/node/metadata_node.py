@@ -249,8 +249,7 @@ class MetadataNode:
     def tick(self, now_ms: int) -> None:
         """The quorum's own time."""
         self._now_ms = now_ms
-        self.raft.tick(now_ms)
-        self._work()
+        self._step(lambda: self.raft.tick(now_ms))
 
     def control(self, now_ms: int) -> int:
         """The active controller's duties, and those of the log. The own broker's heartbeat comes before: after a long
@@ -282,6 +281,19 @@ class MetadataNode:
         except KafkaError as error:
             # No space, or the node has been told that it must stop: nothing was appended, and the duty comes again.
             logger.error("the active controller could not write its own records: %s", error.message)
+        self._work()
+
+    def _step(self, step: Callable[[], None]) -> None:
+        """One input of the quorum. A log that cannot do what it is asked, or must never be asked, ends the node."""
+        if self._failed:
+            return
+        try:
+            step()
+        except (OSError, KafkaError) as error:
+            self._fatal(str(error))
+        except AssertionError as error:
+            self._fatal(f"a promise of the quorum would be broken: {error}")
+            raise
         self._work()
 
     def _work(self) -> None:
@@ -602,13 +614,11 @@ class MetadataNode:
 
     def on_raft_reply(self, outbound: Outbound, reply: Reply, now_ms: int) -> None:
         self._now_ms = now_ms
-        self.raft.on_reply(outbound.destination, outbound.request, reply, now_ms)
-        self._work()
+        self._step(lambda: self.raft.on_reply(outbound.destination, outbound.request, reply, now_ms))
 
     def on_raft_failure(self, outbound: Outbound, now_ms: int, reason: int = TIMED_OUT) -> None:
         self._now_ms = now_ms
-        self.raft.on_failure(outbound.destination, outbound.request, now_ms, reason)
-        self._work()
+        self._step(lambda: self.raft.on_failure(outbound.destination, outbound.request, now_ms, reason))
 
     def handle_raft_request(
         self, api_key: int, request: Message, now_ms: int, respond: Callable[[Message], None]
@@ -620,8 +630,7 @@ class MetadataNode:
         except KafkaError as error:
             respond(error_to_wire(api_key, error.code, error.message))
             return
-        self.raft.on_request(asked, respond, now_ms)
-        self._work()
+        self._step(lambda: self.raft.on_request(asked, respond, now_ms))
 
     def describe_quorum(self, request: DescribeQuorumRequest, version: int, now_ms: int) -> DescribeQuorumResponse:
         return describe_quorum(self.raft, request, version, now_ms)

@@ -108,6 +108,8 @@ class Following(Membership):
             controls = [(offset, parse_control(kind, value)) for offset, kind, value in control_records(records)]
             self.log.append_fetched(records)
         except (CorruptBatch, DecodeError, KafkaError) as error:
+            if isinstance(error, KafkaError) and error.code == errors.KAFKA_STORAGE_ERROR:
+                raise
             logger.error("what leader %d sent at offset %d is damaged: %s", role.leader_id, before, error)
             return False
         for offset, (version, voters) in controls:
