@@ -4,7 +4,8 @@
 #   make test            everything, interpreted and compiled, with real clients and tools
 #   make test-compiled   the same tests against the compiled build
 #   make interop         only the tests with real clients, real tools and a real Apache Kafka
-#   make sim SEED=7      one seed of the simulated world, with its trace
+#   make sim SEED=7      one seed of a simulated cluster, with its trace; WORLD=node, logs, groups, … for the other worlds
+#   make sims            a thousand seeds of a simulated cluster; SIMS=… for another number, SEED=… for the first
 #   make cluster         only the tests with several real nodes: faults under load, rolling restart, `moldau up`
 #   make chaos           the same load with 300 faults; MOLDAU_FAULT_SEED=7 repeats the choices of a run
 #   make torture         kill -9 under load 50 times, and 100,000 mutated frames
@@ -15,6 +16,8 @@
 
 PYTHON ?= python3
 SEED ?= 1
+WORLD ?= cluster
+SIMS ?= 1000
 SEEDS ?= 50
 WORKERS ?= 2
 
@@ -39,7 +42,7 @@ ON_INTERPRETED := MOLDAU_COMMAND="$(CURDIR)/$(BIN)/moldau" $(BIN)/python -m pyte
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: check format lint types generated generate docs fast test test-interpreted test-compiled interop cluster chaos torture sim demo bench clean compiled
+.PHONY: check format lint types generated generate docs fast test test-interpreted test-compiled interop cluster chaos torture sim sims demo bench clean compiled
 
 check: format lint types generated fast
 
@@ -132,7 +135,10 @@ torture: $(COMPILED)/.installed
 	@MOLDAU_KILLS=50 MOLDAU_FUZZ_FRAMES=100000 $(ON_COMPILED) tests/crash tests/fuzz
 
 sim: $(VENV)/.ready
-	@$(BIN)/python -m moldau.sim --seed $(SEED)
+	@$(BIN)/python -m moldau.sim $(if $(filter-out node,$(WORLD)),--$(WORLD)) --seed $(SEED) --verbose
+
+sims: $(COMPILED)/.installed
+	@$(COMPILED_BIN)/python -m moldau.sim --cluster --seed $(SEED) --count $(SIMS)
 
 # --- to look at -------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ import pytest
 
 from moldau.api import produce
 from moldau.controller.leadership import Leadership
-from moldau.controller.partition_change import NO_LEADER, PartitionChange
+from moldau.controller.partition_change import PartitionChange
+from moldau.metadata.model import NO_LEADER
 from moldau.node.metadata_log import QUORUM_STATE_FILE, MetadataLog
 from moldau.node.metadata_node import MetadataNode
 from moldau.protocol.errors import KafkaError
@@ -29,7 +30,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def skip_truncation(patch: pytest.MonkeyPatch) -> None:
-    """A follower that is told where its log parts from the leader's does not cut it, and goes on at the leader's end."""
+    """A follower that is told where its log parts from the leader's does not cut it."""
 
     def truncate(self: Follower, log: Any, offset: int, now_ms: int, backoff_ms: int) -> None:
         log.leader_epochs.assign(self.leader_epoch, log.log_end_offset)

@@ -215,7 +215,7 @@ class ClusterFaults:
         self.setting.note_failing(host)
 
         def end() -> None:
-            if host.lives == life and host.running:
+            if host.lives == life and host.running and not self.over:
                 host.disk.clear_faults()
                 host.kill()
 

@@ -44,7 +44,7 @@ DATA = "data"
 FIRST_SNAPSHOT = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
 HEALED_MS_MAX = 30_000
 FIRST_CONTROLLER_ID = 11
-DEFAULT_MILLISECONDS = 5_000
+DEFAULT_MILLISECONDS = 4_000
 
 
 class ClusterWorld:
@@ -167,7 +167,7 @@ class ClusterWorld:
             config = BrokerConfig(self._settings(node_id), warn=False)
             host = Host(self.world, node_id, lambda host, config=config: self._build(host, config))  # type: ignore[misc]
             host.on_turn = self.checks.on_turn
-            host.on_death = lambda how, host=host: self._on_death(host, how)  # type: ignore[misc]
+            host.on_death = lambda how, host=host: self._on_death(host, how)
             host.clock_offset_ms = self.rng.choice((0, 0, self.rng.randint(-3000, 3000)))
             self.hosts[node_id] = host
             for listener in (CLIENT_LISTENER, CONTROLLER_LISTENER):
@@ -248,8 +248,10 @@ class ClusterWorld:
         self.producers = [ClusterProducer(self, f"producer{number}") for number in range(self.rng.randint(3, 5))]
         consumers = [ClusterConsumer(self, f"consumer{number}") for number in range(self.rng.randint(1, 3))]
         self.committers = [ClusterCommitter(self, f"committer{number}") for number in range(self.rng.randint(0, 2))]
-        everybody = [*self.producers, *consumers, *self.committers, self.admin]
-        self._clients = [one.client for one in everybody]
+        self._clients = [producer.client for producer in self.producers]
+        self._clients += [consumer.client for consumer in consumers]
+        self._clients += [committer.client for committer in self.committers]
+        self._clients.append(self.admin.client)
 
     def client_machines(self) -> list[int]:
         return [client.machine for client in self._clients]

@@ -71,10 +71,16 @@ class World:
             return True
         return False
 
+    def _is_due(self, deadline_ms: int) -> bool:
+        """Whether an event that was not called off comes until then."""
+        while self._queue and self._queue[0][2].cancelled:
+            heapq.heappop(self._queue)
+        return bool(self._queue) and self._queue[0][0] <= deadline_ms
+
     def run_for(self, duration_ms: int) -> None:
         """Runs every event of the next milliseconds."""
         deadline_ms = self.now_ms + duration_ms
-        while self._queue and self._queue[0][0] <= deadline_ms:
+        while self._is_due(deadline_ms):
             self.step()
         self.now_ms = max(self.now_ms, deadline_ms)
 
@@ -82,7 +88,7 @@ class World:
         """Runs events until the condition holds; False when it did not within the (simulated) time."""
         deadline_ms = self.now_ms + timeout_ms
         while not condition():
-            if not self._queue or self._queue[0][0] > deadline_ms:
+            if not self._is_due(deadline_ms):
                 self.now_ms = max(self.now_ms, deadline_ms)
                 return condition()
             self.step()
