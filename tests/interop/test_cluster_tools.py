@@ -6,7 +6,11 @@ What changes something is done by each to a topic of its own.
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -20,8 +24,8 @@ from moldau.client.cluster import PartitionMetadata
 from tests.interop import golden
 from tests.interop.conftest import require_kafka
 from tests.interop.golden import Done
-from tests.interop.kafka_oracle import KafkaNode
-from tests.interop.nodes import Node, free_ports
+from tests.interop.kafka_oracle import TOOL_CLASSES, KafkaNode, java_command
+from tests.interop.nodes import MoldauNode, Node, free_ports
 
 HOST = "127.0.0.1"
 SECONDS = 40
@@ -85,10 +89,10 @@ class ThreeNodes:
             producer.flush()
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreeNodes]:
+@pytest.fixture(scope="module", params=[KafkaNode, MoldauNode], ids=["kafka", "moldau"])
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreeNodes]:
     require_kafka()
-    nodes = ThreeNodes(tmp_path_factory.mktemp("three"), KafkaNode)
+    nodes = ThreeNodes(tmp_path_factory.mktemp("three"), request.param)
     try:
         nodes.start()
         yield nodes
@@ -234,6 +238,43 @@ def first_partition(admin: Admin, topic: str) -> PartitionMetadata:
 
 def is_in_sync(topic: str, broker: int, admin: Admin) -> bool:
     return broker in first_partition(admin, topic).in_sync_replicas
+
+
+def test_replicas_are_compared(cluster: ThreeNodes) -> None:
+    """The real tool and ours, each until it has compared everything."""
+    cluster.fill("compared", [[1, 2, 3], [2, 3, 1]], 50)
+    flags = ["--broker-list", cluster.bootstrap, "--topics-include", "compared", "--report-interval-ms", "500"]
+    flags += ["--time", "-2", "--max-wait-ms", "200"]
+    for command in (
+        java_command(TOOL_CLASSES["replica-verification"], *flags),
+        [*MoldauNode.command(), "kafka-replica-verification", *flags],
+    ):
+        said = run_for_a_while(command, ": max lag is 0 for partition compared-")
+        assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}: verification process is started\n", said)
+        last = said.splitlines()[-1]
+        assert re.fullmatch(r"[\d :,-]+: max lag is 0 for partition compared-\d at offset 25 among 2 partitions", last)
+
+
+def run_for_a_while(command: list[str], awaited: str) -> str:
+    """The output of a command that never ends, until it has said something."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    timer = threading.Timer(SECONDS, process.kill)
+    timer.start()
+    said = ""
+    assert process.stdout is not None and process.stderr is not None
+    for line in process.stdout:
+        said += line
+        if awaited in line:
+            break
+    process.kill()
+    timer.cancel()
+    errors = process.stderr.read()
+    process.stdout.close()
+    process.stderr.close()
+    process.wait()
+    assert awaited in said, said + errors
+    return said
 
 
 # The commands people like, against the same cluster.

@@ -17,7 +17,6 @@ from moldau.storage.checkpoints import (
 from moldau.storage.disk import Disk
 from moldau.storage.inspect_partition import Findings, PartitionCheck, check_metadata_snapshot
 from moldau.storage.log_manager import CLEAN_SHUTDOWN_FILE
-from moldau.storage.marker import MARKER_FILE
 from moldau.storage.meta_properties import META_PROPERTIES_FILE, DamagedMetaProperties, read_meta_properties
 from moldau.storage.partition_metadata import PARTITION_METADATA_FILE
 
@@ -32,7 +31,9 @@ CHECKPOINTS = {
     REPLICATION_FILE: "the high watermark",
     CLEANER_FILE: "the cleaned offset",
 }
-PLAIN_FILES = {META_PROPERTIES_FILE, MARKER_FILE, ".lock", CLEAN_SHUTDOWN_FILE, *CHECKPOINTS}
+# Notes of Moldau's own, which Apache Kafka leaves alone.
+OWN_PREFIX = "moldau."
+PLAIN_FILES = {META_PROPERTIES_FILE, ".lock", CLEAN_SHUTDOWN_FILE, *CHECKPOINTS}
 
 
 def check_directory(disk: Disk, directory: str, with_records: bool = True) -> tuple[Findings, Partitions]:
@@ -55,7 +56,7 @@ def check_directory(disk: Disk, directory: str, with_records: bool = True) -> tu
             findings.bytes += size
             if name == BOOTSTRAP_FILE:
                 check_metadata_snapshot(disk, path, findings)
-            elif name not in PLAIN_FILES:
+            elif name not in PLAIN_FILES and not name.startswith(OWN_PREFIX):
                 findings.warn(path, "not a file of a data directory")
         elif LEAVING_FOLDER.fullmatch(name):
             findings.warn(path, "was deleted or left behind; not looked into")

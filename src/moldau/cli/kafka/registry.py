@@ -25,6 +25,10 @@ TOOLS: dict[str, tuple[str, str]] = {
     "kafka-metadata-shell": ("moldau.cli.kafka.metadata_shell:main", "Look into a snapshot of the metadata."),
     "kafka-producer-perf-test": ("moldau.cli.kafka.producer_perf:main", "Measure how fast records can be sent."),
     "kafka-reassign-partitions": ("moldau.cli.kafka.reassign_partitions:main", "Move replicas of partitions."),
+    "kafka-replica-verification": (
+        "moldau.cli.kafka.replica_verification:main",
+        "Compare the replicas of partitions.",
+    ),
     "kafka-storage": ("moldau.cli.kafka.storage:main", "Format log directories and show what they hold."),
     "kafka-topics": ("moldau.cli.kafka.topics:main", "Create, list, describe, alter and delete topics."),
     "kafka-verifiable-producer": ("moldau.cli.kafka.verifiable_producer:main", "Send numbers and tell of each."),
