@@ -52,6 +52,8 @@ class BrokerLifecycle:
         """Those that get no new replicas (KIP-1066)."""
         self.was_registered = False
         self.on_deadline: Callable[[int], None] | None = None
+        self.on_registered: Callable[[int], None] | None = None
+        """Told every broker epoch that this broker gets."""
         self.on_gave_up: Callable[[str], None] | None = None
         """Told why this broker could not join its cluster in `initial.broker.registration.timeout.ms`."""
         self._request: BrokerRegistrationRequest | None = None
@@ -189,6 +191,8 @@ class BrokerLifecycle:
             return
         self.broker_epoch = answer.broker_epoch
         self.was_registered = True
+        if self.on_registered is not None:
+            self.on_registered(answer.broker_epoch)
         self._is_ready = False
         self._backoff_ms = RETRY_MIN_MS
         self._set_next(now_ms + self._interval_ms())

@@ -103,6 +103,7 @@ class Node:
         self.controller = ControllerChannel(self.metadata, self.outbox, "controller")
         self.forwarding = ControllerChannel(self.metadata, self.outbox, "forwarding")
         self.lifecycle = BrokerLifecycle(self.metadata, self._heartbeats)
+        self.lifecycle.on_registered = self.logs.note_run
         self.lifecycle.on_gave_up = self._fatal
         self.failure_detection = self._make_failure_detection(config)
         self.watch_heartbeats: Callable[[ClientContext, int, int], None] | None = self.failure_detection.on_heartbeat

@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from moldau.storage.disk import Buffer, Disk, File
 
 DEFAULT_OPEN_FILES_MAX = 4096
+BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
 WORKER_THREADS = 4
 PARTS_PER_WRITE_MAX = 512  # below IOV_MAX of Linux and macOS (1024)
 
@@ -405,6 +406,13 @@ class PosixDisk(Disk):
     def total_bytes(self, path: str) -> int:
         status = os.statvfs(path)
         return status.f_blocks * status.f_frsize
+
+    def machine_run_id(self) -> str:
+        """Only Linux tells. Its kernel's page cache is shared by all containers, and so is this id."""
+        try:
+            return self.read_file(BOOT_ID_FILE).decode("ascii").strip()
+        except (OSError, ValueError):
+            return ""
 
     # Locks and the end
 

@@ -217,6 +217,7 @@ class SimDisk(Disk):
         self.root = Directory()
         self.journal: list[EntryChange] = []
         self.generation = 0
+        self.power_losses = 0
         self.last_number = 0
         self.changes = 0
         self.capacity_bytes: int | None = None
@@ -256,6 +257,7 @@ class SimDisk(Disk):
     def power_loss(self, rng: random.Random | None = None) -> None:
         """Everything unsynced is at the mercy of the seed; the process is gone."""
         choose = rng if rng is not None else self.rng
+        self.power_losses += 1
         self._keep_entries(choose)
         self._restore(self.root, choose, set())
         self.process_crash()
@@ -566,6 +568,9 @@ class SimDisk(Disk):
 
     def total_bytes(self, path: str) -> int:
         return 1 << 41 if self.capacity_bytes is None else self.capacity_bytes
+
+    def machine_run_id(self) -> str:
+        return f"run-{self.power_losses}"
 
     def peek(self, path: str) -> bytes:
         """The bytes of a file, for checkers: no fault is met."""

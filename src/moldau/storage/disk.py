@@ -111,6 +111,10 @@ class Disk:
         """The size of the volume that holds the path."""
         raise NotImplementedError
 
+    def machine_run_id(self) -> str:
+        """The same while the machine goes on, and with it everything written, synced or not; empty: unknown."""
+        return ""
+
     def lock_directory(self, path: str) -> None:
         """Takes the `.lock` file of a log directory for this process; BlockingIOError when another one has it."""
         raise NotImplementedError

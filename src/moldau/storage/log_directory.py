@@ -40,6 +40,7 @@ class LogDirectory:
         self.free_bytes_min = 0
         self._setting = 0
         self.low_space_refusals_total = 0
+        self.cut_in_recovery = False  # a log in it ended in something that was no batch
         self.folders_unsynced = True  # partitions were created or renamed since the directory was last synced
 
     def fail(self, error: OSError) -> None:

@@ -41,6 +41,7 @@ from moldau.storage.recovery_task import (
     bytes_to_walk,
     take_over,
 )
+from moldau.storage.run_note import epoch_of_killed_run, forget_run, write_run_note
 
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 METADATA_TOPIC = "__cluster_metadata"
@@ -113,6 +114,7 @@ class LogManager:
         self.on_durable: Callable[[Log], None] | None = None  # told when a flush in the background is over
         self.loaded_unclean = False
         self._clean: dict[str, bool] = {}
+        self._killed_epochs: dict[str, int] = {}
         self._locked = False
         self._doomed: list[DoomedFolder] = []
         # What the checkpoint files of each directory hold, to know when they must not outlive a deleted log.
@@ -283,6 +285,7 @@ class LogManager:
         for directory in self.online_directories():
             if directory.path not in self._clean:
                 try:
+                    self._killed_epochs[directory.path] = epoch_of_killed_run(self.disk, directory.path)
                     self._clean[directory.path] = self._take_clean_marker(directory)
                 except OSError as error:
                     directory.fail(error)
@@ -323,9 +326,26 @@ class LogManager:
             directory.on_write_failed(error)
 
     def previous_broker_epoch(self) -> int:
-        """The broker epoch of the last run, when every directory was closed cleanly by it; else -1."""
-        epochs = {self.clean_broker_epochs.get(directory.path, UNKNOWN_BROKER_EPOCH) for directory in self.directories}
+        """The broker epoch of the last run, when it lost nothing in any directory; else -1.
+
+        That is so after a clean stop, and after a kill on a machine that has gone on, if every log ended well."""
+        epochs = {self._previous_epoch_in(directory) for directory in self.directories}
         return epochs.pop() if len(epochs) == 1 else UNKNOWN_BROKER_EPOCH
+
+    def _previous_epoch_in(self, directory: LogDirectory) -> int:
+        if directory.failed:
+            return UNKNOWN_BROKER_EPOCH
+        if self._clean.get(directory.path):
+            return self.clean_broker_epochs.get(directory.path, UNKNOWN_BROKER_EPOCH)
+        return UNKNOWN_BROKER_EPOCH if directory.cut_in_recovery else self._killed_epochs.get(directory.path, -1)
+
+    def note_run(self, broker_epoch: int) -> None:
+        """The broker is registered: should it be killed, its next run can tell what it has lost."""
+        for directory in self.online_directories():
+            try:
+                write_run_note(self.disk, directory.path, broker_epoch)
+            except OSError as error:
+                directory.on_write_failed(error)
 
     # Finding, creating, deleting
 
@@ -678,6 +698,7 @@ class LogManager:
         self._doomed = waiting
 
     def _on_failed(self, directory: LogDirectory) -> None:
+        forget_run(self.disk, directory.path)
         if self.on_directory_failed is not None:
             self.on_directory_failed(directory)
 
@@ -702,6 +723,7 @@ class LogManager:
                 if not self.disk.exists(cleaner):
                     write_offsets(self.disk, cleaner, {})
                 self._leave_marker(directory, broker_epoch)
+                forget_run(self.disk, directory.path)
             except OSError as error:
                 directory.fail(error)
         for directory in self.directories:

@@ -300,6 +300,7 @@ class Loader:
             segment = segments[number]
             if number > first and log.log_end_offset < segment.base_offset:
                 if not self._may_be_compacted(log.log_end_offset):
+                    log.log_directory.cut_in_recovery = True
                     logger.warning("%s ends at offset %d: what comes next is lost", self.directory, log.log_end_offset)
                     self._drop(segments[number:])
                     break
@@ -312,6 +313,7 @@ class Loader:
             log.log_end_offset = max(recovery.next_offset, segment.base_offset)
             log.producers.end_offset = log.log_end_offset
             if problem:
+                log.log_directory.cut_in_recovery = True
                 logger.warning(
                     "%s has bytes that are not whole batches; the log ends at offset %d: %s",
                     segment.path(LOG_SUFFIX),

@@ -53,6 +53,7 @@ class RecoveryResult:
     end_offset: int
     log_start_offset: int
     recovery_point: int
+    cut: bool
     producers: list[tuple[int, int, int, int, int, list[tuple[int, int, int, int, int]]]] = field(default_factory=list)
 
 
@@ -94,7 +95,13 @@ def recover(disk: Disk, task: RecoveryTask) -> RecoveryResult | None:
             producer_expiration_ms=task.producer_expiration_ms,
             gaps_to=task.gaps_to,
         )
-        result = RecoveryResult(log.log_end_offset, log.log_start_offset, log.recovery_point, _plain_producers(log))
+        result = RecoveryResult(
+            log.log_end_offset,
+            log.log_start_offset,
+            log.recovery_point,
+            log.log_directory.cut_in_recovery,
+            _plain_producers(log),
+        )
         log.active.finish_indexes()
         log.snapshots.take(log.producers)
         for segment in log.segments:
@@ -129,6 +136,8 @@ def take_over(log: Log, result: RecoveryResult) -> None:
     log.recovery_point = min(result.recovery_point, log.log_end_offset)
     log.directory_changed = True
     log.leader_epochs.unsynced = True
+    if result.cut:
+        log.log_directory.cut_in_recovery = True
     if log.log_end_offset == result.end_offset:
         _restore_producers(log, result)
 
