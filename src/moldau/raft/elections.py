@@ -132,6 +132,7 @@ class Elections(RaftCore):
         self._note_epoch(request.leader_id, request.epoch, now_ms)
         role = self.role
         if isinstance(role, Follower) and role.leader_id == request.leader_id:
+            role.has_fetched = False
             position = [key.id for key in request.successors].index(self.local.id) if self._is_in(request) else -1
             if position == 0:
                 self._become_prospective(now_ms)

@@ -71,6 +71,7 @@ class Following(Membership):
             self._ask_again_ms = 0
             return
         if reply.error:
+            self._on_leader_refused(role, reply.error, now_ms)
             return
         if request.offset != self.log.end_offset() or request.epoch != role.epoch:
             return
@@ -90,6 +91,13 @@ class Following(Membership):
                 return
             role.leader_high_watermark = reply.high_watermark
             self._follow_high_watermark()
+
+    def _on_leader_refused(self, role: Follower, error: int, now_ms: int) -> None:
+        """A leader that says twice that it leads no more has resigned, or its process is a new one."""
+        if error == errors.NOT_LEADER_OR_FOLLOWER:
+            if role.connection_broke and self.is_voter:
+                self._elect_early(role, now_ms)
+            role.connection_broke = True
 
     def _point_of_divergence(self, leader_end: OffsetAndEpoch) -> int:
         """Where the own log last agreed with the leader's, as far as this answer tells."""

@@ -93,7 +93,7 @@ class Follower(Role):
     """The snapshot that is being fetched instead of records."""
     snapshot_position: int = 0
     connection_broke: bool = False
-    """The last fetch ended with a broken connection: one more is sent at once, to learn whether anybody is there."""
+    """The last fetch ended with a broken connection, or with "I do not lead": one more is sent, to be sure."""
     leader_lost: bool = False
     """An observer got no answer from the leader and asks others as well."""
     next_change_ms: int = 0

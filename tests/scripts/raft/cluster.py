@@ -4,8 +4,8 @@ Commands, one per line. `voters 1 2 3` (static) or `dynamic-voters 1 2 3`, and `
 `tick N MS` lets MS pass and ticks N; `quietly MS` lets MS pass for all; `deliver [rounds]` hands over messages until
 there are none or for so many rounds; `propose N TEXT`; `sync-manually N`: from now on only `sync N` syncs; `cut N` and
 `heal N`: its messages are lost, and not any more; `crash N` loses what was not synced, and after `refuse N` its closed
-port tells so; `resign N`; `snapshot N`; `vote CANDIDATE VOTER EPOCH`; `refused-fetch N M`;
-`add-voter LEADER N`, `remove-voter LEADER N`,
+port tells so; `resign N`; `snapshot N`; `vote CANDIDATE VOTER EPOCH`; `refused-fetch N M`,
+`closed-fetch N M`; `add-voter LEADER N`, `remove-voter LEADER N`,
 `move N PORT`, `upgrade N`; `state` shows all, `voters-of N` its voters.
 """
 
@@ -83,6 +83,7 @@ class Cluster:
         self.tokens = 0
         self.cut: set[int] = set()
         self.refused: set[int] = set()
+        self.broken: list[tuple[int, Outbound]] = []
         self.is_dynamic = False
         self.trace: list[str] = []
 
@@ -129,10 +130,17 @@ class Cluster:
 
     def do_refused_fetch(self, source: str, destination: str) -> None:
         """The fetch that waits there ends with a refused connection."""
-        for token, (number, outbound) in list(self.waiting.items()):
-            if (number, outbound.destination) == (int(source), int(destination)):
-                del self.waiting[token]
-                self.raft(number).on_failure(outbound.destination, outbound.request, self.now_ms, m.REFUSED)
+        self.break_fetch(int(source), int(destination), m.REFUSED)
+
+    def do_closed_fetch(self, source: str, destination: str) -> None:
+        """The fetch that waits there, or waited at a process that is gone, ends with a closed connection."""
+        self.break_fetch(int(source), int(destination), m.CLOSED)
+
+    def break_fetch(self, source: int, destination: int, reason: int) -> None:
+        for token, (number, outbound) in list(self.waiting.items()) + list(enumerate(self.broken, -9999)):
+            if (number, outbound.destination) == (source, destination):
+                self.waiting.pop(token, None)
+                self.raft(number).on_failure(outbound.destination, outbound.request, self.now_ms, reason)
                 self.work(number)
 
     def do_add_voter(self, leader: str, number: str) -> None:
@@ -221,6 +229,7 @@ class Cluster:
         self.inbox = [entry for entry in self.inbox if entry[0] != int(number)]
         broken = [w for w in self.waiting.values() if w[1].destination == int(number)]
         self.waiting = {t: w for t, w in self.waiting.items() if w[1].destination != int(number)}
+        self.broken += broken
         self.say(int(number), f"crashed, its log ends at {replica.log.end_offset()}")
         if int(number) in self.refused:
             # Its sockets are closed, so whoever waits for an answer notices.
