@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from moldau.protocol.messages import describe_quorum_request as quorum
 from tests.interop.conftest import require_kafka, stop_cleanly
 from tests.interop.kafka_oracle import KafkaNode
 from tests.interop.nodes import HOST, MoldauNode, Node
+from tests.interop.peers import Peer
 
 confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 admin_module = pytest.importorskip("confluent_kafka.admin", reason="confluent-kafka is not installed")
@@ -157,3 +161,48 @@ def test_settings_changed_through_one_kind_are_seen_by_the_other(pair: Pair) -> 
 
 def has_value(admin: Any, resource: Any, key: str, value: str) -> bool:
     return bool(admin.describe_configs([resource])[resource].result(30)[key].value == value)
+
+
+@pytest.fixture
+def voters(tmp_path: Path) -> Iterator[list[Node]]:
+    """Three nodes that are broker and controller: Apache Kafka has the first vote, Moldau the other two."""
+    require_kafka()
+    nodes: list[Node] = [KafkaNode(tmp_path / "1"), MoldauNode(tmp_path / "2"), MoldauNode(tmp_path / "3")]
+    voters = ",".join(f"{number}@{HOST}:{node.controller_port}" for number, node in enumerate(nodes, 1))
+    for number, node in enumerate(nodes, 1):
+        node.cluster_id = nodes[0].cluster_id
+        node.write_properties({"node.id": str(number), "controller.quorum.voters": voters})
+        node.format()
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda node: node.start(), nodes))
+    yield nodes
+    for node in nodes:
+        node.kill()
+
+
+def quorum_leader(nodes: list[Node]) -> Node:
+    peer = Peer(next(node for node in nodes if node.process is not None))
+    try:
+        asked = quorum.DescribeQuorumRequest([quorum.TopicData("__cluster_metadata", [quorum.PartitionData(0)])])
+        leader_id: int = peer.ask(asked, 2).topics[0].partitions[0].leader_id
+        return nodes[leader_id - 1]
+    finally:
+        peer.close()
+
+
+def topics_of(node: Node) -> set[str]:
+    return set(admin_module.AdminClient({"bootstrap.servers": node.bootstrap}).list_topics(timeout=10).topics)
+
+
+def test_a_quorum_of_both_kinds_loses_its_leader_and_goes_on(voters: list[Node]) -> None:
+    created: set[str] = set()
+    for number in range(3):
+        dead = quorum_leader(voters)
+        dead.kill()
+        living = [node for node in voters if node is not dead]
+        created.add(f"t{number}")
+        admin = admin_module.AdminClient({"bootstrap.servers": living[number % 2].bootstrap})
+        admin.create_topics([admin_module.NewTopic(f"t{number}", 1, 2)])[f"t{number}"].result(30)
+        dead.start()
+        for node in voters:
+            wait_for(lambda node=node: created <= topics_of(node))  # type: ignore[misc]
