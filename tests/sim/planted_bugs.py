@@ -83,6 +83,11 @@ def high_watermark_without_the_replica_that_leaves(patch: pytest.MonkeyPatch) ->
     patch.setattr(LeaderState, "committed_end", committed_end)
 
 
+def ignore_the_minimum(patch: pytest.MonkeyPatch) -> None:
+    """`min.insync.replicas` is not looked at: neither before an append nor when the high watermark moves."""
+    patch.setattr(Partition, "min_in_sync_replicas", lambda self, log: 1)
+
+
 def vote_twice(patch: pytest.MonkeyPatch) -> None:
     """A voter does not look whom it has voted for in this epoch."""
 
@@ -223,6 +228,7 @@ PLANTED: list[Plant] = [
     high_watermark_by_the_leader_alone,
     high_watermark_without_the_replica_that_joins,
     high_watermark_without_the_replica_that_leaves,
+    ignore_the_minimum,
     vote_twice,
     forget_to_sync_votes,
     forget_to_sync_metadata,

@@ -98,20 +98,28 @@ class ClusterFaults:
     # Processes and machines
 
     def _kill(self, host: Host) -> None:
-        if self.setting.may_die(host, power=False):
-            host.kill()
+        host.kill()
 
     def _lose_power(self, host: Host) -> None:
-        if self.setting.may_die(host, power=True):
+        if self.setting.may_lose_data(host):
             host.lose_power()
 
     def _plan_crash(self, host: Host) -> None:
-        power = self.rng.random() < 0.4 and self.setting.may_die(host, power=True)
-        if power or self.setting.may_die(host, power=False):
-            # Soon: what is allowed now may not be later.
-            host.plan_crash(self.rng.randint(1, self.rng.choice((1, 3, 10))), power=power)
-            life = host.lives
-            self.world.schedule(50, lambda: host.disk.crash_after(0) if host.lives == life else None)
+        if self.setting.may_lose_data(host):
+            self.plan_crash(host, self.rng.choice((1, 3, 10)))
+
+    def plan_crash(self, host: Host, changes_max: int) -> None:
+        """In one of the next changes of its disk the process dies, or the machine; soon, or not at all."""
+        host.plan_crash(self.rng.randint(1, changes_max), power=self.rng.random() < 0.4)
+        self.setting.note_failing(host)
+        life = host.lives
+
+        def call_off() -> None:
+            if host.lives <= life + 1:
+                host.disk.crash_after(0)
+                self.setting.note_failing(host, failing=False)
+
+        self.world.schedule(50, call_off)
 
     def _pause(self, host: Host) -> None:
         host.pause()
@@ -197,12 +205,12 @@ class ClusterFaults:
         self.world.schedule(self.rng.choice((500, 3000)), end)
 
     def _fill_disk(self, host: Host) -> None:
-        if self.setting.may_die(host, power=False):
+        if self.setting.may_lose_data(host):
             host.disk.capacity_bytes = host.disk.used_bytes() + self.rng.randint(0, 5000)
             self._repair_later(host)
 
     def _fail_disk(self, host: Host) -> None:
-        if self.setting.may_die(host, power=False):
+        if self.setting.may_lose_data(host):
             operation = self.rng.choice(("append", "sync", "read", "open", "rename", "sync_directory", "truncate"))
             fragment = self.rng.choice((".log", ".index", "steady", "__cluster_metadata", "checkpoint", ""))
             host.disk.fail(operation, fragment, errno.EIO, self.rng.randint(1, 3), self.rng.randint(0, 5))

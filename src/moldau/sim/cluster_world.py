@@ -279,8 +279,8 @@ class ClusterWorld:
         if power:
             self.data_losses += 1
             self.model.on_power_loss()
-            if host.host_id in self.broker_ids:
-                self._recovering.add(host.host_id)
+        if how not in ("killed", "stopped cleanly") and host.host_id in self.broker_ids:
+            self._recovering.add(host.host_id)
         host.disk.clear_faults()
         self._failing.discard(host.host_id)
         delay_ms = self.rng.choice((5, 50, 500, 3000))
@@ -289,25 +289,31 @@ class ClusterWorld:
     def _boot(self, host: Host) -> None:
         if host.running:
             return
-        if self.rng.random() < 0.08 and self.deaths and not self.faults.over and self.may_die(host, power=False):
-            host.plan_crash(self.rng.randint(1, 40), power=False)
+        if self.rng.random() < 0.08 and self.deaths and not self.faults.over and self.may_lose_data(host):
+            self.faults.plan_crash(host, 40)
         host.boot()
         self.network.on_host_boot(host)
 
-    def may_die(self, host: Host, *, power: bool) -> bool:
+    def may_lose_data(self, host: Host) -> bool:
         """Whether the promises allow for it: of those who have everything, one must be left who lost nothing.
 
-        The controller cannot tell a process that was killed from a machine that lost its data, and trusts neither.
-        So while one broker has lost data, the others stay alive until it has caught up.
+        A process that is killed loses nothing and is trusted when it comes back. One that lost what was not synced, or
+        that died in the middle of a write or with a failing disk, is not until it has caught up; before that nobody
+        else may. Without eligible leader replicas the last in-sync replica is trusted whatever happened to it.
         """
         self._update_recovering()
         host_id = host.host_id
         if host_id not in self.broker_ids:
             return True
-        others = [broker_id for broker_id in self.broker_ids if broker_id != host_id]
-        if self._recovering - {host_id}:
+        if not self.has_eligible_replicas or (self._recovering | self._failing) - {host_id}:
             return False
-        return not power or all(self._is_settled(broker_id) for broker_id in others)
+        for (topic_id, _), known in self.checks.known.items():
+            topic = self.model.by_id(topic_id)
+            if topic is None or topic.min_insync >= 2:
+                others = [other for other in known.eligible if other != host_id]
+                if host_id in known.eligible and not others:
+                    return False
+        return True
 
     def _is_settled(self, broker_id: int) -> bool:
         """It runs, the controller knows this life of it, and nothing is wrong with its disk."""
@@ -317,8 +323,12 @@ class ClusterWorld:
         registered = self.newest_image().brokers.get(broker_id)
         return registered is not None and registered.incarnation_id == node.incarnation_id
 
-    def note_failing(self, host: Host) -> None:
-        self._failing.add(host.host_id)
+    def note_failing(self, host: Host, *, failing: bool = True) -> None:
+        """Its process may end at any time, and not as if it were killed."""
+        if failing:
+            self._failing.add(host.host_id)
+        else:
+            self._failing.discard(host.host_id)
 
     def _update_recovering(self) -> None:
         """Who lost data is whole again when it is in sync wherever it has a replica."""

@@ -74,6 +74,10 @@ class Program:
     def check_alive(self) -> None:
         """Raises Halted when the program must not go on; asked after every turn."""
 
+    def ends_with(self, error: Exception) -> bool:
+        """Whether the process just ends when this comes out of a turn, or the error is one of the code."""
+        return False
+
     def begin_stop(self, now_ms: int, finished: Callable[[], None]) -> None:
         """What comes before `stop`; `finished` is called when the process may go."""
         finished()
@@ -222,6 +226,10 @@ class Host:
             self._end("power loss in a disk operation" if power else "killed in a disk operation", power=power)
         except Halted as halt:
             self._end(f"halted: {halt}")
+        except Exception as error:
+            if not program.ends_with(error):
+                raise
+            self._end(f"halted: {error}")
         else:
             if self.on_turn is not None:
                 self.on_turn(self)

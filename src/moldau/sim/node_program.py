@@ -10,6 +10,7 @@ from moldau.node.context import ClientContext
 from moldau.node.node import Node
 from moldau.node.outbox import Outbox
 from moldau.node.reply import Reply
+from moldau.protocol.errors import KafkaError
 from moldau.protocol.primitives import DecodeError
 from moldau.protocol.records_data import FileRecords
 from moldau.sim.host import BadFrame, Halted, Host, Program, Slot
@@ -64,6 +65,10 @@ class NodeProgram(Program):
 
     def _on_fatal(self, reason: str) -> None:
         self._fatal = reason
+
+    def ends_with(self, error: Exception) -> bool:
+        """As in the server: a disk that fails where nobody expected it ends the process, and the next one recovers."""
+        return isinstance(error, (OSError, KafkaError))
 
     def check_alive(self) -> None:
         if self._fatal is not None:
