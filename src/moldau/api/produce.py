@@ -12,12 +12,13 @@ from typing import Final
 
 from moldau.api.call import Call
 from moldau.api.leader_hints import leader_hint, node_endpoint
+from moldau.api.transactional_produce import HeldAppend, hold_unverified, verify
 from moldau.node.node import Node
 from moldau.node.reply import Reply
 from moldau.node.waiting import NEVER_MS, ParkedRequest
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
-from moldau.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
+from moldau.protocol.messages.produce_request import PartitionProduceData, ProduceRequest
 from moldau.protocol.messages.produce_response import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -62,11 +63,11 @@ class Awaited:
     """A partition's answer that holds once the high watermark, or for acks=1 a flush, has reached an offset."""
 
     def __init__(
-        self, partition: Partition, acks: int, leader_epoch: int, offset: int, answer: PartitionProduceResponse
+        self, partition: Partition, acks: int, led_since_epoch: int, offset: int, answer: PartitionProduceResponse
     ) -> None:
         self.partition = partition
         self.acks = acks
-        self.leader_epoch = leader_epoch
+        self.led_since_epoch = led_since_epoch
         self.offset = offset
         self.answer = answer
 
@@ -86,7 +87,7 @@ class ParkedProduce(ParkedRequest):
         still: list[Awaited] = []
         for one in self.awaited:
             partition = one.partition
-            if partition.leader_epoch != one.leader_epoch or not partition.is_leader:
+            if not partition.is_leader or partition.led_since_epoch != one.led_since_epoch:
                 fail(one.answer, KafkaError(errors.NOT_LEADER_OR_FOLLOWER))
                 add_leader_hint(self.call, partition.topic, partition.index, one.answer, self.response)
             elif not partition.is_online():
@@ -114,6 +115,7 @@ def handle_produce(call: Call, request: ProduceRequest) -> None:
     node = call.node
     response = ProduceResponse()
     awaited: list[Awaited] = []
+    held: list[HeldAppend] = []
     failed = False
     for topic in request.topic_data:
         name: str | None = topic.name
@@ -125,7 +127,7 @@ def handle_produce(call: Call, request: ProduceRequest) -> None:
             answer = PartitionProduceResponse(index=data.index)
             topic_response.partition_responses.append(answer)
             try:
-                append(call, request, topic, name, data, answer, awaited)
+                append(call, request, name, data, answer, awaited, held)
             except KafkaError as error:
                 failed = True
                 fail(answer, error)
@@ -135,6 +137,21 @@ def handle_produce(call: Call, request: ProduceRequest) -> None:
     if node.replicas.context.woken:
         # Followers read what this request brought before its own answer is made: they are the longer way.
         node.replicas.context.serve_woken(call.now_ms)
+    if held:
+        verify(call, request, held, HeldProduce(call, request, response, awaited, held, failed).on_verified)
+    else:
+        finish(call, request, response, awaited, failed, call.now_ms)
+
+
+def finish(
+    call: Call,
+    request: ProduceRequest,
+    response: ProduceResponse,
+    awaited: list[Awaited],
+    failed: bool,
+    now_ms: int,
+) -> None:
+    """Everything that could be appended is: answers now, or when the other replicas have it."""
     if request.acks == 0:
         if failed:
             # The only way to tell a client that does not listen (Kafka closes here too).
@@ -145,18 +162,18 @@ def handle_produce(call: Call, request: ProduceRequest) -> None:
         call.respond(response)
     else:
         # The timeout is about other replicas; a flush of the own disk ends by itself, one way or the other.
-        deadline_ms = call.now_ms + max(0, request.timeout_ms) if request.acks == -1 else NEVER_MS
-        node.waiting.park(ParkedProduce(call.reply, call, response, awaited, deadline_ms))
+        deadline_ms = now_ms + max(0, request.timeout_ms) if request.acks == -1 else NEVER_MS
+        call.node.waiting.park(ParkedProduce(call.reply, call, response, awaited, deadline_ms))
 
 
 def append(
     call: Call,
     request: ProduceRequest,
-    topic: TopicProduceData,
     name: str | None,
     data: PartitionProduceData,
     answer: PartitionProduceResponse,
     awaited: list[Awaited],
+    held: list[HeldAppend],
 ) -> None:
     acks = request.acks
     if acks < -1 or acks > 1:
@@ -174,11 +191,22 @@ def append(
         raise NotOneBatch(errors.INVALID_RECORD, "a partition of a produce request needs a record batch")
     if records.size >= HEADER_BYTES:
         attributes = records.data[records.start + ATTRIBUTES_LOW_BYTE]
-        if attributes & TRANSACTIONAL_FLAG:
-            check_transactional(request)
         if attributes & CODEC_MASK == ZSTD and call.version < FIRST_ZSTD_VERSION:
             raise KafkaError(errors.UNSUPPORTED_COMPRESSION_TYPE)
-    result = partition.append_as_leader(records, acks, call.now_ms, CLIENT)
+        if attributes & TRANSACTIONAL_FLAG and hold_unverified(call, request, partition, records, answer, held):
+            return
+    append_records(partition, records, acks, answer, awaited, call.now_ms)
+
+
+def append_records(
+    partition: Partition,
+    records: MemoryRecords,
+    acks: int,
+    answer: PartitionProduceResponse,
+    awaited: list[Awaited],
+    now_ms: int,
+) -> None:
+    result = partition.append_as_leader(records, acks, now_ms, CLIENT)
     answer.base_offset = result.first_offset
     answer.log_append_time_ms = result.append_time_ms
     answer.log_start_offset = result.log_start_offset
@@ -187,14 +215,44 @@ def append(
     else:
         waits = acks == 1 and not partition.is_durable(result.last_offset + 1)
     if waits:
-        awaited.append(Awaited(partition, acks, partition.leader_epoch, result.last_offset + 1, answer))
+        awaited.append(Awaited(partition, acks, partition.led_since_epoch, result.last_offset + 1, answer))
 
 
-def check_transactional(request: ProduceRequest) -> None:
-    """Without a transaction coordinator no transaction can be open."""
-    if request.transactional_id is None:
-        raise KafkaError(errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    raise KafkaError(errors.INVALID_TXN_STATE)
+class HeldProduce:
+    """A request some of whose writes wait until their transaction is verified."""
+
+    def __init__(
+        self,
+        call: Call,
+        request: ProduceRequest,
+        response: ProduceResponse,
+        awaited: list[Awaited],
+        held: list[HeldAppend],
+        failed: bool,
+    ) -> None:
+        self.call = call
+        self.request = request
+        self.response = response
+        self.awaited = awaited
+        self.held = held
+        self.failed = failed
+
+    def on_verified(self, now_ms: int) -> None:
+        call = self.call
+        for one in self.held:
+            partition = one.partition
+            try:
+                one.check_verified()
+                append_records(partition, one.records, self.request.acks, one.answer, self.awaited, now_ms)
+            except KafkaError as error:
+                self.failed = True
+                fail(one.answer, error)
+                tell_log_start(call.node, partition.topic, one.answer)
+                add_leader_hint(call, partition.topic, partition.index, one.answer, self.response)
+        context = call.node.replicas.context
+        if context.woken:
+            context.serve_woken(now_ms)
+        finish(call, self.request, self.response, self.awaited, self.failed, now_ms)
 
 
 def without_repeats(partitions: list[PartitionProduceData]) -> list[PartitionProduceData]:

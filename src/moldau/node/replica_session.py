@@ -58,10 +58,17 @@ class FollowedPartition(FetchedPartition):
 
     def detach(self) -> None:
         partition = self.partition
-        self.partition = None
-        self.position = None
+        self._leave()
         if partition is not None:
             partition.listeners = [listener for listener in partition.listeners if listener is not self]
+
+    def _leave(self) -> None:
+        """The follower has to name the partition again before it counts as one that fetches it."""
+        position = self.position
+        self.partition = None
+        self.position = None
+        if position is not None:
+            position.on_left(self.session.clock)
 
     def mark_ready(self) -> None:
         if not self.is_ready:
@@ -93,8 +100,7 @@ class FollowedPartition(FetchedPartition):
         self.session.wake()
 
     def on_detached(self, now_ms: int) -> None:
-        self.partition = None
-        self.position = None
+        self._leave()
         self.mark_ready()
         self.session.wake()
 

@@ -57,10 +57,20 @@ class FollowerPosition:
         self.leader_end_at_last_fetch = UNKNOWN
         self.broker_epoch = ANY_BROKER_EPOCH
         self.clock: FetchClock | None = None
+        # The controller took it out of the ISR then: what it fetched before says nothing about why.
+        self.dropped_ms = 0
 
     def was_heard_since(self, at_ms: int) -> bool:
         clock = self.clock
+        if at_ms <= self.dropped_ms:
+            at_ms = self.dropped_ms + 1
         return self.last_fetch_ms >= at_ms or (clock is not None and clock.last_fetch_ms >= at_ms)
+
+    def on_left(self, clock: FetchClock) -> None:
+        """It does not fetch this partition in that session any more: where it was says nothing about where it is."""
+        if self.clock is clock:
+            self.clock = None
+            self.last_fetch_ms = 0
 
     def check_broker_epoch(self, broker_epoch: int) -> None:
         """An earlier life of the same broker has nothing to say any more."""
@@ -117,6 +127,14 @@ class LeaderState:
                     known = FollowerPosition(replica, now_ms if replica in self.in_sync.committed else 0)
                 followers.append(known)
         self.followers = followers
+
+    def drop(self, before: list[int], now_ms: int) -> None:
+        """Those who were in the ISR and are not any more have to fetch once more before they are asked for again."""
+        for replica in before:
+            if replica not in self.in_sync.committed:
+                follower = self.find(replica)
+                if follower is not None:
+                    follower.dropped_ms = now_ms
 
     def begin_epoch(self, leader_end: int, now_ms: int) -> None:
         for follower in self.followers:

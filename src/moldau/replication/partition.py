@@ -108,6 +108,7 @@ class Partition:
         self.leader = NO_LEADER
         self.leader_epoch = NO_EPOCH
         self.partition_epoch = NO_EPOCH
+        self.led_since_epoch = NO_EPOCH  # this broker has led from that epoch on, without a break
         self.leader_epoch_start_offset = 0
         self.replicas: list[int] = []
         self.in_sync_replicas: list[int] = []
@@ -136,6 +137,8 @@ class Partition:
         self.partition_epoch = partition_epoch
         self.replicas = replicas
         self.in_sync_replicas = isr
+        if leader == self.broker_id and not was_leader:
+            self.led_since_epoch = leader_epoch
         if leader == self.broker_id and new_epoch and self.log is not None:
             self._begin_leader_epoch(self.log)
         self._update_leader_state(was_leader, new_epoch, now_ms)
@@ -159,7 +162,9 @@ class Partition:
         if state is None or not was_leader:
             state = LeaderState(self.broker_id, InSyncReplicas(self.in_sync_replicas, self.partition_epoch))
             self.leader_state = state
+        before = state.in_sync.committed
         state.in_sync.commit(self.in_sync_replicas, self.partition_epoch)
+        state.drop(before, now_ms)
         state.assign(self.replicas, now_ms)
         if new_epoch:
             if state.in_sync.is_changing:
@@ -191,7 +196,9 @@ class Partition:
 
     # Writing
 
-    def append_as_leader(self, records: MemoryRecords, acks: int, now_ms: int, origin: int) -> AppendResult:
+    def append_as_leader(
+        self, records: MemoryRecords, acks: int, now_ms: int, origin: int, transaction_version: int = 0
+    ) -> AppendResult:
         """Appends what a client or coordinator sent. Waiting for replicas is the caller's business."""
         log = self.check_leader(NO_EPOCH)
         if acks == -1 and len(self.in_sync_replicas) < self.min_in_sync_replicas(log):
@@ -200,7 +207,7 @@ class Partition:
                 f"The size of the current ISR : {len(self.in_sync_replicas)} is insufficient to satisfy the min.isr "
                 f"requirement of {self.min_in_sync_replicas(log)} for partition {self.topic}-{self.index}",
             )
-        result = log.append_as_leader(records, self.leader_epoch, now_ms, origin)
+        result = log.append_as_leader(records, self.leader_epoch, now_ms, origin, transaction_version)
         for listener in self.listeners:
             listener.on_appended(now_ms)
         self.advance_high_watermark(now_ms)

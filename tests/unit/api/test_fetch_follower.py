@@ -386,6 +386,8 @@ def test_a_follower_that_is_let_in_joins_although_nothing_moves(world: NodeWorld
     state = partition_of(world).leader_state
     assert state is not None and not state.in_sync.is_changing
     brokers.active_epochs[3] = 13
+    assert not partition_of(world).maybe_expand_in_sync_replicas(world.now_ms), "it may have left for a reason"
+    world.run(1)
     three.at()
     partition_of(world).maybe_expand_in_sync_replicas(world.now_ms)
     assert state.in_sync.proposed == [1, 2, 3]

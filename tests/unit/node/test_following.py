@@ -195,7 +195,7 @@ def test_a_directory_that_fails_at_a_follower_costs_that_replica_and_no_other() 
         if other != index:
             assert produce(cluster, 1, index=other) == 1
     # The leader waits for one who was in sync a moment ago, as Kafka's does.
-    cluster.run(2 * cluster[1].node.config.get_int("replica.lag.time.max.ms"))
+    cluster.run(cluster[1].node.config.get_int("replica.lag.time.max.ms") + 500)
     assert produce(cluster, 1, index=index) == 2
 
 
