@@ -48,6 +48,7 @@ def check_directory(disk: Disk, directory: str, with_records: bool = True) -> tu
     if clean_stop:
         _check_clean_shutdown(disk, f"{directory}/{CLEAN_SHUTDOWN_FILE}", findings)
     partitions: Partitions = {}
+    starts = _log_starts(disk, directory)
     for name, size in sorted(names.items()):
         path = f"{directory}/{name}"
         match = PARTITION_FOLDER.fullmatch(name)
@@ -63,9 +64,11 @@ def check_directory(disk: Disk, directory: str, with_records: bool = True) -> tu
         elif match is None:
             findings.warn(path, "not the folder of a partition")
         else:
-            check = PartitionCheck(disk, path, findings, with_records, clean_stop)
+            partition = (match[1], int(match[2]))
+            start = None if starts is None else starts.get(partition, 0)
+            check = PartitionCheck(disk, path, findings, with_records, clean_stop, start)
             check.run()
-            partitions[(match[1], int(match[2]))] = check
+            partitions[partition] = check
     for name, meaning in CHECKPOINTS.items():
         _check_checkpoint(disk, f"{directory}/{name}", meaning, partitions, findings)
     _compare_topic_ids(partitions, findings)
@@ -79,6 +82,14 @@ def _check_identity(disk: Disk, directory: str, findings: Findings) -> None:
             findings.warn(path, "missing: the directory is not formatted")
     except DamagedMetaProperties as error:
         findings.error(path, str(error))
+
+
+def _log_starts(disk: Disk, directory: str) -> dict[Partition, int] | None:
+    """None where the file cannot be read, which is told elsewhere."""
+    try:
+        return read_offsets(disk, f"{directory}/{LOG_START_FILE}")
+    except DamagedCheckpoint:
+        return None
 
 
 def _check_clean_shutdown(disk: Disk, path: str, findings: Findings) -> None:

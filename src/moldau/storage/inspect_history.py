@@ -86,17 +86,25 @@ class LogHistory:
         self._data_ranges = []
         return said
 
-    def check_epochs(self, rows: list[tuple[int, int]]) -> list[str]:
-        """The epoch file, as epochs and where each starts, in rising order."""
+    def check_epochs(self, rows: list[tuple[int, int]], log_start_offset: int | None) -> list[str]:
+        """The epoch file, as epochs and where each starts, in rising order.
+
+        What lies below the start of the log is deleted, whether or not its segment is still there, and the file has
+        forgotten it. log_start_offset: None where only the file tells.
+        """
         said = []
+        start_of_log = log_start_offset if log_start_offset is not None else rows[0][1] if rows else 0
         starts = dict(rows)
         following = {epoch: start for (epoch, _), (_, start) in pairwise(rows)}
         for part in self.epochs:
+            if part.last_offset < start_of_log:
+                continue
+            first = max(part.first_offset, start_of_log)
             start = starts.get(part.epoch)
-            span = f"offsets {part.first_offset} to {part.last_offset} are of epoch {part.epoch}"
+            span = f"offsets {first} to {part.last_offset} are of epoch {part.epoch}"
             if start is None:
                 said.append(f"{span}, which it does not name")
-            elif start > part.first_offset:
+            elif start > first:
                 said.append(f"{span}, which it lets start at {start}")
             elif following.get(part.epoch, part.last_offset + 1) <= part.last_offset:
                 said.append(f"{span}, which it lets end at {following[part.epoch]}")

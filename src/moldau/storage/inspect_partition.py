@@ -76,16 +76,24 @@ class PartitionCheck:
     """One folder. After run(), `end_offset` is where its log ends and `start_offset` where its first segment starts.
 
     clean_stop: the directory says that its node stopped in order. Without that, small files may be behind the log.
+    log_start_offset: what the directory says of it; None where that is not known.
     """
 
     def __init__(
-        self, disk: Disk, directory: str, findings: Findings, with_records: bool = True, clean_stop: bool = False
+        self,
+        disk: Disk,
+        directory: str,
+        findings: Findings,
+        with_records: bool = True,
+        clean_stop: bool = False,
+        log_start_offset: int | None = None,
     ) -> None:
         self.disk = disk
         self.directory = directory
         self.findings = findings
         self.with_records = with_records
         self.clean_stop = clean_stop
+        self.log_start_offset = log_start_offset
         self.history = LogHistory()
         self.topic_id: bytes | None = None
         self.is_metadata = directory.rpartition("/")[2].rpartition("-")[0] == METADATA_TOPIC
@@ -304,7 +312,7 @@ class PartitionCheck:
                 in_order = False
         if in_order:
             tell = self.findings.error if self.clean_stop else self.findings.warn
-            for text in self.history.check_epochs(rows):
+            for text in self.history.check_epochs(rows, self.log_start_offset):
                 tell(path, text)
         if rows and rows[-1][1] > self.end_offset:
             text = f"epoch {rows[-1][0]} starts at {rows[-1][1]}, the log ends at {self.end_offset}"

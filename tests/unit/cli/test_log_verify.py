@@ -312,6 +312,15 @@ def test_each_kind_of_damage_is_found_where_it_is(
     assert elsewhere <= {"recovery-point-offset-checkpoint", "replication-offset-checkpoint"} or "metadata" in where
 
 
+def test_epochs_of_deleted_records_are_forgotten(data: Path) -> None:
+    """The log starts at 20, its first segment and the epoch file's first entry do not agree on less."""
+    (data / "log-start-offset-checkpoint").write_text("0\n1\norders 0 20\n")
+    (data / "orders-0" / "leader-epoch-checkpoint").write_text("0\n1\n0 20\n")
+    assert findings(data) == (0, [])
+    (data / "orders-0" / "leader-epoch-checkpoint").write_text("0\n1\n0 21\n")
+    assert "offsets 20 to 59 are of epoch 0, which it lets start at 21" in findings(data)[1][0][2]
+
+
 def test_after_a_crash_small_files_that_lag_are_no_error(data: Path) -> None:
     (data / ".kafka_cleanshutdown").unlink()
     last_snapshot(data).unlink()
