@@ -1,7 +1,8 @@
 """FindCoordinator, and how requests about groups get to their coordinator and its errors back to the client.
 
 FindCoordinator versions 0-6: 1 adds the key type, 4 asks for many keys at once (KIP-699), 6 adds share groups. The
-first question for a group makes the topic __consumer_offsets; clients ask again until its leaders are known.
+first question for a group makes the topic __consumer_offsets, the first for a transactional id __transaction_state;
+clients ask again until the leaders are known.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from moldau.api.call import Call
 from moldau.coordinator.shard import Done
 from moldau.node.auto_creation import create_missing_topics
 from moldau.node.coordinators import GroupVerb
-from moldau.node.internal_topics import GROUP_TOPIC
+from moldau.node.internal_topics import GROUP_TOPIC, TRANSACTION_TOPIC
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
@@ -133,21 +134,23 @@ def find_coordinator(call: Call, key_type: int, key: str) -> Coordinator:
 
 def coordinator_node(call: Call, key_type: int, key: str) -> tuple[int, str, int]:
     """Id, host and port of the broker that coordinates this key."""
+    coordinators = call.node.coordinators
     if key_type == GROUP_KEY:
-        return group_coordinator_node(call, key)
-    if key_type == TRANSACTION_KEY or (key_type == SHARE_KEY and call.version >= FIRST_SHARE_VERSION):
-        # Nobody coordinates transactions or share groups here yet.
+        return leader_node(call, GROUP_TOPIC, coordinators.groups.partition_for(key))
+    if key_type == TRANSACTION_KEY:
+        return leader_node(call, TRANSACTION_TOPIC, coordinators.transactions.partition_for(key))
+    if key_type == SHARE_KEY and call.version >= FIRST_SHARE_VERSION:
+        # Nobody coordinates share groups here yet.
         raise KafkaError(errors.COORDINATOR_NOT_AVAILABLE)
     raise KafkaError(errors.INVALID_REQUEST)
 
 
-def group_coordinator_node(call: Call, group_id: str) -> tuple[int, str, int]:
+def leader_node(call: Call, topic: str, index: int) -> tuple[int, str, int]:
     node = call.node
-    topic = node.image.topics_by_name.get(GROUP_TOPIC)
-    if topic is None:
-        create_missing_topics(node, [GROUP_TOPIC], call.context, call.now_ms)
+    if topic not in node.image.topics_by_name:
+        create_missing_topics(node, [topic], call.context, call.now_ms)
         raise KafkaError(errors.COORDINATOR_NOT_AVAILABLE)
-    leader, _ = node.leader_of(GROUP_TOPIC, node.coordinators.groups.partition_for(group_id))
+    leader, _ = node.leader_of(topic, index)
     endpoint = node.endpoint_of(leader, call.context.listener)
     broker = node.image.brokers.get(leader)
     if endpoint is None or broker is None or broker.fenced:

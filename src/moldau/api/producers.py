@@ -1,8 +1,4 @@
-"""InitProducerId and DescribeProducers: identities of idempotent producers, and which ones a partition remembers.
-
-InitProducerId 0-5: without a transactional id a fresh producer id with epoch 0; transactions need a coordinator.
-DescribeProducers 0 (KIP-664).
-"""
+"""DescribeProducers: which producers a partition remembers, and their open transactions. Version 0 (KIP-664)."""
 
 from __future__ import annotations
 
@@ -17,24 +13,6 @@ from moldau.protocol.messages.describe_producers_response import (
     ProducerState,
     TopicResponse,
 )
-from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
-from moldau.protocol.messages.init_producer_id_response import InitProducerIdResponse
-
-
-def handle_init_producer_id(call: Call, request: InitProducerIdRequest) -> None:
-    if (request.producer_id == -1) != (request.producer_epoch == -1):
-        call.respond(InitProducerIdResponse(error_code=errors.INVALID_REQUEST, producer_id=-1, producer_epoch=-1))
-        return
-    if request.transactional_id is not None:
-        code = errors.INVALID_REQUEST if request.transactional_id == "" else errors.COORDINATOR_NOT_AVAILABLE
-        call.respond(InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1))
-        return
-
-    def done(producer_id: int, error: int) -> None:
-        epoch = 0 if error == 0 else -1
-        call.respond(InitProducerIdResponse(error_code=error, producer_id=producer_id, producer_epoch=epoch))
-
-    call.node.producer_ids.next(call.now_ms, done)
 
 
 def handle_describe_producers(call: Call, request: DescribeProducersRequest) -> None:

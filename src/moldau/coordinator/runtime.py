@@ -27,6 +27,7 @@ class CoordinatorRuntime:
         self.topic = topic
         self.shards: dict[int, Shard] = {}
         self.write_timeout_ms = 5000
+        self.base_sequence = 0
         # Told when something is due earlier than the last `poll` said.
         self.on_new_deadline: Callable[[int], None] | None = None
         self._make_machine = make_machine
@@ -59,6 +60,7 @@ class CoordinatorRuntime:
         timers.on_earlier = self._on_earlier
         machine = self._make_machine(index, timers)
         shard = Shard(f"{self.topic}-{index}", leader_epoch, log, machine, timers, self._codec)
+        shard.base_sequence = self.base_sequence
         shard.on_broken = self._on_broken
         shard.load_started_ms = now_ms
         self.shards[index] = shard

@@ -86,6 +86,8 @@ class Shard:
         self.load_started_ms = -1
         self.on_broken: Callable[[Shard, int], None] | None = None
         self._codec = codec
+        # What the batches say; Kafka's coordinators differ in it.
+        self.base_sequence = 0
         self._load_position = -1
         self._waiting: deque[Waiting] = deque()
         self._watching = False
@@ -193,7 +195,9 @@ class Shard:
         for key, value in records:
             builder.append(now_ms, key, value)
         transactional = outcome.producer_id >= 0
-        batch = builder.build(outcome.producer_id, outcome.producer_epoch, base_sequence=0, transactional=transactional)
+        batch = builder.build(
+            outcome.producer_id, outcome.producer_epoch, base_sequence=self.base_sequence, transactional=transactional
+        )
         self.written_end = self.log.append(batch, now_ms)
         if outcome.replay:
             # A batch has no gaps, so the offsets follow from its end.

@@ -6,7 +6,7 @@ import logging
 
 from moldau.node.context import ClientContext
 from moldau.node.controller_verbs import VERBS
-from moldau.node.internal_topics import GROUP_TOPIC, group_topic
+from moldau.node.internal_topics import internal_topic
 from moldau.node.node import Node
 from moldau.protocol import errors
 from moldau.protocol.api_table import CREATE_TOPICS, ENVELOPE
@@ -31,10 +31,8 @@ def create_missing_topics(node: Node, names: list[str], context: ClientContext, 
     node.topics_in_creation.update(wanted)
     request = CreateTopicsRequest(timeout_ms=PATIENCE_MS)
     for name in wanted:
-        if name == GROUP_TOPIC:
-            request.topics.append(group_topic(node.config))
-        else:
-            request.topics.append(CreatableTopic(name=name, num_partitions=-1, replication_factor=-1))
+        own = internal_topic(name, node.config)
+        request.topics.append(own or CreatableTopic(name=name, num_partitions=-1, replication_factor=-1))
 
     def done(result: Message | KafkaError, now_ms: int) -> None:
         if isinstance(result, EnvelopeResponse):

@@ -20,6 +20,7 @@ from moldau.metadata.image import MetadataImage
 from moldau.node.coordinator_log import PartitionLog
 from moldau.node.internal_topics import GROUP_TOPIC
 from moldau.node.replicas import Replicas
+from moldau.node.transaction_coordinator import TransactionCoordinator
 
 # A step of loading holds up everyone else, so it is kept short whatever offsets.load.buffer.size says.
 LOAD_STEP_BYTES_MAX: Final = 512 * 1024
@@ -65,52 +66,75 @@ class Coordinators:
 
     def __init__(self, config: BrokerConfig, replicas: Replicas, rng: RandomSource) -> None:
         self.groups = GroupCoordinator(config, rng)
+        self.transactions = TransactionCoordinator(config)
+        self._runtimes = [self.groups.runtime, self.transactions.runtime]
         self._replicas = replicas
         self._started = False
 
     def set_wake_up(self, wake_at: Callable[[int], None]) -> None:
         """`wake_at` is told when something is due before the time that `poll` returned."""
-        self.groups.runtime.on_new_deadline = wake_at
+        for runtime in self._runtimes:
+            runtime.on_new_deadline = wake_at
 
     def update_config(self, config: BrokerConfig) -> None:
         self.groups.settings.update(config)
+        self.transactions.settings.update(config)
 
     def start(self, image: MetadataImage, now_ms: int) -> None:
         """The broker has joined: takes up what the metadata says it leads."""
         self._started = True
-        self.groups.follow(image)
-        topic = image.topics_by_name.get(GROUP_TOPIC)
-        if topic is not None:
-            for index, registration in topic.partitions.items():
-                self._follow_partition(index, registration.leader, registration.leader_epoch, image, now_ms)
+        self._follow(image)
+        for runtime in self._runtimes:
+            topic = image.topics_by_name.get(runtime.topic)
+            if topic is not None:
+                for index, registration in topic.partitions.items():
+                    self._follow_partition(
+                        runtime, index, registration.leader, registration.leader_epoch, image, now_ms
+                    )
 
     def apply(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> None:
         """Called after the replicas have followed the same delta."""
         if not self._started:
             return
-        runtime = self.groups.runtime
-        if any(topic.name == GROUP_TOPIC for topic in delta.deleted_topics.values()):
-            runtime.resign_all(now_ms)
-        # Shards that are there see the change before new ones are loaded: those start from the new image.
-        runtime.on_metadata(delta, image, now_ms)
+        self._follow(image)
+        for runtime in self._runtimes:
+            if any(topic.name == runtime.topic for topic in delta.deleted_topics.values()):
+                runtime.resign_all(now_ms)
+            # Shards that are there see the change before new ones are loaded: those start from the new image.
+            runtime.on_metadata(delta, image, now_ms)
         for changed in delta.changed_topics.values():
-            if changed.name == GROUP_TOPIC:
-                self.groups.follow(image)
-                for index, registration in changed.changed_partitions.items():
-                    self._follow_partition(index, registration.leader, registration.leader_epoch, image, now_ms)
+            for runtime in self._runtimes:
+                if changed.name == runtime.topic:
+                    for index, registration in changed.changed_partitions.items():
+                        self._follow_partition(
+                            runtime, index, registration.leader, registration.leader_epoch, image, now_ms
+                        )
 
-    def _follow_partition(self, index: int, leader: int, leader_epoch: int, image: MetadataImage, now_ms: int) -> None:
-        partition = self._replicas.find(GROUP_TOPIC, index)
+    def _follow(self, image: MetadataImage) -> None:
+        self.groups.follow(image)
+        self.transactions.follow(image)
+
+    def _follow_partition(
+        self,
+        runtime: CoordinatorRuntime,
+        index: int,
+        leader: int,
+        leader_epoch: int,
+        image: MetadataImage,
+        now_ms: int,
+    ) -> None:
+        partition = self._replicas.find(runtime.topic, index)
         if leader == self._replicas.broker_id and partition is not None:
             log = PartitionLog(partition, leader_epoch)
-            self.groups.runtime.lead(index, leader_epoch, log, image, now_ms)
+            runtime.lead(index, leader_epoch, log, image, now_ms)
         else:
-            self.groups.runtime.resign(index, now_ms)
+            runtime.resign(index, now_ms)
 
     def poll(self, now_ms: int) -> int:
-        return self.groups.runtime.poll(now_ms)
+        return min(self.groups.runtime.poll(now_ms), self.transactions.runtime.poll(now_ms))
 
     def stop(self, now_ms: int) -> None:
         """The broker ends: whoever still waits is told to look elsewhere."""
         self._started = False
-        self.groups.runtime.resign_all(now_ms)
+        for runtime in self._runtimes:
+            runtime.resign_all(now_ms)

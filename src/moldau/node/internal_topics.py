@@ -12,6 +12,13 @@ TRANSACTION_TOPIC: Final = "__transaction_state"
 SHARE_TOPIC: Final = "__share_group_state"
 
 
+def internal_topic(name: str, config: BrokerConfig) -> CreatableTopic | None:
+    """How a coordinator's topic is created; None for a topic of anybody else."""
+    if name == GROUP_TOPIC:
+        return group_topic(config)
+    return transaction_topic(config) if name == TRANSACTION_TOPIC else None
+
+
 def group_topic(config: BrokerConfig) -> CreatableTopic:
     return CreatableTopic(
         name=GROUP_TOPIC,
@@ -21,5 +28,23 @@ def group_topic(config: BrokerConfig) -> CreatableTopic:
             CreatableTopicConfig(name="compression.type", value="producer"),
             CreatableTopicConfig(name="cleanup.policy", value="compact"),
             CreatableTopicConfig(name="segment.bytes", value=str(config.get_int("offsets.topic.segment.bytes"))),
+        ],
+    )
+
+
+def transaction_topic(config: BrokerConfig) -> CreatableTopic:
+    min_in_sync = config.get_int("transaction.state.log.min.isr")
+    segment_bytes = config.get_int("transaction.state.log.segment.bytes")
+    return CreatableTopic(
+        name=TRANSACTION_TOPIC,
+        num_partitions=config.get_int("transaction.state.log.num.partitions"),
+        replication_factor=config.get_int("transaction.state.log.replication.factor"),
+        configs=[
+            # A decision that was lost could be taken again, the other way round.
+            CreatableTopicConfig(name="unclean.leader.election.enable", value="false"),
+            CreatableTopicConfig(name="compression.type", value="uncompressed"),
+            CreatableTopicConfig(name="cleanup.policy", value="compact"),
+            CreatableTopicConfig(name="min.insync.replicas", value=str(min_in_sync)),
+            CreatableTopicConfig(name="segment.bytes", value=str(segment_bytes)),
         ],
     )

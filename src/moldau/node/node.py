@@ -18,6 +18,7 @@ from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.features import SUPPORTED_FEATURES
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import BROKER_RESOURCE, TOPIC_RESOURCE, EndPoint
+from moldau.node.broker_channels import BrokerChannels
 from moldau.node.broker_lifecycle import BrokerLifecycle
 from moldau.node.context import ClientContext
 from moldau.node.controller_channel import ControllerChannel
@@ -29,11 +30,14 @@ from moldau.node.failure_detection import FailureDetection
 from moldau.node.fetch_session import FetchSessionCache
 from moldau.node.fetchers import Fetchers
 from moldau.node.isr_changes import IsrChanges
+from moldau.node.marker_writer import MarkerWriter
 from moldau.node.metadata_node import SECURITY_PROTOCOLS, MetadataNode
 from moldau.node.outbox import NoOutbox, Outbox
 from moldau.node.producer_ids import ProducerIds
 from moldau.node.replicas import Replicas
 from moldau.node.schedule import Schedule
+from moldau.node.txn_markers import TxnMarkers
+from moldau.node.txn_verification import TxnVerification
 from moldau.node.waiting import WaitingRoom
 from moldau.protocol.errors import KafkaError
 from moldau.raft.core import NEVER_MS, RandomSource
@@ -128,6 +132,7 @@ class Node:
         self._controller_registration = ControllerRegistration(self.metadata, self.controller)
         self._directory_assignments = DirectoryAssignments(self.controller, self.lifecycle, self.replicas)
         self.producer_ids = ProducerIds(self.node_id, self.controller, self.lifecycle)
+        self._make_transactions(config)
         self._schedule = Schedule()
         self._bound_ports: dict[str, int] = {}
         self._checkpointed: dict[tuple[str, int], int] = {}
@@ -187,6 +192,23 @@ class Node:
         replicas.context.selects_by_rack = selector == RACK_AWARE_SELECTOR
         return replicas
 
+    def _make_transactions(self, config: BrokerConfig) -> None:
+        listener = config.inter_broker_listener_name
+        timeout_ms = config.get_int("request.timeout.ms")
+        groups, transactions = self.coordinators.groups, self.coordinators.transactions
+        self.marker_writer = MarkerWriter(self.replicas, groups.runtime, self.waiting, timeout_ms)
+        self.txn_markers = TxnMarkers(
+            self.node_id,
+            transactions.runtime,
+            self.marker_writer,
+            BrokerChannels(self.outbox, "markers", listener),
+            timeout_ms,
+        )
+        verification_channels = BrokerChannels(self.outbox, "verification", listener)
+        self.txn_verification = TxnVerification(config, self.node_id, transactions, verification_channels)
+        transactions.markers = self.txn_markers
+        transactions.producer_ids = self.producer_ids.next
+
     @property
     def config(self) -> BrokerConfig:
         """The configuration in force, dynamic changes included."""
@@ -243,6 +265,8 @@ class Node:
 
     def _on_unfenced(self) -> None:
         self.is_ready = True
+        self.txn_markers.on_metadata(self.image, self._now_ms)
+        self.txn_verification.on_metadata(self.image)
         self.coordinators.start(self.image, self._now_ms)
         if self.on_ready is not None:
             self.on_ready()
@@ -263,6 +287,7 @@ class Node:
         deadline_ms = min(deadline_ms, self.fetchers.poll(now_ms), self.directory_moves.poll(now_ms))
         self.waiting.expire(now_ms)
         coordinators_ms = self.coordinators.poll(now_ms)
+        coordinators_ms = min(coordinators_ms, self.txn_markers.poll(now_ms), self.txn_verification.poll(now_ms))
         cleaner_ms = self.cleaner.poll(now_ms)
         scrub_ms = self.scrub.poll(now_ms)
         schedule_ms = self._schedule.run(now_ms)
@@ -281,6 +306,8 @@ class Node:
         self.directory_moves.on_deadline = wake_at
         self.isr_changes.on_deadline = wake_at
         self.coordinators.set_wake_up(wake_at)
+        self.txn_markers.on_deadline = wake_at
+        self.txn_verification.on_deadline = wake_at
         self.cleaner.on_deadline = wake_at
         self.scrub.on_deadline = wake_at
 
@@ -315,6 +342,8 @@ class Node:
         """Writes everything down. The node cannot be used afterwards."""
         self.fetchers.close()
         self.coordinators.stop(now_ms)
+        self.txn_markers.close()
+        self.txn_verification.close()
         broker_epoch = self.lifecycle.broker_epoch
         if not self.lifecycle.was_registered:
             # It never joined, so the logs are as the run before left them.
@@ -354,6 +383,8 @@ class Node:
                 self._update_dynamic_config()
         if self._is_following:
             self.replicas.apply(delta, image, self._now_ms)
+            self.txn_markers.on_metadata(image, self._now_ms)
+            self.txn_verification.on_metadata(image)
             self.coordinators.apply(delta, image, self._now_ms)
         if self.is_broker:
             self.lifecycle.on_metadata(delta, image, self._now_ms)

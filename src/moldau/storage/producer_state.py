@@ -199,6 +199,16 @@ class ProducerEntry:
         return completed
 
 
+class VerificationGuard:
+    """Held while a leader asks whether a write belongs to a transaction (KIP-890). Whoever asked before a marker
+    finds another one after it."""
+
+    def __init__(self, epoch: int, lowest_sequence: int, now_ms: int) -> None:
+        self.epoch = epoch
+        self.lowest_sequence = lowest_sequence
+        self.created_ms = now_ms
+
+
 class ProducerState:
     """All producers of one log, and which of their transactions hold back readers of committed records."""
 
@@ -209,11 +219,14 @@ class ProducerState:
         # has not passed yet.
         self.ongoing: dict[int, int] = {}
         self.unreplicated: dict[int, int] = {}
+        # By producer id, while a first write of a transaction is verified.
+        self.guards: dict[int, VerificationGuard] = {}
 
     def clear(self, end_offset: int) -> None:
         self.entries = {}
         self.ongoing = {}
         self.unreplicated = {}
+        self.guards = {}
         self.end_offset = end_offset
 
     def restore(self, entries: list[ProducerEntry], end_offset: int) -> None:
@@ -226,6 +239,36 @@ class ProducerState:
         opened.sort()
         for first_offset, producer_id in opened:
             self.ongoing[first_offset] = producer_id
+
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        entry = self.entries.get(producer_id)
+        return entry is not None and entry.transaction_first_offset != NO_OFFSET and entry.epoch == producer_epoch
+
+    def guard_for(self, producer_id: int, producer_epoch: int, sequence: int, now_ms: int) -> VerificationGuard:
+        """The guard under which a write with this sequence is verified."""
+        guard = self.guards.get(producer_id)
+        if guard is None or guard.epoch < producer_epoch:
+            guard = VerificationGuard(producer_epoch, sequence, now_ms)
+            self.guards[producer_id] = guard
+        elif guard.epoch == producer_epoch and sequence < guard.lowest_sequence:
+            guard.lowest_sequence = sequence
+        return guard
+
+    def check_guard(
+        self, guard: VerificationGuard, producer_id: int, producer_epoch: int, sequence: int, starts_at_zero: bool
+    ) -> None:
+        """Raises when a write that was verified under this guard came too late, or before another that it follows."""
+        if self.guards.get(producer_id) is not guard:
+            raise KafkaError(INVALID_TXN_STATE, "Record was not part of an ongoing transaction")
+        if self.has_open_transaction(producer_id, producer_epoch):
+            return
+        is_first = producer_id not in self.entries
+        if sequence > guard.lowest_sequence or (starts_at_zero and is_first and sequence != 0):
+            raise KafkaError(
+                OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Out of order sequence number for producer {producer_id}: {sequence} (incoming sequence), "
+                f"{guard.lowest_sequence} (lowest sequence that waits)",
+            )
 
     def find_duplicate(self, header: BatchHeader) -> ProducedBatch | None:
         entry = self.entries.get(header.producer_id)
@@ -268,6 +311,8 @@ class ProducerState:
     def note(self, header: BatchHeader, marker: TransactionMarker | None) -> CompletedTransaction | None:
         """The batch is in the log: the only place where producer state grows."""
         entry = self.entries.get(header.producer_id)
+        if marker is not None and self.guards:
+            self.guards.pop(header.producer_id, None)
         if entry is None:
             if header.is_control and marker is None:
                 return None
@@ -325,6 +370,8 @@ class ProducerState:
                 expired.append(entry.producer_id)
         for producer_id in expired:
             del self.entries[producer_id]
+        for producer_id in [known for known, one in self.guards.items() if now_ms - one.created_ms >= expiration_ms]:
+            del self.guards[producer_id]
         return len(expired)
 
 

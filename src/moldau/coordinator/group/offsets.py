@@ -39,6 +39,12 @@ from moldau.protocol.messages.offset_fetch_response import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
+from moldau.protocol.messages.txn_offset_commit_request import TxnOffsetCommitRequest
+from moldau.protocol.messages.txn_offset_commit_response import (
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
 from moldau.protocol.uuids import ZERO_UUID
 
 EXPIRY_TIMER: Final = "offsets:expire"
@@ -116,6 +122,52 @@ class Offsets(GroupPart):
                 answers.append(OffsetCommitResponsePartition(index, 0))
             response.topics.append(OffsetCommitResponseTopic(name, topic.topic_id, answers))
         return Outcome(records, response)
+
+    def commit_in_transaction(self, request: TxnOffsetCommitRequest, version: int, now_ms: int) -> Outcome:
+        """The same as part of a transaction: pending until its marker. All partitions of the request exist."""
+        self._check_transactional_commit(request, version, now_ms)
+        longest = self._state.settings.offset_metadata_bytes_max
+        records: list[StoredRecord] = []
+        response = TxnOffsetCommitResponse()
+        for topic in request.topics:
+            answers: list[TxnOffsetCommitResponsePartition] = []
+            for partition in topic.partitions:
+                index = partition.partition_index
+                metadata = "" if partition.committed_metadata is None else partition.committed_metadata
+                if metadata and java_length(metadata) > longest:
+                    answers.append(TxnOffsetCommitResponsePartition(index, errors.OFFSET_METADATA_TOO_LARGE))
+                    continue
+                value = encode_offset_value(
+                    partition.committed_offset, partition.committed_leader_epoch, metadata, now_ms, NO_EXPIRY, ZERO_UUID
+                )
+                records.append((encode_offset_key(request.group_id, topic.name, index), value))
+                answers.append(TxnOffsetCommitResponsePartition(index, 0))
+            response.topics.append(TxnOffsetCommitResponseTopic(topic.name, answers))
+        return Outcome(records, response, producer_id=request.producer_id, producer_epoch=request.producer_epoch)
+
+    def _check_transactional_commit(self, request: TxnOffsetCommitRequest, version: int, now_ms: int) -> None:
+        group = self._state.find_group(request.group_id)
+        if group is None:
+            if request.generation_id >= 0:
+                raise KafkaError(errors.ILLEGAL_GENERATION)
+            return
+        try:
+            group.check_offset_commit(
+                request.member_id, request.group_instance_id, request.generation_id, True, version, now_ms
+            )
+            if group.kind == CONSUMER and request.member_id:
+                for topic in request.topics:
+                    found = self._state.image.topics_by_name.get(topic.name)
+                    topic_id = ZERO_UUID if found is None else found.topic_id
+                    for partition in topic.partitions:
+                        group.check_partition_commit(
+                            request.member_id, request.generation_id, topic.name, topic_id, partition.partition_index
+                        )
+        except KafkaError as error:
+            if error.code == errors.STALE_MEMBER_EPOCH:
+                # Producers know the errors of classic groups only.
+                raise KafkaError(errors.ILLEGAL_GENERATION) from error
+            raise
 
     def _check_commit(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int, version: int, now_ms: int

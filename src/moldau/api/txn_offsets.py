@@ -1,0 +1,157 @@
+"""TxnOffsetCommit: offsets that are committed with a transaction, or not at all.
+
+Versions 0-5: 2 adds leader epochs, 3 says which member of which generation commits (KIP-447), 4 knows
+TRANSACTION_ABORTABLE, 5 joins the transaction by itself (KIP-890). Before the group decides, the coordinator of the
+transaction is asked, as for any first write of a transaction to a partition.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moldau.api.call import Call
+from moldau.api.coordinators import as_client_sees
+from moldau.coordinator.group.machine import GroupMachine
+from moldau.coordinator.outcome import Outcome
+from moldau.node.internal_topics import GROUP_TOPIC
+from moldau.node.txn_verification import Question
+from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages.txn_offset_commit_request import TxnOffsetCommitRequest, TxnOffsetCommitRequestTopic
+from moldau.protocol.messages.txn_offset_commit_response import (
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+from moldau.protocol.primitives import Message
+from moldau.storage.log import Log
+from moldau.storage.producer_state import VerificationGuard
+
+FIRST_ABORTABLE_VERSION: Final = 4
+FIRST_ADDING_VERSION: Final = 5
+VERIFICATION_KEY: Final = "transaction.partition.verification.enable"
+NO_SEQUENCE: Final = 0
+
+
+def handle_txn_offset_commit(call: Call, request: TxnOffsetCommitRequest) -> None:
+    refused: list[TxnOffsetCommitResponseTopic] = []
+    accepted: list[TxnOffsetCommitRequestTopic] = []
+    for topic in request.topics:
+        found = call.node.image.topics_by_name.get(topic.name)
+        indexes = {} if found is None else found.partitions
+        known = [one for one in topic.partitions if one.partition_index in indexes]
+        unknown = [one.partition_index for one in topic.partitions if one.partition_index not in indexes]
+        if unknown:
+            code = errors.UNKNOWN_TOPIC_OR_PARTITION
+            rows = [TxnOffsetCommitResponsePartition(index, code) for index in unknown]
+            refused.append(TxnOffsetCommitResponseTopic(topic.name, rows))
+        if known:
+            accepted.append(TxnOffsetCommitRequestTopic(topic.name, known))
+    request.topics = accepted
+    if not accepted:
+        call.respond(TxnOffsetCommitResponse(topics=refused))
+        return
+    TransactionalCommit(call, request, refused).start()
+
+
+class TransactionalCommit:
+    """One commit on its way through both coordinators; `refused` holds the answers that are known before."""
+
+    def __init__(
+        self, call: Call, request: TxnOffsetCommitRequest, refused: list[TxnOffsetCommitResponseTopic]
+    ) -> None:
+        self._call = call
+        self._request = request
+        self._refused = refused
+        self._index = call.node.coordinators.groups.partition_for(request.group_id)
+        self._log: Log | None = None
+        self._guard: VerificationGuard | None = None
+
+    def start(self) -> None:
+        call, request = self._call, self._request
+        try:
+            if not request.transactional_id or not request.group_id:
+                raise KafkaError(errors.INVALID_GROUP_ID if request.transactional_id else errors.INVALID_REQUEST)
+            call.node.coordinators.groups.runtime.find(self._index)
+            partition = call.node.replicas.find(GROUP_TOPIC, self._index)
+            if partition is None:
+                raise KafkaError(errors.NOT_COORDINATOR)
+            log = partition.check_leader(-1)
+        except KafkaError as error:
+            self.done(error)
+            return
+        adds = call.version >= FIRST_ADDING_VERSION
+        verification = call.node.txn_verification
+        is_asking = verification.is_asking(GROUP_TOPIC, self._index, request.producer_id)
+        is_open = log.producers.has_open_transaction(request.producer_id, request.producer_epoch)
+        if (is_open and not is_asking) or (not adds and not call.node.config.get_bool(VERIFICATION_KEY)):
+            self._commit(call.now_ms)
+            return
+        self._log = log
+        self._guard = log.producers.guard_for(request.producer_id, request.producer_epoch, NO_SEQUENCE, call.now_ms)
+        question = Question(
+            request.transactional_id,
+            request.producer_id,
+            request.producer_epoch,
+            frozenset([(GROUP_TOPIC, self._index)]),
+            adds,
+            self._on_verified,
+            call.now_ms,
+        )
+        verification.ask(question, call.now_ms)
+
+    def _on_verified(self, codes: dict[tuple[str, int], int], now_ms: int) -> None:
+        code = as_committer_sees(codes[(GROUP_TOPIC, self._index)], self._call.version)
+        if code != errors.NONE:
+            self.done(KafkaError(code))
+        else:
+            self._commit(now_ms)
+
+    def _commit(self, now_ms: int) -> None:
+        self._call.node.coordinators.groups.run_at(self._index, self._decide, self.done, now_ms)
+
+    def _decide(self, machine: GroupMachine) -> Outcome:
+        request = self._request
+        if self._log is not None and self._guard is not None:
+            producers = self._log.producers
+            producers.check_guard(
+                self._guard, request.producer_id, request.producer_epoch, NO_SEQUENCE, starts_at_zero=False
+            )
+        return machine.offsets.commit_in_transaction(request, self._call.version, self._call.now_ms)
+
+    def done(self, result: Message | KafkaError) -> None:
+        if self._call.reply.done:
+            return
+        if isinstance(result, KafkaError):
+            code = as_client_sees(result).code
+            topics = [
+                TxnOffsetCommitResponseTopic(
+                    topic.name,
+                    [TxnOffsetCommitResponsePartition(one.partition_index, code) for one in topic.partitions],
+                )
+                for topic in self._request.topics
+            ]
+        else:
+            assert isinstance(result, TxnOffsetCommitResponse)
+            topics = result.topics
+        by_name = {topic.name: topic for topic in self._refused}
+        told = list(self._refused)
+        for row in topics:
+            known = by_name.get(row.name)
+            if known is None:
+                told.append(row)
+            else:
+                known.partitions = known.partitions + row.partitions
+        self._call.respond(TxnOffsetCommitResponse(topics=told))
+
+
+def as_committer_sees(code: int, version: int) -> int:
+    """What the transaction's coordinator said, in the terms of a TxnOffsetCommit of this version."""
+    if code == errors.PRODUCER_FENCED:
+        return errors.INVALID_PRODUCER_EPOCH
+    if code == errors.TRANSACTION_ABORTABLE and version < FIRST_ABORTABLE_VERSION:
+        return errors.INVALID_TXN_STATE
+    if code == errors.NETWORK_EXCEPTION:
+        # Lets clients ask again without looking for another coordinator.
+        return errors.COORDINATOR_LOAD_IN_PROGRESS
+    return code

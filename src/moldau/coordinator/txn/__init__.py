@@ -1,0 +1,1 @@
+"""The transaction coordinator: one machine for each partition of __transaction_state."""
