@@ -121,7 +121,7 @@ def place_replicas(
     if ring.unfenced == 0 and brokers:
         raise errors.KafkaError(
             errors.INVALID_REPLICATION_FACTOR,
-            "All brokers are currently fenced or have all their log directories cordoned.",
+            "All brokers are currently fenced, or have all their log directories cordoned.",
         )
     if replication_factor > ring.total:
         raise errors.KafkaError(
