@@ -17,6 +17,7 @@ import pytest
 
 from moldau.client import Admin, Consumer, NewTopic, Producer, TopicPartition
 from moldau.client.admin import BROKER, TOPIC, ConfigChange, ConfigResource, QuotaEntity
+from moldau.client.errors import RebalanceInProgressError
 from moldau.protocol import errors
 from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from moldau.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -171,8 +172,12 @@ class Story:
             deadline = time.monotonic() + SECONDS
             while len(read) < count:
                 assert time.monotonic() < deadline, f"{group} got {len(read)} of {count}:\n{self.node.output()[-2000:]}"
-                read += [(record.topic, record.partition, record.offset) for record in consumer.poll(500)]
-                consumer.commit()
+                got = [(record.topic, record.partition, record.offset) for record in consumer.poll(500)]
+                try:
+                    consumer.commit()
+                except RebalanceInProgressError:
+                    continue  # what was not committed comes again
+                read += got
         return read
 
     def advance(self, group: str, count: int) -> None:
