@@ -27,6 +27,8 @@ REPLIES_WAITING_MAX = 256
 UNSENT_BYTES_MAX = 1 << 20
 COALESCE_BYTES_MAX = 64 * 1024
 SENDFILE_BYTES_MAX = 1 << 24
+# Less than this is read and sent together with what stands around it: one packet and one wake-up instead of three.
+READ_BYTES_MAX = 32 * 1024
 FRAMES_PER_TURN_MAX = 16
 
 # More data follows at once: lets the head of a fetch reply share a packet with its records (Linux only).
@@ -59,6 +61,7 @@ class Connection:
         self._loop = loop
         self._handle = handle
         self.context = context
+        self._scratch = scratch
         self._frames = FrameReader(scratch, frame_bytes_max)
         self._ready_frames: deque[Frame] = deque()
         self._clock = clock
@@ -70,6 +73,7 @@ class Connection:
         self._reading = False
         self._writing = False
         self._handling = False
+        self._advances_at_end = False
         self._close_when_sent = False
         self.closed = False
         self.last_active_ms = clock()
@@ -120,6 +124,21 @@ class Connection:
             self.close()
 
     def _handle_frames(self, frames: list[Frame], now_ms: int) -> None:
+        """What the frames finish on other connections leaves at the end, so that several replies leave together."""
+        scratch = self._scratch
+        if scratch.at_end_of_turn is not None:
+            self._handle_own_frames(frames, now_ms)
+            return
+        finished: list[Callable[[], None]] = []
+        scratch.at_end_of_turn = finished
+        try:
+            self._handle_own_frames(frames, now_ms)
+        finally:
+            scratch.at_end_of_turn = None
+            for advance in finished:
+                advance()
+
+    def _handle_own_frames(self, frames: list[Frame], now_ms: int) -> None:
         ready, replies = self._ready_frames, self._replies
         ready.extend(frames)
         self._handling = True
@@ -149,13 +168,26 @@ class Connection:
     # Replying
 
     def _on_reply_done(self, reply: Reply) -> None:
-        if not self._handling and not self.closed and self._replies and self._replies[0] is reply:
+        if self._handling or self.closed or not self._replies or self._replies[0] is not reply:
+            return
+        finished = self._scratch.at_end_of_turn
+        if finished is None:
+            self._advance()
+        elif not self._advances_at_end:
+            self._advances_at_end = True
+            finished.append(self._advance_at_end)
+
+    def _advance_at_end(self) -> None:
+        self._advances_at_end = False
+        if not self.closed:
             self._advance()
 
     def _queue(self, reply: Reply) -> None:
         parts = reply.parts
         if parts is not None:
             for part in parts:
+                if isinstance(part, FileRecords) and part.size <= READ_BYTES_MAX:
+                    part = read_part(part)
                 self._unsent.append(part)
                 if isinstance(part, bytes):
                     self._unsent_bytes += len(part)
@@ -289,3 +321,14 @@ class Connection:
         now_ms = self._clock()
         for hook in hooks:
             hook(now_ms)
+
+
+def read_part(part: FileRecords) -> bytes | FileRecords:
+    """The records of a small part; the part itself when they cannot be read, which then ends the connection."""
+    file = part.file
+    assert isinstance(file, File)
+    try:
+        data = file.read(part.position, part.size)
+    except OSError:
+        return part
+    return data if len(data) == part.size else part

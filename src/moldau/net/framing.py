@@ -8,6 +8,8 @@ alone and the frame after it in one piece, which is then not copied at all.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 SCRATCH_BYTES = 128 * 1024
 LARGE_BUFFER_KEPT_BYTES = 2 * 1024 * 1024
 LARGE_BUFFER_FIRST_BYTES = 256 * 1024
@@ -21,10 +23,12 @@ class FrameError(Exception):
 
 
 class Scratch:
-    """The receive buffer shared by all connections of one event loop."""
+    """What all connections of one event loop share: the receive buffer, and who has something to do at a turn's end."""
 
     def __init__(self, size: int = SCRATCH_BYTES) -> None:
         self.view = memoryview(bytearray(size))
+        self.at_end_of_turn: list[Callable[[], None]] | None = None
+        """None while no connection handles frames."""
 
 
 class FrameReader:

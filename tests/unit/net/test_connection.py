@@ -257,3 +257,68 @@ def test_whoever_asked_is_told_once_that_the_connection_is_gone() -> None:
         assert len(told) == 1
 
     run(scenario)
+
+
+class CountingSocket(socket.socket):
+    """Counts what leaves."""
+
+    sends = 0
+
+    def send(self, *arguments: Any) -> int:
+        self.sends += 1
+        return super().send(*arguments)
+
+
+def test_replies_that_another_connection_finishes_in_one_turn_leave_together() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        script, scratch = Script(), Scratch()
+        ours, theirs = socket.socketpair()
+        waiter = CountingSocket(fileno=ours.detach())
+        finisher, other = socket.socketpair()
+        for sock in (waiter, theirs, finisher, other):
+            sock.setblocking(False)
+
+        def finish(context: ClientContext, data: bytes, start: int, end: int, now_ms: int) -> Reply:
+            for waiting, body in script.waiting:
+                waiting.complete([body])
+            assert waiter.sends == 0, "nothing leaves in the middle of a turn"
+            return script.handle(context, b"n", 0, 1, now_ms)
+
+        connections = [
+            Connection(sock, loop, handle, ClientContext("L", "test:1"), scratch, 1000, Clock(), lambda c: None)
+            for sock, handle in ((waiter, script.handle), (finisher, finish))
+        ]
+        theirs.send(framed(b"w1", b"w2", b"w3"))
+        await settle()
+        other.send(framed(b"go"))
+        assert await receive(theirs, 6) == b"w1w2w3"
+        assert waiter.sends == 1
+        for connection in connections:
+            connection.close()
+        for sock in (theirs, other):
+            sock.close()
+
+    asyncio.run(main())
+
+
+def test_a_few_records_leave_together_with_what_stands_around_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = PosixDisk()
+    file = disk.open(str(tmp_path / "segment"), create=True)
+    file.append([bytes(range(200))])
+    script = Script()
+    script.parts[1] = [b"head", FileRecords(file, 50, 100), b"tail"]
+
+    async def scenario(script: Script, client: socket.socket, connection: Connection) -> None:
+        client.send(framed(b"f\x01"))
+        await settle()
+        assert client.recv(1000) == b"head" + bytes(range(50, 150)) + b"tail"
+
+    def sendfile(*arguments: int) -> int:
+        raise AssertionError("not worth a call of its own")
+
+    monkeypatch.setattr(os, "sendfile", sendfile)
+    run(scenario, script)
+    disk.close()
