@@ -204,7 +204,11 @@ class MetadataLog(RaftLog):
             file.close()
             if error is None:
                 try:
-                    self._freeze(part, snapshot, len(data))
+                    if snapshot.offset < self.start_offset():
+                        # A newer one was fetched meanwhile, and the log behind this one is gone.
+                        self.disk.remove(part)
+                    else:
+                        self._freeze(part, snapshot, len(data))
                 except OSError as failure:
                     error = failure
             done(error)

@@ -298,9 +298,9 @@ class RaftWorld:
                 self.crash(each, power_loss=True)
         elif dice < 0.87:
             self._resign(replica)
-        elif dice < 0.9 and self.is_dynamic:
+        elif dice < 0.97 and self.is_dynamic:
             self._change_voters()
-        elif dice < 0.91 and self.is_dynamic:
+        elif dice < 0.98 and self.is_dynamic:
             self._move(replica)
 
     def leader(self) -> Replica | None:

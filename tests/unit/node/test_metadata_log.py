@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -117,3 +118,18 @@ def test_a_log_that_contradicts_its_snapshot_starts_anew_behind_it(epochs: list[
     log = opened(disk)
     assert (log.start_offset(), log.end_offset()) == ((0, end) if kept else (10, 10))
     assert log.last_epoch() == (epochs[-1][0] if kept else 3)
+
+
+def test_a_snapshot_that_is_ready_after_a_newer_one_was_fetched_is_dropped() -> None:
+    """It would be named to followers as the place where their log parts from this one, below what is committed."""
+    later: list[Callable[[], None]] = []
+    disk = SimDisk(1, lambda delay_ms, action: later.append(action))
+    disk.make_directory(DATA)
+    log = opened(disk)
+    append(log, 1, 15)
+    log.write_snapshot(OffsetAndEpoch(12, 1), snapshot_bytes([b"state"], 1, 0, 0, None, 0), lambda error: None)
+    fetch_snapshot(log, OffsetAndEpoch(29, 4))
+    for action in later:
+        action()
+    assert log.earliest_snapshot() == OffsetAndEpoch(29, 4)
+    assert not any(name.endswith(".part") for name in disk.list(DIRECTORY))
