@@ -165,6 +165,7 @@ class Story:
         """Reads on where the group stands and commits what was read."""
         settings: dict[str, Any] = {"group_id": group, "group_protocol": GROUPS[group], "auto_offset_reset": "earliest"}
         read: list[tuple[str, int, int]] = []
+        got: list[tuple[str, int, int]] = []
         with Consumer(
             bootstrap_servers=self.node.bootstrap, enable_auto_commit=False, max_poll_records=20, **settings
         ) as consumer:
@@ -172,12 +173,13 @@ class Story:
             deadline = time.monotonic() + SECONDS
             while len(read) < count:
                 assert time.monotonic() < deadline, f"{group} got {len(read)} of {count}:\n{self.node.output()[-2000:]}"
-                got = [(record.topic, record.partition, record.offset) for record in consumer.poll(500)]
+                got += [(record.topic, record.partition, record.offset) for record in consumer.poll(500)]
                 try:
                     consumer.commit()
                 except RebalanceInProgressError:
-                    continue  # what was not committed comes again
-                read += got
+                    continue  # what was not committed may come again
+                read += dict.fromkeys(got)
+                got = []
         return read
 
     def advance(self, group: str, count: int) -> None:
