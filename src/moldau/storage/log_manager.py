@@ -153,6 +153,9 @@ class LogManager:
         for directory in self.online_directories():
             try:
                 self._load_directory(directory, now_ms)
+                if not directory.failed:
+                    # What it is now is what the run before left, if this one is killed before it has registered.
+                    write_run_note(self.disk, directory.path, self._previous_epoch_in(directory))
             except OSError as error:
                 directory.fail(error)
         self._next_checkpoint_ms = now_ms + self.checkpoint_interval_ms
@@ -286,6 +289,8 @@ class LogManager:
             if directory.path not in self._clean:
                 try:
                     self._killed_epochs[directory.path] = epoch_of_killed_run(self.disk, directory.path)
+                    # A recovery that is interrupted may have cut something off, and nobody would see it afterwards.
+                    forget_run(self.disk, directory.path)
                     self._clean[directory.path] = self._take_clean_marker(directory)
                 except OSError as error:
                     directory.fail(error)

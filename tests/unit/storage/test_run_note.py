@@ -92,3 +92,27 @@ def test_a_failed_directory_is_not_believed_again(tmp_path: Path) -> None:
     logs.directories[0].fail(OSError(5, "no"))
     kill(logs)
     assert manager(tmp_path).previous_broker_epoch() == -1
+
+
+def test_a_broker_that_is_killed_before_it_has_registered_has_lost_nothing_either(tmp_path: Path) -> None:
+    """Neither after a clean stop nor after a kill, however often."""
+    logs = manager(tmp_path)
+    logs.note_run(41)
+    logs.shutdown(NOW_MS, 41)
+    for _ in range(3):
+        logs = manager(tmp_path)
+        if PosixDisk().machine_run_id():
+            assert logs.previous_broker_epoch() == 41
+        kill(logs)
+
+
+def test_what_was_cut_is_not_forgotten_by_a_second_kill(tmp_path: Path) -> None:
+    logs = manager(tmp_path)
+    logs.note_run(41)
+    append(logs.create("t", 0, TOPIC_ID, NOW_MS), b"x")
+    with open(tmp_path / "one" / "t-0" / f"{0:020d}.log", "ab") as file:
+        file.write(b"torn")
+    for _ in range(2):
+        kill(logs)
+        logs = manager(tmp_path)
+        assert logs.previous_broker_epoch() == -1
