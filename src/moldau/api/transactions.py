@@ -56,7 +56,6 @@ from moldau.protocol.primitives import Message
 FIRST_FENCED_VERSION: Final = 2
 FIRST_FENCED_INIT_VERSION: Final = 4
 FIRST_BATCHED_VERSION: Final = 4
-FIRST_ABORTABLE_VERSION: Final = 5
 FIRST_EPOCH_BUMP_VERSION: Final = 5
 
 
@@ -134,10 +133,7 @@ class Joining:
             missing = find_missing(
                 machine.state, asked.transactional_id, asked.producer_id, asked.producer_epoch, self.partitions
             )
-            code = errors.TRANSACTION_ABORTABLE
-            if self._call.version < FIRST_ABORTABLE_VERSION:
-                code = errors.INVALID_TXN_STATE
-            return Outcome(response=self.result(dict.fromkeys(missing, code)))
+            return Outcome(response=self.result(dict.fromkeys(missing, errors.TRANSACTION_ABORTABLE)))
         return add_partitions(
             machine.state,
             asked.transactional_id,

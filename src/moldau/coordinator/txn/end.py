@@ -26,6 +26,7 @@ from moldau.protocol.messages.end_txn_request import EndTxnRequest
 from moldau.protocol.messages.end_txn_response import EndTxnResponse
 from moldau.protocol.primitives import Message
 
+FIRST_VERSION: Final = 0
 EPOCH_BUMP_VERSION: Final = 2
 """The transaction version from which on every end of a transaction raises the epoch."""
 
@@ -52,7 +53,7 @@ def end_first_version(state: TransactionShardState, known: Transaction, request:
     if known.is_preparing:
         raise KafkaError(errors.CONCURRENT_TRANSACTIONS)
     if known.state == ONGOING:
-        return state.write(decided(known, request.committed, 1, now_ms), EndTxnResponse())
+        return state.write(decided(known, request.committed, FIRST_VERSION, now_ms), EndTxnResponse())
     if known.state == (COMPLETE_COMMIT if request.committed else COMPLETE_ABORT):
         return Outcome(response=EndTxnResponse())
     raise KafkaError(errors.INVALID_TXN_STATE)
@@ -152,7 +153,7 @@ def end_kept(state: TransactionShardState, known: Transaction, request: EndTxnRe
 
 def fence_and_abort(state: TransactionShardState, known: Transaction, response: Message | None, now_ms: int) -> Outcome:
     """Aborts an ongoing transaction with the next epoch, so that its producer can write nothing any more."""
-    following = decided(known, False, 1, now_ms)
+    following = decided(known, False, FIRST_VERSION, now_ms)
     following.epoch = min(known.epoch + 1, EPOCH_MAX)
     following.last_epoch = NO_EPOCH
     if state.settings.transaction_version >= EPOCH_BUMP_VERSION:

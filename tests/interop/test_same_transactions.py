@@ -1,0 +1,70 @@
+"""Apache Kafka and Moldau do in transactions what the scripts show, record by record."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from pathlib import Path
+
+import pytest
+
+from moldau.protocol import errors
+from moldau.protocol.messages.describe_transactions_request import DescribeTransactionsRequest
+from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
+from tests.interop.kafka_oracle import KafkaNode
+from tests.interop.nodes import Node
+from tests.interop.peers import Peer
+from tests.scripts import transactions
+from tests.scripts.replay import check_script
+from tests.scripts.transactions.player import Player
+
+SCRIPTS = sorted(Path(transactions.__file__).parent.glob("*.txt"))
+ONLY_HERE = "# Not as Apache Kafka"
+TRANSACTION_PARTITIONS = 50
+_numbers = itertools.count(1)
+
+
+def play(node: Node, path: Path) -> None:
+    peer = Peer(node)
+    suffix = f".{path.stem}.{next(_numbers)}"
+    try:
+        peer.create(f"t{suffix}", 3)
+        for key_type in (0, 1):
+            wait_for_coordinators(peer, key_type, suffix)
+        wait_until_loaded(peer, suffix)
+        player = Player(
+            peer.ask, lambda: time.sleep(0.02), lambda: int(time.time() * 1000), TRANSACTION_PARTITIONS, suffix
+        )
+        check_script(path, player.play)
+    finally:
+        peer.close()
+
+
+def wait_for_coordinators(peer: Peer, key_type: int, suffix: str) -> None:
+    request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[f"x{suffix}", f"y{suffix}", f"g{suffix}"])
+    for _ in range(500):
+        if all(one.error_code == 0 for one in peer.ask(request, 4).coordinators):
+            return
+        time.sleep(0.02)
+    raise AssertionError("there are no coordinators")
+
+
+def wait_until_loaded(peer: Peer, suffix: str) -> None:
+    request = DescribeTransactionsRequest([f"x{suffix}", f"y{suffix}"])
+    for _ in range(500):
+        if all(one.error_code == errors.TRANSACTIONAL_ID_NOT_FOUND for one in peer.ask(request, 0).transaction_states):
+            return
+        time.sleep(0.02)
+    raise AssertionError("the coordinators are not ready")
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_moldau_does_what_the_script_shows(moldau_server: Node, path: Path) -> None:
+    play(moldau_server, path)
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_kafka_does_what_the_script_shows(oracle: KafkaNode, path: Path) -> None:
+    if ONLY_HERE in path.read_text():
+        pytest.skip("what the script shows is Moldau's own")
+    play(oracle, path)
