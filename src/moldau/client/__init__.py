@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from moldau.client.consumer import Consumer, ConsumerRecord
     from moldau.client.producer import Producer
     from moldau.client.rebalance import RebalanceListener
-    from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, RecordMetadata, TopicPartition
+    from moldau.client.results import (
+        ConsumerGroupMetadata,
+        OffsetAndMetadata,
+        PreparedTransaction,
+        RecordMetadata,
+        TopicPartition,
+    )
 
 __all__ = [
     "Admin",
@@ -25,6 +31,7 @@ __all__ = [
     "ConsumerRecord",
     "NewTopic",
     "OffsetAndMetadata",
+    "PreparedTransaction",
     "Producer",
     "RebalanceListener",
     "RecordMetadata",
@@ -41,6 +48,7 @@ _HOME = {
     "ConsumerGroupMetadata": "results",
     "ConsumerRecord": "consumer",
     "OffsetAndMetadata": "results",
+    "PreparedTransaction": "results",
     "Producer": "producer",
     "RebalanceListener": "rebalance",
     "RecordMetadata": "results",

@@ -145,6 +145,8 @@ class Accumulator:
         self._flush_up_to: i64 = -1
         # Halved, down to batch.size, when a broker refuses such a batch for its size.
         self.encoded_bytes_max: i64 = max(self._batch_bytes, min(i64(ENCODED_BYTES_MAX), self._request_bytes_max))
+        # Of a transactional producer: id and epoch are the coordinator's to give, and no number is given anew here.
+        self.transactional: bool = False
         self.producer_id: int = NO_PRODUCER_ID
         self.first_epoch: int = -1
         self.bytes_held: i64 = 0
@@ -406,7 +408,7 @@ class Accumulator:
         data = batch.data
         if data is None:
             batch.buffer.close()
-            data = batch.buffer.parts(self.producer_id, batch.producer_epoch, batch.base_sequence)
+            data = batch.buffer.parts(self.producer_id, batch.producer_epoch, batch.base_sequence, self.transactional)
             batch.data = data
         return data
 
@@ -484,6 +486,28 @@ class Accumulator:
                 batch.in_flight = False
                 self._settle(batch, -1, -1, error)
 
+    def fail_unsent(self, error: ClientError) -> None:
+        """Gives up what no broker can have seen; batches that were sent once go on until their fate is known."""
+        for queue in list(self._busy.values()):
+            batches = [batch for batch in queue.waiting if batch.base_sequence == NO_SEQUENCE]
+            for batch in batches:
+                queue.waiting.remove(batch)
+                batch.open = False
+                if queue.open_batch is batch:
+                    queue.open_batch = None
+                self._settle(batch, -1, -1, error)
+
+    def set_producer(self, producer_id: int, producer_epoch: int) -> None:
+        """A transactional producer's new id or epoch: sequence numbers begin again. Nothing may be held meanwhile."""
+        self.producer_id = producer_id
+        self.first_epoch = producer_epoch
+        for queue in self._queues.values():
+            queue.producer_epoch = producer_epoch
+            queue.next_sequence = 0
+            queue.acknowledged = False
+            queue.unresolved = False
+            queue.renumber = False
+
     def is_in_flight(self, batch: Batch) -> bool:
         """False once fail_all() took the batch away from under its request."""
         return batch.in_flight
@@ -491,6 +515,9 @@ class Accumulator:
     def _on_sequence_error(self, queue: PartitionQueue, batch: Batch, error: ClientError, now_ms: int) -> None:
         if _has_tried_before(queue, batch.number):
             self._retry(queue, batch, now_ms)  # an earlier batch failed: this one merely came before its turn
+            return
+        if self.transactional:
+            self._give_up(queue, batch, error)
             return
         queue.renumber = True
         if queue.unresolved or error.code == UNKNOWN_PRODUCER_ID:
@@ -548,13 +575,15 @@ class Accumulator:
         return RecordBuffer(self._codec, self._level, spares.pop() if spares else None)
 
     def _give_up(self, queue: PartitionQueue, batch: Batch, error: ClientError) -> None:
-        if batch.base_sequence != NO_SEQUENCE:
+        if self.transactional:
+            pass  # the transaction is aborted, and the next one has another epoch
+        elif batch.base_sequence != NO_SEQUENCE:
             # A refusal leaves a hole in the sequence for certain; a timeout or a lost connection, perhaps.
             if isinstance(error, RequestTimeoutError) or error.retriable:
                 queue.unresolved = True
             else:
                 queue.renumber = True
-        if error.code == INVALID_PRODUCER_EPOCH:
+        if error.code == INVALID_PRODUCER_EPOCH and not self.transactional:
             queue.renumber = True
         self._settle(batch, -1, -1, error)
 

@@ -29,12 +29,14 @@ from moldau.client.results import (
     Headers,
     OffsetAndMetadata,
     OffsetAndTimestamp,
+    PreparedTransaction,
     RecordMetadata,
     TopicPartition,
 )
 
 if TYPE_CHECKING:
     from moldau.client.arrow import ArrowDelivery
+    from moldau.client.transaction_session import Transaction
 
 __all__ = ["AsyncAdmin", "AsyncConsumer", "AsyncDelivery", "AsyncProducer"]
 
@@ -159,6 +161,38 @@ class AsyncProducer:
     async def flush(self, timeout: float | None = None) -> None:
         await self._worker.run(partial(self._producer.flush, timeout))
 
+    async def init_transactions(self, keep_prepared: bool = False) -> None:
+        """As Producer.init_transactions(); so are the other methods of transactions."""
+        await self._worker.run(partial(self._producer.init_transactions, keep_prepared))
+
+    async def begin_transaction(self) -> None:
+        await self._worker.run(self._producer.begin_transaction)
+
+    async def send_offsets_to_transaction(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group_metadata: ConsumerGroupMetadata
+    ) -> None:
+        await self._worker.run(partial(self._producer.send_offsets_to_transaction, offsets, group_metadata))
+
+    async def commit_transaction(self) -> None:
+        await self._worker.run(self._producer.commit_transaction)
+
+    async def abort_transaction(self) -> None:
+        await self._worker.run(self._producer.abort_transaction)
+
+    async def prepare_transaction(self) -> PreparedTransaction:
+        return await self._worker.run(self._producer.prepare_transaction)
+
+    async def complete_transaction(self, prepared: PreparedTransaction) -> None:
+        await self._worker.run(partial(self._producer.complete_transaction, prepared))
+
+    def transaction(self) -> AsyncTransaction:
+        """`async with producer.transaction():` begins and commits, or aborts if something fails."""
+        return AsyncTransaction(self._producer.transaction(), self._worker)
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._producer.in_transaction
+
     async def close(self, timeout: float | None = None) -> None:
         """Delivers what is queued; also after a cancelled call, which may still be in the thread."""
         if self._worker.closed:
@@ -172,7 +206,28 @@ class AsyncProducer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.close(None if kind is None else 0)
+        # As Producer: a transaction that is open is aborted, which takes a request.
+        if not self._worker.closed:
+            await self._worker.run(partial(self._producer.__exit__, kind, error, trace))
+            self._worker.close()
+
+
+class AsyncTransaction:
+    """Begins a transaction, then commits it, or aborts it where the block or the commit fails."""
+
+    def __init__(self, inner: Transaction, worker: _Worker) -> None:
+        self._inner = inner
+        self._worker = worker
+
+    async def __aenter__(self) -> AsyncTransaction:
+        await self._worker.run(self._inner.__enter__)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Also where the task is cancelled: the end of a transaction is not to be left half way.
+        await asyncio.shield(self._worker.start(partial(self._inner.__exit__, kind, error, trace)))
 
 
 class _ListenerOnLoop(RebalanceListener):

@@ -24,7 +24,6 @@ _NOT_YET = (
     "ssl.",
     "sasl.",
     "security.",
-    "transaction",
 )
 
 
@@ -82,6 +81,9 @@ PRODUCER: dict[str, Setting] = {
     "partitioner.availability.timeout.ms": Setting(0, 0, LONG_MAX),
     "partitioner.ignore.keys": Setting(False),
     "retries": Setting(INT_MAX, 0, INT_MAX),
+    "transaction.timeout.ms": Setting(60_000, 1, INT_MAX),
+    "transaction.two.phase.commit.enable": Setting(False),
+    "transactional.id": Setting(None),
 }
 
 CONSUMER: dict[str, Setting] = {

@@ -7,17 +7,38 @@ may be tried again (retriable) and whether the client is of no further use (fata
 
 from __future__ import annotations
 
+import enum
+
 from moldau.protocol.errors import (
     BY_CODE,
     CLUSTER_AUTHORIZATION_FAILED,
+    COORDINATOR_NOT_AVAILABLE,
+    DELEGATION_TOKEN_AUTHORIZATION_FAILED,
+    FENCED_INSTANCE_ID,
+    GROUP_AUTHORIZATION_FAILED,
+    ILLEGAL_GENERATION,
+    ILLEGAL_SASL_STATE,
     INVALID_CONFIG,
+    INVALID_PRODUCER_EPOCH,
+    INVALID_PRODUCER_ID_MAPPING,
+    INVALID_REPLICATION_FACTOR,
     INVALID_REQUEST,
+    INVALID_REQUIRED_ACKS,
+    INVALID_TOPIC_EXCEPTION,
     NETWORK_EXCEPTION,
+    NOT_COORDINATOR,
     OFFSET_OUT_OF_RANGE,
     PRODUCER_FENCED,
+    RECORD_LIST_TOO_LARGE,
     REQUEST_TIMED_OUT,
+    SASL_AUTHENTICATION_FAILED,
+    TOPIC_AUTHORIZATION_FAILED,
+    TRANSACTION_ABORTABLE,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     UNKNOWN_MEMBER_ID,
     UNKNOWN_SERVER_ERROR,
+    UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    UNSUPPORTED_SASL_MECHANISM,
     UNSUPPORTED_VERSION,
     default_text,
     error_name,
@@ -25,6 +46,61 @@ from moldau.protocol.errors import (
 )
 
 _FATAL = {CLUSTER_AUTHORIZATION_FAILED, PRODUCER_FENCED, UNSUPPORTED_VERSION}
+
+
+class Category(enum.Enum):
+    """What a transactional producer is to do about an error, as the classes of Java's exceptions say (KIP-1050)."""
+
+    # The same may be tried again, and the client does so itself.
+    RETRIABLE = "retriable"
+    # The same, after metadata or the coordinator were looked up anew.
+    REFRESH_RETRIABLE = "refresh-retriable"
+    # The transaction must be aborted; the producer can go on.
+    ABORTABLE = "abortable"
+    # The producer (and the consumer) must be closed and made anew.
+    APPLICATION_RECOVERABLE = "application-recoverable"
+    # A setting, a permission or the data is wrong: people must act.
+    INVALID_CONFIGURATION = "invalid-configuration"
+
+
+_APPLICATION_RECOVERABLE = {
+    FENCED_INSTANCE_ID,
+    ILLEGAL_GENERATION,
+    INVALID_PRODUCER_EPOCH,
+    INVALID_PRODUCER_ID_MAPPING,
+    PRODUCER_FENCED,
+    UNKNOWN_MEMBER_ID,
+}
+_INVALID_CONFIGURATION = {
+    CLUSTER_AUTHORIZATION_FAILED,
+    DELEGATION_TOKEN_AUTHORIZATION_FAILED,
+    GROUP_AUTHORIZATION_FAILED,
+    ILLEGAL_SASL_STATE,
+    INVALID_REPLICATION_FACTOR,
+    INVALID_REQUIRED_ACKS,
+    INVALID_TOPIC_EXCEPTION,
+    RECORD_LIST_TOO_LARGE,
+    SASL_AUTHENTICATION_FAILED,
+    TOPIC_AUTHORIZATION_FAILED,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    UNSUPPORTED_SASL_MECHANISM,
+    UNSUPPORTED_VERSION,
+}
+_REFRESH_COORDINATOR = {COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR}
+
+
+def _category(code: int) -> Category | None:
+    row = error_row(code)
+    if row.metadata or code in _REFRESH_COORDINATOR:
+        return Category.REFRESH_RETRIABLE
+    if row.retriable:
+        return Category.RETRIABLE
+    if code == TRANSACTION_ABORTABLE:
+        return Category.ABORTABLE
+    if code in _APPLICATION_RECOVERABLE:
+        return Category.APPLICATION_RECOVERABLE
+    return Category.INVALID_CONFIGURATION if code in _INVALID_CONFIGURATION else None
 
 
 class ClientError(Exception):
@@ -50,6 +126,11 @@ class ClientError(Exception):
     @property
     def fatal(self) -> bool:
         return self.code in _FATAL
+
+    @property
+    def category(self) -> Category | None:
+        """What there is to do about it (KIP-1050); None where the error has no category, and closing is all."""
+        return _category(self.code)
 
     @property
     def refresh_metadata(self) -> bool:
@@ -141,6 +222,20 @@ class NoOffsetForPartitionError(ClientError):
     def __init__(self, message: str, partitions: tuple[object, ...]) -> None:
         super().__init__(OFFSET_OUT_OF_RANGE, message)
         self.partitions = partitions
+
+
+class TransactionCallError(ClientError):
+    """A method was called that the state of the producer's transaction does not allow now."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(INVALID_REQUEST, message)
+
+
+class TransactionAbortedError(ClientError):
+    """The record was not sent because its transaction was aborted before."""
+
+    def __init__(self) -> None:
+        super().__init__(TRANSACTION_ABORTABLE, "The record was not sent: its transaction was aborted.")
 
 
 class WakeupError(ClientError):

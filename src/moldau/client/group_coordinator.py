@@ -1,4 +1,4 @@
-"""Finds the coordinator of a group and carries requests to it, on a connection of its own; nothing here waits.
+"""Finds a group's or a transaction's coordinator and carries requests to it, on its own connection; never waits.
 
 The connection is its own because brokers answer in order: a fetch that waits for records would hold up heartbeats,
 and a JoinGroup that waits for other members would hold up fetches.
@@ -14,7 +14,7 @@ from moldau.client.cluster import Cluster
 from moldau.client.errors import ClientError, NetworkError, RequestTimeoutError, UnsupportedVersionError, error_for
 from moldau.client.group_membership import FOREVER_MS
 from moldau.client.transport import Address
-from moldau.client.wire import Call
+from moldau.client.wire import NO_FEATURES, Call
 from moldau.protocol.errors import NONE
 from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from moldau.protocol.messages.find_coordinator_response import FindCoordinatorResponse
@@ -25,6 +25,7 @@ logger = logging.getLogger("moldau.client")
 Answer = TypeVar("Answer", bound=Message)
 
 GROUP = 0
+TRANSACTION = 1
 # Before this version one key is asked for, from it on many.
 MANY_KEYS_VERSION = 4
 
@@ -51,11 +52,12 @@ class AsideAddress(CoordinatorAddress):
 
 
 class Coordinator:
-    """Where one group's coordinator is, as far as known."""
+    """Where the coordinator of one group, or of one transactional id, is, as far as known."""
 
-    def __init__(self, cluster: Cluster, group_id: str, request_timeout_ms: int) -> None:
+    def __init__(self, cluster: Cluster, key: str, request_timeout_ms: int, key_type: int = GROUP) -> None:
         self._cluster = cluster
-        self._group_id = group_id
+        self._key = key
+        self._key_type = key_type
         self._request_timeout_ms = request_timeout_ms
         self._address: Address | None = None
         self._asking = False
@@ -68,6 +70,8 @@ class Coordinator:
         # Why the coordinator is not known, where asking again does not help.
         self.problem: ClientError | None = None
         self.last_error: ClientError | None = None
+        # What the connection of the last answer knew of the cluster's features.
+        self.features = NO_FEATURES
         # Called when something was answered: there may be something new to do.
         self.on_news: Callable[[], None] = _nothing
 
@@ -77,7 +81,7 @@ class Coordinator:
 
     def forget(self, reason: str) -> None:
         if self._address is not None:
-            logger.info("The coordinator of group %s is not known any more: %s", self._group_id, reason)
+            logger.info("The coordinator of %s is not known any more: %s", self._key, reason)
         self._address = None
 
     def next_deadline_ms(self) -> int:
@@ -89,12 +93,12 @@ class Coordinator:
         if self.known or self._asking or now_ms < self._not_before_ms:
             return
         self._asking = True
-        request = FindCoordinatorRequest(key_type=GROUP)
+        request = FindCoordinatorRequest(key_type=self._key_type)
         highest: int | None = None
         if self._many_keys:
-            request.coordinator_keys = [self._group_id]
+            request.coordinator_keys = [self._key]
         else:
-            request.key = self._group_id
+            request.key = self._key
             highest = MANY_KEYS_VERSION - 1
         self.in_flight += 1
         self._cluster.start_call(
@@ -136,6 +140,7 @@ class Coordinator:
 
         def on_done(call: Call[Answer]) -> None:
             self.in_flight -= 1
+            self.features = call.features
             self.on_news()
             if isinstance(call.error, NetworkError | RequestTimeoutError):
                 self.last_error = call.error

@@ -22,9 +22,22 @@ from moldau.client.accumulator import Accumulator, PartitionQueue
 from moldau.client.backoff import Backoff
 from moldau.client.cluster import Cluster
 from moldau.client.delivery import Callback, DeliveryFuture
-from moldau.client.errors import ClientError, ConfigError, NoBrokerError, RequestTimeoutError, error_for
+from moldau.client.errors import (
+    ClientError,
+    ConfigError,
+    NoBrokerError,
+    RequestTimeoutError,
+    TransactionCallError,
+    error_for,
+)
 from moldau.client.partitioner import TopicState
-from moldau.client.results import Headers, TopicPartition
+from moldau.client.results import (
+    ConsumerGroupMetadata,
+    Headers,
+    OffsetAndMetadata,
+    PreparedTransaction,
+    TopicPartition,
+)
 from moldau.client.sender import Sender
 from moldau.client.transport import Network
 from moldau.protocol.errors import UNKNOWN_TOPIC_OR_PARTITION
@@ -32,8 +45,12 @@ from moldau.records.record_buffer import Body, record_bytes_max
 
 if TYPE_CHECKING:
     from moldau.client.arrow import ArrowDelivery
+    from moldau.client.transaction_session import Transaction, TransactionSession
+    from moldau.client.transactions import Operation
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+# How long a producer that is left with an error waits for the abort of its transaction.
+ABORT_SECONDS = 5.0
 ACKS = {"all": -1, "-1": -1, "0": 0, "1": 1}
 
 Serializer = Callable[[object], bytes | None]
@@ -75,6 +92,17 @@ class Producer:
         self._first_contact_ms: int | None = first_contact_ms
         self._started_ms: int = self._cluster.network.now_ms()
         self._accumulator: Accumulator = _new_accumulator(read, idempotent)
+        self._transactions: TransactionSession | None = None
+        if read.get_optional("transactional.id") is not None:
+            from moldau.client.transaction_session import new_session
+
+            if not idempotent:
+                raise ConfigError(
+                    "A transactional.id needs enable.idempotence, acks=all, retries and at most 5 in flight."
+                )
+            self._transactions = new_session(read, self._cluster, self._accumulator)
+        elif read.get_bool("transaction.two.phase.commit.enable"):
+            raise ConfigError("transaction.two.phase.commit.enable needs a transactional.id.")
         self._sender: Sender = Sender(
             self._cluster,
             self._accumulator,
@@ -86,6 +114,7 @@ class Producer:
             read.get_bool("partitioner.adaptive.partitioning.enable"),
             read.get_int("partitioner.availability.timeout.ms"),
             on_batch,
+            self._transactions,
         )
         self._topics: dict[str, TopicState] = self._sender.topics
         self._lock: Lock = self._sender.lock
@@ -190,7 +219,7 @@ class Producer:
     def partitions_for(self, topic: str) -> list[int]:
         """The topic's partitions; blocks up to max.block.ms for its metadata."""
         with self._lock:
-            state = self._wait_for_topic(topic, time.monotonic() + self._max_block_ms / 1000)
+            state = self._wait_for_topic(topic, time.monotonic() + self._max_block_ms / 1000, False)
             return list(range(len(state.queues)))
 
     def flush(self, timeout: float | None = None) -> None:
@@ -215,9 +244,107 @@ class Producer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close(None if kind is None else 0)
+        # A transaction that is open is aborted, which takes a request.
+        hurry = 0 if self._transactions is None else ABORT_SECONDS
+        self.close(None if kind is None else hurry)
+
+    # Transactions
+
+    def init_transactions(self, keep_prepared: bool = False) -> None:
+        """Gets a producer id for the transactional.id, once and before anything else.
+
+        Whoever had the same transactional.id is fenced, and what it left open is aborted; with keep_prepared (KIP-939)
+        a prepared transaction stays, and complete_transaction() decides on it. Waits up to max.block.ms, and may be
+        called again after a timeout, as may commit_transaction() and abort_transaction().
+        """
+        session = self._session()
+        with self._lock:
+            self._sender.start()
+            self._finish(session.manager.init(keep_prepared))
+
+    def begin_transaction(self) -> None:
+        """What is sent from now on becomes visible as a whole, or not at all."""
+        session = self._session()
+        with self._lock:
+            self._sender.start()
+            session.manager.begin()
+
+    def send_offsets_to_transaction(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group_metadata: ConsumerGroupMetadata
+    ) -> None:
+        """Commits offsets of a group (the next ones to read) with the transaction; take consumer.group_metadata()."""
+        session = self._session()
+        with self._lock:
+            self._sender.start()
+            self._finish(session.manager.send_offsets(offsets, group_metadata))
+
+    def commit_transaction(self) -> None:
+        """Delivers everything sent since begin_transaction() and makes it visible.
+
+        Raises TransactionAbortableError where only abort_transaction() is left; after other errors than a timeout
+        the producer is to be closed.
+        """
+        session = self._session()
+        with self._lock:
+            self._sender.start()
+            self._finish(session.manager.commit())
+
+    def abort_transaction(self) -> None:
+        """Makes what was sent since begin_transaction() invisible to readers of committed records."""
+        session = self._session()
+        with self._lock:
+            self._sender.start()
+            self._finish(session.manager.abort())
+
+    def prepare_transaction(self) -> PreparedTransaction:
+        """Delivers everything and keeps the transaction open for an outside coordinator (KIP-939): note the result
+        there, then call complete_transaction() with what is noted."""
+        session = self._session()
+        self.flush()
+        with self._lock:
+            self._sender.start()
+            prepared: PreparedTransaction = session.manager.prepare()
+            self._accumulator.unusable = True
+            return prepared
+
+    def complete_transaction(self, prepared: PreparedTransaction) -> None:
+        """Commits the prepared transaction if this is it, and aborts it otherwise."""
+        session = self._session()
+        with self._lock:
+            self._sender.start()
+            self._finish(session.manager.complete(prepared))
+
+    def transaction(self) -> Transaction:
+        """`with producer.transaction():` begins and commits, or aborts if something fails."""
+        from moldau.client.transaction_session import Transaction
+
+        self._session()
+        return Transaction(self)
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether there is a transaction to commit or to abort."""
+        from moldau.client.transactions import State
+
+        state = self._session().manager.state
+        return state is State.IN_TRANSACTION or state is State.ABORTABLE_ERROR or state is State.PREPARED
+
+    def _session(self) -> TransactionSession:
+        if self._transactions is None:
+            raise TransactionCallError("Transactions need the setting transactional.id.")
+        return self._transactions
 
     # Under the lock
+
+    def _finish(self, operation: Operation) -> None:
+        """Lets the sender carry out what was begun, and waits for it."""
+        session = self._session()
+        if not session.manager.taking:
+            self._accumulator.unusable = True
+            self._accumulator.flush()
+        self._accumulator.news = True
+        self._sender.wake()
+        session.wait(operation, self._max_block_ms / 1000)
 
     def _append(
         self,
@@ -259,10 +386,13 @@ class Producer:
             raise error_for(UNKNOWN_TOPIC_OR_PARTITION, sentence)
         return state.queues[partition]
 
-    def _wait_for_topic(self, topic: str, deadline: float) -> TopicState:
+    def _wait_for_topic(self, topic: str, deadline: float, sending: bool = True) -> TopicState:
         sender = self._sender
         while True:
-            sender.check_usable()
+            if sending:
+                sender.check_usable()
+            else:
+                sender.start()
             found = self._topics.get(topic)
             if found is not None:
                 return found

@@ -56,6 +56,23 @@ class ConsumerGroupMetadata(NamedTuple):
     group_instance_id: str | None = None
 
 
+class PreparedTransaction(NamedTuple):
+    """A transaction that an outside coordinator decides on (KIP-939); str() and parse() carry it there and back."""
+
+    producer_id: int
+    producer_epoch: int
+
+    def __str__(self) -> str:
+        return f"{self.producer_id}:{self.producer_epoch}"
+
+    @staticmethod
+    def parse(text: str) -> PreparedTransaction:
+        first, colon, second = text.partition(":")
+        if not colon or not first.lstrip("-").isdigit() or not second.lstrip("-").isdigit():
+            raise ValueError(f"{text!r} is no prepared transaction: it is written as producer id:epoch.")
+        return PreparedTransaction(int(first), int(second))
+
+
 class Outcome(Generic[T]):
     """What became of one item of a request: a value or an error, never both.
 

@@ -12,7 +12,7 @@ import random
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from librt.threading import Lock
 
@@ -23,7 +23,7 @@ from moldau.client.errors import ClientError, ClosedError, NetworkError, Protoco
 from moldau.client.partitioner import TopicState
 from moldau.client.results import RecordMetadata, TopicPartition
 from moldau.client.wire import Call
-from moldau.protocol.errors import NONE, PRODUCER_FENCED
+from moldau.protocol.errors import CONCURRENT_TRANSACTIONS, NONE, PRODUCER_FENCED
 from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from moldau.protocol.messages.init_producer_id_response import InitProducerIdResponse
 from moldau.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -31,10 +31,17 @@ from moldau.protocol.messages.produce_response import PartitionProduceResponse, 
 from moldau.protocol.records_data import FileRecords
 from moldau.protocol.uuids import ZERO_UUID
 
+if TYPE_CHECKING:
+    from moldau.client.transaction_session import TransactionSession
+
 logger = logging.getLogger("moldau.client")
 
 # From this version on, Produce names topics by id.
 PRODUCE_TOPIC_ID_VERSION: Final = 13
+# The last one that means transaction version 1 to a broker: partitions are added to the transaction before.
+PRODUCE_TRANSACTION_VERSION_1: Final = 11
+# While the markers of the last transaction are being written, a batch of the next one is refused: that is soon over.
+CONCURRENT_BACKOFF_MS: Final = 20
 
 OnBatch = Callable[[TopicPartition, int, ClientError | None], None]
 
@@ -70,6 +77,7 @@ class Sender:
         adaptive: bool,
         availability_timeout_ms: int,
         on_batch: OnBatch | None,
+        transactions: TransactionSession | None = None,
     ) -> None:
         self.cluster: Cluster = cluster
         self.accumulator: Accumulator = accumulator
@@ -104,10 +112,21 @@ class Sender:
         self._failures: int = 0
         self.thread: threading.Thread | None = None
         accumulator.on_settled = self._on_settled
+        self.transactions: TransactionSession | None = transactions
+        if transactions is not None:
+            transactions.bind(self.lock, self.changed)
 
     # For the user's threads, under the lock
 
     def check_usable(self) -> None:
+        """Raises unless records may be sent."""
+        self.start()
+        if self.transactions is not None:
+            self.transactions.manager.check_sending()
+        self.accumulator.unusable = False
+
+    def start(self) -> None:
+        """Starts the thread, unless the producer is of no use any more, which raises."""
         if self.closed:
             raise ClosedError("The producer is closed.")
         if self.fatal is not None:
@@ -115,7 +134,6 @@ class Sender:
         if self.thread is None:
             self.thread = threading.Thread(target=self._run, name="moldau-producer", daemon=True)
             self.thread.start()
-        self.accumulator.unusable = False
 
     def has_untold(self, number: int) -> bool:
         return any(untold <= number for untold in self.untold)
@@ -132,6 +150,8 @@ class Sender:
             if self.closed and self.thread is None:
                 return
             self.closed = self.accumulator.unusable = True
+            if self.transactions is not None:
+                self.transactions.close()
             self.accumulator.flush()
             self.changed.notify_all()
         thread = self.thread
@@ -159,13 +179,15 @@ class Sender:
 
     def _finished(self) -> bool:
         with self.lock:
-            return self.stop_now or (self.closed and self.accumulator.batches_held == 0)
+            return self._finished_unlocked()
 
     def _end(self, error: ClientError) -> None:
         with self.lock:
             self.accumulator.fail_all(error)
             if not self.closed:
                 self._fail(error)
+            if self.transactions is not None:
+                self.transactions.fail(error)
         self._tell_settled()
 
     def _fail(self, error: ClientError) -> None:
@@ -180,6 +202,8 @@ class Sender:
         if self._lacks_producer_id():
             self._ask_producer_id()
         now_ms = network.now_ms()
+        if self.transactions is not None:
+            self._step_transactions(now_ms)
         with self.lock:
             self.accumulator.expire(now_ms)
             if self._availability_timeout_ms > 0:
@@ -194,6 +218,16 @@ class Sender:
         self.accumulator.sender_asleep = False
         self._tell_settled()
 
+    def _step_transactions(self, now_ms: int) -> None:
+        assert self.transactions is not None
+        self.transactions.step(now_ms)
+        error = self.transactions.fatal
+        if error is not None and self.fatal is None:
+            with self.lock:
+                self._fail(error)
+                self.accumulator.fail_all(error)
+                self.changed.notify_all()
+
     def _wait_ms(self, now_ms: int) -> int:
         """For how long there is nothing to do without an answer or a record."""
         wait_ms = max(0, self.accumulator.next_deadline_ms(now_ms) - now_ms)
@@ -201,10 +235,14 @@ class Sender:
             wait_ms = min(wait_ms, max(1, self._not_before_ms - now_ms))
         if self._availability_timeout_ms > 0:
             wait_ms = min(wait_ms, self._until_avoided_ms(now_ms))
+        if self.transactions is not None:
+            wait_ms = self.transactions.wait_ms(wait_ms, now_ms)
         return wait_ms
 
     def _finished_unlocked(self) -> bool:
-        return self.stop_now or (self.closed and self.accumulator.batches_held == 0)
+        if self.stop_now or not self.closed or self.accumulator.batches_held > 0:
+            return self.stop_now
+        return self.transactions is None or not self.transactions.busy()
 
     def _drain(self, now_ms: int) -> bool:
         with self.lock:
@@ -219,7 +257,9 @@ class Sender:
     # Metadata and producer id
 
     def _lacks_producer_id(self) -> bool:
-        return self._idempotent and self.accumulator.producer_id < 0 and self.accumulator.batches_held > 0
+        if not self._idempotent or self.transactions is not None:
+            return False
+        return self.accumulator.producer_id < 0 and self.accumulator.batches_held > 0
 
     def _has_questions(self) -> bool:
         """Whether something is to be asked that is not being asked already."""
@@ -324,6 +364,8 @@ class Sender:
     def _leader_of(self, partition: TopicPartition) -> int | None:
         if partition.topic in self._stale_topics:
             return None
+        if self.transactions is not None and not self.transactions.may_send(partition):
+            return None
         found = self.cluster.leader(partition)
         return None if found is None else found.leader
 
@@ -371,8 +413,14 @@ class Sender:
             encoded = self.accumulator.encode(batch)
             records = FileRecords(encoded, 0, sum(map(len, encoded)))
             data.partition_data.append(PartitionProduceData(index=batch.partition.partition, records=records))
+        transactional_id: str | None = None
+        if self.transactions is not None:
+            manager = self.transactions.manager
+            transactional_id = manager.transactional_id
+            if not manager.version_2:
+                highest = PRODUCE_TRANSACTION_VERSION_1
         request = ProduceRequest(
-            transactional_id=None,
+            transactional_id=transactional_id,
             acks=self._acks,
             timeout_ms=self._request_timeout_ms,
             topic_data=list(topics.values()),
@@ -432,12 +480,16 @@ class Sender:
         if error.code == PRODUCER_FENCED:
             self._fail(error)
         self.accumulator.on_error(batch, error, now_ms)
+        if error.code == CONCURRENT_TRANSACTIONS:
+            batch.not_before_ms = now_ms + CONCURRENT_BACKOFF_MS
 
     # Those who wait
 
     def _on_settled(self, batch: Batch) -> None:
         self._settled.append(batch)
         self.untold.add(batch.number)
+        if self.transactions is not None and batch.fate.error is not None:
+            self.transactions.on_batch_failed(batch.fate.error)
 
     def _tell_settled(self) -> None:
         """Runs callbacks without the lock, then wakes those who wait for memory or a flush."""

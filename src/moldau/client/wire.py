@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar, cast
+from typing import Final, Generic, NamedTuple, TypeVar, cast
 
 from moldau import __version__
 from moldau.client.errors import ClientError, NetworkError, ProtocolError, UnsupportedVersionError
@@ -36,6 +36,16 @@ SPACE_BYTES_MIN: Final = 1 << 16
 SPACE_BYTES_KEPT: Final = 1 << 22
 
 API_VERSIONS: Final = 18
+
+
+class Features(NamedTuple):
+    """The feature levels that a broker says are finalized, and the epoch of that knowledge (-1: none)."""
+
+    epoch: int
+    levels: dict[str, int]
+
+
+NO_FEATURES: Final = Features(-1, {})
 
 
 class Call(Generic[Answer]):
@@ -61,6 +71,8 @@ class Call(Generic[Answer]):
         self.deadline_ms: int = 0
         self.done: bool = False
         self.error: ClientError | None = None
+        # What the connection that carried the call knows of the cluster's features.
+        self.features: Features = NO_FEATURES
         self._answer: Answer | None = None
 
     def answer(self) -> Answer:
@@ -90,6 +102,7 @@ class Connection:
         self.negotiated: bool = False
         # api key -> lowest and highest version that the broker offers
         self.versions: dict[int, tuple[int, int]] = {}
+        self.features: Features = NO_FEATURES
         self._waiting: deque[Call[Message]] = deque()
         self._in_flight: deque[Call[Message]] = deque()
         self._outgoing: list[Piece] = []
@@ -212,6 +225,7 @@ class Connection:
 
     def _write(self, call: Call[Message], version: int) -> None:
         call.version = version
+        call.features = self.features
         call.correlation_id = self._next_correlation_id
         key = call.request.API_KEY
         writer = Writer()
@@ -300,6 +314,8 @@ class Connection:
             return
         self.negotiated = True
         self.versions = offered
+        levels = {row.name: row.max_version_level for row in answer.finalized_features}
+        self.features = Features(answer.finalized_features_epoch, levels)
         waiting = list(self._waiting)
         self._waiting.clear()
         for item in waiting:
