@@ -47,7 +47,6 @@ class HeldAppend:
         self,
         partition: Partition,
         log: Log,
-        guard: VerificationGuard,
         records: MemoryRecords,
         answer: PartitionProduceResponse,
         producer: tuple[int, int],
@@ -56,8 +55,8 @@ class HeldAppend:
     ) -> None:
         self.partition = partition
         self.log = log
-        self.leader_epoch = partition.leader_epoch
-        self.guard = guard
+        self.led_since_epoch = partition.led_since_epoch
+        self.guard: VerificationGuard | None = None
         self.records = records
         self.answer = answer
         self.producer = producer
@@ -65,14 +64,19 @@ class HeldAppend:
         self.adds = adds
         self.code = errors.UNKNOWN_SERVER_ERROR
 
+    def take_guard(self, now_ms: int) -> None:
+        self.guard = self.log.producers.guard_for(self.producer[0], self.producer[1], self.sequence, now_ms)
+
     def check_verified(self) -> None:
         """Raises unless the coordinator agreed and nothing has ended the transaction since it was asked."""
         if self.code != errors.NONE:
             raise KafkaError(self.code)
         partition = self.partition
-        if not partition.is_leader or partition.leader_epoch != self.leader_epoch or partition.log is not self.log:
+        is_led = partition.is_leader and partition.led_since_epoch == self.led_since_epoch
+        if not is_led or partition.log is not self.log:
             raise KafkaError(errors.NOT_LEADER_OR_FOLLOWER)
         producer_id, producer_epoch = self.producer
+        assert self.guard is not None
         self.log.producers.check_guard(self.guard, producer_id, producer_epoch, self.sequence, self.adds)
 
 
@@ -103,8 +107,7 @@ def hold_unverified(
     is_asking = node.txn_verification.is_asking(partition.topic, partition.index, producer_id)
     if not is_asking and log.producers.has_open_transaction(producer_id, producer_epoch):
         return False
-    guard = log.producers.guard_for(producer_id, producer_epoch, sequence, call.now_ms)
-    held.append(HeldAppend(partition, log, guard, records, answer, (producer_id, producer_epoch), sequence, adds))
+    held.append(HeldAppend(partition, log, records, answer, (producer_id, producer_epoch), sequence, adds))
     return True
 
 
@@ -122,9 +125,15 @@ def verify(call: Call, request: ProduceRequest, held: list[HeldAppend], on_verif
             one.code = as_producer_sees(codes[(one.partition.topic, one.partition.index)], call.version)
         on_verified(now_ms)
 
+    def take_guards(now_ms: int) -> None:
+        for one in held:
+            one.take_guard(now_ms)
+
     places = frozenset([(one.partition.topic, one.partition.index) for one in held])
     assert request.transactional_id is not None
-    question = Question(request.transactional_id, producer[0], producer[1], places, held[0].adds, done, call.now_ms)
+    question = Question(
+        request.transactional_id, producer[0], producer[1], places, held[0].adds, take_guards, done, call.now_ms
+    )
     call.node.txn_verification.ask(question, call.now_ms)
 
 

@@ -88,17 +88,22 @@ class TransactionalCommit:
             self._commit(call.now_ms)
             return
         self._log = log
-        self._guard = log.producers.guard_for(request.producer_id, request.producer_epoch, NO_SEQUENCE, call.now_ms)
         question = Question(
             request.transactional_id,
             request.producer_id,
             request.producer_epoch,
             frozenset([(GROUP_TOPIC, self._index)]),
             adds,
+            self._take_guard,
             self._on_verified,
             call.now_ms,
         )
         verification.ask(question, call.now_ms)
+
+    def _take_guard(self, now_ms: int) -> None:
+        assert self._log is not None
+        producer_id, producer_epoch = self._request.producer_id, self._request.producer_epoch
+        self._guard = self._log.producers.guard_for(producer_id, producer_epoch, NO_SEQUENCE, now_ms)
 
     def _on_verified(self, codes: dict[tuple[str, int], int], now_ms: int) -> None:
         code = as_committer_sees(codes[(GROUP_TOPIC, self._index)], self._call.version)

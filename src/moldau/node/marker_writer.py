@@ -53,7 +53,7 @@ class AwaitedMarker:
     def __init__(self, number: int, partition: Partition, offset: int) -> None:
         self.number = number
         self.partition = partition
-        self.leader_epoch = partition.leader_epoch
+        self.led_since_epoch = partition.led_since_epoch
         self.offset = offset
 
 
@@ -71,7 +71,7 @@ class MarkerWait(TimedWaiter):
         for one in self._awaited:
             partition = one.partition
             place = (partition.topic, partition.index)
-            if not partition.is_leader or partition.leader_epoch != one.leader_epoch:
+            if not partition.is_leader or partition.led_since_epoch != one.led_since_epoch:
                 self._results[one.number][place] = errors.NOT_LEADER_OR_FOLLOWER
             elif not partition.is_online():
                 self._results[one.number][place] = errors.KAFKA_STORAGE_ERROR

@@ -49,6 +49,7 @@ class Question:
         producer_epoch: int,
         partitions: frozenset[TopicPartition],
         adds: bool,
+        take_guards: Callable[[int], None],
         done: Done,
         now_ms: int,
     ) -> None:
@@ -57,6 +58,8 @@ class Question:
         self.producer_epoch = producer_epoch
         self.partitions = partitions
         self.adds = adds
+        # Called each time before the coordinator is asked: markers of the transaction before may come in between.
+        self.take_guards = take_guards
         self.done = done
         self.asked_ms = now_ms
         self.give_up_ms = now_ms
@@ -144,6 +147,7 @@ class TxnVerification:
         self._ask(question, now_ms)
 
     def _ask(self, question: Question, now_ms: int) -> None:
+        question.take_guards(now_ms)
         index = self._coordinator.partition_for(question.transactional_id)
         topic = self._image.topics_by_name.get(TRANSACTION_TOPIC)
         registration = None if topic is None else topic.partitions.get(index)

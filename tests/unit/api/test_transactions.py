@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import errno
+from typing import Any
+
 import pytest
 
+from moldau.coordinator.txn.machine import TransactionMachine
+from moldau.metadata.model import TOPIC_RESOURCE
+from moldau.node.txn_verification import Question
 from moldau.protocol import errors
+from moldau.protocol.messages.end_txn_request import EndTxnRequest
+from moldau.protocol.messages.list_transactions_request import ListTransactionsRequest
+from moldau.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
+from moldau.protocol.records_data import MemoryRecords
 from tests.unit.api.transaction_client import (
     Producer,
+    batch,
+    describe,
     end_offsets,
     group_offset,
     read,
     transactional_world,
 )
+from tests.unit.node.world import NodeWorld
 
 BOTH = pytest.mark.parametrize("version", [1, 2])
 
@@ -64,3 +77,331 @@ def test_offsets_count_with_the_commit(version: int) -> None:
     assert producer.commit_offset("g", 9) == 0
     producer.abort()
     assert group_offset(world, "g") == (0, 7)
+
+
+# Crashes of the only broker
+
+
+def crash(world: NodeWorld) -> None:
+    world.disk.process_crash()
+    world.events.clear()
+    world.start()
+
+
+STEPS = ["begun", "written", "offsets", "decided", "complete"]
+
+
+@BOTH
+@pytest.mark.parametrize("commits", [True, False])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_crash_between_any_two_steps_neither_tears_nor_hangs(version: int, commits: bool, step: str) -> None:
+    """What was decided is carried out; what was not goes on, with the producer that lived on."""
+    world = transactional_world()
+    producer = Producer(world, version=version)
+    producer.init()
+    if step == "begun":
+        crash(world)
+    assert producer.produce(0, b"a") == 0
+    assert producer.produce(1, b"b") == 0
+    if step == "written":
+        crash(world)
+    assert producer.commit_offset("g", 5) == 0
+    if step == "offsets":
+        crash(world)
+    before = producer.epoch
+    assert producer.end(commits) == 0
+    if step == "decided":
+        assert producer.state.startswith("Prepare")
+        crash(world)
+        # The answer may have got lost: the same request again is understood.
+        if version == 1:
+            assert producer.end(commits) == 0
+        else:
+            producer.epoch = before
+            assert producer.end(commits) == 0
+    world.run(100)
+    if step == "complete":
+        crash(world)
+    assert producer.state == ("CompleteCommit" if commits else "CompleteAbort")
+    assert (read(world, 0), read(world, 1)) == (([b"a"], [b"b"]) if commits else ([], []))
+    assert group_offset(world, "g") == (0, 5 if commits else -1)
+    assert end_offsets(world, 0)[0] == end_offsets(world, 0)[1]
+    assert producer.produce(0, b"next") == 0
+    producer.commit()
+    assert read(world, 0)[-1] == b"next"
+
+
+def test_markers_wait_until_the_decision_is_committed() -> None:
+    """A decision that a failover could still take back ends nothing."""
+    world = transactional_world()
+    producer = Producer(world)
+    producer.init()
+    producer.produce(0, b"a")
+    index = world.node.coordinators.transactions.partition_for("x")
+    partition = world.node.replicas.find("__transaction_state", index)
+    assert partition is not None
+    partition.in_sync_replicas = [1, 2]
+    asked = world.send(EndTxnRequest("x", producer.producer_id, producer.epoch, True), 5)
+    world.run(2000)
+    assert not asked.reply.done
+    assert end_offsets(world, 0) == (0, 1)
+    world.run(4000)
+    assert asked.response.error_code == errors.COORDINATOR_NOT_AVAILABLE
+    assert end_offsets(world, 0) == (0, 1)
+    partition.in_sync_replicas = [1]
+    partition.advance_high_watermark(world.now_ms)
+    world.run(1000)
+    assert end_offsets(world, 0) == (2, 2)
+    assert read(world, 0) == [b"a"]
+
+
+# Time
+
+
+@BOTH
+def test_a_transaction_that_takes_too_long_is_aborted(version: int) -> None:
+    world = transactional_world(transaction_abort_timed_out_transaction_cleanup_interval_ms="1000")
+    producer = Producer(world, version=version)
+    producer.init(timeout_ms=5000)
+    assert producer.produce(0, b"late") == 0
+    world.run(4500)
+    assert producer.state == "Ongoing"
+    world.run(2000)
+    assert producer.state == "CompleteAbort"
+    assert (read(world, 0), end_offsets(world, 0)) == ([], (2, 2))
+    assert producer.end(True) == (errors.PRODUCER_FENCED if version == 1 else errors.INVALID_TXN_STATE)
+    assert producer.write(0, b"later") == errors.INVALID_PRODUCER_EPOCH
+    assert (producer.init(says_who=True), producer.epoch) == (0, 1)
+
+
+def test_a_transaction_that_was_open_at_a_crash_is_aborted_in_time() -> None:
+    world = transactional_world(transaction_abort_timed_out_transaction_cleanup_interval_ms="1000")
+    producer = Producer(world)
+    producer.init(timeout_ms=5000)
+    producer.produce(0, b"late")
+    crash(world)
+    world.run(7000)
+    assert (producer.state, end_offsets(world, 0)) == ("CompleteAbort", (2, 2))
+
+
+def test_an_abort_that_cannot_be_written_is_tried_again() -> None:
+    world = transactional_world(transaction_abort_timed_out_transaction_cleanup_interval_ms="1000")
+    producer = Producer(world)
+    producer.init(timeout_ms=5000)
+    producer.produce(0, b"late")
+    world.disk.fail("append", "__transaction_state", errno.ENOSPC, times=2)
+    world.run(9000)
+    assert (producer.state, end_offsets(world, 0)) == ("CompleteAbort", (2, 2))
+
+
+def test_an_id_that_nobody_uses_is_forgotten() -> None:
+    world = transactional_world(
+        transactional_id_expiration_ms="10000", transaction_remove_expired_transaction_cleanup_interval_ms="1000"
+    )
+    idle, busy = Producer(world, "idle"), Producer(world, "busy")
+    idle.init()
+    busy.init()
+    for _ in range(3):
+        world.run(4000)
+        assert busy.produce(0, b"a") == 0
+        busy.commit()
+    assert describe(world, "idle").error_code == errors.TRANSACTIONAL_ID_NOT_FOUND
+    assert idle.produce(0, b"a") == errors.INVALID_PRODUCER_ID_MAPPING
+    crash(world)
+    assert describe(world, "idle").error_code == errors.TRANSACTIONAL_ID_NOT_FOUND
+    assert busy.state == "CompleteCommit"
+
+
+# Epochs that come to their end
+
+
+def set_epoch(world: NodeWorld, transactional_id: str, epoch: int) -> None:
+    coordinator = world.node.coordinators.transactions
+    shard = coordinator.runtime.shards[coordinator.partition_for(transactional_id)]
+    machine = shard.machine
+    assert isinstance(machine, TransactionMachine)
+    following = machine.state.transactions[transactional_id].successor(world.now_ms)
+    following.epoch = epoch
+    shard.write(machine.state.write(following, None), None, world.now_ms + 1000, world.now_ms)
+
+
+def test_after_the_last_epoch_comes_another_producer_id() -> None:
+    world = transactional_world()
+    producer = Producer(world)
+    producer.init()
+    first = producer.producer_id
+    set_epoch(world, "x", 32766)
+    producer.epoch = 32766
+    assert producer.produce(0, b"a") == 0
+    assert producer.end(True) == 0
+    assert (producer.producer_id != first, producer.epoch) == (True, 0)
+    world.run(40)
+    assert read(world, 0) == [b"a"]
+    second = producer.producer_id
+    # Its answer got lost.
+    producer.producer_id, producer.epoch = first, 32766
+    assert producer.end(True) == 0
+    assert (producer.producer_id, producer.epoch) == (second, 0)
+    assert producer.produce(0, b"b") == 0
+    producer.commit()
+    assert read(world, 0) == [b"a", b"b"]
+
+
+def test_a_fence_uses_the_epoch_that_is_kept_for_it() -> None:
+    world = transactional_world()
+    producer = Producer(world)
+    producer.init()
+    set_epoch(world, "x", 32766)
+    producer.epoch = 32766
+    producer.produce(0, b"lost")
+    successor = Producer(world)
+    successor.init_until_done()
+    assert (successor.producer_id != producer.producer_id, successor.epoch) == (True, 0)
+    assert producer.write(0, b"zombie") == errors.INVALID_PRODUCER_ID_MAPPING
+    assert successor.produce(0, b"kept") == 0
+    successor.commit()
+    assert read(world, 0) == [b"kept"]
+
+
+# Late writes
+
+
+def test_a_marker_takes_the_right_to_write_from_what_was_verified_before() -> None:
+    """The hole that KIP-890 closes: verified, held back, and delivered after the end of the transaction."""
+    world = transactional_world()
+    producer = Producer(world, version=1)
+    producer.init()
+    assert producer.add(0, 1) == [0, 0]
+    held: list[Question] = []
+    verification = world.node.txn_verification
+    verification._ask = lambda question, now_ms: hold(held, question, now_ms)  # type: ignore[method-assign]
+    asked = world.send(produce_request(producer, 0, b"late"), 9)
+    assert not asked.reply.done
+    del verification._ask  # type: ignore[method-assign]
+    producer.abort()
+    verification._finish(held[0], held[0].for_all(0), world.now_ms)
+    assert asked.response.responses[0].partition_responses[0].error_code == errors.INVALID_TXN_STATE
+    assert end_offsets(world, 0) == (1, 1)
+
+
+def hold(held: list[Question], question: Question, now_ms: int) -> None:
+    """The coordinator is slow to answer."""
+    question.take_guards(now_ms)
+    held.append(question)
+
+
+def test_writes_behind_one_that_is_verified_wait_for_it() -> None:
+    world = transactional_world()
+    producer = Producer(world)
+    producer.init()
+    held: list[Question] = []
+    verification = world.node.txn_verification
+    original = verification._ask
+    verification._ask = lambda question, now_ms: held.append(question)  # type: ignore[method-assign]
+    first = world.send(produce_request(producer, 0, b"1"), 12)
+    second = world.send(produce_request(producer, 1, b"2"), 12)
+    assert len(held) == 2
+    verification._ask = original  # type: ignore[method-assign]
+    original(held[0], world.now_ms)
+    assert first.reply.done
+    third = world.send(produce_request(producer, 2, b"3"), 12)
+    assert third.response.responses[0].partition_responses[0].error_code == errors.OUT_OF_ORDER_SEQUENCE_NUMBER
+    original(held[1], world.now_ms)
+    assert second.response.responses[0].partition_responses[0].error_code == 0
+    assert read(world, 0, committed=False) == [b"1", b"2"]
+
+
+def produce_request(producer: Producer, sequence: int, value: bytes) -> ProduceRequest:
+    data = batch(producer.world.now_ms, producer, sequence, [value])
+    row = PartitionProduceData(index=0, records=MemoryRecords(data, 0, len(data)))
+    return ProduceRequest(producer.transactional_id, -1, 1000, [TopicProduceData(name="t", partition_data=[row])])
+
+
+# Whose end it is
+
+
+def test_the_answer_while_markers_are_written() -> None:
+    world = transactional_world()
+    producer = Producer(world)
+    producer.init()
+    producer.produce(0, b"a")
+    assert producer.end(True) == 0
+    assert producer.state == "PrepareCommit"
+    assert producer.end(True) == errors.CONCURRENT_TRANSACTIONS
+    assert producer.init() == errors.CONCURRENT_TRANSACTIONS
+    assert Producer(world, version=1).init() == errors.CONCURRENT_TRANSACTIONS
+    assert producer.add(0) == [errors.CONCURRENT_TRANSACTIONS]
+    asked = world.send(produce_request(producer, 0, b"b"), 12)
+    assert not asked.reply.done, "the leader asks the coordinator again by itself"
+    world.run(40)
+    assert asked.response.responses[0].partition_responses[0].error_code == 0
+
+
+def test_a_deleted_topic_does_not_hold_up_the_end() -> None:
+    world = transactional_world()
+    world.create("gone")
+    producer = Producer(world)
+    producer.init()
+    assert producer.produce(0, b"a", topic="gone") == 0
+    assert producer.produce(0, b"a") == 0
+    assert world.delete("gone") == 0
+    producer.commit()
+    assert (producer.state, read(world, 0)) == ("CompleteCommit", [b"a"])
+
+
+def test_a_log_that_takes_no_markers_is_asked_until_it_does() -> None:
+    world = transactional_world()
+    producer = Producer(world)
+    producer.init()
+    producer.produce(0, b"a")
+    producer.produce(1, b"b")
+    world.disk.fail("append", "/t-0/", errno.ENOSPC, times=3)
+    assert producer.end(True) == 0
+    world.run(150)
+    assert producer.state == "PrepareCommit"
+    assert read(world, 1) == [b"b"]
+    world.run(1000)
+    assert (producer.state, read(world, 0)) == ("CompleteCommit", [b"a"])
+
+
+# Inspection
+
+
+def test_transactions_are_listed_by_state_producer_age_and_name() -> None:
+    world = transactional_world()
+    open_one, done, fresh = (Producer(world, name) for name in ("open", "done", "fresh"))
+    for producer in (open_one, done, fresh):
+        producer.init()
+    open_one.produce(0, b"a")
+    done.produce(1, b"a")
+    done.commit()
+
+    def names(version: int = 2, **wanted: Any) -> list[str]:
+        answer = world.ask(ListTransactionsRequest(**wanted), version)
+        assert answer.error_code == 0
+        return sorted(f"{row.transactional_id} {row.transaction_state}" for row in answer.transaction_states)
+
+    assert names() == ["done CompleteCommit", "fresh Empty", "open Ongoing"]
+    assert names(state_filters=["Ongoing", "Empty"]) == ["fresh Empty", "open Ongoing"]
+    assert names(state_filters=["Nonsense"]) == []
+    assert names(producer_id_filters=[done.producer_id]) == ["done CompleteCommit"]
+    assert names(transactional_id_pattern="(open|fresh)") == ["fresh Empty", "open Ongoing"]
+    world.run(5000)
+    assert names(duration_filter=4000, state_filters=["Ongoing"]) == ["open Ongoing"]
+    assert names(duration_filter=6000, state_filters=["Ongoing"]) == []
+    answer = world.ask(ListTransactionsRequest(state_filters=["Nonsense", "Empty"]), 0)
+    assert answer.unknown_state_filters == ["Nonsense"]
+    bad = world.ask(ListTransactionsRequest(transactional_id_pattern="(open"), 2)
+    assert bad.error_code == errors.INVALID_REGULAR_EXPRESSION
+
+
+def test_the_topic_of_transactions_is_made_as_kafka_makes_it() -> None:
+    world = transactional_world()
+    configs = world.node.image.config(TOPIC_RESOURCE, "__transaction_state")
+    assert configs == {
+        "cleanup.policy": "compact",
+        "compression.type": "uncompressed",
+        "min.insync.replicas": "1",
+        "segment.bytes": "104857600",
+        "unclean.leader.election.enable": "false",
+    }
