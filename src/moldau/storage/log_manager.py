@@ -741,6 +741,8 @@ class LogManager:
                 if self._clean.get(directory.path) or not self._has_logs(directory):
                     epoch = self.clean_broker_epochs.get(directory.path, UNKNOWN_BROKER_EPOCH)
                     self._leave_marker(directory, epoch)
+                if self._killed_epochs.get(directory.path, UNKNOWN_BROKER_EPOCH) != UNKNOWN_BROKER_EPOCH:
+                    write_run_note(self.disk, directory.path, self._killed_epochs[directory.path])
             except OSError as error:
                 directory.fail(error)
         for directory in self.directories:
