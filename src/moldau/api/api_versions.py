@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from moldau.api.call import Call
-from moldau.api.registry import handled_keys
+from moldau.api.registry import handled_keys, highest_version
 from moldau.protocol import errors
 from moldau.protocol.api_keys import BY_KEY
 from moldau.protocol.api_table import API_VERSIONS
@@ -41,9 +41,8 @@ def describe(call: Call) -> ApiVersionsResponse:
     response = ApiVersionsResponse()
     for key in handled_keys(call.context.is_controller_listener):
         api = BY_KEY[key]
-        response.api_keys.append(
-            ApiVersion(api_key=key, min_version=api.lowest_advertised, max_version=api.highest_advertised)
-        )
+        newest = highest_version(key, call.node.config)
+        response.api_keys.append(ApiVersion(api_key=key, min_version=api.lowest_advertised, max_version=newest))
     for name, (lowest, highest) in call.node.supported_features().items():
         if lowest > 0 or call.version >= FIRST_ZERO_LEVEL_VERSION:
             response.supported_features.append(SupportedFeatureKey(name=name, min_version=lowest, max_version=highest))

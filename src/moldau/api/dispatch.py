@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from moldau.api.call import Call
-from moldau.api.registry import FORWARDED, load_handler
+from moldau.api.registry import FORWARDED, highest_version, load_handler
 from moldau.node.context import ClientContext
 from moldau.node.node import Node
 from moldau.node.reply import Reply
@@ -107,7 +107,7 @@ class Dispatcher:
             api_key,
             api.name,
             api.lowest_version,
-            api.highest_stable_version,
+            highest_version(api_key, self.node.config),
             api.first_flexible_version,
             message.decode,
             function,

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from moldau.config.broker_config import BrokerConfig
 from moldau.protocol import api_table as api
+from moldau.protocol.api_keys import BY_KEY
 
 BROKER_HANDLERS: dict[int, str] = {
     api.PRODUCE: "produce.handle_produce",
@@ -138,12 +140,23 @@ CONTROLLER_HANDLERS: dict[int, str] = {
     api.UPDATE_RAFT_VOTER: "quorum.handle_raft",
 }
 
+# Offered where somebody has switched on what they are for.
+UNSTABLE_KEY = "unstable.api.versions.enable"
+TWO_PHASE_KEY = "transaction.two.phase.commit.enable"
+
 HandlerFunction = Callable[[Any, Any], None]
 
 
 def handled_keys(on_controller_listener: bool) -> list[int]:
     """The API keys this node serves on a listener, in ascending order: what ApiVersions offers."""
     return sorted(CONTROLLER_HANDLERS if on_controller_listener else BROKER_HANDLERS)
+
+
+def highest_version(api_key: int, config: BrokerConfig) -> int:
+    """The newest version of an API that a broker with this configuration serves."""
+    row = BY_KEY[api_key]
+    is_wanted = config.get_bool(UNSTABLE_KEY) or (api_key == api.INIT_PRODUCER_ID and config.get_bool(TWO_PHASE_KEY))
+    return row.highest_version if is_wanted else row.highest_stable_version
 
 
 def load_handler(api_key: int, on_controller_listener: bool) -> HandlerFunction | None:

@@ -12,10 +12,12 @@ from moldau.metadata.model import TOPIC_RESOURCE
 from moldau.node.txn_verification import Question
 from moldau.protocol import errors
 from moldau.protocol.messages.end_txn_request import EndTxnRequest
+from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from moldau.protocol.messages.list_transactions_request import ListTransactionsRequest
 from moldau.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from moldau.protocol.records_data import MemoryRecords
 from tests.unit.api.transaction_client import (
+    TIMEOUT_MS,
     Producer,
     batch,
     describe,
@@ -405,3 +407,57 @@ def test_the_topic_of_transactions_is_made_as_kafka_makes_it() -> None:
         "segment.bytes": "104857600",
         "unclean.leader.election.enable": "false",
     }
+
+
+# Two phases (KIP-939)
+
+
+def two_phase_init(producer: Producer, keeps: bool = False) -> Any:
+    request = InitProducerIdRequest(producer.transactional_id, TIMEOUT_MS, enable2_pc=True, keep_prepared_txn=keeps)
+    answer = producer.world.ask(request, 6)
+    if answer.error_code == 0:
+        producer.producer_id, producer.epoch = answer.producer_id, answer.producer_epoch
+    return answer
+
+
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_prepared_transaction_outlives_its_producer_and_is_ended_by_the_next(commits: bool) -> None:
+    world = transactional_world(
+        transaction_two_phase_commit_enable="true", transaction_abort_timed_out_transaction_cleanup_interval_ms="1000"
+    )
+    producer = Producer(world)
+    assert two_phase_init(producer).error_code == 0
+    producer.produce(0, b"a")
+    world.run(120_000)
+    assert producer.state == "Ongoing", "somebody else decides, however long that takes"
+    crash(world)
+    successor = Producer(world)
+    kept = two_phase_init(successor, keeps=True)
+    assert (kept.ongoing_txn_producer_id, kept.ongoing_txn_producer_epoch) == (producer.producer_id, producer.epoch)
+    assert producer.end(True) == errors.PRODUCER_FENCED
+    assert producer.write(1, b"zombie") == errors.INVALID_PRODUCER_EPOCH
+    again = Producer(world)
+    two_phase_init(again, keeps=True)
+    assert successor.end(True) == errors.PRODUCER_FENCED
+    assert again.end(commits) == 0
+    world.run(100)
+    assert (producer.state, read(world, 0)) == (("CompleteCommit", [b"a"]) if commits else ("CompleteAbort", []))
+    assert again.produce(0, b"next") == 0
+    again.commit()
+    assert read(world, 0)[-1] == b"next"
+
+
+def test_without_keeping_the_prepared_transaction_is_aborted() -> None:
+    world = transactional_world(transaction_two_phase_commit_enable="true")
+    producer, successor = Producer(world), Producer(world)
+    two_phase_init(producer)
+    producer.produce(0, b"a")
+    assert two_phase_init(successor).error_code == errors.CONCURRENT_TRANSACTIONS
+    world.run(100)
+    assert two_phase_init(successor, keeps=True).ongoing_txn_producer_id == -1
+    assert read(world, 0) == []
+
+
+def test_two_phases_must_be_allowed() -> None:
+    world = transactional_world(unstable_api_versions_enable="true")
+    assert two_phase_init(Producer(world)).error_code == errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
