@@ -21,7 +21,7 @@ from moldau.protocol.errors import KafkaError
 from moldau.raft import roles
 from moldau.raft.state import NO_NODE
 from moldau.replication.follower import Follower
-from moldau.replication.leader import FollowerPosition, LeaderState, OtherBrokers
+from moldau.replication.leader import LeaderState
 from moldau.replication.partition import Partition
 from moldau.storage.leader_epochs import LeaderEpochs
 from moldau.storage.producer_state import ProducerEntry
@@ -127,17 +127,6 @@ def join_without_catching_up(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LeaderState, "may_join", may_join)
 
 
-def accept_an_earlier_life(patch: pytest.MonkeyPatch) -> None:
-    """What a broker fetched before it lost its data counts for the process that came after it (before KIP-903)."""
-
-    def is_eligible(self: OtherBrokers, broker_id: int, broker_epoch: int) -> bool:
-        return broker_id in self.active_epochs
-
-    patch.setattr(FollowerPosition, "check_broker_epoch", lambda self, broker_epoch: None)
-    patch.setattr(OtherBrokers, "is_eligible", is_eligible)
-    patch.setattr(LeaderState, "broker_epoch_of", lambda self, replica_id, own_epoch: -1)
-
-
 def ignore_leader_epochs(patch: pytest.MonkeyPatch) -> None:
     """A leader counts what a follower of any epoch says, whether their logs are the same or not."""
     original = Partition.check_leader
@@ -233,7 +222,6 @@ PLANTED: list[Plant] = [
     forget_to_sync_votes,
     forget_to_sync_metadata,
     join_without_catching_up,
-    accept_an_earlier_life,
     ignore_leader_epochs,
     elect_anybody,
     keep_epochs_of_what_is_cut,

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from moldau.node.metadata_node import CannotStart
 from moldau.replication import leader
 from moldau.sim.__main__ import main
 from moldau.sim.cluster_world import DEFAULT_MILLISECONDS, ClusterWorld
@@ -66,9 +67,11 @@ def test_the_faults_of_a_few_seeds_really_happen() -> None:
 def test_a_planted_bug_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within the seeds of a normal run; most show in the first few."""
     plant(monkeypatch)
-    with pytest.raises(Exception):  # noqa: B017 - it may show as a broken promise or as a node that cannot go on
+    with pytest.raises((AssertionError, CannotStart)) as found:
         for seed in range(PLANTED_SEEDS_MAX):
             ClusterWorld(seed).run(DEFAULT_MILLISECONDS)
+    for mistake in ("TypeError", "AttributeError", "NameError"):
+        assert mistake not in str(found.value), "the bug was planted badly"
 
 
 def test_the_same_seed_gives_the_same_trace_in_every_process() -> None:

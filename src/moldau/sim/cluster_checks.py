@@ -221,10 +221,8 @@ class ClusterChecks:
         node = node_of(host)
         if node is None or broker_id in self.lossy:
             return None
-        partition = node.replicas.find_by_id(place) if hasattr(node.replicas, "find_by_id") else None
-        if partition is None:
-            topic = node.image.topics_by_id.get(place[0])
-            partition = None if topic is None else node.replicas.find(topic.name, place[1])
+        topic = node.image.topics_by_id.get(place[0])
+        partition = None if topic is None else node.replicas.find(topic.name, place[1])
         if partition is None or partition.log is None or partition.topic_id != place[0]:
             return None
         end: int = partition.log.log_end_offset
