@@ -39,6 +39,7 @@ TOOL_CLASSES = {
     "reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
     "replica-verification": "org.apache.kafka.tools.ReplicaVerificationTool",
     "storage": "kafka.tools.StorageTool",
+    "transactions": "org.apache.kafka.tools.TransactionsCommand",
     "topics": "org.apache.kafka.tools.TopicCommand",
     "verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
 }

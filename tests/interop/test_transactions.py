@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +24,9 @@ def make_topic(node: Node, topic: str, partitions: int = 2) -> None:
     created[topic].result(SECONDS)
 
 
-def read_all(node: Node, topic: str, count: int, isolation: str = "read_committed") -> list[bytes]:
+def read_all(
+    node: Node, topic: str, count: int, isolation: str = "read_committed", in_order: bool = False
+) -> list[bytes]:
     """The values up to the end of every partition, as soon as there are `count` of them."""
     confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
     settings = {"bootstrap.servers": node.bootstrap, "group.id": "reader", "isolation.level": isolation}
@@ -42,7 +46,7 @@ def read_all(node: Node, topic: str, count: int, isolation: str = "read_committe
         else:
             ended.add(message.partition())
     client.close()
-    return sorted(values)
+    return values if in_order else sorted(values)
 
 
 def test_confluent_kafka_commits_and_aborts(moldau_server: Node, topic: str) -> None:
@@ -212,3 +216,79 @@ def test_java_copier_copies_exactly_once(moldau_server: Node, topic: str, kafka_
     assert done.returncode == 0, done.stderr
     expected = sorted(str(number).encode() for number in range(500))
     assert read_all(moldau_server, f"{topic}-copy", 500) == expected
+
+
+def test_the_real_kafka_transactions_tool(moldau_server: Node, topic: str, kafka_tools: None) -> None:
+    """Lists, describes, shows producers, and ends a transaction that hangs."""
+    confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+    make_topic(moldau_server, topic, 1)
+    producer = confluent_kafka.Producer({"bootstrap.servers": moldau_server.bootstrap, "transactional.id": topic})
+    producer.init_transactions(SECONDS)
+    producer.begin_transaction()
+    producer.produce(topic, "open", partition=0)
+    assert producer.flush(SECONDS) == 0
+
+    def run(*arguments: str) -> list[list[str]]:
+        done = run_tool("transactions", "--bootstrap-server", moldau_server.bootstrap, *arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return [[cell.strip() for cell in line.split("\t")] for line in done.stdout.splitlines()]
+
+    assert [row[3] for row in run("list") if row[0] == topic] == ["Ongoing"]
+    described = run("describe", "--transactional-id", topic)[1]
+    assert (described[0], described[1], described[4], described[8]) == ("1", topic, "Ongoing", f"{topic}-0")
+    assert run("describe-producers", "--topic", topic, "--partition", "0")[1][5] == "0"
+    run("forceTerminateTransaction", "--transactionalId", topic)
+    assert run("describe", "--transactional-id", topic)[1][4] == "Empty"
+    assert read_all(moldau_server, topic, 0) == []
+    with pytest.raises(confluent_kafka.KafkaException):
+        producer.commit_transaction(SECONDS)
+
+
+def test_the_real_dump_log_reads_the_log_of_transactions(start_moldau: Any, topic: str, kafka_tools: None) -> None:
+    confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+    node = start_moldau({"transaction.state.log.num.partitions": "1"})
+    make_topic(node, topic, 1)
+    producer = confluent_kafka.Producer({"bootstrap.servers": node.bootstrap, "transactional.id": topic})
+    producer.init_transactions(SECONDS)
+    producer.begin_transaction()
+    producer.produce(topic, "x")
+    producer.commit_transaction(SECONDS)
+    segment = node.data / "__transaction_state-0" / "00000000000000000000.log"
+    for _ in range(100):
+        done = run_tool("dump-log", "--transaction-log-decoder", "--files", str(segment))
+        assert done.returncode == 0, done.stderr
+        if '"transactionStatus":4' in done.stdout:
+            break
+    statuses = [int(line.split('"transactionStatus":')[1][0]) for line in done.stdout.splitlines() if topic in line]
+    assert statuses == [0, 1, 2, 4]
+
+
+@pytest.mark.parametrize("library", ["confluent", "java"])
+def test_a_copier_survives_kills_of_the_broker(start_moldau: Any, topic: str, kafka_tools: None, library: str) -> None:
+    """Exactly once, in the order of the input, while the only broker is killed again and again."""
+    confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+    node = start_moldau()
+    make_topic(node, topic, 1)
+    make_topic(node, f"{topic}-copy", 1)
+    plain = confluent_kafka.Producer({"bootstrap.servers": node.bootstrap})
+    for number in range(3000):
+        plain.produce(topic, str(number), partition=0)
+    assert plain.flush(SECONDS) == 0
+    command = java_command(
+        "org.apache.kafka.tools.TransactionalMessageCopier",
+        *("--broker-list", node.bootstrap, "--input-topic", topic, "--output-topic", f"{topic}-copy"),
+        *("--input-partition", "0", "--max-messages", "-1", "--consumer-group", f"copier of {topic}"),
+        *("--transactional-id", f"copy {topic}", "--transaction-size", "20", "--transaction-timeout", "10000"),
+    )
+    if library == "confluent":
+        command = [sys.executable, str(Path(__file__).parent / "transactional_copier.py"), node.bootstrap, topic]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as copier:
+        try:
+            for _ in range(3):
+                time.sleep(2.5)
+                node.kill()
+                node.start()
+            values = read_all(node, f"{topic}-copy", 3000, in_order=True)
+        finally:
+            copier.kill()
+    assert values == [str(number).encode() for number in range(3000)]
