@@ -42,6 +42,7 @@ root = RootGroup(
         "produce": ("moldau.cli.produce:produce", "Send lines of standard input or of files to a topic."),
         "consume": ("moldau.cli.consume:consume", "Print the records of topics."),
         "group": ("moldau.cli.root:group", "Show groups of consumers and their lag, reset their offsets."),
+        "txn": ("moldau.cli.root:txn", "Show transactions, find hanging ones and abort them."),
         "config": ("moldau.cli.root:config", "Show and change configs of topics, brokers and groups."),
         "cluster": ("moldau.cli.root:cluster", "Show the cluster and whether it is healthy."),
         "quorum": ("moldau.cli.root:quorum", "Show the controllers, and change who of them votes."),
@@ -95,6 +96,18 @@ group = LazyGroup(
         "delete-offsets": ("moldau.cli.group_offsets:delete_offsets", "Forget the offsets of topics."),
         "remove-members": ("moldau.cli.group:remove_members", "Make members leave a group."),
         "delete": ("moldau.cli.group:delete", "Delete groups without members."),
+    },
+)
+
+txn = LazyGroup(
+    "txn",
+    help="Show transactions, find those that hang, and abort them.",
+    context_settings=SETTINGS,
+    commands_at={
+        "list": ("moldau.cli.txn:list_transactions", "List the transactional ids and their states."),
+        "describe": ("moldau.cli.txn:describe", "Show transactions, or the producers of partitions."),
+        "find-hanging": ("moldau.cli.txn:find_hanging", "Find transactions that no coordinator will end."),
+        "abort": ("moldau.cli.txn:abort", "Abort a hanging transaction, or that of a transactional id."),
     },
 )
 

@@ -338,11 +338,11 @@ class Fetcher:
             while arrived.batches:
                 header = arrived.batches.popleft()
                 if header.last_offset < state.position:
-                    self._is_hidden(arrived, header)  # it may begin or end an aborted transaction
+                    self._is_hidden(state, arrived, header)  # it may begin or end an aborted transaction
                     continue
                 if self._check_crcs and not check_crc(arrived.data, header):
                     raise self._corrupt(state, header, "it does not have its checksum")
-                if self._is_hidden(arrived, header):
+                if self._is_hidden(state, arrived, header):
                     state.position = int(header.next_offset)
                     continue
                 if header.codec == 0:
@@ -365,14 +365,18 @@ class Fetcher:
         sentence = f"{state.partition}: the batch at offset {header.base_offset} cannot be read: {reason}."
         return error_for(CORRUPT_MESSAGE, sentence)
 
-    def _is_hidden(self, arrived: _Arrived, header: BatchHeader) -> bool:
+    def _is_hidden(self, state: PartitionState, arrived: _Arrived, header: BatchHeader) -> bool:
         """Control batches are never shown; batches of aborted transactions not under read_committed."""
         if self._isolation != READ_COMMITTED:
             return header.is_control
         while arrived.aborted and arrived.aborted[0][0] <= header.last_offset:
             arrived.aborting.add(arrived.aborted.popleft()[1])
         if header.is_control:
-            if any(record.key == ABORT_MARKER for record in read_records(arrived.data, header)):
+            try:
+                aborts = any(record.key == ABORT_MARKER for record in read_records(arrived.data, header))
+            except CorruptBatch as error:
+                raise self._corrupt(state, header, str(error)) from None
+            if aborts:
                 arrived.aborting.discard(int(header.producer_id))
             return True
         return header.is_transactional and int(header.producer_id) in arrived.aborting

@@ -31,6 +31,7 @@ TOOLS: dict[str, tuple[str, str]] = {
     ),
     "kafka-storage": ("moldau.cli.kafka.storage:main", "Format log directories and show what they hold."),
     "kafka-topics": ("moldau.cli.kafka.topics:main", "Create, list, describe, alter and delete topics."),
+    "kafka-transactions": ("moldau.cli.kafka.transactions:main", "Show transactions, find and abort hanging ones."),
     "kafka-verifiable-producer": ("moldau.cli.kafka.verifiable_producer:main", "Send numbers and tell of each."),
 }
 

@@ -163,9 +163,10 @@ class ExclusiveGroup:
 class Commands:
     """The commands below a parser."""
 
-    def __init__(self, parser: CommandParser, dest: str) -> None:
+    def __init__(self, parser: CommandParser, dest: str, metavar: str | None = None) -> None:
         self.parser = parser
         self.dest = dest
+        self.metavar = metavar
         self.parsers: dict[str, CommandParser] = {}
 
     def add_parser(self, name: str, help: str = "", description: str = "") -> CommandParser:
@@ -216,8 +217,9 @@ class CommandParser:
         self.groups.append(group)
         return group
 
-    def add_subparsers(self, dest: str = "command") -> Commands:
-        self.commands = Commands(self, dest)
+    def add_subparsers(self, dest: str = "command", metavar: str | None = None) -> Commands:
+        """metavar: stands for the names of the commands in the usage."""
+        self.commands = Commands(self, dest, metavar)
         return self.commands
 
     def parse_args(self, arguments: Sequence[str]) -> Any:
@@ -253,7 +255,7 @@ class CommandParser:
         words += [argument.syntax() for argument in self.arguments if argument.group is None]
         words += [word for group in self.groups for word in group.syntax()]
         if self.commands is not None:
-            words += ["{" + ",".join(self.commands.parsers) + "}", "..."]
+            words += [self.commands.metavar or "{" + ",".join(self.commands.parsers) + "}", "..."]
         return words
 
     def _words_above(self, parser: CommandParser | None) -> list[str]:

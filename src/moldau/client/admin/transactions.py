@@ -71,6 +71,19 @@ class AbortTransaction(NamedTuple):
     coordinator_epoch: int = 0
 
 
+class HangingTransaction(NamedTuple):
+    """A transaction that is open in a partition although its coordinator does not know of it (any more)."""
+
+    partition: TopicPartition
+    producer: ProducerState
+
+    @property
+    def aborted_by(self) -> AbortTransaction:
+        """What abort_transaction() takes to end it."""
+        state = self.producer
+        return AbortTransaction(self.partition, state.producer_id, state.producer_epoch, state.coordinator_epoch or 0)
+
+
 class FencedProducer(NamedTuple):
     """The producer id and epoch that a transactional id has after fencing."""
 
@@ -161,6 +174,39 @@ class TransactionAdmin(AdminCalls):
             ]
         return Listing(sorted(found), errors)
 
+    def find_hanging_transactions(
+        self,
+        partitions: Iterable[TopicPartition],
+        older_than_ms: int,
+        now_ms: int,
+        broker_id: int | None = None,
+        timeout_ms: int | None = None,
+    ) -> list[HangingTransaction]:
+        """Open transactions whose last record is older than that and that no coordinator will ever end."""
+        candidates = [
+            HangingTransaction(partition, producer)
+            for partition, outcome_ in self.describe_producers(partitions, broker_id, timeout_ms).items()
+            for producer in outcome_.get()
+            if producer.current_transaction_start_offset is not None
+            and now_ms - producer.last_timestamp > older_than_ms
+        ]
+        if not candidates:
+            return []
+        ids = sorted({item.producer.producer_id for item in candidates})
+        names = {item.producer_id: item.transactional_id for item in self._listed(ids, timeout_ms)}
+        described = self.describe_transactions(sorted(set(names.values())), timeout_ms) if names else {}
+        return [
+            item
+            for item in candidates
+            if not _is_open(described.get(names.get(item.producer.producer_id, "")), item.partition)
+        ]
+
+    def _listed(self, producer_ids: list[int], timeout_ms: int | None) -> list[TransactionListing]:
+        found = self.list_transactions(producer_ids=producer_ids, timeout_ms=timeout_ms)
+        for error in found.errors.values():
+            raise error  # a coordinator that was not heard may know the transaction: it must not be taken for hanging
+        return list(found)
+
     def abort_transaction(self, hanging: AbortTransaction, timeout_ms: int | None = None) -> None:
         """Writes an abort marker straight into a partition, for a transaction that its coordinator has forgotten."""
         from moldau.protocol.messages import write_txn_markers_request as asked
@@ -225,6 +271,13 @@ class TransactionAdmin(AdminCalls):
         """Ends the open transaction of a transactional id by fencing its producer (KIP-939)."""
         checked_name(transactional_id, "transactional ids")
         self.fence_producers([transactional_id], timeout_ms)[transactional_id].get()
+
+
+def _is_open(known: Outcome[TransactionDescription] | None, partition: TopicPartition) -> bool:
+    """Whether the coordinator knows a transaction with the partition, and so will end it."""
+    if known is None or (known.error is not None and known.error.code == codes.TRANSACTIONAL_ID_NOT_FOUND):
+        return False
+    return partition in known.get().partitions
 
 
 def _read_producers(
