@@ -7,7 +7,7 @@ all that has gathered. Answers come in the order of the questions. Kafka: AddPar
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import ClassVar, Final
 
 from moldau.config.broker_config import BrokerConfig
 from moldau.coordinator.outcome import Outcome
@@ -105,7 +105,7 @@ class Question:
 class Verified(Message):
     """The answer of the coordinator on this broker; never sent."""
 
-    FIELDS = ("codes",)
+    FIELDS: ClassVar[tuple[str, ...]] = ("codes",)
 
     def __init__(self, codes: Codes) -> None:
         super().__init__()

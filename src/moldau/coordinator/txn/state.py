@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from moldau.coordinator.outcome import Outcome
 from moldau.coordinator.timers import Timers
 from moldau.coordinator.txn.records import decode_transaction, decode_transactional_id, encode_transaction
@@ -24,6 +26,7 @@ class ProducerIdNeeded(KafkaError):
         super().__init__(errors.COORDINATOR_LOAD_IN_PROGRESS)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class TransactionListener:
     """Told when a decision is committed: its markers are to be written."""
 
