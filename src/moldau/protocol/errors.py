@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from mypy_extensions import mypyc_attr
+
 UNKNOWN_SERVER_ERROR: Final = -1
 NONE: Final = 0
 OFFSET_OUT_OF_RANGE: Final = 1
@@ -330,6 +332,7 @@ class ErrorRow(NamedTuple):
     text: str
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class KafkaError(Exception):
     """An expected failure, to be answered with its code."""
 

@@ -134,8 +134,8 @@ class Follower:
         except KafkaError as error:
             self._on_own_failure(log, error, now_ms, backoff_ms)
             return False
-        except CorruptBatch as error:
-            self._on_own_failure(log, KafkaError(errors.CORRUPT_MESSAGE, str(error)), now_ms, backoff_ms)
+        except CorruptBatch as damage:
+            self._on_own_failure(log, KafkaError(errors.CORRUPT_MESSAGE, str(damage)), now_ms, backoff_ms)
             return False
 
     def _append(self, log: Log, data: PartitionData, now_ms: int, backoff_ms: int) -> bool:
