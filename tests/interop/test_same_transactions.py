@@ -11,6 +11,7 @@ import pytest
 from moldau.protocol import errors
 from moldau.protocol.messages.describe_transactions_request import DescribeTransactionsRequest
 from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
+from tests.interop.conftest import NodeFactory, require_kafka
 from tests.interop.kafka_oracle import KafkaNode
 from tests.interop.nodes import Node
 from tests.interop.peers import Peer
@@ -18,7 +19,9 @@ from tests.scripts import transactions
 from tests.scripts.replay import check_script
 from tests.scripts.transactions.player import Player
 
-SCRIPTS = sorted(Path(transactions.__file__).parent.glob("*.txt"))
+ALL_SCRIPTS = sorted(Path(transactions.__file__).parent.glob("*.txt"))
+FINALIZED = [path for path in ALL_SCRIPTS if path.stem.startswith("finalized")]
+SCRIPTS = [path for path in ALL_SCRIPTS if path not in FINALIZED]
 ONLY_HERE = "# Not as Apache Kafka"
 TRANSACTION_PARTITIONS = 50
 _numbers = itertools.count(1)
@@ -56,6 +59,20 @@ def wait_until_loaded(peer: Peer, suffix: str) -> None:
             return
         time.sleep(0.02)
     raise AssertionError("the coordinators are not ready")
+
+
+@pytest.mark.parametrize("path", FINALIZED, ids=lambda path: path.stem)
+def test_both_do_so_in_older_transaction_versions(start_moldau: NodeFactory, tmp_path: Path, path: Path) -> None:
+    """What is finalized holds for the whole cluster, so each has one of its own."""
+    play(start_moldau(), path)
+    require_kafka()
+    kafka = KafkaNode(tmp_path / "kafka")
+    kafka.format()
+    kafka.start()
+    try:
+        play(kafka, path)
+    finally:
+        kafka.stop()
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)

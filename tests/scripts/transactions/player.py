@@ -11,6 +11,7 @@ CONCURRENT_TRANSACTIONS or COORDINATOR_LOAD_IN_PROGRESS is done again here, exce
     > commit-offset x p1/0 g t-0 5 [v=5] [gen=1] [member=m]   TxnOffsetCommit
     > commit x p1/0 [v=5], > abort x p1/0 [v=5]        EndTxn
     > marker p1/0 commit t-0 [coordinator=0] [v=2]     WriteTxnMarkers
+    > finalize 1                                       UpdateFeatures: transaction.version
     > describe x, > states t-0, > log t-0, > offset g t-0, > records x
 """
 
@@ -44,6 +45,7 @@ from moldau.protocol.messages.txn_offset_commit_request import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from moldau.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from moldau.protocol.messages.write_txn_markers_request import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
@@ -58,6 +60,7 @@ from moldau.records.walk import read_records
 
 STATES = ["Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort"]
 UNKNOWN_PRODUCER = 123_456_789
+SAFE_DOWNGRADE = 2
 
 
 class Player:
@@ -245,6 +248,13 @@ class Player:
         )
         answer = self._ask(WriteTxnMarkersRequest([marker]), int(options.get("v", "2")))
         return errors.error_name(answer.markers[0].topics[0].partitions[0].error_code)
+
+    def _finalize(self, words: list[str], options: dict[str, str]) -> str:
+        update = FeatureUpdateKey("transaction.version", int(words[0]), upgrade_type=SAFE_DOWNGRADE)
+        answer = self._ask(UpdateFeaturesRequest(feature_updates=[update]), 1)
+        for _ in range(10):
+            self._pause()
+        return errors.error_name(answer.error_code or answer.results[0].error_code)
 
     # Looking
 
