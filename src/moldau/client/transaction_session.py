@@ -174,17 +174,17 @@ class TransactionSession:
 
     def wait_ms(self, wait_ms: int, now_ms: int) -> int:
         """How long the sender may wait, given how long it otherwise would."""
-        if self._accumulator.batches_held:
-            wait_ms = max(wait_ms, HOLD_MS) if self._holds_back() else wait_ms
+        waiting = self._accumulator.partitions_waiting()
+        if any(self.manager.is_news(partition) for partition in waiting):
+            return 0  # appended after step() looked
+        if any(not self.may_send(partition) for partition in waiting):
+            wait_ms = max(wait_ms, HOLD_MS)
         if self._pending is not None:
             return max(1, min(wait_ms, self._coordinator_for(self._pending).next_deadline_ms() - now_ms))
-        deadline_ms = self.manager.next_deadline_ms()
-        if deadline_ms is not None and not (self.manager.completing and self._accumulator.batches_held):
+        deadline_ms = self.manager.next_deadline_ms(self._accumulator.batches_held > 0)
+        if deadline_ms is not None:
             wait_ms = min(wait_ms, max(0, deadline_ms - now_ms))
         return wait_ms
-
-    def _holds_back(self) -> bool:
-        return any(not self.may_send(partition) for partition in self._accumulator.partitions_waiting())
 
     # The end
 

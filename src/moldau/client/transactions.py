@@ -308,6 +308,12 @@ class TransactionManager:
             else:
                 self._new_partitions.add(partition)
 
+    def is_news(self, partition: TopicPartition) -> bool:
+        """Whether add_partitions() has not heard of it yet."""
+        if self.state not in (State.IN_TRANSACTION, State.COMMITTING):
+            return False
+        return partition not in self._partitions and partition not in self._new_partitions
+
     def may_send(self, partition: TopicPartition) -> bool:
         """Under version 1 only what the coordinator knows to be part of the transaction."""
         return partition in self._partitions
@@ -323,9 +329,9 @@ class TransactionManager:
             error = error_for(codes.TRANSACTION_ABORTABLE, f"A batch could not be delivered: {error.message}")
         self._abortable(error)
 
-    def next_deadline_ms(self) -> int | None:
+    def next_deadline_ms(self, batches_left: bool = False) -> int | None:
         """When next_request() may have something to say, if only time must pass."""
-        return self._not_before_ms if self._wants_something() and not self._in_flight else None
+        return self._not_before_ms if self._wants_something(batches_left) and not self._in_flight else None
 
     def next_request(self, now_ms: int, batches_left: bool) -> TransactionRequest | None:
         """What is to be sent now; batches_left: some of the transaction's records are neither written nor failed."""
@@ -335,9 +341,11 @@ class TransactionManager:
         self._in_flight = request is not None
         return request
 
-    def _wants_something(self) -> bool:
-        completing = self.state in (State.INITIALIZING, State.COMMITTING, State.ABORTING)
-        return completing or (self.state is State.IN_TRANSACTION and self._has_additions())
+    def _wants_something(self, batches_left: bool) -> bool:
+        state = self.state
+        if state is State.INITIALIZING or (self.completing and not batches_left):
+            return True
+        return state in (State.IN_TRANSACTION, State.COMMITTING) and self._has_additions()
 
     def _has_additions(self) -> bool:
         return bool(self._new_partitions) or (self._offsets is not None and not self._offsets.operation.done)
