@@ -13,8 +13,15 @@ from moldau.node.txn_verification import Question
 from moldau.protocol import errors
 from moldau.protocol.messages.end_txn_request import EndTxnRequest
 from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
+from moldau.protocol.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from moldau.protocol.messages.list_transactions_request import ListTransactionsRequest
 from moldau.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
+from moldau.protocol.messages.sync_group_request import SyncGroupRequest
+from moldau.protocol.messages.txn_offset_commit_request import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 from moldau.protocol.records_data import MemoryRecords
 from tests.unit.api.transaction_client import (
     TIMEOUT_MS,
@@ -461,3 +468,41 @@ def test_without_keeping_the_prepared_transaction_is_aborted() -> None:
 def test_two_phases_must_be_allowed() -> None:
     world = transactional_world(unstable_api_versions_enable="true")
     assert two_phase_init(Producer(world)).error_code == errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+# Who may commit offsets (KIP-447)
+
+
+def test_only_members_of_the_current_generation_commit_offsets_in_a_transaction() -> None:
+    world = transactional_world(group_initial_rebalance_delay_ms="0")
+    protocols = [JoinGroupRequestProtocol("range", b"")]
+    join = JoinGroupRequest("g", 10_000, 10_000, protocol_type="consumer", protocols=protocols)
+    joined = world.ask(join, 3)
+    assert joined.error_code == 0
+    member, generation = joined.member_id, joined.generation_id
+    assert world.ask(SyncGroupRequest("g", generation, member), 3).error_code == 0
+    producer = Producer(world)
+    producer.init()
+    for code, of_generation, of_member in (
+        (errors.ILLEGAL_GENERATION, generation - 1, member),
+        (errors.ILLEGAL_GENERATION, generation + 1, member),
+        (errors.UNKNOWN_MEMBER_ID, generation, "somebody else"),
+        (0, generation, member),
+        (0, -1, ""),
+    ):
+        assert producer.commit_offset("g", 5, generation=of_generation, member=of_member) == code
+    producer.commit()
+    assert group_offset(world, "g") == (0, 5)
+
+
+def test_an_offset_whose_metadata_is_too_long_is_refused_alone() -> None:
+    world = transactional_world(offset_metadata_max_bytes="3")
+    producer = Producer(world)
+    producer.init()
+    rows = [TxnOffsetCommitRequestPartition(index, 5, -1, "x" * (index * 4)) for index in (0, 1)]
+    request = TxnOffsetCommitRequest("x", "g", producer.producer_id, producer.epoch)
+    request.topics = [TxnOffsetCommitRequestTopic("t", rows)]
+    answer = world.ask(request, 5).topics[0].partitions
+    assert [row.error_code for row in answer] == [0, errors.OFFSET_METADATA_TOO_LARGE]
+    producer.commit()
+    assert (group_offset(world, "g", 0), group_offset(world, "g", 1)) == ((0, 5), (0, -1))
