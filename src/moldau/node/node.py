@@ -206,6 +206,7 @@ class Node:
         )
         verification_channels = BrokerChannels(self.outbox, "verification", listener)
         self.txn_verification = TxnVerification(config, self.node_id, transactions, verification_channels)
+        self.txn_markers.on_completed = self.txn_verification.on_completed
         transactions.markers = self.txn_markers
         transactions.producer_ids = self.producer_ids.next
 

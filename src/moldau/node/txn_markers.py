@@ -106,6 +106,8 @@ class TxnMarkers:
         self._queues: dict[int, list[Addressed]] = {}
         self._in_flight: set[int] = set()
         self.on_deadline: Callable[[int], None] | None = None
+        # Told the transactional id when the next transaction may begin.
+        self.on_completed: Callable[[str, int], None] | None = None
 
     def begin(self, index: int, transaction: Transaction, now_ms: int) -> None:
         """The decision is committed."""
@@ -284,6 +286,8 @@ class TxnMarkers:
         transaction = undelivered.transaction
         if machine.state.transactions.get(transaction.transactional_id) is not transaction:
             self._drop(undelivered)  # written: nothing is left to do
+            if self.on_completed is not None:
+                self.on_completed(transaction.transactional_id, now_ms)
 
     def close(self) -> None:
         self._channels.close()

@@ -342,7 +342,7 @@ def test_the_answer_while_markers_are_written() -> None:
     assert producer.add(0) == [errors.CONCURRENT_TRANSACTIONS]
     asked = world.send(produce_request(producer, 0, b"b"), 12)
     assert not asked.reply.done, "the leader asks the coordinator again by itself"
-    world.run(40)
+    world.run(20)
     assert asked.response.responses[0].partition_responses[0].error_code == 0
 
 
