@@ -332,6 +332,10 @@ class Partition:
             return
         if partition_epoch == sent_partition_epoch:
             state.in_sync.withdraw()  # nothing to change: it was so already
+        elif partition_epoch > self.partition_epoch and len(in_sync_replicas) < len(state.in_sync.committed):
+            # Fewer replicas commit from now on. Whether they are enough depends on settings that may have changed
+            # before and are still on their way here: the metadata brings both, in order.
+            return
         elif state.in_sync.commit(in_sync_replicas, partition_epoch):
             self.partition_epoch = partition_epoch
             self.in_sync_replicas = in_sync_replicas
