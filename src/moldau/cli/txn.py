@@ -62,7 +62,7 @@ def _list(
             "producer_id": item.producer_id,
             "coordinator": item.coordinator_id,
         }
-        for item in found
+        for item in sorted(found)
     ]
     if output_format == "json":
         print_json(rows)

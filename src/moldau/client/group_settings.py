@@ -33,7 +33,8 @@ class GroupSettings(NamedTuple):
     max_poll_interval_ms: int = 300_000
     auto_commit: bool = True
     auto_commit_interval_ms: int = 5_000
-    require_stable: bool = False
+    # Whatever the isolation level, as Java: offsets that a transaction is about to change are waited for.
+    require_stable: bool = True
 
 
 def read_group_settings(config: ClientConfig, strategies: list[object] | None = None) -> GroupSettings:
@@ -66,7 +67,6 @@ def read_group_settings(config: ClientConfig, strategies: list[object] | None = 
         config.get_int("max.poll.interval.ms"),
         config.get_bool("enable.auto.commit"),
         config.get_int("auto.commit.interval.ms"),
-        config.get_text("isolation.level") == "read_committed",
     )
 
 

@@ -380,7 +380,8 @@ def test_each_error_at_each_step(step: str, outcome: str, code: int, version: in
 
 def check_abortable(world: World, operation: Operation | None, code: int, version: int) -> None:
     manager = world.manager
-    assert manager.state is State.ABORTABLE_ERROR
+    state: object = manager.state
+    assert state is State.ABORTABLE_ERROR
     if operation is not None:
         told = world.failed(operation)
         assert told.category is Category.ABORTABLE

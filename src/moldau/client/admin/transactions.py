@@ -172,7 +172,7 @@ class TransactionAdmin(AdminCalls):
                 TransactionListing(row.transactional_id, row.producer_id, row.transaction_state, broker.id)
                 for row in answer.get().transaction_states
             ]
-        return Listing(sorted(found), errors)
+        return Listing(found, errors)
 
     def find_hanging_transactions(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
@@ -33,7 +33,7 @@ HOME = ["--bootstrap-server", "b:1"]
 
 
 def run(admin: FakeAdmin, *arguments: str) -> int:
-    return main([*HOME, *arguments], admin.connect)
+    return main([*HOME, *arguments], cast("Any", admin.connect))
 
 
 def test_lists_end_with_a_tab_behind_each_cell(capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,7 +186,9 @@ def test_own_commands_for_programs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_id_is_not_created_by_fencing_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = {"nope": Outcome(error=error_for(codes.TRANSACTIONAL_ID_NOT_FOUND))}
+    refused: dict[str, Outcome[TransactionDescription]] = {
+        "nope": Outcome(error=error_for(codes.TRANSACTIONAL_ID_NOT_FOUND))
+    }
     admin = FakeAdmin(describe_transactions=refused, force_terminate_transaction=None)
     assert own(monkeypatch, admin, "abort", "nope").exit_code != 0
     assert [call[0] for call in admin.calls] == ["describe_transactions"]
