@@ -9,7 +9,6 @@ import pytest
 
 from moldau.coordinator.txn.machine import TransactionMachine
 from moldau.metadata.model import TOPIC_RESOURCE
-from moldau.node.txn_verification import Question
 from moldau.protocol import errors
 from moldau.protocol.messages.end_txn_request import EndTxnRequest
 from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
@@ -21,6 +20,11 @@ from moldau.protocol.messages.txn_offset_commit_request import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
+)
+from moldau.protocol.messages.write_txn_markers_request import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
 )
 from moldau.protocol.records_data import MemoryRecords
 from tests.unit.api.transaction_client import (
@@ -275,49 +279,50 @@ def test_a_fence_uses_the_epoch_that_is_kept_for_it() -> None:
 # Late writes
 
 
+def hold_coordinator(world: NodeWorld, holds: bool) -> None:
+    """While it is held the coordinator's decisions are not committed, so nobody hears of them."""
+    index = world.node.coordinators.transactions.partition_for("x")
+    partition = world.node.replicas.find("__transaction_state", index)
+    assert partition is not None
+    partition.in_sync_replicas = [1, 2] if holds else [1]
+    partition.advance_high_watermark(world.now_ms)
+
+
 def test_a_marker_takes_the_right_to_write_from_what_was_verified_before() -> None:
     """The hole that KIP-890 closes: verified, held back, and delivered after the end of the transaction."""
     world = transactional_world()
-    producer = Producer(world, version=1)
+    producer = Producer(world)
     producer.init()
-    assert producer.add(0, 1) == [0, 0]
-    held: list[Question] = []
-    verification = world.node.txn_verification
-    verification._ask = lambda question, now_ms: hold(held, question, now_ms)  # type: ignore[method-assign]
-    asked = world.send(produce_request(producer, 0, b"late"), 9)
+    hold_coordinator(world, True)
+    asked = world.send(produce_request(producer, 0, b"late"), 12)
     assert not asked.reply.done
-    del verification._ask  # type: ignore[method-assign]
-    producer.abort()
-    verification._finish(held[0], held[0].for_all(0), world.now_ms)
+    marker = WritableTxnMarker(producer.producer_id, producer.epoch, False, [WritableTxnMarkerTopic("t", [0])])
+    assert world.ask(WriteTxnMarkersRequest([marker]), 1).markers[0].topics[0].partitions[0].error_code == 0
+    hold_coordinator(world, False)
     assert asked.response.responses[0].partition_responses[0].error_code == errors.INVALID_TXN_STATE
     assert end_offsets(world, 0) == (1, 1)
-
-
-def hold(held: list[Question], question: Question, now_ms: int) -> None:
-    """The coordinator is slow to answer."""
-    question.take_guards(now_ms)
-    held.append(question)
 
 
 def test_writes_behind_one_that_is_verified_wait_for_it() -> None:
     world = transactional_world()
     producer = Producer(world)
     producer.init()
-    held: list[Question] = []
-    verification = world.node.txn_verification
-    original = verification._ask
-    verification._ask = lambda question, now_ms: held.append(question)  # type: ignore[method-assign]
-    first = world.send(produce_request(producer, 0, b"1"), 12)
-    second = world.send(produce_request(producer, 1, b"2"), 12)
-    assert len(held) == 2
-    verification._ask = original  # type: ignore[method-assign]
-    original(held[0], world.now_ms)
-    assert first.reply.done
-    third = world.send(produce_request(producer, 2, b"3"), 12)
-    assert third.response.responses[0].partition_responses[0].error_code == errors.OUT_OF_ORDER_SEQUENCE_NUMBER
-    original(held[1], world.now_ms)
-    assert second.response.responses[0].partition_responses[0].error_code == 0
-    assert read(world, 0, committed=False) == [b"1", b"2"]
+    hold_coordinator(world, True)
+    waiting = [world.send(produce_request(producer, number, b"%d" % number), 12) for number in range(3)]
+    assert not any(asked.reply.done for asked in waiting)
+    hold_coordinator(world, False)
+    codes = [asked.response.responses[0].partition_responses[0].error_code for asked in waiting]
+    assert codes == [0, 0, 0]
+    assert read(world, 0, committed=False) == [b"0", b"1", b"2"]
+
+
+def test_what_comes_before_its_predecessor_is_refused() -> None:
+    world = transactional_world()
+    producer = Producer(world)
+    producer.init()
+    answer = world.ask(produce_request(producer, 1, b"too early"), 12)
+    assert answer.responses[0].partition_responses[0].error_code == errors.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert producer.write(0, b"first") == 0
 
 
 def produce_request(producer: Producer, sequence: int, value: bytes) -> ProduceRequest:
