@@ -18,7 +18,8 @@ from moldau.replication.leader import FollowerPosition, LeaderState, OtherBroker
 from moldau.replication.replica_selector import NO_PREFERENCE, select_in_rack
 from moldau.replication.throttle import ReplicationQuota, is_throttled
 from moldau.replication.waiter import LogListener, PartitionWaiter
-from moldau.storage.log import AppendResult, Log
+from moldau.storage.log import Log
+from moldau.storage.log_results import AppendResult
 
 NO_LEADER: Final = -1
 NO_EPOCH: Final = -1

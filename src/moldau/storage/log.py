@@ -28,6 +28,7 @@ from moldau.storage.disk import Buffer, Disk
 from moldau.storage.flush_job import FlushJob
 from moldau.storage.leader_epochs import LeaderEpochs
 from moldau.storage.log_directory import NO_SPACE, LogDirectory
+from moldau.storage.log_results import AppendResult, ReadResult
 from moldau.storage.partition_metadata import PARTITION_METADATA_FILE
 from moldau.storage.producer_snapshots import ProducerSnapshots
 from moldau.storage.producer_state import CompletedTransaction, ProducedBatch, ProducerState, TransactionMarker
@@ -41,35 +42,6 @@ from moldau.storage.validation_rules import rules_for
 logger = logging.getLogger("moldau.storage")
 
 ANY_EPOCH: Final = 0x7FFFFFFF
-
-
-class AppendResult:
-    """What an append did; for a retried batch (`duplicate`) what the first append of it had done."""
-
-    def __init__(
-        self, first_offset: int, last_offset: int, append_time_ms: int, max_timestamp: int, log_start_offset: int
-    ) -> None:
-        self.first_offset = first_offset
-        self.last_offset = last_offset
-        self.append_time_ms = append_time_ms
-        self.max_timestamp = max_timestamp
-        self.log_start_offset = log_start_offset
-        self.duplicate = False
-        self.record_errors: list[tuple[int, str]] | None = None
-
-
-class ReadResult:
-    """Whole batches of one segment. `end_offset` is not below the last offset + 1 of what was read."""
-
-    def __init__(self, records: FileRecords | None, segment_base_offset: int, position: int, end_offset: int) -> None:
-        self.records = records
-        self.segment_base_offset = segment_base_offset
-        self.position = position
-        self.end_offset = end_offset
-
-    @property
-    def size(self) -> int:
-        return self.records.size if self.records is not None else 0
 
 
 class Log:
@@ -328,6 +300,7 @@ class Log:
             raise self.damage(error) from error
         self.log_end_offset = last_offset + 1
         self.size_bytes += size
+        self.log_directory.note_written(size, self.disk)
         self._note_producers(segment, headers, markers)
         if self.unflushed_since_ms < 0:
             self.unflushed_since_ms = now_ms

@@ -17,6 +17,7 @@ from moldau.storage.disk import Disk
 NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 
 FREE_BYTES_MIN: Final = 256 << 20
+LOOK_EVERY_BYTES_MIN: Final = 64 << 10
 FREE_SHARE_MIN: Final = 20  # or this part of the volume
 
 logger = logging.getLogger("moldau.storage")
@@ -39,6 +40,7 @@ class LogDirectory:
         self.free_bytes = -1
         self.free_bytes_min = 0
         self._setting = 0
+        self._bytes_to_next_look = 1 << 62  # nobody has looked yet
         self.low_space_refusals_total = 0
         self.cut_in_recovery = False  # a log in it ended in something that was no batch
         self.folders_unsynced = True  # partitions were created or renamed since the directory was last synced
@@ -73,6 +75,8 @@ class LogDirectory:
         if free_bytes_min < 0:
             free_bytes_min = min(FREE_BYTES_MIN, disk.total_bytes(self.path) // FREE_SHARE_MIN)
         self.free_bytes_min = free_bytes_min
+        # A fast writer could fill the volume between two looks: it has another one after half of what is left.
+        self._bytes_to_next_look = max(LOOK_EVERY_BYTES_MIN, (self.free_bytes - free_bytes_min) // 2)
         if self.free_bytes < free_bytes_min:
             self._refuse_producers()
         elif self.low_space and self.free_bytes >= free_bytes_min + free_bytes_min // 10:
@@ -80,6 +84,12 @@ class LogDirectory:
             self.low_space = False
             self.refusing = self.failed
             logger.warning("log directory %s has %d bytes free again, producers go on", self.path, self.free_bytes)
+
+    def note_written(self, size: int, disk: Disk) -> None:
+        """So many bytes were appended to a log here."""
+        self._bytes_to_next_look -= size
+        if self._bytes_to_next_look < 0 and not self.low_space:
+            self.look_again(disk)
 
     def look_again(self, disk: Disk) -> None:
         """Something did not fit, between two looks: producers are refused if it is the volume that is full."""

@@ -14,8 +14,9 @@ from moldau.records.builder import BatchBuilder, end_transaction_batch
 from moldau.records.walk import Record, read_records
 from moldau.server.posix_disk import PosixDisk, PosixFile
 from moldau.storage.disk import Buffer
-from moldau.storage.log import AppendResult, Log
+from moldau.storage.log import Log
 from moldau.storage.log_directory import LogDirectory
+from moldau.storage.log_results import AppendResult
 from moldau.storage.recovery import create_log, load_log
 from moldau.storage.validation import COORDINATOR
 
