@@ -163,7 +163,10 @@ def finish(
     else:
         # The timeout is about other replicas; a flush of the own disk ends by itself, one way or the other.
         deadline_ms = now_ms + max(0, request.timeout_ms) if request.acks == -1 else NEVER_MS
-        call.node.waiting.park(ParkedProduce(call.reply, call, response, awaited, deadline_ms))
+        parked = ParkedProduce(call.reply, call, response, awaited, deadline_ms)
+        # What was appended in an earlier turn may be committed by now, and nobody would tell.
+        if now_ms == call.now_ms or not parked.maybe_answer(now_ms):
+            call.node.waiting.park(parked)
 
 
 def append(

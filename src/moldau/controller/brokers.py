@@ -30,6 +30,12 @@ from moldau.protocol.uuids import uuid_to_text
 logger = logging.getLogger("moldau.controller")
 
 
+def has_everything(existing: BrokerRegistration, request: BrokerRegistrationRequest) -> bool:
+    """Whether a broker comes back with all it had: its last run ended well, and none of its directories is missing."""
+    missing = [directory for directory in existing.log_dirs if directory not in request.log_dirs]
+    return existing.broker_epoch == request.previous_broker_epoch and not missing
+
+
 class Brokers:
     def __init__(self, state: ControllerState, leadership: Leadership) -> None:
         self.state = state
@@ -49,7 +55,7 @@ class Brokers:
         else:
             if existing is not None:
                 self._check_predecessor(existing, now_ms)
-            if existing is not None and existing.broker_epoch == request.previous_broker_epoch:
+            if existing is not None and has_everything(existing, request):
                 self.leadership.remove_broker(request.broker_id, records)
             else:
                 self.leadership.forget_broker(request.broker_id, records)

@@ -157,6 +157,8 @@ class PartitionChange:
         isr = [r for r in self.target_isr if r not in self.target_removing]
         if not replicas or not isr or any(r not in isr for r in self.target_adding):
             return
+        if len(isr) < min(self.min_isr, len(replicas), len(self.target_isr)):
+            return  # else what was acknowledged is on fewer replicas than that promises
         self.target_replicas, self.target_isr = replicas, isr
         self.target_removing, self.target_adding = [], []
 

@@ -94,6 +94,7 @@ class IsrChanges:
     def check(self, partitions: list[Partition], now_ms: int) -> None:
         """Looks for followers that lag too far; called every half of `replica.lag.time.max.ms`."""
         for partition in partitions:
+            partition.advance_high_watermark(now_ms)  # somebody may have lagged for so long that nobody waits any more
             if partition.leader_state is not None and not partition.maybe_shrink_in_sync_replicas(now_ms):
                 partition.maybe_expand_in_sync_replicas(now_ms)
 

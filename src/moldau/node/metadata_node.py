@@ -494,8 +494,14 @@ class MetadataNode:
         batches = split_into_batches(records, is_atomic, controller.image.metadata_version)
         encoded = [[encode_metadata_record(record, version) for record, version in batch] for batch in batches]
         first = self.log.end_offset()
-        for values in encoded:
-            last = self.raft.propose(values, self._now_ms)
+        try:
+            for values in encoded:
+                last = self.raft.propose(values, self._now_ms)
+        except (OSError, KafkaError) as error:
+            if self.log.end_offset() > first:
+                # What is in the log counts, and this controller knows nothing of it: the next one starts from the log.
+                self._fatal(f"a change could be written only in part: {error}")
+            raise
         appended = [record for batch in batches for record in batch]
         delta, image = controller.replay(appended, first, self.raft.epoch, self._now_ms)
         pending = Pending(last, delta, image)

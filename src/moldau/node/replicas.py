@@ -99,6 +99,8 @@ class Replicas:
             self.moves.assigns_directories = image.metadata_version >= FIRST_DIRECTORY_VERSION
         for topic in delta.deleted_topics.values():
             self._remove_topic(topic.name, topic.topic_id, now_ms)
+        # Before the partitions: what is committed with the replicas they have now depends on the settings of now.
+        self._apply_configs(delta)
         for changed in delta.changed_topics.values():
             for index, registration in changed.changed_partitions.items():
                 if self.broker_id in registration.replicas:
@@ -106,11 +108,11 @@ class Replicas:
                     self._update(changed.name, changed.topic_id, index, registration, is_new, now_ms)
                 else:
                     self._remove(changed.name, index, now_ms)
-        self._apply_configs(delta)
         if delta.changed_brokers:
             for partition in self.all():
                 if partition.leader_state is not None:
-                    # Whoever was fenced may have been let in, and may join where it has everything.
+                    # Nobody waits for one that is fenced. Whoever was let in again may join where it has everything.
+                    partition.advance_high_watermark(now_ms)
                     partition.maybe_expand_in_sync_replicas(now_ms)
         if self.fetchers is not None:
             # Not before all is applied: one request names all that this broker follows from now on.

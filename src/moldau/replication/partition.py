@@ -14,7 +14,7 @@ from moldau.protocol.errors import KafkaError
 from moldau.protocol.records_data import MemoryRecords, Records
 from moldau.replication.high_watermark import HighWatermark
 from moldau.replication.in_sync import InSyncReplicas
-from moldau.replication.leader import FollowerPosition, LeaderState, OtherBrokers
+from moldau.replication.leader import UNKNOWN, FollowerPosition, LeaderState, OtherBrokers
 from moldau.replication.replica_selector import NO_PREFERENCE, select_in_rack
 from moldau.replication.throttle import ReplicationQuota, is_throttled
 from moldau.replication.waiter import LogListener, PartitionWaiter
@@ -131,7 +131,8 @@ class Partition:
         """Takes over what the metadata says; older news than what is known already is ignored."""
         if partition_epoch < self.partition_epoch:
             return
-        was_leader = self.is_leader
+        # Where epochs were passed over, as in a snapshot of the metadata, somebody else may have led in between.
+        was_leader = self.is_leader and leader_epoch <= self.leader_epoch + 1
         new_epoch = leader_epoch > self.leader_epoch
         self.leader = leader
         self.leader_epoch = leader_epoch
@@ -269,7 +270,8 @@ class Partition:
         log = self.check_leader(current_leader_epoch)
         follower = self.check_follower(replica_id, broker_epoch, current_leader_epoch)
         if last_fetched_epoch != NO_EPOCH and self._find_divergence(log, fetch_offset, last_fetched_epoch) is not None:
-            return follower  # its log is about to be cut: how far it really is is not known yet
+            follower.log_end_offset = UNKNOWN  # its log is about to be cut: how far it really is is not known yet
+            return follower
         if fetch_offset < log.log_start_offset or fetch_offset > log.log_end_offset:
             raise KafkaError(errors.OFFSET_OUT_OF_RANGE)
         before = follower.log_end_offset

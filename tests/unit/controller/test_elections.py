@@ -317,3 +317,14 @@ def test_a_replica_in_a_directory_nobody_knows_is_offline() -> None:
     w = world(factor=2)
     assign(w, 1, b"\xee" * 16)
     assert (w.partition("t").leader, w.partition("t").isr) == (2, (2,))
+
+
+def test_a_broker_that_comes_back_without_one_of_its_directories_is_not_eligible_any_more() -> None:
+    """However well it was stopped: what was in that directory is not there."""
+    for log_dirs, eligible in (([directory(2)], (2,)), ([bytes([0xBB, 2]) + bytes(14)], ())):
+        w = world(factor=2, min_insync_replicas="2")
+        epoch = w.image.brokers[2].broker_epoch
+        silence(w, 2)
+        assert (w.partition("t").isr, w.partition("t").elr) == ((1,), (2,))
+        w.register(2, previous_epoch=epoch, incarnation=2, log_dirs=log_dirs)
+        assert w.partition("t").elr == eligible

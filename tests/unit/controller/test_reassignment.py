@@ -66,6 +66,20 @@ def test_removing_a_replica_is_done_at_once_and_raises_the_leader_epoch() -> Non
     assert (w.partition("t").isr, w.partition("t").leader, w.partition("t").leader_epoch) == ((1, 3), 1, 1)
 
 
+def test_removing_a_replica_waits_while_too_few_others_are_in_sync() -> None:
+    """What two replicas have acknowledged must not be left to one of them."""
+    w = world(1, 2, 3, min_insync_replicas="2")
+    silence(w, 2)
+    assert set(w.partition("t").isr) == {1, 3}
+    assert reassign(w, [1, 2]).error_code == 0
+    assert state(w) == ((1, 2, 3), (), (3,))
+    w.register(2, incarnation=2)
+    w.heartbeat(2)
+    alter(w, [1, 3, 2])
+    assert state(w) == ((1, 2), (), ())
+    assert set(w.partition("t").isr) == {1, 2}
+
+
 def test_the_number_of_replicas_may_be_held_fixed() -> None:
     w = world(1, 2)
     row = reassign(w, [1, 2, 3], may_resize=False)

@@ -72,7 +72,14 @@ class World:
         self.commit(result.records)
         return result.response
 
-    def register(self, broker_id: int, rack: str | None = None, previous_epoch: int = -1, incarnation: int = 1) -> int:
+    def register(
+        self,
+        broker_id: int,
+        rack: str | None = None,
+        previous_epoch: int = -1,
+        incarnation: int = 1,
+        log_dirs: list[bytes] | None = None,
+    ) -> int:
         request = BrokerRegistrationRequest(
             broker_id,
             CLUSTER,
@@ -80,7 +87,7 @@ class World:
             [Listener("PLAINTEXT", "localhost", 9090 + broker_id, 0)],
             [Feature(name, low, high) for name, (low, high) in SUPPORTED_FEATURES.items()],
             rack,
-            log_dirs=[directory(broker_id)],
+            log_dirs=[directory(broker_id)] if log_dirs is None else log_dirs,
             previous_broker_epoch=previous_epoch,
         )
         epoch: int = self.run(self.controller.register_broker(request, self.now_ms)).broker_epoch
