@@ -17,19 +17,31 @@ class BrokerChannels:
 
     def find(self, broker_id: int, image: MetadataImage) -> Channel | None:
         """The channel to a broker; None while the metadata does not say that it can be reached."""
+        known = self._channels.get(broker_id)
+        if known is not None:
+            return known[2]
+        address = self._address_of(broker_id, image)
+        if address is None:
+            return None
+        channel = self._outbox.open(self._purpose, *address)
+        self._channels[broker_id] = (*address, channel)
+        return channel
+
+    def drop_lost(self, image: MetadataImage) -> list[int]:
+        """Closes the channels to brokers that are fenced, gone or elsewhere now, and tells which: what was asked there
+        is not answered any more."""
+        lost = []
+        for broker_id, (host, port, channel) in list(self._channels.items()):
+            if self._address_of(broker_id, image) != (host, port):
+                del self._channels[broker_id]
+                channel.close()
+                lost.append(broker_id)
+        return lost
+
+    def _address_of(self, broker_id: int, image: MetadataImage) -> tuple[str, int] | None:
         broker = image.brokers.get(broker_id)
         endpoint = None if broker is None or broker.fenced else broker.end_points.get(self._listener)
-        known = self._channels.get(broker_id)
-        if endpoint is None:
-            return None
-        if known is not None:
-            if (known[0], known[1]) == (endpoint.host, endpoint.port):
-                return known[2]
-            del self._channels[broker_id]
-            known[2].close()
-        channel = self._outbox.open(self._purpose, endpoint.host, endpoint.port)
-        self._channels[broker_id] = (endpoint.host, endpoint.port, channel)
-        return channel
+        return None if endpoint is None else (endpoint.host, endpoint.port)
 
     def close(self) -> None:
         for _, _, channel in self._channels.values():

@@ -267,7 +267,7 @@ class Node:
     def _on_unfenced(self) -> None:
         self.is_ready = True
         self.txn_markers.on_metadata(self.image, self._now_ms)
-        self.txn_verification.on_metadata(self.image)
+        self.txn_verification.on_metadata(self.image, self._now_ms)
         self.coordinators.start(self.image, self._now_ms)
         if self.on_ready is not None:
             self.on_ready()
@@ -385,7 +385,7 @@ class Node:
         if self._is_following:
             self.replicas.apply(delta, image, self._now_ms)
             self.txn_markers.on_metadata(image, self._now_ms)
-            self.txn_verification.on_metadata(image)
+            self.txn_verification.on_metadata(image, self._now_ms)
             self.coordinators.apply(delta, image, self._now_ms)
         if self.is_broker:
             self.lifecycle.on_metadata(delta, image, self._now_ms)

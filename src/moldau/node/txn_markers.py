@@ -21,7 +21,7 @@ from moldau.coordinator.txn.transaction import PREPARE_COMMIT, TopicPartition, T
 from moldau.metadata.image import MetadataImage
 from moldau.node.broker_channels import BrokerChannels
 from moldau.node.marker_writer import Marker, MarkerWriter, Results
-from moldau.node.outbox import NoAnswer
+from moldau.node.outbox import CLOSED, NoAnswer
 from moldau.protocol import errors
 from moldau.protocol.api_table import WRITE_TXN_MARKERS
 from moldau.protocol.errors import KafkaError
@@ -104,7 +104,7 @@ class TxnMarkers:
         self._later: list[Undelivered] = []
         self._later_ms = NEVER_MS
         self._queues: dict[int, list[Addressed]] = {}
-        self._in_flight: set[int] = set()
+        self._in_flight: dict[int, list[Addressed]] = {}
         self.on_deadline: Callable[[int], None] | None = None
         # Told the transactional id when the next transaction may begin.
         self.on_completed: Callable[[str, int], None] | None = None
@@ -130,6 +130,10 @@ class TxnMarkers:
     def on_metadata(self, image: MetadataImage, now_ms: int) -> None:
         """New leaders: who waited for one looks again."""
         self._image = image
+        for broker_id in self._channels.drop_lost(image):
+            unanswered = self._in_flight.get(broker_id)
+            if unanswered is not None:
+                self.on_remote(broker_id, unanswered, NoAnswer(CLOSED), now_ms)
         if self._later:
             self._later_ms = now_ms
             self._wake(now_ms)
@@ -221,13 +225,13 @@ class TxnMarkers:
             for one in queue:
                 self._give_back(one.undelivered, one.partitions, now_ms)
             return
-        self._in_flight.add(broker_id)
+        self._in_flight[broker_id] = queue
         request = WriteTxnMarkersRequest([as_message(self._marker(one)) for one in queue])
         answer = RemoteAnswer(self, broker_id, queue)
         channel.send(WRITE_TXN_MARKERS, REQUEST_VERSION, request, self._timeout_ms, answer.answered)
 
     def on_remote(self, broker_id: int, queue: list[Addressed], answer: Message | NoAnswer, now_ms: int) -> None:
-        self._in_flight.discard(broker_id)
+        self._in_flight.pop(broker_id, None)
         codes: dict[tuple[int, str, int], int] = {}
         if isinstance(answer, WriteTxnMarkersResponse):
             for marker in answer.markers:

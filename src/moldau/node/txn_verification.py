@@ -17,7 +17,7 @@ from moldau.coordinator.txn.transaction import TopicPartition
 from moldau.metadata.image import MetadataImage
 from moldau.node.broker_channels import BrokerChannels
 from moldau.node.internal_topics import TRANSACTION_TOPIC
-from moldau.node.outbox import NoAnswer
+from moldau.node.outbox import CLOSED, NoAnswer
 from moldau.node.transaction_coordinator import TransactionCoordinator
 from moldau.protocol import errors
 from moldau.protocol.api_table import ADD_PARTITIONS_TO_TXN
@@ -126,14 +126,18 @@ class TxnVerification:
         self._backoff_max_ms = config.get_int("add.partitions.to.txn.retry.backoff.max.ms")
         self._image = MetadataImage()
         self._queues: dict[int, list[Question]] = {}
-        self._in_flight: set[int] = set()
+        self._in_flight: dict[int, list[Question]] = {}
         self._later: list[Question] = []
         # How many writes of a producer to a partition wait here: those after them must wait, too.
         self._open: dict[tuple[str, int, int], int] = {}
         self.on_deadline: Callable[[int], None] | None = None
 
-    def on_metadata(self, image: MetadataImage) -> None:
+    def on_metadata(self, image: MetadataImage, now_ms: int) -> None:
         self._image = image
+        for broker_id in self._channels.drop_lost(image):
+            unanswered = self._in_flight.get(broker_id)
+            if unanswered is not None:
+                self.on_remote(broker_id, unanswered, NoAnswer(CLOSED), now_ms)
 
     def is_asking(self, topic: str, index: int, producer_id: int) -> bool:
         return len(self._open) > 0 and (topic, index, producer_id) in self._open
@@ -171,7 +175,7 @@ class TxnVerification:
             for question in questions:
                 self._finish(question, question.for_all(errors.COORDINATOR_NOT_AVAILABLE), now_ms)
             return
-        self._in_flight.add(broker_id)
+        self._in_flight[broker_id] = questions
         request = AddPartitionsToTxnRequest([question.as_message() for question in questions])
         answer = RemoteAnswer(self, broker_id, questions)
         channel.send(ADD_PARTITIONS_TO_TXN, REQUEST_VERSION, request, self._timeout_ms, answer.answered)
@@ -189,7 +193,7 @@ class TxnVerification:
         return list(taken.values())
 
     def on_remote(self, broker_id: int, questions: list[Question], answer: Message | NoAnswer, now_ms: int) -> None:
-        self._in_flight.discard(broker_id)
+        self._in_flight.pop(broker_id, None)
         answers: dict[str, Codes] = {}
         failure = errors.NETWORK_EXCEPTION
         if isinstance(answer, AddPartitionsToTxnResponse):

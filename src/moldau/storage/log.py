@@ -429,11 +429,16 @@ class Log:
             return high_watermark
         producers.on_high_watermark(high_watermark)
         first_unstable = producers.first_unstable_offset()
-        return first_unstable if 0 <= first_unstable < high_watermark else high_watermark
+        if first_unstable < 0:
+            return high_watermark
+        # Its first records may be deleted already, while it is still open.
+        return min(max(first_unstable, self.log_start_offset), high_watermark)
 
     def aborted_transactions(self, start_offset: int, end_offset: int) -> list[tuple[int, int]]:
-        """(producer id, first offset) of the aborted transactions with records in [start_offset, end_offset)."""
-        return [(entry.producer_id, entry.first_offset) for entry in self.collect_aborted(start_offset, end_offset)]
+        """(producer id, first offset) of the aborted transactions with records in that range, by offset."""
+        found = [(entry.first_offset, entry.producer_id) for entry in self.collect_aborted(start_offset, end_offset)]
+        found.sort()
+        return [(producer_id, first_offset) for first_offset, producer_id in found]
 
     def collect_aborted(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
         """Also those whose marker lies beyond the end."""

@@ -86,7 +86,12 @@ def end_second_version(
 
 
 def is_retry_after_bump(known: Transaction, request: EndTxnRequest) -> bool:
-    return known.producer_id == request.producer_id and known.epoch == request.producer_epoch + 1
+    """Only a transaction that ended by raising its epoch; else the higher epoch is that of a successor."""
+    return (
+        known.client_version >= EPOCH_BUMP_VERSION
+        and known.producer_id == request.producer_id
+        and known.epoch == request.producer_epoch + 1
+    )
 
 
 def is_retry_after_rotation(known: Transaction, request: EndTxnRequest) -> bool:
