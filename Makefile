@@ -3,7 +3,7 @@
 #   make                 the developer's loop, under a minute: format, lint, types, architecture, unit tests, a few seeds
 #   make test            everything, interpreted and compiled, with real clients and tools
 #   make test-compiled   the same tests against the compiled build
-#   make interop         only the tests with real clients, real tools and a real Apache Kafka
+#   make interop         all tests with real clients, real tools and a real Apache Kafka; `make test` leaves out the slowest
 #   make sim SEED=7      one seed of a simulated cluster, with its trace; WORLD=node, logs, groups, … for the other worlds
 #   make sims            a thousand seeds of a simulated cluster; SIMS=… for another number, SEED=… for the first
 #   make cluster         only the tests with several real nodes: faults under load, rolling restart, `moldau up`
@@ -121,7 +121,7 @@ test-interpreted: $(VENV)/.ready
 test-compiled: $(COMPILED)/.installed
 	@MOLDAU_SIM_SEEDS=$(SEEDS) $(ON_COMPILED) -n $(WORKERS) tests/unit tests/scripts $(SLOW_TESTS)
 	@$(ON_COMPILED) -s tests/cluster
-	@$(ON_COMPILED) $(INTEROP) tests/interop
+	@MOLDAU_INTEROP=brief $(ON_COMPILED) $(INTEROP) tests/interop
 
 interop: $(COMPILED)/.installed
 	@$(ON_COMPILED) $(INTEROP) tests/interop

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -34,10 +35,22 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         report.longrepr = f"skipped under CI=true: {reason}"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+# What `make interop` runs and the run for every change does not: many starts of Kafka's tools for what changes rarely,
+# and questions that are about Apache Kafka itself.
+THOROUGH = re.compile(
+    r"true_of_apache_kafka|older_transaction_versions|test_dump_log_same|test_same_group_tools|test_kafka_tools_same"
+    r"|test_cli_golden.*ours_against_kafka|test_round_trip.*kill -9|test_cluster_tools.*\[kafka|test_client_transactions.*\[kafka"
+)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if "interop" in item.path.parts:
             item.add_marker(pytest.mark.interop)
+    if os.environ.get("MOLDAU_INTEROP") == "brief":
+        left_out = [item for item in items if THOROUGH.search(item.nodeid)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 def new_node(folder: Path, overrides: dict[str, str] | None = None) -> Node:
