@@ -115,7 +115,7 @@ format-check: $(VENV)/.ready
 	@$(BIN)/ruff format --quiet --check .
 
 test-interpreted: $(VENV)/.ready
-	@MOLDAU_SIM_SEEDS=$(SEEDS_INTERPRETED) $(ON_INTERPRETED) -n $(WORKERS) $(FAST_TESTS) $(SLOW_TESTS)
+	@MOLDAU_SIM_SEEDS=$(SEEDS_INTERPRETED) $(ON_INTERPRETED) -n $(WORKERS) $(FAST_TESTS) tests/sim
 	@$(ON_INTERPRETED) $(INTEROP) $(INTEROP_OF_THE_BROKER)
 
 test-compiled: $(COMPILED)/.installed

@@ -40,7 +40,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 THOROUGH = re.compile(
     r"true_of_apache_kafka|older_transaction_versions|test_dump_log_same|test_same_group_tools|test_kafka_tools_same"
     r"|test_cli_golden.*ours_against_kafka|test_round_trip.*kill -9|test_cluster_tools.*\[kafka"
-    r"|test_client_transactions.*\[kafka"
+    r"|test_client_transactions.*\[kafka|test_client_transactions.*tool_shows|test_cli_golden.*real_tools"
+    r"|test_compaction.*own_tester"
 )
 
 
