@@ -14,7 +14,7 @@ from moldau.api.fetch_answer import FetchLimits, add_partition, failed_read
 from moldau.api.fetch_context import FIRST_SESSION_VERSION, FIRST_TOPIC_ID_VERSION, topic_name
 from moldau.node.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, SessionKey
 from moldau.node.node import Node
-from moldau.node.replica_session import FollowedPartition, ReplicaSession
+from moldau.node.replica_session import FollowedPartition, ReplicaSession, note_connection
 from moldau.node.waiting import ParkedRequest
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
@@ -70,6 +70,8 @@ class ParkedFollowerFetch(ParkedRequest):
         self.finished = True
         if self.session.parked is self:
             self.session.parked = None
+        if self.session.session_id == NO_SESSION:
+            self.session.close()
 
 
 def handle_follower_fetch(call: Call, request: FetchRequest, replica_id: int) -> None:
@@ -86,6 +88,8 @@ def handle_follower_fetch(call: Call, request: FetchRequest, replica_id: int) ->
         continue_session(node, session, call.now_ms)
     else:
         session = open_session(call, request, replica_id, epoch == INITIAL_EPOCH)
+    if session.connection is not call.context and session.session_id != NO_SESSION:
+        note_connection(node.fetch_sessions, session, call.context)
     session.clock.last_fetch_ms = call.now_ms
     session.broker_epoch = request.replica_state.replica_epoch
     named = take_named(node, session, request, call.version)

@@ -18,6 +18,7 @@ class ClientContext:
         # A client of a broker whose request came here in an envelope, and whether that met the active controller.
         self.is_forwarded = False
         self.reached_controller = True
+        self.is_follower = False  # its end is the end of the fetch sessions that came over it
         self.on_closed: list[Callable[[int], None]] | None = None
 
     def when_closed(self, callback: Callable[[int], None]) -> None:

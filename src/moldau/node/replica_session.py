@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from moldau.node.fetch_session import FetchedPartition, FetchSession, SessionKey
+from moldau.node.context import ClientContext
+from moldau.node.fetch_session import FetchedPartition, FetchSession, FetchSessionCache, SessionKey
 from moldau.node.waiting import ParkedRequest, TimedWaiter, WaitingRoom
 from moldau.replication.leader import FetchClock, FollowerPosition
 from moldau.replication.partition import Partition, ReplicationContext
 
 HIGH_WATERMARK_DELAY_MS: Final = 5
 """A new high watermark travels with the next records. When none come within this time it is told without."""
+
+SILENT_PART_OF_LAG: Final = 3
+"""A later session that was silent for this part of `replica.lag.time.max.ms` gives way, before the ISR shrinks."""
 
 
 class FollowedPartition(FetchedPartition):
@@ -37,11 +41,7 @@ class FollowedPartition(FetchedPartition):
         later one.
         """
         for listener in partition.listeners:
-            if (
-                isinstance(listener, FollowedPartition)
-                and listener.session.replica_id == self.session.replica_id
-                and listener.session.number > self.session.number
-            ):
+            if isinstance(listener, FollowedPartition) and listener.session.outranks(self.session):
                 return
         kept = [listener for listener in partition.listeners if not self._replaces(listener)]
         kept.append(self)
@@ -53,11 +53,16 @@ class FollowedPartition(FetchedPartition):
             return True
         if isinstance(listener, FollowedPartition) and listener.session.replica_id == self.session.replica_id:
             listener.partition = None
+            # The new session may be that of a request which was on its way for long, and end at once. If the follower
+            # goes on in this one, its next fetch asks for the place again.
+            listener.mark_ready()
             return True
         return False
 
     def detach(self) -> None:
-        partition = self.partition
+        partition, position = self.partition, self.position
+        if partition is not None and position is not None and not self.is_ready:
+            position.caught_up_at(self.session.clock.last_fetch_ms)  # it had everything until now
         self._leave()
         if partition is not None:
             partition.listeners = [listener for listener in partition.listeners if listener is not self]
@@ -121,6 +126,7 @@ class ReplicaSession(FetchSession):
         context.sessions_opened += 1
         self.number = context.sessions_opened
         self.replica_id = replica_id
+        self.connection: ClientContext | None = None  # the one its last request came over
         self.broker_epoch = -1
         self.clock = FetchClock(now_ms)
         self.followed: dict[SessionKey, FollowedPartition] = {}
@@ -132,6 +138,14 @@ class ReplicaSession(FetchSession):
         self._waiting = waiting
         self._context = context
         self._nudge: Nudge | None = None
+
+    def outranks(self, other: ReplicaSession) -> bool:
+        """Whether a partition stays with this session when the other one of the same follower asks for it."""
+        if self.replica_id != other.replica_id or self.number <= other.number:
+            return False
+        # A follower that lives fetches several times a second: a session without a fetch for so long is nobody's.
+        silent_ms = other.clock.last_fetch_ms - self.clock.last_fetch_ms
+        return silent_ms <= self._context.brokers.lag_max_ms // SILENT_PART_OF_LAG
 
     def wake(self) -> None:
         """Whoever moved the partition has the parked fetch looked at when its request is done."""
@@ -197,3 +211,24 @@ class Nudge(TimedWaiter):
     def on_deadline(self, now_ms: int) -> None:
         self.finished = True
         self._session.on_nudge(now_ms)
+
+
+class FollowerConnection:
+    """Ends the sessions of a connection together with it: nobody else will ever continue them."""
+
+    def __init__(self, sessions: FetchSessionCache, context: ClientContext) -> None:
+        self._sessions = sessions
+        self._context = context
+
+    def on_closed(self, now_ms: int) -> None:
+        for session in self._sessions.all():
+            if isinstance(session, ReplicaSession) and session.connection is self._context:
+                self._sessions.remove(session.session_id)
+
+
+def note_connection(sessions: FetchSessionCache, session: ReplicaSession, context: ClientContext) -> None:
+    """The session's request came over this connection."""
+    session.connection = context
+    if not context.is_follower:
+        context.is_follower = True
+        context.when_closed(FollowerConnection(sessions, context).on_closed)

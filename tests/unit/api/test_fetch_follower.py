@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from moldau.node.context import ClientContext
 from moldau.node.replica_session import HIGH_WATERMARK_DELAY_MS
 from moldau.protocol import errors
 from moldau.protocol.messages.delete_records_request import (
@@ -304,6 +305,77 @@ def test_a_partition_that_moves_to_an_earlier_session_is_served_there(world: Nod
     parked = earlier.at()
     write(world, acks=1)
     assert [index for index, _, with_records in seen(parked) if with_records] == [0]
+
+
+def late_fetch(world: NodeWorld) -> ClientContext:
+    """A full fetch of broker 2 that was on its way for long, over a connection that it has given up."""
+    living, world.context = world.context, ClientContext("PLAINTEXT", "127.0.0.1:5001")
+    Fetcher(world, 2).open((0, 0))
+    given_up, world.context = world.context, living
+    return given_up
+
+
+def keeps_up(world: NodeWorld, living: Fetcher, parked: Asked, end_offset: int) -> Asked:
+    """A record reaches the follower in the turn in which it is written, and its next fetch counts."""
+    assert not parked.reply.done
+    write(world, acks=1)
+    assert [row for row in seen(parked) if row[2]], "read at once"
+    parked = living.at((0, end_offset))
+    state = partition_of(world).leader_state
+    assert state is not None and state.followers[0].log_end_offset == end_offset
+    return parked
+
+
+def test_a_full_fetch_that_comes_late_takes_nothing_for_good(world: NodeWorld) -> None:
+    living = Fetcher(world, 2)
+    living.open((0, 0))
+    parked = keeps_up(world, living, living.at(), 1)
+    late_fetch(world).closed(world.now_ms)
+    assert len(world.node.fetch_sessions) == 1
+    world.run(600)
+    assert parked.reply.done
+    keeps_up(world, living, living.at(), 2)
+
+
+def test_a_full_fetch_that_comes_late_gives_way_even_if_its_connection_never_ends(world: NodeWorld) -> None:
+    living = Fetcher(world, 2)
+    living.open((0, 0))
+    parked = keeps_up(world, living, living.at(), 1)
+    late_fetch(world)
+    write(world, acks=1)
+    world.run(600)
+    assert seen(parked)[0][2], "it is served all the same"
+    for _ in range(25):
+        parked = living.at((0, 2))
+        world.run(600)
+    assert not partition_of(world).maybe_shrink_in_sync_replicas(world.now_ms)
+    keeps_up(world, living, living.at((0, 2)), 3)
+
+
+def test_a_session_ends_with_its_connection(world: NodeWorld) -> None:
+    two, three = Fetcher(world, 2), Fetcher(world, 3)
+    two.open((0, 0), (1, 0))
+    elsewhere, world.context = world.context, ClientContext("PLAINTEXT", "127.0.0.1:5001")
+    three.open((0, 0), (1, 0))
+    two.at(max_wait_ms=0)  # goes on over the other connection
+    elsewhere.closed(world.now_ms)
+    assert len(world.node.fetch_sessions) == 2
+    world.context.closed(world.now_ms)
+    assert len(world.node.fetch_sessions) == 0 and partition_of(world).listeners == []
+
+
+def test_a_connection_that_ends_does_not_make_a_follower_late(world: NodeWorld) -> None:
+    two, three = Fetcher(world, 2), Fetcher(world, 3)
+    for fetcher in (two, three):
+        fetcher.open((0, 0))
+    for _ in range(80):
+        for fetcher in (two, three):
+            fetcher.at()
+        world.run(500)
+    world.context.closed(world.now_ms)
+    write(world, acks=1)
+    assert not partition_of(world).maybe_shrink_in_sync_replicas(world.now_ms + 20_000)
+    assert partition_of(world).maybe_shrink_in_sync_replicas(world.now_ms + 31_000)
 
 
 def test_a_second_request_of_a_session_is_answered_after_the_first(world: NodeWorld) -> None:
