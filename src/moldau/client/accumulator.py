@@ -6,8 +6,10 @@ Order and exactly-once rest on five rules, all of them here:
 - a batch keeps its sequence numbers over all its retries;
 - the first batch of an epoch travels alone: a broker that has not seen the producer yet takes any sequence number,
   so it would not notice that an earlier batch is missing;
-- numbers are given anew, under a raised epoch, only once nothing of the partition is in flight and what waits has
-  been refused by the broker, so that nothing can be written twice.
+- numbers are given anew, under a raised epoch, only once nothing of the partition is in flight and all that waits
+  was never sent or refused each time, so that nothing can be written twice. A batch of unknown fate goes with its own
+  numbers until it is known to be written or has failed: a broker that restarted remembers fewer batches than it wrote,
+  and "out of order" from it does not mean "not written".
 
 A batch that the broker finds too large is split, and its parts keep its place and its numbers.
 
@@ -28,9 +30,11 @@ from moldau.client.delivery import DeliveryFuture, Fate
 from moldau.client.errors import ClientError, RequestTimeoutError, error_for
 from moldau.client.results import Headers, TopicPartition
 from moldau.protocol.errors import (
+    CORRUPT_MESSAGE,
     DUPLICATE_SEQUENCE_NUMBER,
     INVALID_PRODUCER_EPOCH,
     MESSAGE_TOO_LARGE,
+    NOT_ENOUGH_REPLICAS,
     OUT_OF_ORDER_SEQUENCE_NUMBER,
     UNKNOWN_PRODUCER_ID,
 )
@@ -68,6 +72,8 @@ class Batch:
         self.created_ms: i64 = now_ms
         self.not_before_ms: i64 = 0
         self.attempts: i64 = 0
+        # It was sent, and what became of that nobody said: it may be written.
+        self.uncertain: bool = False
         self.open: bool = True
         self.in_flight: bool = False
         self.producer_epoch: i64 = -1
@@ -101,7 +107,7 @@ class PartitionQueue:
         self.acknowledged: bool = False
         # A batch was given up without knowing whether it was written: the next one tells.
         self.unresolved: bool = False
-        # Numbers are to be given anew as soon as nothing is in flight.
+        # Numbers are to be given anew as soon as nothing is in flight and nothing of unknown fate waits.
         self.renumber: bool = False
         # The last drain() left batches here that an answer must come before: more records are no news to the sender.
         self.blocked: bool = False
@@ -385,7 +391,7 @@ class Accumulator:
 
     def _take(self, queue: PartitionQueue, batch: Batch) -> None:
         """Closes the batch, numbers it if that was not done yet, and puts it in flight."""
-        if queue.renumber:
+        if queue.renumber and not _any_uncertain(queue):
             self._renumber(queue)
         queue.waiting.popleft()
         if batch.open:
@@ -445,6 +451,8 @@ class Accumulator:
         elif error.code in (OUT_OF_ORDER_SEQUENCE_NUMBER, UNKNOWN_PRODUCER_ID) and self._idempotent:
             self._on_sequence_error(queue, batch, error, now_ms)
         elif error.retriable and self._may_retry(batch, now_ms):
+            if error.code != NOT_ENOUGH_REPLICAS and error.code != CORRUPT_MESSAGE:
+                batch.uncertain = True
             self._retry(queue, batch, now_ms)
         else:
             self._give_up(queue, batch, error)
@@ -520,7 +528,8 @@ class Accumulator:
             self._give_up(queue, batch, error)
             return
         queue.renumber = True
-        if queue.unresolved or error.code == UNKNOWN_PRODUCER_ID:
+        explained = queue.unresolved or error.code == UNKNOWN_PRODUCER_ID
+        if explained and not batch.uncertain and not _any_uncertain(queue):
             self._retry(queue, batch, now_ms)
         else:
             self._settle(batch, -1, -1, error)
@@ -556,6 +565,7 @@ class Accumulator:
             if batch.base_sequence != NO_SEQUENCE:
                 part.base_sequence = (batch.base_sequence + first) & SEQUENCE_MASK
                 part.producer_epoch = batch.producer_epoch
+            part.uncertain = batch.uncertain
             # A part counts as tried, so that it waits for what is in flight, as any batch that goes again.
             part.attempts = 1
             part.not_before_ms = now_ms
@@ -599,3 +609,8 @@ class Accumulator:
 def _has_tried_before(queue: PartitionQueue, number: i64) -> bool:
     """Whether a batch before this one was sent and is not settled."""
     return any(batch.attempts > 0 and batch.number < number for batch in [*queue.in_flight, *queue.waiting])
+
+
+def _any_uncertain(queue: PartitionQueue) -> bool:
+    """Whether some batch may be written without anybody knowing."""
+    return any(batch.uncertain for batch in [*queue.in_flight, *queue.waiting])

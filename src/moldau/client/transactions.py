@@ -139,6 +139,8 @@ class TransactionManager:
         self._partitions: set[TopicPartition] = set()
         self._new_partitions: set[TopicPartition] = set()
         self._groups: set[str] = set()
+        # An addition of version 1 that nobody answered: whether the coordinator opened the transaction is not known.
+        self._unanswered: TransactionRequest | None = None
         self._offsets: _PendingOffsets | None = None
         # The call that waits for init, commit or abort; None once the user has heard how it ended.
         self._operation: Operation | None = None
@@ -205,6 +207,11 @@ class TransactionManager:
         if not self._two_phase:
             raise TransactionCallError("prepare_transaction() needs transaction.two.phase.commit.enable=true.")
         self._require("prepare_transaction", State.IN_TRANSACTION)
+        if self._has_additions():
+            raise TransactionCallError(
+                "prepare_transaction() is not possible: send_offsets_to_transaction() has not ended yet."
+                " Try again later, or call abort_transaction()."
+            )
         self.state = State.PREPARED
         self.prepared = PreparedTransaction(self.producer_id, self.producer_epoch)
         return self.prepared
@@ -360,6 +367,8 @@ class TransactionManager:
             if self._offsets is not None and not self._offsets.operation.done:
                 return self._offsets_request(self._offsets)
         if state in (State.COMMITTING, State.ABORTING) and not batches_left:
+            if self._unanswered is not None and not self._started:
+                return self._unanswered
             return self._end_request()
         return None
 
@@ -447,15 +456,33 @@ class TransactionManager:
         """No answer: what became of the request is not known, and it is made again, unless that is of no use."""
         self._in_flight = False
         if error.retriable or error.code == codes.UNKNOWN_SERVER_ERROR:
+            if not self.version_2:
+                self._note_unanswered(request)
             self._retry(error.code, now_ms)
         else:
             self._fail(error)
+
+    def _note_unanswered(self, request: TransactionRequest) -> None:
+        """Version 1 has one epoch for all transactions: a request may arrive late and count for the next one."""
+        if isinstance(request.message, AddPartitionsToTxnRequest | AddOffsetsToTxnRequest):
+            self._unanswered = request  # an abort must make sure that there is something to end, and end it
+        elif isinstance(request.message, TxnOffsetCommitRequest):
+            self._bump_required = True
 
     def on_answer(self, request: TransactionRequest, answer: Message, features: Features, now_ms: int) -> bool:
         """Takes an answer; True if the coordinator that gave it is to be looked for anew."""
         self._in_flight = False
         if features.epoch >= self._features.epoch:
             self._features = features
+        failures = self._failures
+        lost = self._take_answer(answer, now_ms)
+        unanswered = self._unanswered
+        if unanswered is not None and isinstance(request.message, type(unanswered.message)):
+            to_be_tried_again = self._failures > failures
+            self._unanswered = unanswered if to_be_tried_again else None
+        return lost
+
+    def _take_answer(self, answer: Message, now_ms: int) -> bool:
         if isinstance(answer, InitProducerIdResponse):
             return self._on_init(answer, now_ms)
         if isinstance(answer, AddPartitionsToTxnResponse):
@@ -670,6 +697,7 @@ class TransactionManager:
         self._new_partitions.clear()
         self._groups.clear()
         self._offsets = None
+        self._unanswered = None
         self._started = False
         self._ended = False
         self.prepared = None

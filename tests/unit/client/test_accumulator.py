@@ -128,6 +128,64 @@ def test_a_refused_batch_is_given_up_and_the_next_gets_numbers_of_a_raised_epoch
     assert (second.producer_epoch, second.base_sequence) == (1, 0)
 
 
+def send_three(accumulator: Accumulator) -> tuple[list[DeliveryFuture], list[Batch]]:
+    """Three batches in flight behind one that was acknowledged."""
+    send(accumulator, b"-", 0)
+    accumulator.on_success(drain(accumulator, 0)[0], 0, -1)
+    futures, batches = [], []
+    for value in (b"a", b"b", b"c"):
+        futures.append(send(accumulator, value, 0))
+        batches += drain(accumulator, 0)
+    assert [batch.base_sequence for batch in batches] == [1, 2, 3]
+    return futures, batches
+
+
+def test_batches_of_unknown_fate_keep_their_numbers_when_one_before_them_is_out_of_order() -> None:
+    """The leader wrote all three, lost the connection and restarted: it remembers the last batch alone."""
+    accumulator = new_accumulator(linger_ms=0)
+    futures, batches = send_three(accumulator)
+    for batch in batches:
+        accumulator.on_error(batch, NetworkError("closed"), 1)
+    unsent = send(accumulator, b"d", 2)
+    for batch in batches[:2]:
+        assert drain(accumulator, 1000) == [batch] and (batch.producer_epoch, batch.base_sequence) != (1, 0)
+        accumulator.on_error(batch, error_for(45), 1000)
+    assert drain(accumulator, 1000) == [batches[2]] and batches[2].base_sequence == 3
+    accumulator.on_success(batches[2], 3, -1)
+    assert [future.exception(0) is None for future in futures] == [False, False, True]
+    # What no broker can have seen is free to take any number.
+    (last,) = drain(accumulator, 1000)
+    assert (last.producer_epoch, last.base_sequence) == (1, 0)
+    accumulator.on_success(last, 4, -1)
+    assert unsent.result(0).offset == 4
+
+
+def test_a_batch_of_unknown_fate_is_not_sent_anew_because_an_earlier_one_was_given_up() -> None:
+    accumulator = new_accumulator(linger_ms=0, delivery_timeout_ms=1000)
+    _, (first, second, third) = send_three(accumulator)
+    accumulator.on_error(first, NetworkError("closed"), 1)
+    second.created_ms = third.created_ms = 900
+    accumulator.on_error(second, NetworkError("closed"), 1)
+    accumulator.on_error(third, NetworkError("closed"), 1)
+    accumulator.expire(1000)
+    assert drain(accumulator, 1000) == [second] and second.base_sequence == 2
+    accumulator.on_error(second, error_for(45), 1001)
+    assert drain(accumulator, 1200) == [third] and third.base_sequence == 3
+
+
+def test_batches_that_were_refused_only_get_new_numbers() -> None:
+    accumulator = new_accumulator(linger_ms=0, delivery_timeout_ms=1000)
+    futures, (first, second, third) = send_three(accumulator)
+    first.created_ms = -1000
+    accumulator.expire(0)  # nobody knows whether the first is written; the answers say that it is not
+    accumulator.on_error(second, error_for(45), 1)
+    accumulator.on_error(third, error_for(45), 1)
+    for number, batch in enumerate((second, third)):
+        assert drain(accumulator, 500) == [batch] and (batch.producer_epoch, batch.base_sequence) == (1, number)
+        accumulator.on_success(batch, 2 + number, -1)
+    assert [future.exception(0) is None for future in futures] == [False, True, True]
+
+
 def test_waiting_batches_expire_after_the_delivery_timeout() -> None:
     accumulator = new_accumulator()
     future = send(accumulator, b"a", 0)
@@ -257,8 +315,14 @@ class ModelBroker:
         self.recent = [*self.recent[-4:], (self.epoch, header.base_sequence, offset)]
         return offset
 
+    def restart(self) -> None:
+        """Of each producer a snapshot of the log keeps the last batch."""
+        self.recent = self.recent[-1:]
 
-def run_seed(seed: int, delivery_timeout_ms: int) -> tuple[ModelBroker, list[DeliveryFuture], int]:
+
+def run_seed(
+    seed: int, delivery_timeout_ms: int, restarts: float = 0.0
+) -> tuple[ModelBroker, list[DeliveryFuture], int]:
     """Five in flight over a network that loses requests and answers; what arrives arrives in order."""
     chance = random.Random(seed)
     accumulator = new_accumulator(
@@ -275,6 +339,9 @@ def run_seed(seed: int, delivery_timeout_ms: int) -> tuple[ModelBroker, list[Del
             for _ in range(chance.randrange(4)):
                 futures.append(send(accumulator, b"%06d" % len(futures), now_ms))
         accumulator.expire(now_ms)
+        if restarts and chance.random() < restarts:
+            broker.restart()
+            flying[:] = [(when, batch, NetworkError("closed")) for when, batch, _ in flying]
         for batch in accumulator.drain(now_ms, lambda partition: 1, lambda leader: len(flying) < 5).get(1, []):
             data = b"".join(accumulator.encode(batch))
             fault = chance.random()
@@ -314,4 +381,15 @@ def test_what_was_acknowledged_is_written_once_also_when_other_batches_time_out(
     assert broker.values == sorted(broker.values)
     for number, future in enumerate(futures):
         if future.exception(0) is None:
+            assert broker.values[future.result(0).offset] == b"%06d" % number
+
+
+@pytest.mark.parametrize("timeout_ms", [400, 10_000_000])
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_nothing_is_written_twice_by_a_broker_that_restarts_and_remembers_one_batch(seed: int, timeout_ms: int) -> None:
+    broker, futures, _ = run_seed(seed, timeout_ms, restarts=0.05)
+    assert len(set(broker.values)) == len(broker.values)
+    assert broker.values == sorted(broker.values)
+    for number, future in enumerate(futures):
+        if future.exception(0) is None and future.result(0).offset >= 0:
             assert broker.values[future.result(0).offset] == b"%06d" % number

@@ -484,6 +484,66 @@ def test_abort_gives_up_what_was_to_be_added(version: int) -> None:
     world.end(done)
 
 
+@pytest.mark.parametrize("adding", ["partitions", "offsets"])
+@pytest.mark.parametrize("answered", [True, False])
+def test_an_abort_ends_what_an_unanswered_addition_may_have_begun(adding: str, answered: bool) -> None:
+    """Version 1: the coordinator may have opened the transaction, so it is asked again before EndTxn."""
+    world = World(1).ready().begun()
+    manager = world.manager
+    kind: type[Message] = AddPartitionsToTxnRequest
+    if adding == "partitions":
+        manager.add_partitions([FIRST])
+    else:
+        manager.send_offsets({FIRST: 1}, GROUP)
+        kind = AddOffsetsToTxnRequest
+    request = world.next(kind)
+    done = manager.abort()
+    manager.on_failure(request, error_for(codes.NETWORK_EXCEPTION), world.now_ms)
+    again = world.next(kind)
+    assert again.message == request.message
+    if not answered:
+        manager.on_failure(again, error_for(codes.REQUEST_TIMED_OUT), world.now_ms)
+        again = world.next(kind)
+    assert not done.done
+    world.answer(again, partitions_answer(0) if adding == "partitions" else AddOffsetsToTxnResponse())
+    ending: Any = world.next(EndTxnRequest)
+    assert not ending.message.committed
+    world.answer(ending, EndTxnResponse())
+    world.ended(done)
+    # The next transaction begins with nothing.
+    world.begun()
+    assert not manager.may_send(FIRST)
+    done = manager.abort()
+    assert world.idle()
+    world.ended(done)
+
+
+def test_an_unanswered_addition_that_turns_out_to_be_refused_leaves_nothing_to_end() -> None:
+    world = World(1).ready().begun()
+    world.manager.add_partitions([FIRST])
+    request = world.next(AddPartitionsToTxnRequest)
+    world.manager.on_failure(request, error_for(codes.NETWORK_EXCEPTION), world.now_ms)
+    done = world.manager.abort()
+    world.answer(world.next(AddPartitionsToTxnRequest), partitions_answer(codes.TOPIC_AUTHORIZATION_FAILED))
+    assert world.idle()
+    world.ended(done)
+
+
+@pytest.mark.parametrize("ending", ["commit", "abort"])
+def test_offsets_whose_answer_was_lost_cannot_count_for_the_next_transaction(version: int, ending: str) -> None:
+    world = World(version).ready().begun().with_partition()
+    sent = world.manager.send_offsets({FIRST: 1}, GROUP)
+    if version < 2:
+        world.answer(world.next(AddOffsetsToTxnRequest), AddOffsetsToTxnResponse())
+    world.manager.on_failure(world.next(TxnOffsetCommitRequest), error_for(codes.REQUEST_TIMED_OUT), world.now_ms)
+    if ending == "commit":
+        world.answer(world.next(TxnOffsetCommitRequest), offsets_answer(0))
+        world.ended(sent)
+    before = world.manager.incarnation
+    world.end(getattr(world.manager, ending)())
+    assert world.manager.incarnation == before + 1
+
+
 def test_the_version_of_transactions_changes_between_two_of_them() -> None:
     world = World(1).ready().begun().with_partition()
     world.features = Features(2, {"transaction.version": 2})
@@ -547,6 +607,17 @@ def test_a_prepared_transaction_is_completed_by_the_next_producer(decided: bool)
     done = world.manager.complete(PreparedTransaction(7, 3 if decided else 2))
     ending: Any = world.next(EndTxnRequest)
     assert ending.message.committed is decided and ending.message.producer_epoch == 5
+
+
+def test_a_transaction_is_not_prepared_while_its_offsets_are_on_their_way() -> None:
+    """A send_offsets_to_transaction() that timed out goes on: what is prepared now would be committed without it."""
+    world = World(2, two_phase=True).ready().begun().with_partition()
+    world.manager.send_offsets({FIRST: 1}, GROUP)
+    with pytest.raises(TransactionCallError, match="send_offsets_to_transaction"):
+        world.manager.prepare()
+    assert world.manager.state is State.IN_TRANSACTION
+    world.answer(world.next(TxnOffsetCommitRequest), offsets_answer(0))
+    assert world.manager.prepare() == PreparedTransaction(7, 0)
 
 
 def test_two_phases_must_be_switched_on() -> None:
