@@ -27,6 +27,7 @@ from moldau.protocol.messages.write_txn_markers_request import (
     WriteTxnMarkersRequest,
 )
 from moldau.protocol.records_data import MemoryRecords
+from moldau.storage.validation import CLIENT
 from tests.unit.api.transaction_client import (
     TIMEOUT_MS,
     Producer,
@@ -276,6 +277,80 @@ def test_a_fence_uses_the_epoch_that_is_kept_for_it() -> None:
     assert read(world, 0) == [b"kept"]
 
 
+def timed_out_at_the_end(version: int = 2) -> tuple[NodeWorld, Producer]:
+    """A producer whose transaction was aborted in its last epoch, by a fence with the one behind it."""
+    world = transactional_world(transaction_abort_timed_out_transaction_cleanup_interval_ms="1000")
+    producer = Producer(world, version=version)
+    producer.init(timeout_ms=5000)
+    set_epoch(world, "x", 32766)
+    producer.epoch = 32766
+    assert producer.produce(0, b"late") == 0
+    world.run(7000)
+    assert producer.state == "CompleteAbort" and describe(world, "x").producer_epoch == 32767
+    return world, producer
+
+
+def goes_on(world: NodeWorld, producer: Producer, first: int) -> None:
+    assert (producer.producer_id != first, producer.epoch) == (True, 0)
+    assert producer.produce(0, b"next") == 0
+    producer.commit()
+    assert (read(world, 0), end_offsets(world, 0)) == ([b"next"], (4, 4))
+
+
+def test_the_last_epoch_of_all_is_told_to_nobody_who_ends_a_transaction() -> None:
+    world, producer = timed_out_at_the_end()
+    first = producer.producer_id
+    assert producer.end(True) == errors.INVALID_TXN_STATE
+    assert producer.end(False) == 0
+    second = producer.producer_id
+    producer.producer_id, producer.epoch = first, 32766  # its answer got lost
+    assert (producer.end(False), producer.producer_id, producer.epoch) == (0, second, 0)
+    goes_on(world, producer, first)
+
+
+@BOTH
+def test_the_last_epoch_of_all_is_told_to_nobody_who_begins(version: int) -> None:
+    world, producer = timed_out_at_the_end(version)
+    first = producer.producer_id
+    assert producer.init(says_who=True) == 0
+    second = producer.producer_id
+    producer.producer_id, producer.epoch = first, 32766  # its answer got lost
+    assert (producer.init(says_who=True), producer.producer_id, producer.epoch) == (0, second, 0)
+    goes_on(world, producer, first)
+
+
+def test_nobody_may_begin_with_the_last_epoch_of_all() -> None:
+    world, producer = timed_out_at_the_end()
+    producer.epoch = 32767
+    assert producer.add(0) == [errors.PRODUCER_FENCED]
+    assert producer.produce(0, b"b") == errors.INVALID_PRODUCER_EPOCH
+    assert end_offsets(world, 0) == (2, 2)
+
+
+@pytest.mark.parametrize("ends", ["commit", "timeout"])
+def test_what_an_earlier_release_began_with_the_last_epoch_ends(ends: str) -> None:
+    world = transactional_world(transaction_abort_timed_out_transaction_cleanup_interval_ms="1000")
+    producer = Producer(world)
+    producer.init(timeout_ms=5000)
+    first = producer.producer_id
+    assert producer.produce(0, b"a") == 0
+    set_epoch(world, "x", 32767)
+    producer.epoch = 32767
+    partition = world.node.replicas.find("t", 0)
+    assert partition is not None
+    data = batch(world.now_ms, producer, 0, [b"b"])
+    partition.append_as_leader(MemoryRecords(data, 0, len(data)), -1, world.now_ms, CLIENT)
+    if ends == "commit":
+        assert (producer.end(True), producer.epoch) == (0, 0)
+        world.run(100)
+        assert read(world, 0) == [b"a", b"b"]
+    else:
+        world.run(7000)
+        producer.init_until_done()
+    assert end_offsets(world, 0) == (3, 3)
+    assert producer.producer_id != first and producer.epoch == 0
+
+
 # Late writes
 
 
@@ -457,6 +532,24 @@ def test_a_prepared_transaction_outlives_its_producer_and_is_ended_by_the_next(c
     assert again.produce(0, b"next") == 0
     again.commit()
     assert read(world, 0)[-1] == b"next"
+
+
+def test_whoever_ends_a_kept_transaction_in_its_last_epoch_goes_on_under_another_id() -> None:
+    world = transactional_world(transaction_two_phase_commit_enable="true")
+    producer, successor = Producer(world), Producer(world)
+    two_phase_init(producer)
+    set_epoch(world, "x", 32765)
+    producer.epoch = 32765
+    assert producer.produce(0, b"a") == 0
+    two_phase_init(successor, keeps=True)
+    assert (successor.producer_id, successor.epoch) == (producer.producer_id, 32766)
+    successor.commit()
+    second = successor.producer_id
+    successor.producer_id, successor.epoch = producer.producer_id, 32766  # its answer got lost
+    assert (successor.end(True), successor.producer_id, successor.epoch) == (0, second, 0)
+    assert second != producer.producer_id and successor.produce(0, b"b") == 0
+    successor.commit()
+    assert read(world, 0) == [b"a", b"b"]
 
 
 def test_without_keeping_the_prepared_transaction_is_aborted() -> None:

@@ -19,6 +19,7 @@ from moldau.coordinator.txn.transaction import (
     PREPARE_ABORT,
     PREPARE_COMMIT,
     Transaction,
+    is_exhausted,
 )
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
@@ -36,7 +37,7 @@ def end_transaction(
 ) -> Outcome:
     known = state.find(request.transactional_id)
     if known.next_epoch != NO_EPOCH and not known.is_preparing:
-        return end_kept(state, known, request, now_ms)
+        return end_kept(state, known, request, new_producer_id, now_ms)
     if client_version < EPOCH_BUMP_VERSION:
         return end_first_version(state, known, request, now_ms)
     return end_second_version(state, known, request, new_producer_id, now_ms)
@@ -76,9 +77,11 @@ def end_second_version(
     if known.state == ONGOING:
         return decide(state, known, request.committed, new_producer_id, now_ms)
     if is_complete and is_retry:
-        if request.committed == (known.state == COMPLETE_COMMIT):
-            return Outcome(response=EndTxnResponse(producer_id=known.producer_id, producer_epoch=known.epoch))
-        raise KafkaError(errors.INVALID_TXN_STATE)
+        if request.committed != (known.state == COMPLETE_COMMIT):
+            raise KafkaError(errors.INVALID_TXN_STATE)
+        if known.epoch >= EPOCH_MAX:
+            return rotate(state, known, request, new_producer_id, now_ms)
+        return Outcome(response=EndTxnResponse(producer_id=known.producer_id, producer_epoch=known.epoch))
     if request.committed:
         raise KafkaError(errors.INVALID_TXN_STATE)
     # Nothing was written, or the client does not know whether something was: the epoch is raised in any case.
@@ -103,6 +106,20 @@ def is_retry_after_rotation(known: Transaction, request: EndTxnRequest) -> bool:
     )
 
 
+def rotate(
+    state: TransactionShardState, known: Transaction, request: EndTxnRequest, new_producer_id: int, now_ms: int
+) -> Outcome:
+    """The producer goes on under another id: its transaction was ended by a fence with the last epoch of all, and that
+    one is told to nobody, for nothing could fence or end what is written with it (KAFKA-20090)."""
+    if new_producer_id == NO_PRODUCER_ID:
+        raise ProducerIdNeeded()
+    following = known.successor(now_ms)
+    following.producer_id = new_producer_id
+    following.epoch = 0
+    following.last_epoch = request.producer_epoch
+    return state.write(following, EndTxnResponse(producer_id=new_producer_id, producer_epoch=0))
+
+
 def decide(
     state: TransactionShardState, known: Transaction, commit: bool, new_producer_id: int, now_ms: int
 ) -> Outcome:
@@ -123,15 +140,25 @@ def decided(known: Transaction, commit: bool, version: int, now_ms: int) -> Tran
         following.start_ms = now_ms
         following.partitions = frozenset()
     if version >= EPOCH_BUMP_VERSION:
-        following.epoch = known.epoch + 1
-        following.last_epoch = known.epoch
+        raise_epoch(following, known.epoch)
     return following
+
+
+def raise_epoch(following: Transaction, last_epoch: int) -> None:
+    """Above the last epoch there is none. Markers of version 1 end a transaction with its own; one that began there is
+    in logs of earlier releases only."""
+    following.epoch = min(last_epoch + 1, EPOCH_MAX)
+    following.last_epoch = last_epoch
+    if last_epoch >= EPOCH_MAX:
+        following.client_version = FIRST_VERSION
 
 
 # Two phases (KIP-939)
 
 
-def end_kept(state: TransactionShardState, known: Transaction, request: EndTxnRequest, now_ms: int) -> Outcome:
+def end_kept(
+    state: TransactionShardState, known: Transaction, request: EndTxnRequest, new_producer_id: int, now_ms: int
+) -> Outcome:
     """Ends a transaction that was kept by InitProducerId: whoever asks has the producer id and epoch of that answer."""
     kept_id = known.next_producer_id if known.next_producer_id != NO_PRODUCER_ID else known.producer_id
     if request.producer_id != kept_id:
@@ -142,15 +169,18 @@ def end_kept(state: TransactionShardState, known: Transaction, request: EndTxnRe
     if known.next_producer_id == NO_PRODUCER_ID:
         # The marker fences the predecessor by an epoch of its own, above all that were told.
         following.epoch = known.next_epoch + 1
-        following.last_epoch = known.next_epoch
         following.next_epoch = NO_EPOCH
-        response = EndTxnResponse(producer_id=known.producer_id, producer_epoch=following.epoch)
     else:
-        following.epoch = min(known.epoch + 1, EPOCH_MAX)
-        following.last_epoch = known.next_epoch
         following.next_epoch = known.next_epoch + 1
-        response = EndTxnResponse(producer_id=known.next_producer_id, producer_epoch=following.next_epoch)
-    return state.write(following, response)
+    following.last_epoch = known.next_epoch
+    told_id, told_epoch = kept_id, known.next_epoch + 1
+    if is_exhausted(known.next_epoch):
+        if new_producer_id == NO_PRODUCER_ID:
+            raise ProducerIdNeeded()
+        following.next_producer_id = told_id = new_producer_id
+        following.next_epoch = NO_EPOCH
+        told_epoch = 0
+    return state.write(following, EndTxnResponse(producer_id=told_id, producer_epoch=told_epoch))
 
 
 # Nobody asked
@@ -158,12 +188,11 @@ def end_kept(state: TransactionShardState, known: Transaction, request: EndTxnRe
 
 def fence_and_abort(state: TransactionShardState, known: Transaction, response: Message | None, now_ms: int) -> Outcome:
     """Aborts an ongoing transaction with the next epoch, so that its producer can write nothing any more."""
-    following = decided(known, False, FIRST_VERSION, now_ms)
-    following.epoch = min(known.epoch + 1, EPOCH_MAX)
-    following.last_epoch = NO_EPOCH
-    if state.settings.transaction_version >= EPOCH_BUMP_VERSION:
-        following.client_version = EPOCH_BUMP_VERSION
-        following.last_epoch = known.epoch
+    bumps = state.settings.transaction_version >= EPOCH_BUMP_VERSION
+    following = decided(known, False, EPOCH_BUMP_VERSION if bumps else FIRST_VERSION, now_ms)
+    if not bumps:
+        following.epoch = min(known.epoch + 1, EPOCH_MAX)
+        following.last_epoch = NO_EPOCH
     if known.next_epoch != NO_EPOCH:
         following.next_producer_id = NO_PRODUCER_ID
         if known.next_producer_id == NO_PRODUCER_ID:

@@ -10,6 +10,7 @@ from moldau.coordinator.txn.end import fence_and_abort
 from moldau.coordinator.txn.state import ProducerIdNeeded, TransactionShardState
 from moldau.coordinator.txn.transaction import (
     EMPTY,
+    EPOCH_MAX,
     NO_EPOCH,
     NO_PRODUCER_ID,
     NO_TIME,
@@ -86,12 +87,14 @@ def begin(
     following.start_ms = NO_TIME
     following.next_producer_id = NO_PRODUCER_ID
     following.next_epoch = NO_EPOCH
-    if known.is_epoch_exhausted and (not says_who or request.producer_epoch == known.epoch):
+    # The last epoch of all is for fencing alone: a producer that was fenced with it hears of another id.
+    was_fenced = known.epoch >= EPOCH_MAX and request.producer_epoch == known.last_epoch
+    if known.is_epoch_exhausted and (not says_who or request.producer_epoch == known.epoch or was_fenced):
         if new_producer_id == NO_PRODUCER_ID:
             raise ProducerIdNeeded()
         following.producer_id = new_producer_id
         following.epoch = 0
-        following.last_epoch = known.epoch if says_who else NO_EPOCH
+        following.last_epoch = request.producer_epoch
     else:
         following.epoch, following.last_epoch = next_epochs(known, request)
     response = InitProducerIdResponse(producer_id=following.producer_id, producer_epoch=following.epoch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moldau.coordinator.outcome import Outcome
 from moldau.coordinator.txn.state import TransactionShardState
-from moldau.coordinator.txn.transaction import NO_EPOCH, ONGOING, TopicPartition, Transaction
+from moldau.coordinator.txn.transaction import EPOCH_MAX, NO_EPOCH, ONGOING, TopicPartition, Transaction
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.primitives import Message
@@ -17,8 +17,8 @@ def check_producer(known: Transaction, producer_id: int, producer_epoch: int) ->
         raise KafkaError(errors.CONCURRENT_TRANSACTIONS)
     if known.producer_id != producer_id:
         raise KafkaError(errors.INVALID_PRODUCER_ID_MAPPING)
-    if known.epoch != producer_epoch or known.next_epoch != NO_EPOCH:
-        # Of a transaction that was kept (KIP-939) only the end is awaited.
+    if known.epoch != producer_epoch or known.next_epoch != NO_EPOCH or known.epoch >= EPOCH_MAX:
+        # Of a transaction that was kept (KIP-939) only the end is awaited; with the last epoch none may begin.
         raise KafkaError(errors.PRODUCER_FENCED)
 
 
