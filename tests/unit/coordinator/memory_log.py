@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from moldau.coordinator.log import CoordinatorLog
 from moldau.protocol.errors import KafkaError
-from moldau.records.batch import header_at, split_batches
+from moldau.records.batch import BatchHeader, header_at, split_batches
 from moldau.records.builder import BatchBuilder
 from moldau.records.walk import Record, read_records
 
@@ -80,3 +80,40 @@ class MemoryLog(CoordinatorLog):
     def records(self) -> list[Record]:
         data = b"".join(self.batches)
         return [record for header in split_batches(data, 0, len(data)) for record in read_records(data, header)]
+
+    def compact(self) -> None:
+        """Leaves of each key what was written last, without what was aborted; every transaction has ended."""
+        open_batches: dict[int, list[tuple[BatchHeader, bytes]]] = {}
+        aborted: set[int] = set()
+        batches = [(header_at(batch, 0, len(batch)), batch) for batch in self.batches]
+        for header, batch in batches:
+            producer_id = int(header.producer_id)
+            if header.is_control:
+                ended = open_batches.pop(producer_id, [])
+                if read_records(batch, header)[0].key == b"\x00\x00\x00\x00":
+                    aborted.update(int(one.base_offset) for one, _ in ended)
+            elif header.is_transactional:
+                open_batches.setdefault(producer_id, []).append((header, batch))
+        assert not open_batches
+        last = {
+            record.key: record.offset
+            for header, batch in batches
+            if not header.is_control and int(header.base_offset) not in aborted
+            for record in read_records(batch, header)
+        }
+        kept: list[bytes] = []
+        for header, batch in batches:
+            if header.is_control:
+                kept.append(batch)
+            elif int(header.base_offset) not in aborted:
+                for record in read_records(batch, header):
+                    if last[record.key] == record.offset:
+                        kept.append(alone(header, record))
+        self.batches = kept
+
+
+def alone(header: BatchHeader, record: Record) -> bytes:
+    builder = BatchBuilder(base_offset=record.offset)
+    builder.append(record.timestamp, record.key, record.value)
+    transactional = bool(header.is_transactional)
+    return builder.build(int(header.producer_id), int(header.producer_epoch), transactional=transactional)

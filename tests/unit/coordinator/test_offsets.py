@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -284,6 +286,41 @@ def test_offsets_that_wait_for_a_transaction_do_not_expire() -> None:
     assert world.machine.state.group_ids() == []
 
 
+def deleted_by(world: GroupWorld, how: str) -> None:
+    if how == "offset":
+        assert delete(world, "g", "t", 0) == 0
+    elif how == "group":
+        drop(world, "g")
+    else:
+        world.delete_topic("t", TOPIC_ID)
+
+
+@pytest.mark.parametrize("how", ["offset", "group", "topic"])
+@pytest.mark.parametrize("committed_before", [True, False])
+def test_what_was_deleted_does_not_come_back_with_the_end_of_a_transaction(how: str, committed_before: bool) -> None:
+    world = GroupWorld()
+    if committed_before:
+        world.commit("g", "t", 0, 5)
+    world.commit_in_transaction(7, "g", "t", 0, 6)
+    world.commit_in_transaction(8, "g", "t", 0, 7)
+    deleted_by(world, how)
+    assert world.fetch("g", "t", 0, stable=True) == (-1, 0)
+    for producer_id in (7, 8):
+        world.end_transaction(producer_id, commit=True)
+    assert world.fetch("g", "t", 0, stable=True) == (-1, 0)
+    assert (world.machine.state.find_group("g") is None) == (how == "group")
+
+
+def test_an_offset_that_a_transaction_commits_after_a_deletion_counts() -> None:
+    world = GroupWorld()
+    world.commit_in_transaction(7, "g", "t", 0, 6)
+    world.commit_in_transaction(7, "g", "t", 1, 16)
+    delete(world, "g", "t", 0)
+    world.commit_in_transaction(7, "g", "t", 0, 8)
+    world.end_transaction(7, commit=True)
+    assert (world.fetch("g", "t", 0, stable=True), world.fetch("g", "t", 1, stable=True)) == ((8, 0), (16, 0))
+
+
 # Replay
 
 operations = st.lists(
@@ -298,10 +335,16 @@ operations = st.lists(
 )
 
 
+def live_offsets(world: GroupWorld) -> dict[tuple[str, str, int], CommittedOffset | None]:
+    table = world.machine.state.offsets
+    places = itertools.product("ghi", "tu", range(3))
+    return {place: table.find(*place) for place in places}
+
+
 @settings(max_examples=150, deadline=None)
 @given(operations)
 def test_replaying_the_log_gives_the_live_state(steps: list[tuple[str, str, str, int, int]]) -> None:
-    """Whatever happened: a new leader knows what the old one knew."""
+    """Whatever happened: a new leader knows what the old one knew, also when the log has been compacted."""
     world = GroupWorld(offsets_retention_check_interval_ms=str(12 * HOUR_MS))
     for number, (what, group, topic, partition, producer) in enumerate(steps):
         if what == "commit":
@@ -319,6 +362,12 @@ def test_replaying_the_log_gives_the_live_state(steps: list[tuple[str, str, str,
         elif what == "sleep":
             world.sleep((producer + 1) * 2 * 24 * HOUR_MS)
     assert offsets_of(world.reloaded()) == offsets_of(world.machine)
+    for producer in range(4):
+        world.end_transaction(producer, commit=producer % 2 == 0)
+    live = live_offsets(world)
+    world.log.compact()
+    world.lead()
+    assert live_offsets(world) == live
 
 
 def test_records_are_what_kafka_writes() -> None:

@@ -86,7 +86,10 @@ class OffsetTable:
         partitions[partition] = committed
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
+        """A tombstone: what open transactions have for the partition so far goes too, as it goes from the log."""
         self._last_prefix = b""
+        if self.is_pending(group_id, topic, partition):
+            self._remove_pending(group_id, topic, partition)
         topics = self.by_group.get(group_id)
         partitions = None if topics is None else topics.get(topic)
         if topics is None or partitions is None:
@@ -128,6 +131,14 @@ class OffsetTable:
     def has_pending(self, group_id: str) -> bool:
         return group_id in self._open
 
+    def pending_of_topic(self, topic: str) -> list[tuple[str, int]]:
+        """Group and partition, wherever an open transaction has an offset for the topic."""
+        found: list[tuple[str, int]] = []
+        for group_id, topics in self._open.items():
+            for partition in topics.get(topic, {}):
+                found.append((group_id, partition))
+        return found
+
     def pending_partitions(self, group_id: str) -> list[tuple[str, int]]:
         found: list[tuple[str, int]] = []
         for topic, counts in self._open.get(group_id, {}).items():
@@ -148,6 +159,14 @@ class OffsetTable:
                         known = self.find(group_id, topic, partition)
                         if known is None or known.record_offset < pending.record_offset:
                             self.put(group_id, topic, partition, pending)
+
+    def _remove_pending(self, group_id: str, topic: str, partition: int) -> None:
+        for groups in self.pending.values():
+            topics = groups.get(group_id)
+            partitions = None if topics is None else topics.get(topic)
+            if partitions is not None and partition in partitions:
+                del partitions[partition]
+                self._close(group_id, topic, partition)
 
     def _close(self, group_id: str, topic: str, partition: int) -> None:
         topics = self._open[group_id]

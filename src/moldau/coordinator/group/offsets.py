@@ -321,13 +321,16 @@ class Offsets(GroupPart):
         return self._forget_deleted_topics(now_ms)
 
     def _forget_deleted_topics(self, now_ms: int) -> Outcome | None:
-        records: list[StoredRecord] = []
+        keys: set[bytes] = set()
         for topic_id, topic in self._deleted_topics.items():
             for group_id, topics in self._table.by_group.items():
                 for index, committed in topics.get(topic, {}).items():
                     # A topic of the same name may be there again, and with offsets of its own.
                     if not is_other_topic(committed.topic_id, topic_id):
-                        records.append((encode_offset_key(group_id, topic, index), None))
+                        keys.add(encode_offset_key(group_id, topic, index))
+            for group_id, index in self._table.pending_of_topic(topic):
+                keys.add(encode_offset_key(group_id, topic, index))
+        records: list[StoredRecord] = [(key, None) for key in sorted(keys)]
         if not records:
             self._deleted_topics.clear()
             return None
