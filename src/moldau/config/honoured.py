@@ -29,6 +29,7 @@ HONOURED_TOPIC_KEYS: Final = frozenset(
         "min.cleanable.dirty.ratio",
         "min.compaction.lag.ms",
         "min.insync.replicas",
+        "preallocate",
         "retention.bytes",
         "retention.ms",
         "segment.bytes",

@@ -2,15 +2,45 @@
 
 from typing import Final
 
-from moldau.config.definitions import CLUSTER_WIDE, LONG, ConfigKey, ConfigKeys, at_least
+from moldau.config.definitions import (
+    CLUSTER_WIDE,
+    LONG,
+    READ_ONLY,
+    STRING,
+    ConfigKey,
+    ConfigKeys,
+    InvalidValue,
+    Value,
+    at_least,
+)
 
 FREE_BYTES_MIN_KEY: Final = "moldau.log.dir.free.bytes.min"
 SCRUB_RATE_KEY: Final = "moldau.log.scrub.bytes.per.second"
 
+METRICS_LISTENER_KEY: Final = "moldau.metrics.listener"
+
+
+def split_address(text: str) -> tuple[str, int]:
+    """Host and port of `host:port`; the host is empty for all addresses, and an IPv6 one has brackets."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isascii() or not port.isdecimal() or int(port) > 65535:
+        raise ValueError(text)
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def address_or_nothing(name: str, value: Value) -> None:
+    if isinstance(value, str) and value:
+        try:
+            split_address(value)
+        except ValueError:
+            raise InvalidValue(name, value, "Expected host:port, like 127.0.0.1:9404, or nothing") from None
+
+
 # fmt: off
 # ruff: noqa: E501
 OWN_KEYS: Final = ConfigKeys((
-    ConfigKey(FREE_BYTES_MIN_KEY, LONG, "-1",      at_least(-1), "Free space of a log directory's volume below which producers are refused; -1 is 256 MiB or a twentieth of the volume, whichever is less, 0 never refuses.", dynamic=CLUSTER_WIDE),
-    ConfigKey(SCRUB_RATE_KEY,     LONG, "4194304", at_least(0),  "Bytes per second of old segments that are read to verify their checksums; 0 reads none.", dynamic=CLUSTER_WIDE),
+    ConfigKey(FREE_BYTES_MIN_KEY,   LONG,   "-1",      at_least(-1),       "Free space of a log directory's volume below which producers are refused; -1 is 256 MiB or a twentieth of the volume, whichever is less, 0 never refuses.", dynamic=CLUSTER_WIDE),
+    ConfigKey(METRICS_LISTENER_KEY, STRING, "",        address_or_nothing, "Address, as host:port, of a page /metrics over HTTP in the text form of Prometheus; empty for none.", dynamic=READ_ONLY),
+    ConfigKey(SCRUB_RATE_KEY,       LONG,   "4194304", at_least(0),        "Bytes per second of old segments that are read to verify their checksums; 0 reads none.", dynamic=CLUSTER_WIDE),
 ))
 # fmt: on

@@ -12,6 +12,7 @@ import errno
 import fcntl
 import os
 import shutil
+import sys
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ WORKER_THREADS = 4
 PARTS_PER_WRITE_MAX = 512  # below IOV_MAX of Linux and macOS (1024)
 
 LATER_SUFFIX = ".later.tmp"
+FALLOC_FL_KEEP_SIZE = 1
 
 Post = Callable[[Callable[[], None]], None]
 
@@ -42,6 +44,26 @@ def sync_descriptor(descriptor: int) -> None:
         os.fdatasync(descriptor)
     else:
         os.fsync(descriptor)
+
+
+def reserve_space(descriptor: int, size: int) -> None:
+    """Blocks for `size` bytes, while the file keeps its size, so that appends go on where it ends.
+
+    Only Linux has this; elsewhere, and on file systems without it, the file grows as it is written.
+    """
+    if sys.platform != "linux":
+        return
+    import ctypes  # few want this, and it takes a megabyte
+
+    library = ctypes.CDLL(None, use_errno=True)
+    call = getattr(library, "fallocate64", None) or getattr(library, "fallocate", None)
+    if call is None:
+        return
+    call.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
+    if call(descriptor, FALLOC_FL_KEEP_SIZE, 0, size) != 0:
+        number = ctypes.get_errno()
+        if number not in (errno.EOPNOTSUPP, errno.ENOSYS):
+            raise OSError(number, os.strerror(number))
 
 
 def sync_and_close(descriptor: int) -> None:
@@ -130,6 +152,9 @@ class PosixFile(File):
 
     def truncate(self, size: int) -> None:
         os.ftruncate(self.fileno(), size)
+
+    def reserve(self, size: int) -> None:
+        reserve_space(self.fileno(), size)
 
     def sync(self) -> None:
         sync_descriptor(self.fileno())

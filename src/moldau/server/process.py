@@ -16,6 +16,7 @@ from collections.abc import Callable
 from moldau.api.dispatch import Dispatcher
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.listeners import parse_connection_overrides
+from moldau.config.own_keys import METRICS_LISTENER_KEY, split_address
 from moldau.net.framing import Scratch
 from moldau.net.listener import Listener, ListenerLimits
 from moldau.net.outbound import SocketOutbox
@@ -23,6 +24,8 @@ from moldau.node.metadata_node import CannotStart as MetadataCannotStart
 from moldau.node.node import Node
 from moldau.server.clock import Clock
 from moldau.server.compaction_processes import CompactionProcesses
+from moldau.server.metrics import collect, to_text
+from moldau.server.metrics_page import MetricsPage
 from moldau.server.posix_disk import DEFAULT_OPEN_FILES_MAX, PosixDisk
 from moldau.server.recovery_processes import RecoveryProcesses
 from moldau.storage.log_manager import CannotStart as LogsCannotStart
@@ -95,6 +98,7 @@ class ServerProcess:
         self._on_ready = on_ready
         self.clock = Clock()
         self.listeners: list[Listener] = []
+        self.metrics_page = MetricsPage(lambda: to_text(collect(self.node, self.clock())))
         self._fatal: str | None = None
         self._hurry = False
         self._finished = asyncio.Event()
@@ -125,6 +129,7 @@ class ServerProcess:
         try:
             self._bind_listeners()
             self._start_node()
+            await self._start_metrics_page()
             self._start_listeners(is_controller=True)
             pump.run()
             if await self._wait_until_ready(stop):
@@ -140,6 +145,7 @@ class ServerProcess:
             await compaction.close()
             for listener in self.listeners:
                 listener.close()
+            self.metrics_page.close()
             self._outbox.close()
             disk.close()
         if self._fatal is not None:
@@ -158,6 +164,17 @@ class ServerProcess:
                 f"the node cannot start from what is in {', '.join(self.config.log_dirs)}: "
                 f"{type(error).__name__}: {error} (MOLDAU_LOG_LEVEL=DEBUG shows where)"
             ) from error
+
+    async def _start_metrics_page(self) -> None:
+        address = self.config.get_str(METRICS_LISTENER_KEY)
+        if not address:
+            return
+        host, port = split_address(address)
+        try:
+            await self.metrics_page.start(host, port)
+        except OSError as error:
+            raise StartFailed(f"cannot serve metrics on {address}: {error}. Set {METRICS_LISTENER_KEY}.") from error
+        log.info("metrics are on http://%s:%d/metrics", host or "localhost", self.metrics_page.port)
 
     def _on_signal(self, stop: asyncio.Event) -> None:
         if stop.is_set():

@@ -28,7 +28,12 @@ class File:
         raise NotImplementedError
 
     def truncate(self, size: int) -> None:
+        """Cuts the file; what was set aside beyond that size goes back to the volume."""
         raise NotImplementedError
+
+    def reserve(self, size: int) -> None:
+        """Sets space aside for a file that will grow to `size`; its own size stays what it is. Nothing happens where
+        that cannot be done."""
 
     def sync(self) -> None:
         """Returns when everything written so far would survive a power loss."""

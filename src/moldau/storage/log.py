@@ -462,7 +462,7 @@ class Log:
 
     def new_segment(self, base_offset: int, now_ms: int) -> Segment:
         config = self.config
-        return Segment(
+        segment = Segment(
             self.disk,
             self.directory,
             base_offset,
@@ -471,6 +471,9 @@ class Log:
             now_ms,
             self.new_jitter_ms(),
         )
+        if config.preallocate:
+            segment.reserved_bytes = self.log_directory.take_space(config.segment_bytes, self.disk)
+        return segment
 
     def roll(self, now_ms: int) -> None:
         """Starts a new segment at the end of the log, unless the active one is empty already."""

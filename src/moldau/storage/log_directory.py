@@ -91,6 +91,14 @@ class LogDirectory:
         if self._bytes_to_next_look < 0 and not self.low_space:
             self.look_again(disk)
 
+    def take_space(self, size: int, disk: Disk) -> int:
+        """How much may be set aside for a new segment: `size`, or nothing where too little would be left."""
+        if self.free_bytes - size < self.free_bytes_min:
+            return 0
+        self.free_bytes -= size
+        self.note_written(size, disk)
+        return size
+
     def look_again(self, disk: Disk) -> None:
         """Something did not fit, between two looks: producers are refused if it is the volume that is full."""
         try:

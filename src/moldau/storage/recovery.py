@@ -258,6 +258,9 @@ class Loader:
         log.snapshots = ProducerSnapshots(self.disk, self.directory, snapshots)
         if log.segments:
             log.segments[-1].roll_jitter_ms = log.new_jitter_ms()
+            if not self.clean:
+                # Space may have been set aside for it (`preallocate`); that shows nowhere in its size.
+                log.segments[-1].reserved_bytes = log.config.segment_bytes
 
     def _trust_recovery_point(self) -> bool:
         """After a clean stop the recovery point is the end of the log; a snapshot of that name confirms it."""

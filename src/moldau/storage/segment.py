@@ -140,6 +140,7 @@ class Segment:
         self.recent_positions: list[int] = []
         self.bound_offset = -1  # the last upper bound that was looked up, and its position
         self.bound_position = 0
+        self.reserved_bytes = 0  # set aside for the file when it is created, and given back when nothing is appended
         self.torn = False  # bytes of a failed append could not be cut off: nothing may be appended any more
         self.indexes_are_new = True  # no index file yet: the entries in memory are all there are
         self.transaction_index_exists = False
@@ -193,6 +194,17 @@ class Segment:
         file = self.log_file()
         if file.size() > 0:
             file.truncate(0)
+        if self.reserved_bytes > 0:
+            try:
+                file.reserve(self.reserved_bytes)
+            except OSError as error:
+                logger.info("%s grows as it is written, no space was set aside: %s", self.path(LOG_SUFFIX), error)
+
+    def give_space_back(self) -> None:
+        """Nothing is appended any more: the file takes no more space than it has bytes."""
+        if self.reserved_bytes > 0:
+            self.log_file().truncate(self.size)
+            self.reserved_bytes = 0
 
     def close_files(self) -> None:
         if self.file is not None:
@@ -409,6 +421,7 @@ class Segment:
 
     def finish_indexes(self) -> None:
         """At a roll and at a clean stop: the largest timestamp becomes the last time index entry; files are written."""
+        self.give_space_back()
         if self.size == 0 and self.indexes_are_new:
             return  # an empty segment needs no index files
         if self.offset_entries is None and self.time_entries is None and not self.indexes_are_new:

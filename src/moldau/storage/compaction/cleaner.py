@@ -10,11 +10,12 @@ from collections.abc import Callable
 
 from moldau.protocol.errors import KafkaError
 from moldau.storage.checkpoints import Partition
-from moldau.storage.compaction.dirtiness import Dirtiness
+from moldau.storage.compaction.dirtiness import Dirtiness, first_dirty_offset
+from moldau.storage.compaction.metrics import CleanerMetrics
 from moldau.storage.compaction.swap import is_still_valid, remove_cleaned, swap_in
-from moldau.storage.compaction.task import CompactionResult, CompactionStats, CompactionTask, SourceSegment
+from moldau.storage.compaction.task import CompactionResult, CompactionTask, SourceSegment
 from moldau.storage.log import Log
-from moldau.storage.log_directory import NO_SPACE
+from moldau.storage.log_directory import NO_SPACE, LogDirectory
 from moldau.storage.log_manager import LogManager
 
 logger = logging.getLogger("moldau.storage")
@@ -57,11 +58,12 @@ class CleanerSettings:
 
 
 class Running:
-    """One run under way."""
+    """One run under way, in one of `log.cleaner.threads` places."""
 
-    def __init__(self, log: Log, task: CompactionTask, started_ms: int) -> None:
+    def __init__(self, log: Log, task: CompactionTask, place: int, started_ms: int) -> None:
         self.log = log
         self.task = task
+        self.place = place
         self.started_ms = started_ms
         self.truncations = log.truncations
 
@@ -84,11 +86,7 @@ class LogCleaner:
         logs.on_log_gone = self.on_log_gone
         self.running: dict[Partition, Running] = {}
         self.uncleanable: dict[Partition, str] = {}
-        # For metrics.
-        self.last_stats = CompactionStats()
-        self.runs_total = 0
-        self.max_clean_time_ms = 0
-        self.max_compaction_delay_ms = 0
+        self.metrics = CleanerMetrics()
         self._high_watermark_of = high_watermark_of
         self._clock = clock
         self._seed = seed
@@ -105,17 +103,17 @@ class LogCleaner:
         return self._next_ms
 
     def _start_due(self, now_ms: int) -> None:
-        free = self.settings.threads - len(self.running)
-        if free <= 0:
+        taken = {running.place for running in self.running.values()}
+        free = [place for place in range(self.settings.threads) if place not in taken]
+        if not free:
             return
-        due = self._due_logs(now_ms)
-        for dirtiness in due[:free]:
-            self._start(dirtiness, now_ms)
+        for place, dirtiness in zip(free, self._due_logs(now_ms), strict=False):
+            self._start(dirtiness, place, now_ms)
 
     def _due_logs(self, now_ms: int) -> list[Dirtiness]:
         """The most urgent first: those that wait too long, then by dirtiness."""
         found = []
-        self.max_compaction_delay_ms = 0
+        max_ratio, max_delay_ms = 0.0, 0
         for partition, log in self.logs.logs.items():
             if not log.config.compact or log.closed or log.moving or log.log_directory.failed:
                 continue
@@ -128,13 +126,14 @@ class LogCleaner:
             except OSError as error:
                 log.log_directory.fail(error)
                 continue
-            self.max_compaction_delay_ms = max(self.max_compaction_delay_ms, dirtiness.overdue_ms)
+            max_ratio, max_delay_ms = max(max_ratio, dirtiness.ratio), max(max_delay_ms, dirtiness.overdue_ms)
             if dirtiness.is_due:
                 found.append(dirtiness)
+        self.metrics.note_look(now_ms, max_ratio, max_delay_ms)
         found.sort(key=lambda dirtiness: (-dirtiness.overdue_ms, -dirtiness.ratio, dirtiness.log.directory))
         return found
 
-    def _start(self, dirtiness: Dirtiness, now_ms: int) -> None:
+    def _start(self, dirtiness: Dirtiness, place: int, now_ms: int) -> None:
         log = dirtiness.log
         settings = self.settings
         config = log.config
@@ -159,7 +158,7 @@ class LogCleaner:
             ],
             seed=self._seed,
         )
-        running = Running(log, task, now_ms)
+        running = Running(log, task, place, now_ms)
         self.running[(log.topic, log.partition)] = running
         log.compacting = True
         self.workers.submit(
@@ -173,13 +172,13 @@ class LogCleaner:
         if self.running.get(partition) is running:
             del self.running[partition]
         log.compacting = False
-        self.max_clean_time_ms = max(self.max_clean_time_ms, now_ms - running.started_ms)
         if self._is_gone(running):
             self._discard(running, result)
         elif isinstance(result, OSError):
             self._on_failed(log, result, now_ms)
             return
         elif result.problem:
+            self.metrics.failed_runs_total += 1
             self.uncleanable[partition] = result.problem
             logger.error("%s-%d cannot be compacted: %s", log.topic, log.partition, result.problem)
         else:
@@ -210,6 +209,7 @@ class LogCleaner:
             log.log_directory.fail(error)
 
     def _on_failed(self, log: Log, error: OSError, now_ms: int) -> None:
+        self.metrics.failed_runs_total += 1
         if error.errno in NO_SPACE or isinstance(error, ChildProcessError):
             logger.warning("cannot compact %s-%d now, trying again in a minute: %s", log.topic, log.partition, error)
             self._next_ms = now_ms + PAUSE_MS
@@ -228,18 +228,24 @@ class LogCleaner:
         except KafkaError as error:
             logger.error("the compacted segments of %s-%d could not be used: %s", log.topic, log.partition, error)
             return
-        self.runs_total += 1
-        self.last_stats = result.stats
+        self.metrics.note_run(running.place, result.stats, now_ms - running.started_ms)
+        self._tell(log, result)
+
+    def _tell(self, log: Log, result: CompactionResult) -> None:
         stats = result.stats
         logger.info(
-            "compacted %s-%d up to offset %d: %d of %d records stayed, %d bytes became %d",
+            "compacted %s-%d up to offset %d in %.1f s: %d of %d records stayed, %d bytes became %d, "
+            "%d keys filled %.1f%% of the offset map",
             log.topic,
             log.partition,
             result.end_offset,
+            stats.seconds,
             stats.records_kept,
             stats.records_read,
             stats.bytes_read,
             stats.bytes_written,
+            stats.map_keys,
+            100 * stats.map_utilization,
         )
 
     def on_log_gone(self, log: Log) -> None:
@@ -252,20 +258,17 @@ class LogCleaner:
     def change_settings(self, settings: CleanerSettings) -> None:
         """What could not be compacted may fit into a larger buffer."""
         self.settings = settings
+        self.metrics.note_places(settings.threads)
         self.uncleanable.clear()
 
     # What metrics show
 
-    @property
-    def uncleanable_partitions_count(self) -> int:
-        return len(self.uncleanable)
+    def uncleanable_in(self, directory: LogDirectory) -> list[Log]:
+        """Those of one log directory that cannot be compacted until somebody does something."""
+        logs = [self.logs.logs.get(partition) for partition in self.uncleanable]
+        return [log for log in logs if log is not None and log.log_directory is directory]
 
-    @property
-    def recopy_percent(self) -> float:
-        """How much of what the last run read it had to write again."""
-        stats = self.last_stats
-        return 100.0 * stats.bytes_written / stats.bytes_read if stats.bytes_read else 0.0
-
-    @property
-    def buffer_utilization_percent(self) -> float:
-        return 100.0 * self.last_stats.map_utilization
+    def dirty_bytes(self, log: Log) -> int:
+        """How much of a log was written since it was compacted."""
+        first_dirty = first_dirty_offset(log, self.logs.cleaned_to.get((log.topic, log.partition), -1))
+        return sum(segment.size for segment in log.segments if segment.base_offset >= first_dirty)
