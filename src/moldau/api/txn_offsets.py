@@ -24,6 +24,7 @@ from moldau.protocol.messages.txn_offset_commit_response import (
     TxnOffsetCommitResponseTopic,
 )
 from moldau.protocol.primitives import Message
+from moldau.replication.partition import Partition
 from moldau.storage.log import Log
 from moldau.storage.producer_state import VerificationGuard
 
@@ -64,7 +65,10 @@ class TransactionalCommit:
         self._request = request
         self._refused = refused
         self._index = call.node.coordinators.groups.partition_for(request.group_id)
+        self._now_ms = call.now_ms
+        self._partition: Partition | None = None
         self._log: Log | None = None
+        self._led_since_epoch = -1
         self._guard: VerificationGuard | None = None
 
     def start(self) -> None:
@@ -87,7 +91,9 @@ class TransactionalCommit:
         if (is_open and not is_asking) or (not adds and not call.node.config.get_bool(VERIFICATION_KEY)):
             self._commit(call.now_ms)
             return
+        self._partition = partition
         self._log = log
+        self._led_since_epoch = partition.led_since_epoch
         question = Question(
             request.transactional_id,
             request.producer_id,
@@ -113,16 +119,19 @@ class TransactionalCommit:
             self._commit(now_ms)
 
     def _commit(self, now_ms: int) -> None:
+        self._now_ms = now_ms
         self._call.node.coordinators.groups.run_at(self._index, self._decide, self.done, now_ms)
 
     def _decide(self, machine: GroupMachine) -> Outcome:
         request = self._request
-        if self._log is not None and self._guard is not None:
-            producers = self._log.producers
-            producers.check_guard(
-                self._guard, request.producer_id, request.producer_epoch, NO_SEQUENCE, starts_at_zero=False
+        partition, log, guard = self._partition, self._log, self._guard
+        if partition is not None and log is not None and guard is not None:
+            if partition.log is not log or partition.led_since_epoch != self._led_since_epoch:
+                raise KafkaError(errors.NOT_COORDINATOR)  # markers in the log of now say nothing to this guard
+            log.producers.check_guard(
+                guard, request.producer_id, request.producer_epoch, NO_SEQUENCE, starts_at_zero=False
             )
-        return machine.offsets.commit_in_transaction(request, self._call.version, self._call.now_ms)
+        return machine.offsets.commit_in_transaction(request, self._call.version, self._now_ms)
 
     def done(self, result: Message | KafkaError) -> None:
         if self._call.reply.done:

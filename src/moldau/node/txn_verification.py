@@ -62,6 +62,7 @@ class Question:
         self.take_guards = take_guards
         self.done = done
         self.asked_ms = now_ms
+        self.answered_ms = now_ms
         self.give_up_ms = now_ms
         self.due_ms = now_ms
 
@@ -71,6 +72,15 @@ class Question:
     # On this broker
 
     def decide(self, machine: TransactionMachine) -> Outcome:
+        outcome = self._decide(machine)
+        outcome.on_written = self._on_written
+        return outcome
+
+    def _on_written(self, error: KafkaError | None, now_ms: int) -> None:
+        """Until the decision is committed seconds may pass, and what was asked about is written now and not then."""
+        self.answered_ms = now_ms
+
+    def _decide(self, machine: TransactionMachine) -> Outcome:
         if self.adds:
             return add_partitions(
                 machine.state,
@@ -158,8 +168,8 @@ class TxnVerification:
         if registration is None:
             self._finish(question, question.for_all(errors.COORDINATOR_NOT_AVAILABLE), now_ms)
         elif registration.leader == self._broker_id:
-            question.asked_ms = now_ms
-            self._coordinator.run_at(index, question.decide, LocalAnswer(self, question, now_ms).done, now_ms)
+            question.asked_ms = question.answered_ms = now_ms
+            self._coordinator.run_at(index, question.decide, LocalAnswer(self, question).done, now_ms)
         elif self._channels.find(registration.leader, self._image) is None:
             self._finish(question, question.for_all(errors.COORDINATOR_NOT_AVAILABLE), now_ms)
         else:
@@ -254,10 +264,9 @@ class TxnVerification:
 
 
 class LocalAnswer:
-    def __init__(self, owner: TxnVerification, question: Question, now_ms: int) -> None:
+    def __init__(self, owner: TxnVerification, question: Question) -> None:
         self._owner = owner
         self._question = question
-        self._now_ms = now_ms
 
     def done(self, result: Message | KafkaError) -> None:
         if isinstance(result, KafkaError):
@@ -265,7 +274,7 @@ class LocalAnswer:
         else:
             assert isinstance(result, Verified)
             codes = result.codes
-        self._owner.take(self._question, codes, self._now_ms)
+        self._owner.take(self._question, codes, self._question.answered_ms)
 
 
 class RemoteAnswer:

@@ -10,6 +10,7 @@ import pytest
 from moldau.coordinator.txn.machine import TransactionMachine
 from moldau.metadata.model import TOPIC_RESOURCE
 from moldau.protocol import errors
+from moldau.protocol.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
 from moldau.protocol.messages.end_txn_request import EndTxnRequest
 from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from moldau.protocol.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
@@ -38,6 +39,7 @@ from tests.unit.api.transaction_client import (
     read,
     transactional_world,
 )
+from tests.unit.node.test_directory_moves import move, wait_for_move
 from tests.unit.node.world import NodeWorld
 
 BOTH = pytest.mark.parametrize("version", [1, 2])
@@ -400,10 +402,56 @@ def test_what_comes_before_its_predecessor_is_refused() -> None:
     assert producer.write(0, b"first") == 0
 
 
-def produce_request(producer: Producer, sequence: int, value: bytes) -> ProduceRequest:
+def test_a_write_that_was_held_back_is_written_at_its_own_time() -> None:
+    """Where the log gives the timestamps they do not go back, and the time a producer waits begins with the write."""
+    world = transactional_world()
+    assert world.create("stamped", 1, message_timestamp_type="LogAppendTime") == 0
+    producer, other = Producer(world), Producer(world, "y")
+    producer.init()
+    index = world.node.coordinators.transactions.partition_for("y")
+    assert index != world.node.coordinators.transactions.partition_for("x")
+    other.init()
+    hold_coordinator(world, True)
+    asked = world.send(produce_request(producer, 0, b"held", "stamped"), 12)
+    world.run(2000)
+    assert other.produce(0, b"between", topic="stamped") == 0
+    world.run(1000)
+    hold_coordinator(world, False)
+    assert asked.response.responses[0].partition_responses[0].error_code == 0
+    assert asked.response.responses[0].partition_responses[0].log_append_time_ms == world.now_ms
+
+
+@BOTH
+def test_a_commit_of_offsets_does_not_outlive_the_log_it_was_verified_with(version: int) -> None:
+    """The replica moved to another directory: a marker that came then is known to the new log alone."""
+    world = transactional_world(log_dirs="/data,/data2")
+    producer = Producer(world, version=version)
+    producer.init()
+    if version == 1:
+        assert producer.commit_offset("g", 4) == 0
+        producer.abort()
+        request = AddOffsetsToTxnRequest(producer.transactional_id, producer.producer_id, producer.epoch, "g")
+        assert world.ask(request, 3).error_code == 0
+    topics = [TxnOffsetCommitRequestTopic("t", [TxnOffsetCommitRequestPartition(0, 5, -1, "")])]
+    commit = TxnOffsetCommitRequest("x", "g", producer.producer_id, producer.epoch, topics=topics)
+    index = world.node.coordinators.groups.partition_for("g")
+    partition = world.node.replicas.find("__consumer_offsets", index)
+    assert partition is not None and partition.log is not None
+    log = partition.log
+    hold_coordinator(world, True)
+    set_epoch(world, "x", producer.epoch)  # something that the answer must wait for
+    asked = world.send(commit, 5 if version == 2 else 3)
+    assert move(world, "/data2" if log.log_directory.path == "/data" else "/data", index, "__consumer_offsets") == 0
+    wait_for_move(world)
+    assert partition.log is not log and not asked.reply.done
+    hold_coordinator(world, False)
+    assert asked.response.topics[0].partitions[0].error_code == errors.NOT_COORDINATOR
+
+
+def produce_request(producer: Producer, sequence: int, value: bytes, topic: str = "t") -> ProduceRequest:
     data = batch(producer.world.now_ms, producer, sequence, [value])
     row = PartitionProduceData(index=0, records=MemoryRecords(data, 0, len(data)))
-    return ProduceRequest(producer.transactional_id, -1, 1000, [TopicProduceData(name="t", partition_data=[row])])
+    return ProduceRequest(producer.transactional_id, -1, 1000, [TopicProduceData(name=topic, partition_data=[row])])
 
 
 # Whose end it is
