@@ -21,13 +21,14 @@ from moldau.storage.inspect_index import OffsetEntries, TimeEntries
 from moldau.storage.inspect_stored import control_text, metadata_json
 from moldau.storage.partition_metadata import PARTITION_METADATA_FILE, DamagedPartitionMetadata, read_topic_id
 from moldau.storage.producer_snapshots import DamagedSnapshot, decode_snapshot
+from moldau.storage.producer_window import FILE as PRODUCER_WINDOW_FILE
 from moldau.storage.txn_index import DamagedTransactionIndex, TransactionIndex
 
 METADATA_TOPIC = "__cluster_metadata"
 SEGMENT_NAME = re.compile(r"(\d{20})\.(log|index|timeindex|txnindex|snapshot)")
 CHECKPOINT_NAME = re.compile(r"\d{20}-\d{10}\.checkpoint")
 LEFTOVERS = (".deleted", ".cleaned", ".swap", ".tmp", ".part")
-KNOWN_NAMES = (PARTITION_METADATA_FILE, LEADER_EPOCH_FILE, "quorum-state")
+KNOWN_NAMES = (PARTITION_METADATA_FILE, LEADER_EPOCH_FILE, PRODUCER_WINDOW_FILE, "quorum-state")
 
 ERROR = "error"
 WARNING = "warning"

@@ -301,7 +301,7 @@ class Log:
         self.log_end_offset = last_offset + 1
         self.size_bytes += size
         self.log_directory.note_written(size, self.disk)
-        self._note_producers(segment, headers, markers)
+        self._note_producers(segment, headers, markers, now_ms)
         if self.unflushed_since_ms < 0:
             self.unflushed_since_ms = now_ms
         if self.log_end_offset - self.recovery_point >= config.flush_messages:
@@ -309,13 +309,17 @@ class Log:
             self.start_flush()
 
     def _note_producers(
-        self, segment: Segment, headers: list[BatchHeader], markers: list[TransactionMarker | None] | None
+        self,
+        segment: Segment,
+        headers: list[BatchHeader],
+        markers: list[TransactionMarker | None] | None,
+        now_ms: int,
     ) -> None:
         producers = self.producers
         for index in range(len(headers)):
             header = headers[index]
             if header.producer_id >= 0:
-                completed = producers.note(header, markers[index] if markers is not None else None)
+                completed = producers.note(header, markers[index] if markers is not None else None, now_ms)
                 if completed is not None:
                     self._complete_transaction(segment, completed)
         producers.end_offset = self.log_end_offset
@@ -642,7 +646,9 @@ class Log:
         self.flush_target = min(self.flush_target, offset)
         self.size_bytes = sum([segment.size for segment in self.segments])
         self.leader_epochs.truncate_from_end(offset)
+        producers_before = self.producers.entries
         self.reload_producers(now_ms, -1)
+        self.producers.keep_windows(producers_before, offset)
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int = 0) -> None:
         """Forgets everything; the next append gets `offset` or more."""
@@ -676,16 +682,16 @@ class Log:
         end = self.log_end_offset
         self.snapshots.restore(self.producers, self.log_start_offset, end, now_ms, expiration_ms)
         if self.producers.end_offset < end:
-            self.replay_producers()
+            self.replay_producers(now_ms)
             self.producers.end_offset = end
 
-    def replay_producers(self) -> None:
+    def replay_producers(self, now_ms: int) -> None:
         """Notes every batch from where the producer state stands."""
         number = max(0, bisect_right(self.base_offsets, self.producers.end_offset) - 1)
         for segment in self.segments[number:]:
-            self._replay_segment(segment)
+            self._replay_segment(segment, now_ms)
 
-    def _replay_segment(self, segment: Segment) -> None:
+    def _replay_segment(self, segment: Segment, now_ms: int) -> None:
         start_offset = max(segment.base_offset, self.producers.end_offset)
         position = segment.find_batch(start_offset)[0]
         if position < 0:
@@ -694,7 +700,7 @@ class Log:
         header = scanner.next()
         while header is not None:
             if header.producer_id >= 0 and header.base_offset >= start_offset:
-                completed = self.producers.note(header, read_marker(scanner.data, header))
+                completed = self.producers.note(header, read_marker(scanner.data, header), now_ms)
                 if completed is not None:
                     self.producers.complete(completed)
             header = scanner.next()

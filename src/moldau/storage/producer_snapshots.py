@@ -1,6 +1,8 @@
 """Files with the producer state at some offset (.snapshot), so that a start need not read the whole log.
 
-One is taken at each roll and at a clean stop. A damaged one is deleted and the one before it used.
+One is taken at each roll and at a clean stop. A damaged one is deleted and the one before it used. The format is Apache
+Kafka's and has the last batch of a producer; beside the newest one a file of our own has what is missing there, the
+other batches by which a retry is known and when the producer was last heard of (`producer_window.py`).
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import logging
 from struct import Struct
 
 from moldau.records.crc import crc32c
+from moldau.storage import producer_window
 from moldau.storage.disk import Disk
 from moldau.storage.producer_state import ProducedBatch, ProducerEntry, ProducerState, first_sequence_of
 
@@ -77,12 +80,13 @@ def decode_snapshot(data: bytes, path: str) -> list[ProducerEntry]:
 class ProducerSnapshots:
     """The snapshot files in the folder of one log. `last_offset` is where the state was last written or read."""
 
-    __slots__ = ("directory", "disk", "last_offset", "offsets")
+    __slots__ = ("directory", "disk", "has_window", "last_offset", "offsets")
 
-    def __init__(self, disk: Disk, directory: str, offsets: list[int]) -> None:
+    def __init__(self, disk: Disk, directory: str, offsets: list[int], has_window: bool = False) -> None:
         self.disk = disk
         self.directory = directory
         self.offsets = sorted(offsets)
+        self.has_window = has_window
         self.last_offset = 0
 
     def path(self, offset: int) -> str:
@@ -93,7 +97,13 @@ class ProducerSnapshots:
         offset = state.end_offset
         if offset <= self.last_offset:
             return False
-        self.disk.write_file(self.path(offset), encode_snapshot(state), sync=False)
+        snapshot = encode_snapshot(state)
+        if state.entries:
+            # First, so that a crash in between leaves the snapshot before and more to replay, and not a window of one.
+            window = producer_window.encode(state, offset, snapshot)
+            self.disk.write_file(f"{self.directory}/{producer_window.FILE}", window, sync=False)
+            self.has_window = True
+        self.disk.write_file(self.path(offset), snapshot, sync=False)
         self.last_offset = offset
         if offset not in self.offsets:
             self.offsets.append(offset)
@@ -113,11 +123,13 @@ class ProducerSnapshots:
         while self.offsets:
             offset = self.offsets[-1]
             try:
-                entries = decode_snapshot(self.disk.read_file(self.path(offset)), self.path(offset))
+                snapshot = self.disk.read_file(self.path(offset))
+                entries = decode_snapshot(snapshot, self.path(offset))
             except (DamagedSnapshot, FileNotFoundError) as error:
                 logger.warning("cannot use a producer snapshot, trying an older one: %s", error)
                 self.remove(offset)
                 continue
+            self._restore_windows(entries, offset, snapshot, now_ms)
             state.restore(entries, offset)
             if expiration_ms >= 0:
                 state.expire(now_ms, expiration_ms)
@@ -125,6 +137,16 @@ class ProducerSnapshots:
             return
         state.clear(log_start_offset)
         self.last_offset = log_start_offset
+
+    def _restore_windows(self, entries: list[ProducerEntry], offset: int, snapshot: bytes, now_ms: int) -> None:
+        for entry in entries:
+            entry.seen_ms = now_ms  # unless more is known
+        if entries and self.has_window:
+            path = f"{self.directory}/{producer_window.FILE}"
+            try:
+                producer_window.restore(entries, self.disk.read_file(path), offset, snapshot, now_ms)
+            except (producer_window.DamagedWindow, FileNotFoundError) as error:
+                logger.warning("of each producer only the last batch is known: %s: %s", path, error)
 
     def remove(self, offset: int) -> None:
         self.disk.remove(self.path(offset))

@@ -66,6 +66,8 @@ class ProducerEntry:
         self.epoch = NO_EPOCH
         self.coordinator_epoch = -1
         self.last_timestamp = -1
+        # When it was last heard of, by the clock of this node: timestamps are the client's, and may be years old.
+        self.seen_ms = 0
         self.transaction_first_offset = NO_OFFSET
         self.batches: list[ProducedBatch] = []
 
@@ -74,6 +76,7 @@ class ProducerEntry:
         other.epoch = self.epoch
         other.coordinator_epoch = self.coordinator_epoch
         other.last_timestamp = self.last_timestamp
+        other.seen_ms = self.seen_ms
         other.transaction_first_offset = self.transaction_first_offset
         other.batches = self.batches[:]
         return other
@@ -240,6 +243,18 @@ class ProducerState:
         for first_offset, producer_id in opened:
             self.ongoing[first_offset] = producer_id
 
+    def keep_windows(self, before: dict[int, ProducerEntry], end_offset: int) -> None:
+        """The log was cut at `end_offset`: of what was known `before`, batches below it are still in the log, and a
+        snapshot has told of the last one only."""
+        for entry in self.entries.values():
+            known = before.get(entry.producer_id)
+            if known is None:
+                continue
+            entry.seen_ms = known.seen_ms
+            kept = [batch for batch in known.batches if batch.last_offset < end_offset]
+            if known.epoch == entry.epoch and len(kept) > len(entry.batches):
+                entry.batches = kept
+
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         entry = self.entries.get(producer_id)
         return entry is not None and entry.transaction_first_offset != NO_OFFSET and entry.epoch == producer_epoch
@@ -308,7 +323,7 @@ class ProducerState:
                 copy.check_data(header, check_sequence)
                 copy.note_data(header)
 
-    def note(self, header: BatchHeader, marker: TransactionMarker | None) -> CompletedTransaction | None:
+    def note(self, header: BatchHeader, marker: TransactionMarker | None, now_ms: int) -> CompletedTransaction | None:
         """The batch is in the log: the only place where producer state grows."""
         entry = self.entries.get(header.producer_id)
         if marker is not None and self.guards:
@@ -318,6 +333,7 @@ class ProducerState:
                 return None
             entry = ProducerEntry(header.producer_id)
             self.entries[header.producer_id] = entry
+        entry.seen_ms = now_ms
         if marker is None:
             if not header.is_control and entry.note_data(header):
                 self.ongoing[header.base_offset] = header.producer_id
@@ -366,7 +382,7 @@ class ProducerState:
         """Forgets producers that were silent for too long and have no open transaction; says how many."""
         expired: list[int] = []
         for entry in self.entries.values():
-            if entry.transaction_first_offset == NO_OFFSET and now_ms - entry.last_timestamp >= expiration_ms:
+            if entry.transaction_first_offset == NO_OFFSET and now_ms - entry.seen_ms >= expiration_ms:
                 expired.append(entry.producer_id)
         for producer_id in expired:
             del self.entries[producer_id]

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from moldau.config.log_config import LogConfig
 from moldau.protocol.uuids import ZERO_UUID
 from moldau.records.batch import NO_LEADER_EPOCH, BatchHeader, CorruptBatch, check_crc
-from moldau.storage import partition_metadata
+from moldau.storage import partition_metadata, producer_window
 from moldau.storage.checkpoints import LEADER_EPOCH_FILE, DamagedCheckpoint
 from moldau.storage.control_markers import read_marker
 from moldau.storage.disk import Disk
@@ -255,7 +255,7 @@ class Loader:
                 if f"{offset:020d}{LOG_SUFFIX}" not in self.files:
                     logger.warning("removing %s/%s, its segment is gone", self.directory, name)
                     self.disk.remove(f"{self.directory}/{name}")
-        log.snapshots = ProducerSnapshots(self.disk, self.directory, snapshots)
+        log.snapshots = ProducerSnapshots(self.disk, self.directory, snapshots, producer_window.FILE in self.files)
         if log.segments:
             log.segments[-1].roll_jitter_ms = log.new_jitter_ms()
             if not self.clean:
@@ -308,7 +308,7 @@ class Loader:
                     self._drop(segments[number:])
                     break
                 last_gap = number
-            recovery = SegmentRecovery(log, segment, last_epoch, strict_from)
+            recovery = SegmentRecovery(log, segment, last_epoch, strict_from, self.now_ms)
             problem = recovery.run()
             last_epoch = recovery.last_epoch
             log.segments.append(segment)
@@ -360,7 +360,7 @@ class Loader:
         log = self.log
         log.snapshots.restore(log.producers, log.log_start_offset, offset, self.now_ms, -1)
         if log.segments:
-            log.replay_producers()
+            log.replay_producers(self.now_ms)
         log.producers.end_offset = max(log.producers.end_offset, offset)
 
     def _drop(self, segments: list[Segment]) -> None:
@@ -404,8 +404,9 @@ class Loader:
 class SegmentRecovery:
     """Walks one segment, cuts it where it stops making sense, builds its indexes and what the log learns from it."""
 
-    def __init__(self, log: Log, segment: Segment, last_epoch: int, strict_from: int) -> None:
+    def __init__(self, log: Log, segment: Segment, last_epoch: int, strict_from: int, now_ms: int) -> None:
         self.log = log
+        self.now_ms = now_ms
         self.segment = segment
         self.next_offset = segment.base_offset
         self.last_epoch = last_epoch
@@ -463,7 +464,7 @@ class SegmentRecovery:
             log.leader_epochs.assign(header.partition_leader_epoch, header.base_offset, write=False)
         if header.producer_id < 0:
             return
-        completed = log.producers.note(header, read_marker(scanner.data, header))
+        completed = log.producers.note(header, read_marker(scanner.data, header), self.now_ms)
         if completed is None:
             return
         last_stable_offset = log.producers.last_stable_offset_after(completed)

@@ -1,22 +1,20 @@
 """Recovery of one log as a task for another process: what it must know, what it does, and what it answers.
 
 A worker opens the log as after a crash and writes down what a clean stop does; the node then opens it as after one.
-What a clean stop does not write down, the last few batches of each producer, comes back in the answer: producers that
-had several batches on their way when the node died send them again. The data itself is not synced, which would take
-longer than all the rest: the recovery point stays where it is, and the next crash has as much to walk.
+The data itself is not synced, which would take longer than all the rest: the recovery point stays where it is, and the
+next crash has as much to walk.
 """
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from moldau.config.log_config import LogConfig
 from moldau.protocol.errors import KafkaError
 from moldau.storage.disk import Disk
 from moldau.storage.log import Log
 from moldau.storage.log_directory import LogDirectory
-from moldau.storage.producer_state import ProducedBatch, ProducerEntry
 from moldau.storage.recovery import load_log, offset_of
 from moldau.storage.segment import LOG_SUFFIX
 
@@ -47,14 +45,12 @@ class RecoveryTask:
 
 @dataclass(slots=True)
 class RecoveryResult:
-    """`producers` has for each: id, epoch, coordinator epoch, last timestamp, first offset of its transaction, and its
-    last batches as (first sequence, last sequence, last offset, offset delta, timestamp)."""
+    """Where the log begins and ends, how far it was flushed before, and whether something had to be cut off."""
 
     end_offset: int
     log_start_offset: int
     recovery_point: int
     cut: bool
-    producers: list[tuple[int, int, int, int, int, list[tuple[int, int, int, int, int]]]] = field(default_factory=list)
 
 
 class RecoveryWorkers:
@@ -100,7 +96,6 @@ def recover(disk: Disk, task: RecoveryTask) -> RecoveryResult | None:
             log.log_start_offset,
             log.recovery_point,
             log.log_directory.cut_in_recovery,
-            _plain_producers(log),
         )
         log.active.finish_indexes()
         log.snapshots.take(log.producers)
@@ -114,23 +109,6 @@ def recover(disk: Disk, task: RecoveryTask) -> RecoveryResult | None:
     return result
 
 
-def _plain_producers(log: Log) -> list[tuple[int, int, int, int, int, list[tuple[int, int, int, int, int]]]]:
-    return [
-        (
-            entry.producer_id,
-            entry.epoch,
-            entry.coordinator_epoch,
-            entry.last_timestamp,
-            entry.transaction_first_offset,
-            [
-                (one.first_sequence, one.last_sequence, one.last_offset, one.offset_delta, one.timestamp)
-                for one in entry.batches
-            ],
-        )
-        for entry in log.producers.entries.values()
-    ]
-
-
 def take_over(log: Log, result: RecoveryResult) -> None:
     """In the node, after it opened the log that a worker has recovered: what it takes for flushed may not be so."""
     log.recovery_point = min(result.recovery_point, log.log_end_offset)
@@ -138,18 +116,3 @@ def take_over(log: Log, result: RecoveryResult) -> None:
     log.leader_epochs.unsynced = True
     if result.cut:
         log.log_directory.cut_in_recovery = True
-    if log.log_end_offset == result.end_offset:
-        _restore_producers(log, result)
-
-
-def _restore_producers(log: Log, result: RecoveryResult) -> None:
-    entries = []
-    for producer_id, epoch, coordinator_epoch, last_timestamp, first_offset, batches in result.producers:
-        entry = ProducerEntry(producer_id)
-        entry.epoch = epoch
-        entry.coordinator_epoch = coordinator_epoch
-        entry.last_timestamp = last_timestamp
-        entry.transaction_first_offset = first_offset
-        entry.batches = [ProducedBatch(*fields) for fields in batches]
-        entries.append(entry)
-    log.producers.restore(entries, result.end_offset)

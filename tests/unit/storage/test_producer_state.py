@@ -9,10 +9,13 @@ import pytest
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.server.posix_disk import PosixDisk
+from moldau.storage import producer_window
 from moldau.storage.log import Log
 from moldau.storage.producer_snapshots import DamagedSnapshot, ProducerSnapshots, decode_snapshot, encode_snapshot
 from moldau.storage.producer_state import ProducerState, first_sequence_of
-from tests.unit.storage.helpers import NOW_MS, append, append_marker, new_log, read_all
+from tests.unit.storage.helpers import NOW_MS, append, append_marker, new_log, read_all, reopen
+
+DAY_MS = 86_400_000
 
 # Real snapshots: an open transaction, one after a marker, and one of three idle producers.
 OPEN_TRANSACTION = bytes.fromhex(
@@ -206,3 +209,120 @@ def test_a_snapshot_is_written_once_per_offset(tmp_path: Path) -> None:
     assert snapshots.take(state)
     assert not snapshots.take(state)
     assert snapshots.offsets == [5]
+
+
+# What the snapshots do not have
+
+
+def five_batches(log: Log, first: int = 0, roll_after: int = -1) -> None:
+    for number in range(first, first + 5):
+        append(log, b"x", b"y", producer_id=1, epoch=3, sequence=2 * number)
+        if number == roll_after:
+            log.roll(NOW_MS)
+
+
+def retries_are_known(log: Log, first: int = 0) -> None:
+    end = log.log_end_offset
+    for number in range(first, first + 5):
+        result = append(log, b"x", b"y", producer_id=1, epoch=3, sequence=2 * number)
+        assert (result.duplicate, result.first_offset) == (True, 2 * number), number
+    assert log.log_end_offset == end
+
+
+def test_a_clean_stop_keeps_the_window(log: Log) -> None:
+    five_batches(log)
+    log.close(NOW_MS)
+    again = reopen(log, clean=True)
+    retries_are_known(again)
+    again.close(NOW_MS)
+    retries_are_known(reopen(again, clean=True))  # nothing was written in between, and nothing is lost
+
+
+def test_a_crash_after_a_roll_keeps_the_window(log: Log) -> None:
+    five_batches(log)
+    five_batches(log, 5, roll_after=8)
+    retries_are_known(reopen(log, recovery_point=18), 5)
+    retries_are_known(reopen(log, recovery_point=0), 5)
+
+
+@pytest.mark.parametrize("end", [16, 18, 20, 24])
+def test_what_is_known_after_a_cut_is_in_the_log(log: Log, end: int) -> None:
+    """Before the start of a segment, at it, and behind it."""
+    five_batches(log)
+    five_batches(log, 5, roll_after=8)
+    five_batches(log, 10)
+    log.truncate_to(end, NOW_MS)
+    known = [one.last_offset for one in log.producers.entries[1].batches]
+    assert known == list(range(known[0], end, 2)) and known[-1] == end - 1
+    append(log, b"x", b"y", producer_id=1, epoch=3, sequence=end)
+
+
+def test_a_cut_of_the_newest_batch_keeps_the_four_before_it(log: Log) -> None:
+    five_batches(log, roll_after=3)
+    log.truncate_to(8, NOW_MS)
+    assert [one.last_offset for one in log.producers.entries[1].batches] == [1, 3, 5, 7]
+
+
+def window_of(log: Log) -> Path:
+    return Path(log.directory) / producer_window.FILE
+
+
+def test_a_window_of_another_snapshot_counts_for_nothing(log: Log) -> None:
+    """Apache Kafka may have written in between, and cut the log and written the same offsets anew."""
+    five_batches(log)
+    log.close(NOW_MS)
+    data = window_of(log).read_bytes()
+    other = reopen(log, clean=True)
+    other.truncate_to(8, NOW_MS)
+    append(other, b"x", b"y", producer_id=2, epoch=0, sequence=0)
+    other.close(NOW_MS)
+    window_of(log).write_bytes(data)
+    again = reopen(other, clean=True)
+    assert [one.last_offset for one in again.producers.entries[1].batches] == [7]
+
+
+def test_a_damaged_window_counts_for_nothing(log: Log) -> None:
+    five_batches(log)
+    log.close(NOW_MS)
+    data = window_of(log).read_bytes()
+    for position in range(len(data)):
+        window_of(log).write_bytes(data[:position] + bytes([data[position] ^ 0x40]) + data[position + 1 :])
+        assert len(reopen(log, clean=True).producers.entries[1].batches) == 1
+        window_of(log).write_bytes(data[:position])
+        assert len(reopen(log, clean=True).producers.entries[1].batches) == 1
+
+
+def test_a_log_without_producers_has_no_file_for_them(log: Log) -> None:
+    append(log, b"x")
+    log.close(NOW_MS)
+    assert not window_of(log).exists()
+    retries_of_nobody = reopen(log, clean=True)
+    assert retries_of_nobody.producers.entries == {}
+
+
+def test_producers_are_forgotten_by_the_time_they_were_seen_and_not_by_their_timestamps(log: Log) -> None:
+    """Whoever copies old records sends old timestamps."""
+    old = NOW_MS - 90 * DAY_MS
+    append(log, b"a", producer_id=1, epoch=0, sequence=0, timestamp=old)
+    assert log.producers.expire(NOW_MS + DAY_MS - 1, DAY_MS) == 0
+    assert append(log, b"a", producer_id=1, epoch=0, sequence=0, timestamp=old).duplicate
+    append_marker(log, 2, 0, commit=True)
+    assert log.producers.entries[1].last_timestamp == old, "what others see is the record's"
+    assert log.producers.expire(NOW_MS + DAY_MS, DAY_MS) == 2
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_start_does_not_forget_who_sent_old_timestamps(log: Log, clean: bool) -> None:
+    append(log, b"a", producer_id=1, epoch=0, sequence=0, timestamp=NOW_MS - 90 * DAY_MS)
+    if clean:
+        log.close(NOW_MS)
+    again = reopen(log, clean=clean, now_ms=NOW_MS + 5000)
+    assert append(again, b"a", producer_id=1, epoch=0, sequence=0).duplicate
+
+
+def test_a_clean_stop_keeps_when_a_producer_was_seen(log: Log) -> None:
+    append(log, b"a", producer_id=1, epoch=0, sequence=0)
+    log.close(NOW_MS)
+    again = reopen(log, clean=True, now_ms=NOW_MS + DAY_MS - 1)
+    assert list(again.producers.entries) == [1]
+    assert reopen(log, clean=True, now_ms=NOW_MS + DAY_MS).producers.entries == {}
