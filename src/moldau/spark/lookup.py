@@ -26,6 +26,10 @@ T = TypeVar("T")
 
 TIMEOUT_MS = 60_000
 
+DATA_LOSS_ADVICE = (
+    "Set failOnDataLoss to false to go on with what is there; start with a new checkpoint to read the topic anew."
+)
+
 
 class ReadError(RuntimeError):
     """A read cannot go on; the message is a sentence that says what to do."""
@@ -179,6 +183,10 @@ def explain(error: ClientError, bootstrap_servers: str) -> str:
     if isinstance(error, NetworkError | RequestTimeoutError):
         return f"{error.message} Check kafka.bootstrap.servers ({bootstrap_servers}) and that the brokers are up."
     return f"{error.message} ({error.name})"
+
+
+def recreated_sentence(topic: str, old_id: str, new_id: str) -> str:
+    return f"Topic {topic} was deleted and created again: its id was {old_id} and is {new_id} now."
 
 
 def _found(partitions: Iterable[TopicPartition], topics: Iterable[TopicMetadata]) -> Found:

@@ -26,7 +26,7 @@ from moldau.client.results import TopicPartition
 from moldau.protocol.errors import OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
 from moldau.protocol.uuids import uuid_to_text
 from moldau.records.arrow_decoder import ArrowColumns
-from moldau.spark.lookup import ReadError, explain
+from moldau.spark.lookup import DATA_LOSS_ADVICE, ReadError, explain, recreated_sentence
 from moldau.spark.options import FETCH_BYTES, POLL_TIMEOUT_MS, ROWS_PER_BATCH
 from moldau.spark.planning import OffsetRange
 
@@ -40,10 +40,6 @@ SPARE_FETCH_BYTES = 64 * 1024
 # A broker that has just started may not know a topic yet.
 TOPIC_GONE_MS = 10_000
 MILLISECONDS_MAX = 0x7FFFFFFFFFFFFFFF // 1000
-
-DATA_LOSS_ADVICE = (
-    "Set failOnDataLoss to false to go on with what is there; start with a new checkpoint to read the topic anew."
-)
 
 HEADERS_TYPE = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
 
@@ -277,10 +273,6 @@ class _RangeReader:
         position = self._wanted.end if go_on_at is None else min(go_on_at, self._wanted.end)
         logger.warning("%s Reading goes on at offset %d, because failOnDataLoss is false.", sentence, position)
         self._fetcher.seek(self._state, position)
-
-
-def recreated_sentence(topic: str, old_id: str, new_id: str) -> str:
-    return f"Topic {topic} was deleted and created again: its id was {old_id} and is {new_id} now."
 
 
 def _to_columns(batch: pa.RecordBatch, include_headers: bool) -> pa.RecordBatch:

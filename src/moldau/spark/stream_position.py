@@ -13,11 +13,10 @@ from collections.abc import Callable
 
 from moldau.client.results import TopicPartition
 from moldau.spark.group_progress import GroupProgress
-from moldau.spark.lookup import Found, Lookup, ReadError
+from moldau.spark.lookup import DATA_LOSS_ADVICE, Found, Lookup, ReadError, recreated_sentence
 from moldau.spark.offsets import Offsets, StreamOffsets
 from moldau.spark.options import ReadOptions
 from moldau.spark.planning import OffsetRange, count_offsets, limit_offsets, plan_ranges
-from moldau.spark.rows import DATA_LOSS_ADVICE, recreated_sentence
 
 logger = logging.getLogger("moldau.spark")
 
