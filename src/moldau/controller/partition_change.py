@@ -157,10 +157,16 @@ class PartitionChange:
         isr = [r for r in self.target_isr if r not in self.target_removing]
         if not replicas or not isr or any(r not in isr for r in self.target_adding):
             return
-        if len(isr) < min(self.min_isr, len(replicas), len(self.target_isr)):
-            return  # else what was acknowledged is on fewer replicas than that promises
+        if not self.keeps_enough(replicas):
+            return
         self.target_replicas, self.target_isr = replicas, isr
         self.target_removing, self.target_adding = [], []
+
+    def keeps_enough(self, replicas: list[int]) -> bool:
+        """Whether as many of these replicas have everything committed as min.insync.replicas promises, or as there are
+        now if that is fewer: else what was acknowledged would be left to fewer of them."""
+        complete = {*self.target_isr, *self.partition.elr}.difference(self.unclean_shutdown)
+        return len(complete.intersection(replicas)) >= min(self.min_isr, len(replicas), len(complete))
 
     def _bump_epoch_if_replicas_leave(self, record: PartitionChangeRecord) -> None:
         """A replica that is no longer assigned must not go on fetching as if it were."""

@@ -76,13 +76,18 @@ class Reassignments:
             raise KafkaError(errors.NO_REASSIGNMENT_IN_PROGRESS)
         back = [replica for replica in partition.replicas if replica not in partition.adding_replicas]
         isr = [replica for replica in partition.isr if replica in back]
-        if not isr and not self.state.unclean_election_enabled(topic.name):
-            message = (
-                f"Unable to revert partition assignment for {topic.name}:{index} because it would require an unclean "
-                "leader election."
-            )
-            raise KafkaError(errors.INVALID_REPLICA_ASSIGNMENT, message)
         change = self.leadership.change(topic, index)
+        if not self.state.unclean_election_enabled(topic.name):
+            problem = f"Unable to revert partition assignment for {topic.name}:{index} because "
+            if not isr:
+                problem += "it would require an unclean leader election."
+                raise KafkaError(errors.INVALID_REPLICA_ASSIGNMENT, problem)
+            if not change.keeps_enough(back):
+                problem += (
+                    f"of the replicas before only {isr} are in sync, which is below min.insync.replicas. Try again "
+                    "when more of them are, or name other replicas."
+                )
+                raise KafkaError(errors.INVALID_REPLICA_ASSIGNMENT, problem)
         change.target_replicas, change.target_isr = back, isr
         change.target_adding, change.target_removing = [], []
         built = change.build()

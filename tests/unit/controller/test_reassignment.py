@@ -80,6 +80,20 @@ def test_removing_a_replica_waits_while_too_few_others_are_in_sync() -> None:
     assert set(w.partition("t").isr) == {1, 2}
 
 
+def test_removing_a_replica_waits_while_it_is_needed_for_what_was_committed() -> None:
+    """It is not in sync but eligible: with the leader it is the only one that has all that was acknowledged."""
+    w = world(1, 2, 3, min_insync_replicas="2")
+    silence(w, 2)
+    silence(w, 3)
+    assert (w.partition("t").isr, w.partition("t").elr) == ((1,), (3,))
+    reassign(w, [1, 2])
+    assert (state(w), w.partition("t").elr) == (((1, 2, 3), (), (3,)), (3,))
+    w.register(2, incarnation=2)
+    w.heartbeat(2)
+    alter(w, [1, 2])
+    assert (state(w), w.partition("t").isr) == (((1, 2), (), ()), (1, 2))
+
+
 def test_the_number_of_replicas_may_be_held_fixed() -> None:
     w = world(1, 2)
     row = reassign(w, [1, 2, 3], may_resize=False)
@@ -110,6 +124,32 @@ def test_a_cancel_that_would_need_an_unclean_election_is_refused() -> None:
     row = reassign(w, None)
     assert row.error_code == errors.INVALID_REPLICA_ASSIGNMENT
     assert row.error_message is not None and row.error_message.endswith("would require an unclean leader election.")
+
+
+def test_a_cancel_that_would_leave_too_few_in_sync_is_refused_until_there_are_more() -> None:
+    w = world(1, 2, min_insync_replicas="2")
+    reassign(w, [3, 4])
+    alter(w, [1, 2, 3])
+    silence(w, 2)
+    before = state(w)
+    row = reassign(w, None)
+    assert row.error_code == errors.INVALID_REPLICA_ASSIGNMENT
+    assert row.error_message is not None and "only [1] are in sync" in row.error_message
+    assert state(w) == before and set(w.partition("t").isr) == {1, 3}
+    w.register(2, incarnation=2)
+    w.heartbeat(2)
+    alter(w, [1, 2, 3])
+    assert reassign(w, None).error_code == 0
+    assert (state(w), w.partition("t").isr) == (((1, 2), (), ()), (1, 2))
+
+
+def test_a_cancel_that_leaves_too_few_in_sync_is_done_where_unclean_elections_are_allowed() -> None:
+    w = world(1, 2, min_insync_replicas="2", unclean_leader_election_enable="true")
+    reassign(w, [3, 4])
+    alter(w, [1, 2, 3])
+    silence(w, 2)
+    assert reassign(w, None).error_code == 0
+    assert (state(w), w.partition("t").isr) == (((1, 2), (), ()), (1,))
 
 
 def test_an_unclean_cancel_where_allowed_never_names_a_broker_that_is_down() -> None:
