@@ -30,11 +30,12 @@ ALLOWED_ABOVE: dict[str, set[str]] = {
     "net": BELOW,
     "server": BELOW | {"net"},
     "client": {"protocol", "config", "records"},
-    "cli": BELOW | {"server", "client", "testing"},
+    "cli": BELOW | {"server", "client", "testing", "spark", "lake"},
     "spark": {"protocol", "config", "records", "client"},
+    "lake": {"protocol", "config", "records", "client", "spark"},
     "console": {"protocol", "config", "client"},
     "testing": {"protocol", "config", "client"},
-    "sim": BELOW,
+    "sim": BELOW | {"client"},
 }
 ALLOWED = ALLOWED_BELOW | ALLOWED_ABOVE
 

@@ -1,0 +1,122 @@
+"""What a run has done so far, round by round: kept as JSON lines, for the views, `status` and the report.
+
+The log tells people about runs; nothing is decided by it. It may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+RUNS_KEPT = 20
+
+
+@dataclass(frozen=True)
+class RoundStats:
+    """One round: when it ended, how long it took, and what it moved."""
+
+    ended_ms: int
+    seconds: float
+    rows: int
+    bytes: int = 0
+    files: int = 0
+    version: int = -1
+    # What was left to read afterwards: "orders-0" -> offsets.
+    lag: Mapping[str, int] = field(default_factory=dict)
+    # The step of a pipeline; empty for a load.
+    step: str = ""
+
+    @property
+    def rows_per_second(self) -> float:
+        return self.rows / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def lag_total(self) -> int:
+        return sum(self.lag.values())
+
+
+@dataclass
+class RunStats:
+    """All of one run."""
+
+    name: str
+    began_ms: int
+    rounds: list[RoundStats] = field(default_factory=list)
+    ended_ms: int = 0
+    error: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return sum(item.rows for item in self.rounds)
+
+    @property
+    def bytes(self) -> int:
+        return sum(item.bytes for item in self.rounds)
+
+    @property
+    def files(self) -> int:
+        return sum(item.files for item in self.rounds)
+
+    @property
+    def seconds(self) -> float:
+        last = self.rounds[-1].ended_ms if self.rounds else self.began_ms
+        return ((self.ended_ms or last) - self.began_ms) / 1000
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class RunLog:
+    """Writes the log of one run below a folder, and keeps the newest few."""
+
+    def __init__(self, folder: str, name: str, details: Mapping[str, Any] | None = None) -> None:
+        self.stats = RunStats(name, now_ms(), details=dict(details or {}))
+        os.makedirs(folder, exist_ok=True)
+        for old in run_files(folder)[: -(RUNS_KEPT - 1)]:
+            os.unlink(old)
+        self.path = os.path.join(folder, f"{self.stats.began_ms:015d}-{os.getpid()}.jsonl")
+        self._write({"name": name, "began_ms": self.stats.began_ms, "details": self.stats.details})
+
+    def add(self, item: RoundStats) -> None:
+        self.stats.rounds.append(item)
+        self._write({"round": asdict(item)})
+
+    def end(self, error: str = "") -> None:
+        self.stats.ended_ms = now_ms()
+        self.stats.error = error
+        self._write({"ended_ms": self.stats.ended_ms, "error": error})
+
+    def _write(self, data: Mapping[str, Any]) -> None:
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(data) + "\n")
+
+
+def run_files(folder: str) -> list[str]:
+    """The logs of a folder, the oldest first."""
+    if not os.path.isdir(folder):
+        return []
+    return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".jsonl")]
+
+
+def read_run(path: str) -> RunStats:
+    """A run's log; the last line may be torn, if its process was killed."""
+    stats = RunStats("", 0)
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            try:
+                data = json.loads(line)
+            except ValueError:
+                break
+            if "round" in data:
+                stats.rounds.append(RoundStats(**data["round"]))
+            elif "ended_ms" in data:
+                stats.ended_ms, stats.error = data["ended_ms"], data["error"]
+            else:
+                stats.name, stats.began_ms, stats.details = data["name"], data["began_ms"], data["details"]
+    return stats

@@ -1,0 +1,238 @@
+"""A lake table as a load sees it, whatever its format: schema, partitions, positions, and one conditional commit.
+
+The one rule for every format: a commit names files and positions together, and goes through only if the positions
+are still those that the writer read before. `append()` is the only way in for loads; formats implement `_commit()`,
+which either commits everything, or raises CommitConflict and has committed nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from moldau.client.results import TopicPartition
+from moldau.lake.data_file import DataFile
+from moldau.lake.errors import CommitConflict, LakeError, LostRaceError
+from moldau.lake.positions import Positions
+
+FORMATS = ("delta", "iceberg", "parquet")
+# Others commit too (optimize, other loads of other topics); each try is against the newest state.
+COMMIT_TRIES = 20
+# The day of a record's timestamp: a partition that is made, not found in the rows.
+DATE = "date"
+TIMESTAMP = "timestamp"
+
+
+@dataclass(frozen=True)
+class Partitioning:
+    """How files are divided. Delta and parquet keep the values in folders and in the log, Iceberg in the files."""
+
+    columns: tuple[str, ...] = ()
+    # Whether files keep the columns that they are divided by.
+    in_files: bool = False
+
+    @property
+    def by_date(self) -> bool:
+        return DATE in self.columns
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a commit says about itself, for people and for `moldau lake describe`."""
+
+    operation: str
+    details: Mapping[str, object]
+
+
+class LakeTable(ABC):
+    """An open table. Its state is that of the last refresh(); a commit is conditional on it."""
+
+    format: str = ""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path} ({self.format})"
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Reads the newest state."""
+
+    @property
+    @abstractmethod
+    def version(self) -> int:
+        """A number that grows with each commit; for Iceberg the sequence number."""
+
+    @abstractmethod
+    def schema(self) -> Any:
+        """The pyarrow schema of the rows, columns of partitions included."""
+
+    @property
+    @abstractmethod
+    def partitioning(self) -> Partitioning: ...
+
+    @abstractmethod
+    def positions(self, partitions: Iterable[TopicPartition]) -> Positions:
+        """Where the table stands in these partitions; those that it never loaded are missing."""
+
+    @abstractmethod
+    def files(self) -> list[DataFile]:
+        """The files of the newest state that refresh() saw."""
+
+    @abstractmethod
+    def add_columns(self, fields: Sequence[Any]) -> None:
+        """Adds nullable columns (pyarrow fields) in a commit of its own."""
+
+    @abstractmethod
+    def _commit(self, files: Sequence[DataFile], before: Positions, after: Positions, note: Note) -> int: ...
+
+    @property
+    def write_folder(self) -> str:
+        """Where tasks put files, below the table's folder, when it is not the place of the file's path."""
+        return ""
+
+    def append(self, files: Sequence[DataFile], before: Positions, after: Positions, note: Note) -> int:
+        """Commits files and positions; returns the version. LostRaceError if another writer moved the positions."""
+        moved = after.changed_since(before)
+        self._check_files(files)
+        for _ in range(COMMIT_TRIES):
+            try:
+                return self._commit(files, before, after, note)
+            except CommitConflict:
+                self.refresh()
+                if not self.positions(moved).agrees_with(before, moved):
+                    raise LostRaceError(
+                        f"Another load moved the offsets of {self.path} in the meantime, so nothing of this round was"
+                        " committed. Let one load at a time write to a table; `moldau lake vacuum`"
+                        " removes unused files."
+                    ) from None
+        raise LakeError(f"{self.path} changes faster than this load can commit; start it again later.")
+
+    def _check_files(self, files: Sequence[DataFile]) -> None:
+        """What a commit names must be there: somebody may have tidied up below a load that was paused for long."""
+        for file in files:
+            place = self._written_place(file)
+            if not os.path.isfile(place) or os.path.getsize(place) != file.size:
+                raise LakeError(
+                    f"{place} is missing or was changed after a task wrote it, so nothing was"
+                    " committed. Do executors and"
+                    " driver share this folder? Start the load again."
+                )
+
+    def _written_place(self, file: DataFile) -> str:
+        if self.write_folder:
+            return os.path.join(self.path, self.write_folder, os.path.basename(file.path))
+        return os.path.join(self.path, file.path)
+
+
+def local_path(text: str) -> str:
+    """The folder of a table; file: URLs are folders too. LakeError for anything further away."""
+    parts = urlsplit(text)
+    if parts.scheme == "file":
+        return os.path.abspath(unquote(parts.path))
+    if parts.scheme and len(parts.scheme) > 1:
+        raise LakeError(
+            f"{text} is not a folder: tables are written to folders that driver and executors share"
+            " (local, NFS or mounted"
+            " object stores)."
+        )
+    return os.path.abspath(text)
+
+
+def detect_format(path: str) -> str | None:
+    """The format of the table in a folder, None if there is none."""
+    folder = Path(path)
+    if (folder / "_delta_log").is_dir():
+        return "delta"
+    if (folder / "_moldau" / "catalog.db").is_file():
+        return "iceberg"
+    if (folder / "_moldau" / "commits").is_dir():
+        return "parquet"
+    return None
+
+
+def open_table(path: str, format_name: str | None = None) -> LakeTable:
+    """The table in a folder; LakeError if there is none, or one of another format."""
+    folder = local_path(path)
+    found = detect_format(folder)
+    if found is None:
+        raise LakeError(f"There is no table in {folder}. `moldau load TOPIC --to {folder}` makes one.")
+    if format_name is not None and format_name != found:
+        raise LakeError(
+            f"The table in {folder} is {found}, not {format_name}: leave --format out, or name another folder."
+        )
+    return _class_of(found).open(folder)
+
+
+def create_table(path: str, format_name: str, schema: Any, partition_by: Sequence[str]) -> LakeTable:
+    """Makes an empty table; if somebody else was faster, opens that one."""
+    folder = local_path(path)
+    if format_name not in FORMATS:
+        raise LakeError(f"{format_name} is no format of tables: there are {', '.join(FORMATS)}.")
+    check_partition_columns(schema, partition_by)
+    if os.path.isdir(folder) and any(not name.startswith("_moldau") for name in os.listdir(folder)):
+        raise LakeError(f"{folder} is not empty and holds no table: name an empty folder.")
+    return _class_of(format_name).create(folder, schema, partition_by)
+
+
+def check_partition_columns(schema: Any, columns: Sequence[str]) -> None:
+    """Raises LakeError for columns that rows cannot be divided by."""
+    from moldau.lake.extras import need
+
+    pa = need("pyarrow")
+    for name in columns:
+        if name == DATE and name not in schema.names:
+            continue
+        if name not in schema.names:
+            raise LakeError(
+                f"There is no column {name} to partition by: there are {', '.join(schema.names)}, and date."
+            )
+        kind = schema.field(name).type
+        if not (
+            pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_date(kind)
+        ):
+            raise LakeError(f"Column {name} is {kind}: partitions need text, whole numbers, booleans or dates.")
+    if len(set(columns)) == len(schema.names):
+        raise LakeError("Every column would be one of the partitions: leave some for the files.")
+
+
+def new_columns(table: Any, wanted: Any, path: str) -> list[Any]:
+    """The fields of `wanted` that the table's schema lacks; LakeError where a column has another type."""
+    known = {field.name: field.type for field in table}
+    lower = {name.lower(): name for name in known}
+    added = []
+    for field in wanted:
+        if field.name not in known:
+            twin = lower.get(field.name.lower())
+            if twin is not None:
+                raise LakeError(
+                    f"Column {field.name} differs from column {twin} of {path} in capitals only: rename one of them."
+                )
+            added.append(field)
+        elif known[field.name] != field.type:
+            raise LakeError(
+                f"Column {field.name} of {path} is {known[field.name]}, and what is loaded now is"
+                f" {field.type}. Types of"
+                " columns do not change: give the field another name, or load into another table."
+            )
+    return added
+
+
+def _class_of(format_name: str) -> Any:
+    if format_name == "delta":
+        from moldau.lake.delta_table import DeltaLakeTable
+
+        return DeltaLakeTable
+    if format_name == "iceberg":
+        from moldau.lake.iceberg_table import IcebergLakeTable
+
+        return IcebergLakeTable
+    from moldau.lake.parquet_table import ParquetLakeTable
+
+    return ParquetLakeTable

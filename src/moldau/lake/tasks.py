@@ -1,0 +1,171 @@
+"""What one Spark task of a load does: reads a range of offsets, writes files, and says which.
+
+Runs on executors. What would fail again in the same way comes back as a sentence, so that Spark does not try it
+four times; everything else is raised, and Spark runs the task again.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from moldau.lake.data_file import DataFile
+from moldau.lake.errors import LakeError
+from moldau.lake.file_writer import FileWriter, WriteSettings
+from moldau.spark.planning import OffsetRange
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Larger batches mean fewer calls; Spark sees none of them.
+ROWS_PER_BATCH = 65_536
+
+Decoder = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class LoadTask:
+    """One range and all that is needed to load it; plain data that travels to executors."""
+
+    range: OffsetRange
+    client_config: Mapping[str, str]
+    write: WriteSettings
+    include_headers: bool = False
+    fail_on_data_loss: bool = True
+    poll_timeout_ms: int = 120_000
+    # Makes what turns batches of records into batches of rows; None: rows are records.
+    make_decoder: Callable[[], Decoder] | None = None
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """What a task has done."""
+
+    range: OffsetRange
+    files: tuple[DataFile, ...] = ()
+    rows: int = 0
+    seconds: float = 0.0
+    # A sentence, if it failed in a way that would repeat itself.
+    error: str = ""
+    # Columns that rows have beside those that were expected, as text of a schema.
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        return sum(file.size for file in self.files)
+
+    def to_json(self) -> str:
+        item = self.range
+        return json.dumps(
+            {
+                "range": [item.topic, item.partition, item.start, item.end, item.topic_id],
+                "files": [file.to_object() for file in self.files],
+                "rows": self.rows,
+                "seconds": self.seconds,
+                "error": self.error,
+                "details": self.details,
+            }
+        )
+
+    @staticmethod
+    def from_json(text: str) -> TaskResult:
+        data = json.loads(text)
+        topic, partition, start, end, topic_id = data["range"]
+        return TaskResult(
+            OffsetRange(topic, partition, start, end, topic_id),
+            tuple(DataFile.from_object(item) for item in data["files"]),
+            data["rows"],
+            data["seconds"],
+            data["error"],
+            data["details"],
+        )
+
+
+def run_task(task: LoadTask) -> TaskResult:
+    """Loads one range into files that no commit names yet."""
+    from moldau.spark.lookup import ReadError
+
+    began = time.monotonic()
+    try:
+        files, rows = _write_range(task)
+    except (LakeError, ReadError) as error:
+        return TaskResult(task.range, error=str(error))
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EPERM):
+            raise
+        sentence = (
+            f"{task.write.folder} cannot be written: {error.strerror}. Nothing was committed; make room and load again."
+        )
+        return TaskResult(task.range, error=sentence)
+    return TaskResult(task.range, tuple(files), rows, time.monotonic() - began)
+
+
+def _write_range(task: LoadTask) -> tuple[list[DataFile], int]:
+    from moldau.spark.rows import read_range
+
+    decode = None if task.make_decoder is None else task.make_decoder()
+    writer = FileWriter(task.write)
+    rows = 0
+    try:
+        for batch in read_range(
+            task.range,
+            task.client_config,
+            include_headers=task.include_headers,
+            fail_on_data_loss=task.fail_on_data_loss,
+            poll_timeout_ms=task.poll_timeout_ms,
+            rows_per_batch=ROWS_PER_BATCH,
+        ):
+            found = batch if decode is None else decode(batch)
+            rows += found.num_rows
+            writer.write(found)
+        return writer.finish(), rows
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+Runner = Callable[[Sequence[LoadTask]], list[TaskResult]]
+
+
+def run_here(tasks: Sequence[LoadTask]) -> list[TaskResult]:
+    """Runs tasks one after the other in this process: for tests, and for tables too small to start Spark for."""
+    return [run_task(task) for task in tasks]
+
+
+class SparkRunner:
+    """Runs each task as one Spark task; works with Spark Connect too, since it is a DataFrame."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+
+    def __call__(self, tasks: Sequence[LoadTask]) -> list[TaskResult]:
+        if not tasks:
+            return []
+        return [TaskResult.from_json(text) for text in run_on_spark(self._session, list(tasks), _task_json)]
+
+
+def _task_json(task: LoadTask) -> str:
+    return run_task(task).to_json()
+
+
+def run_on_spark(session: SparkSession, items: list[Any], work: Callable[[Any], str]) -> list[str]:
+    """Calls work(item) in one Spark task for each item; returns the texts in no special order."""
+    from moldau.lake.session import raise_sentence
+
+    def run(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        for batch in batches:
+            texts = [work(items[number]) for number in batch.column(0).to_pylist()]
+            yield pa.RecordBatch.from_arrays([pa.array(texts, pa.string())], ["result"])
+
+    frame = session.range(0, len(items), 1, len(items)).mapInArrow(run, "result string")
+    try:
+        return [row["result"] for row in frame.collect()]
+    except Exception as error:
+        raise_sentence(error)
+        raise
