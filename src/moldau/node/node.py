@@ -156,6 +156,9 @@ class Node:
         logs.recovery_workers_max = config.get_int("num.recovery.threads.per.data.dir")
         logs.retention_interval_ms = config.get_int("log.retention.check.interval.ms")
         logs.checkpoint_interval_ms = config.get_int("log.flush.offset.checkpoint.interval.ms")
+        logs.log_start_checkpoint_interval_ms = config.get_int("log.flush.start.offset.checkpoint.interval.ms")
+        logs.first_retention_delay_ms = config.get_int("log.initial.task.delay.ms")
+        logs.expiration_interval_ms = config.get_int("producer.id.expiration.check.interval.ms")
         logs.on_durable = lambda flushed: self.replicas.on_durable(flushed, self._now_ms)
         return logs
 

@@ -37,6 +37,8 @@ class CompactionProcesses(CompactionWorkers):
             done(outcome)
 
     async def _work(self, task: CompactionTask, bytes_per_second: float) -> CompactionResult | OSError:
+        loop = asyncio.get_running_loop()
+        started = loop.time()
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -53,6 +55,8 @@ class CompactionProcesses(CompactionWorkers):
         if process.returncode != 0:
             return ChildProcessError(errno.ECHILD, f"the process that compacts {task.name} ended: {process.returncode}")
         outcome: CompactionResult | OSError = pickle.loads(data)
+        if isinstance(outcome, CompactionResult):
+            outcome.stats.seconds = loop.time() - started
         return outcome
 
     def cancel(self, task: CompactionTask) -> None:

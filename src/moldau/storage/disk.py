@@ -116,9 +116,17 @@ class Disk:
         """The size of the volume that holds the path."""
         raise NotImplementedError
 
-    def machine_run_id(self) -> str:
-        """The same while the machine goes on, and with it everything written, synced or not; empty: unknown."""
+    def remember(self, directory: str, text: str) -> None:
+        """Keeps a few words about a directory for as long as everything written there, synced or not, is sure to be
+        there: in the machine's memory, where no failing disk and no copy can bring them back. Nothing happens where
+        that cannot be had."""
+
+    def recall(self, directory: str) -> str:
+        """What `remember` was told, also by an earlier process; empty if that is not sure any more."""
         return ""
+
+    def forget(self, directory: str) -> None:
+        """From now on `recall` knows nothing of the directory. Never fails, whatever the disk does."""
 
     def lock_directory(self, path: str) -> None:
         """Takes the `.lock` file of a log directory for this process; BlockingIOError when another one has it."""

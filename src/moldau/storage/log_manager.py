@@ -41,7 +41,7 @@ from moldau.storage.recovery_task import (
     bytes_to_walk,
     take_over,
 )
-from moldau.storage.run_note import epoch_of_killed_run, forget_run, write_run_note
+from moldau.storage.run_note import epoch_of_killed_run, forget_run, note_run
 
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 METADATA_TOPIC = "__cluster_metadata"
@@ -99,6 +99,9 @@ class LogManager:
         self.on_directory_failed = on_directory_failed
         self.producer_expiration_ms = producer_expiration_ms
         self.checkpoint_interval_ms = CHECKPOINT_INTERVAL_MS
+        self.log_start_checkpoint_interval_ms = CHECKPOINT_INTERVAL_MS
+        self.expiration_interval_ms = EXPIRATION_INTERVAL_MS
+        self.first_retention_delay_ms = FIRST_RUN_DELAY_MS
         self.retention_interval_ms = RETENTION_INTERVAL_MS
         self.free_bytes_min = -1
         self.recovery_workers: RecoveryWorkers | None = None
@@ -125,6 +128,7 @@ class LogManager:
         self._writing: set[str] = set()
         self._counts: dict[str, int] = {}
         self._next_checkpoint_ms = -1
+        self._next_log_start_checkpoint_ms = -1
         self._next_retention_ms = -1
         self._next_expiration_ms = -1
 
@@ -155,12 +159,13 @@ class LogManager:
                 self._load_directory(directory, now_ms)
                 if not directory.failed:
                     # What it is now is what the run before left, if this one is killed before it has registered.
-                    write_run_note(self.disk, directory.path, self._previous_epoch_in(directory))
+                    note_run(self.disk, directory.path, self._previous_epoch_in(directory))
             except OSError as error:
                 directory.fail(error)
         self._next_checkpoint_ms = now_ms + self.checkpoint_interval_ms
-        self._next_retention_ms = now_ms + FIRST_RUN_DELAY_MS
-        self._next_expiration_ms = now_ms + EXPIRATION_INTERVAL_MS
+        self._next_log_start_checkpoint_ms = now_ms + self.log_start_checkpoint_interval_ms
+        self._next_retention_ms = now_ms + self.first_retention_delay_ms
+        self._next_expiration_ms = now_ms + self.expiration_interval_ms
         self.watch_space()
         if all(directory.failed for directory in self.directories):
             raise CannotStart("none of the log directories can be used")
@@ -348,7 +353,7 @@ class LogManager:
         """The broker is registered: should it be killed, its next run can tell what it has lost."""
         for directory in self.online_directories():
             try:
-                write_run_note(self.disk, directory.path, broker_epoch)
+                note_run(self.disk, directory.path, broker_epoch)
             except OSError as error:
                 directory.on_write_failed(error)
 
@@ -531,7 +536,8 @@ class LogManager:
         must not leave old ones behind."""
         for directory in self.online_directories():
             if not stopping:
-                self._write_checkpoints_later(directory)
+                self._write_recovery_points_later(directory)
+                self._write_log_starts_later(directory)
                 continue
             try:
                 self._write_directory_checkpoints(directory)
@@ -548,16 +554,18 @@ class LogManager:
         self._recovery_points[directory.path] = recovery_points
         self._log_starts[directory.path] = log_starts
 
-    def _write_checkpoints_later(self, directory: LogDirectory) -> None:
-        recovery_points, log_starts = self._offsets_of(directory)
-        # What is on its way may be on disk at any moment; what was there before it is so no longer than until then.
-        known = self._checkpointed.setdefault(directory.path, set())
+    def _write_recovery_points_later(self, directory: LogDirectory) -> None:
+        recovery_points, _ = self._offsets_of(directory)
         if recovery_points != self._recovery_points.get(directory.path):
-            known.update(recovery_points)
+            # What is on its way may be on disk at any moment; what was there before it is so no longer than until then.
+            self._checkpointed.setdefault(directory.path, set()).update(recovery_points)
             self._recovery_points.pop(directory.path, None)
             self._write_later(directory, RECOVERY_POINT_FILE, recovery_points, self._recovery_points)
+
+    def _write_log_starts_later(self, directory: LogDirectory) -> None:
+        _, log_starts = self._offsets_of(directory)
         if log_starts != self._log_starts.get(directory.path):
-            known.update(log_starts)
+            self._checkpointed.setdefault(directory.path, set()).update(log_starts)
             self._log_starts.pop(directory.path, None)
             self._write_later(directory, LOG_START_FILE, log_starts, self._log_starts)
 
@@ -658,12 +666,17 @@ class LogManager:
             self._next_retention_ms = now_ms + self.retention_interval_ms
             self.apply_retention(now_ms, high_watermark_of)
         if now_ms >= self._next_expiration_ms:
-            self._next_expiration_ms = now_ms + EXPIRATION_INTERVAL_MS
+            self._next_expiration_ms = now_ms + self.expiration_interval_ms
             for log in self.logs.values():
                 log.producers.expire(now_ms, self.producer_expiration_ms)
         if now_ms >= self._next_checkpoint_ms:
             self._next_checkpoint_ms = now_ms + self.checkpoint_interval_ms
-            self.checkpoint()
+            for directory in self.online_directories():
+                self._write_recovery_points_later(directory)
+        if now_ms >= self._next_log_start_checkpoint_ms:
+            self._next_log_start_checkpoint_ms = now_ms + self.log_start_checkpoint_interval_ms
+            for directory in self.online_directories():
+                self._write_log_starts_later(directory)
 
     def watch_space(self) -> None:
         """Producers are refused where little space is left, before the disk is full, and go on when there is more."""
@@ -742,7 +755,7 @@ class LogManager:
                     epoch = self.clean_broker_epochs.get(directory.path, UNKNOWN_BROKER_EPOCH)
                     self._leave_marker(directory, epoch)
                 if self._killed_epochs.get(directory.path, UNKNOWN_BROKER_EPOCH) != UNKNOWN_BROKER_EPOCH:
-                    write_run_note(self.disk, directory.path, self._killed_epochs[directory.path])
+                    note_run(self.disk, directory.path, self._killed_epochs[directory.path])
             except OSError as error:
                 directory.fail(error)
         for directory in self.directories:

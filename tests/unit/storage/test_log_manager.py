@@ -245,6 +245,52 @@ def test_housekeeping_applies_retention_and_writes_checkpoints(tmp_path: Path) -
     assert text == "0\n1\nt 0 3\n"
 
 
+def test_each_kind_of_housekeeping_has_its_own_interval(tmp_path: Path) -> None:
+    """Retention (and when it first comes), recovery points, log starts, producers that are forgotten."""
+    logs = manager(tmp_path, settings=config(segment_bytes=300, retention_ms=1000), load=False)
+    logs.checkpoint_interval_ms = 100_000
+    logs.log_start_checkpoint_interval_ms = 7_000
+    logs.first_retention_delay_ms = 3_000
+    logs.retention_interval_ms = 20_000
+    logs.expiration_interval_ms = 9_000
+    logs.producer_expiration_ms = 1
+    logs.load(NOW_MS)
+    log = logs.create("t", 0, TOPIC_ID, NOW_MS)
+    append(log, bytes(100), bytes(100), producer_id=5, epoch=0, sequence=0)
+    append(log, bytes(100), bytes(100), timestamp=NOW_MS + 15_000)
+    log.advance_log_start(3)
+
+    def housekeeping_at(after_ms: int) -> None:
+        logs.housekeeping(NOW_MS + after_ms, high_watermark_of)
+
+    def content_of(name: str) -> bytes:
+        path = Path(log.log_directory.path) / f"{name}-checkpoint"
+        return path.read_bytes() if path.exists() else b""
+
+    housekeeping_at(2_999)
+    assert len(log.segments) == 2
+    housekeeping_at(3_000)
+    assert len(log.segments) == 1, "the first retention run"
+    housekeeping_at(6_999)
+    assert b"t 0" not in content_of("log-start-offset")
+    housekeeping_at(7_000)
+    assert b"t 0 3\n" in content_of("log-start-offset")
+    housekeeping_at(8_999)
+    assert list(log.producers.entries) == [5]
+    housekeeping_at(9_000)
+    assert list(log.producers.entries) == []
+    housekeeping_at(22_999)
+    assert log.base_offsets == [2]
+    housekeeping_at(23_000)
+    assert log.base_offsets == [4], "the next retention run"
+    append(log, bytes(100))
+    log.flush()
+    housekeeping_at(99_999)
+    assert b"t 0" not in content_of("recovery-point-offset")
+    housekeeping_at(100_000)
+    assert b"t 0 5\n" in content_of("recovery-point-offset")
+
+
 def test_new_settings_reach_the_logs_of_a_topic(tmp_path: Path) -> None:
     logs = manager(tmp_path)
     log = logs.create("t", 0, TOPIC_ID, NOW_MS)

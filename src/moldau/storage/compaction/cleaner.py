@@ -228,18 +228,20 @@ class LogCleaner:
         except KafkaError as error:
             logger.error("the compacted segments of %s-%d could not be used: %s", log.topic, log.partition, error)
             return
-        self.metrics.note_run(running.place, result.stats, now_ms - running.started_ms)
-        self._tell(log, result)
+        # The node's own clock may be as old as its last turn.
+        elapsed_ms = max(int(result.stats.seconds * 1000), now_ms - running.started_ms)
+        self.metrics.note_run(running.place, result.stats, elapsed_ms)
+        self._tell(log, result, elapsed_ms)
 
-    def _tell(self, log: Log, result: CompactionResult) -> None:
+    def _tell(self, log: Log, result: CompactionResult, elapsed_ms: int) -> None:
         stats = result.stats
         logger.info(
-            "compacted %s-%d up to offset %d in %.1f s: %d of %d records stayed, %d bytes became %d, "
+            "compacted %s-%d up to offset %d in %.3f s: %d of %d records stayed, %d bytes became %d, "
             "%d keys filled %.1f%% of the offset map",
             log.topic,
             log.partition,
             result.end_offset,
-            stats.seconds,
+            elapsed_ms / 1000,
             stats.records_kept,
             stats.records_read,
             stats.bytes_read,

@@ -55,7 +55,7 @@ class CleanedSegment:
 
 @dataclass(slots=True)
 class CompactionStats:
-    """What one run has read and written; times are the worker's own."""
+    """What one run has read and written, and how long it took, the start of its process included."""
 
     map_bytes_read: int = 0
     map_records: int = 0
