@@ -307,6 +307,24 @@ class Producer:
             self._accumulator.unusable = True
             return prepared
 
+    def hand_over_transaction(self) -> PreparedTransaction:
+        """Like prepare_transaction(), and also without two-phase commit: somebody else ends the transaction, with
+        Admin.end_transactions(). Without two-phase commit that must be before transaction.timeout.ms is over."""
+        session = self._session()
+        self.flush()
+        with self._lock:
+            self._sender.start()
+            prepared: PreparedTransaction = session.manager.prepare(True)
+            self._accumulator.unusable = True
+            return prepared
+
+    def go_on_as(self, following: PreparedTransaction) -> None:
+        """What was handed over has been ended by Admin.end_transactions(), which gave this: transactions may go on."""
+        session = self._session()
+        with self._lock:
+            self._sender.start()
+            session.go_on_as(following)
+
     def complete_transaction(self, prepared: PreparedTransaction) -> None:
         """Commits the prepared transaction if this is it, and aborts it otherwise."""
         session = self._session()

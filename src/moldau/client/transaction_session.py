@@ -23,7 +23,7 @@ from moldau.client.errors import (
     TransactionCallError,
 )
 from moldau.client.group_coordinator import GROUP, TRANSACTION, Coordinator
-from moldau.client.results import TopicPartition
+from moldau.client.results import PreparedTransaction, TopicPartition
 from moldau.client.transactions import Operation, State, TransactionManager, TransactionRequest
 from moldau.protocol.messages.end_txn_request import EndTxnRequest
 from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
@@ -209,6 +209,10 @@ class TransactionSession:
         self._told()
 
     # The user's threads, under the lock
+
+    def go_on_as(self, following: PreparedTransaction) -> None:
+        self.manager.ended_elsewhere(following)
+        self._told()
 
     def wait(self, operation: Operation, timeout_s: float) -> None:
         """Waits until the call has ended, and raises its error."""

@@ -201,10 +201,13 @@ class TransactionManager:
             self._started = True
         return self._offsets.operation
 
-    def prepare(self) -> PreparedTransaction:
-        """Nothing more is sent; the transaction stays as it is until it is completed. Batches are flushed by then."""
+    def prepare(self, until_timeout: bool = False) -> PreparedTransaction:
+        """Nothing more is sent; the transaction stays as it is until it is completed. Batches are flushed by then.
+
+        until_timeout: also without two-phase commit, where brokers abort it after transaction.timeout.ms.
+        """
         self._check_free("prepare_transaction")
-        if not self._two_phase:
+        if not self._two_phase and not until_timeout:
             raise TransactionCallError("prepare_transaction() needs transaction.two.phase.commit.enable=true.")
         self._require("prepare_transaction", State.IN_TRANSACTION)
         if self._has_additions():
@@ -222,6 +225,13 @@ class TransactionManager:
             return self._operation
         self._require("complete_transaction", State.PREPARED)
         return self.commit() if given == self.prepared else self.abort()
+
+    def ended_elsewhere(self, following: PreparedTransaction) -> None:
+        """Somebody else has ended what was prepared here, and was told the id and epoch of the next transaction."""
+        self._check_free("go_on_as")
+        self._require("go_on_as", State.PREPARED)
+        self._set_producer(following.producer_id, following.producer_epoch)
+        self._complete()
 
     def commit(self) -> Operation:
         if (again := self._again("commit_transaction")) is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from moldau.client.admin.calls import AdminCalls
@@ -12,16 +12,20 @@ from moldau.client.admin.routing import (
     RETRY_COORDINATOR,
     RETRY_LEADER,
     TRANSACTION_COORDINATOR,
+    Deadline,
     Listing,
     Question,
     Target,
     outcome,
 )
 from moldau.client.errors import ClientError
-from moldau.client.results import Outcome, TopicPartition
+from moldau.client.results import Outcome, PreparedTransaction, TopicPartition
+from moldau.client.transactions import END_VERSION_1, INIT_TWO_PHASE_VERSION, TRANSACTION_VERSION
 from moldau.protocol import errors as codes
+from moldau.protocol.api_table import INIT_PRODUCER_ID
 
 if TYPE_CHECKING:
+    from moldau.protocol.messages.api_versions_response import ApiVersionsResponse
     from moldau.protocol.messages.describe_producers_response import DescribeProducersResponse
     from moldau.protocol.messages.describe_transactions_response import DescribeTransactionsResponse
 
@@ -266,6 +270,50 @@ class TransactionAdmin(AdminCalls):
         question = Question(request, InitProducerIdResponse, read, retry, one_by_one=True)
         route = self._route_to_coordinators(TRANSACTION_COORDINATOR)
         return self._ask_each(wanted, route, question, deadline)
+
+    def end_transactions(
+        self, prepared: Mapping[str, PreparedTransaction], commit: bool, timeout_ms: int | None = None
+    ) -> dict[str, Outcome[PreparedTransaction | None]]:
+        """Commits or aborts transactions that their producers have handed over or prepared, by transactional id.
+
+        Exactly these are ended: a later transaction of the same id is not. Doing it again gives the same result. What
+        comes back is id and epoch of the next transaction, None where `transaction.version` is below 2.
+        """
+        from moldau.protocol.messages.end_txn_request import EndTxnRequest
+        from moldau.protocol.messages.end_txn_response import EndTxnResponse
+
+        deadline = self._start(timeout_ms)
+        wanted = checked_names(prepared, "transactional ids")
+
+        def request(items: list[str]) -> EndTxnRequest:
+            producer = prepared[items[0]]
+            return EndTxnRequest(items[0], producer.producer_id, producer.producer_epoch, commit)
+
+        def read(answer: EndTxnResponse, target: Target[str]) -> dict[str, Outcome[PreparedTransaction | None]]:
+            following: PreparedTransaction | None = None
+            if answer.producer_id >= 0:
+                following = PreparedTransaction(answer.producer_id, answer.producer_epoch)
+            return target.all(outcome(answer.error_code, None, following))
+
+        retry = RETRY_COORDINATOR | {codes.CONCURRENT_TRANSACTIONS}
+        levels = {row.name: row.max_version_level for row in self._versions(deadline).finalized_features}
+        highest = None if levels.get(TRANSACTION_VERSION, 0) >= 2 else END_VERSION_1
+        question = Question(request, EndTxnResponse, read, retry, highest, one_by_one=True)
+        route = self._route_to_coordinators(TRANSACTION_COORDINATOR)
+        return self._ask_each(wanted, route, question, deadline)
+
+    def offers_two_phase_commit(self, timeout_ms: int | None = None) -> bool:
+        """Whether brokers let transactions stay prepared for as long as it takes (KIP-939)."""
+        rows = self._versions(self._start(timeout_ms)).api_keys
+        return any(row.api_key == INIT_PRODUCER_ID and row.max_version >= INIT_TWO_PHASE_VERSION for row in rows)
+
+    def _versions(self, deadline: Deadline) -> ApiVersionsResponse:
+        from moldau import __version__
+        from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
+        from moldau.protocol.messages.api_versions_response import ApiVersionsResponse
+
+        request = ApiVersionsRequest(client_software_name="moldau", client_software_version=__version__)
+        return self._call_any(request, ApiVersionsResponse, deadline)
 
     def force_terminate_transaction(self, transactional_id: str, timeout_ms: int | None = None) -> None:
         """Ends the open transaction of a transactional id by fencing its producer (KIP-939)."""
