@@ -24,7 +24,6 @@ NOT_FOR_ADMINS = {
     "ControllerRegistration",
     "DeleteShareGroupState",
     "EndQuorumEpoch",
-    "EndTxn",
     "Envelope",
     "Fetch",
     "FetchSnapshot",
