@@ -18,10 +18,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from moldau.server.machine_memory import MachineMemory, find_memory_folder
 from moldau.storage.disk import Buffer, Disk, File
 
 DEFAULT_OPEN_FILES_MAX = 4096
-BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
 WORKER_THREADS = 4
 PARTS_PER_WRITE_MAX = 512  # below IOV_MAX of Linux and macOS (1024)
 
@@ -183,6 +183,7 @@ class PosixDisk(Disk):
         self._by_directory: dict[str, weakref.WeakSet[PosixFile]] = {}
         self._locks: dict[str, int] = {}
         self._pool: ThreadPoolExecutor | None = None
+        self._memory: MachineMemory | None = None
         self._later: set[str] = set()  # small files that a thread is writing
         self._overtaken: set[str] = set()  # those of them that were written again since
 
@@ -432,12 +433,21 @@ class PosixDisk(Disk):
         status = os.statvfs(path)
         return status.f_blocks * status.f_frsize
 
-    def machine_run_id(self) -> str:
-        """Only Linux tells. Its kernel's page cache is shared by all containers, and so is this id."""
-        try:
-            return self.read_file(BOOT_ID_FILE).decode("ascii").strip()
-        except (OSError, ValueError):
-            return ""
+    # What the machine remembers
+
+    def _machine_memory(self) -> MachineMemory:
+        if self._memory is None:
+            self._memory = MachineMemory(find_memory_folder())
+        return self._memory
+
+    def remember(self, directory: str, text: str) -> None:
+        self._machine_memory().remember(directory, text)
+
+    def recall(self, directory: str) -> str:
+        return self._machine_memory().recall(directory)
+
+    def forget(self, directory: str) -> None:
+        self._machine_memory().forget(directory)
 
     # Locks and the end
 

@@ -217,7 +217,6 @@ class SimDisk(Disk):
         self.root = Directory()
         self.journal: list[EntryChange] = []
         self.generation = 0
-        self.power_losses = 0
         self.last_number = 0
         self.changes = 0
         self.capacity_bytes: int | None = None
@@ -230,6 +229,8 @@ class SimDisk(Disk):
         self._crashing = False
         self._doomed: list[Inode] = []
         self._locks: set[str] = set()
+        self._memory: dict[str, str] = {}  # of the machine, not of the disk
+        self._is_broken = False
         self._files: weakref.WeakSet[SimFile] = weakref.WeakSet()
 
     # Faults
@@ -256,8 +257,21 @@ class SimDisk(Disk):
 
     def power_loss(self, rng: random.Random | None = None) -> None:
         """Everything unsynced is at the mercy of the seed; the process is gone."""
+        self._memory.clear()
+        self.lose_unsynced(rng)
+
+    def break_down(self) -> None:
+        """From now on every operation fails; the machine goes on, with whatever it remembers."""
+        self._is_broken = True
+        self._say("the disk breaks down")
+
+    def come_back(self, rng: random.Random | None = None) -> None:
+        """The broken disk works again, after the process that used it is gone, without what was not synced."""
+        self._is_broken = False
+        self.lose_unsynced(rng)
+
+    def lose_unsynced(self, rng: random.Random | None = None) -> None:
         choose = rng if rng is not None else self.rng
-        self.power_losses += 1
         self._keep_entries(choose)
         self._restore(self.root, choose, set())
         self.process_crash()
@@ -362,6 +376,8 @@ class SimDisk(Disk):
         self._say(f"sync {path}")
 
     def check_fault(self, operation: str, path: str) -> None:
+        if self._is_broken:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
         for fault in self._faults:
             if fault.operation == operation and fault.fragment in path and fault.remaining > 0:
                 if fault.skip > 0:
@@ -569,8 +585,15 @@ class SimDisk(Disk):
     def total_bytes(self, path: str) -> int:
         return 1 << 41 if self.capacity_bytes is None else self.capacity_bytes
 
-    def machine_run_id(self) -> str:
-        return f"run-{self.power_losses}"
+    def remember(self, directory: str, text: str) -> None:
+        self.check_fault("remember", directory)
+        self._memory[directory] = text
+
+    def recall(self, directory: str) -> str:
+        return self._memory.get(directory, "")
+
+    def forget(self, directory: str) -> None:
+        self._memory.pop(directory, None)
 
     def peek(self, path: str) -> bytes:
         """The bytes of a file, for checkers: no fault is met."""

@@ -17,8 +17,11 @@ UNKNOWN_BROKER_EPOCH = -1
 
 
 def note_run(disk: Disk, directory: str, broker_epoch: int) -> None:
-    """This process writes there from now on, as the broker of this epoch."""
-    disk.remember(directory, str(broker_epoch))
+    """This process writes there from now on, as the broker of this epoch; -1: it has lost something, or may have."""
+    if broker_epoch == UNKNOWN_BROKER_EPOCH:
+        disk.forget(directory)
+    else:
+        disk.remember(directory, str(broker_epoch))
 
 
 def epoch_of_killed_run(disk: Disk, directory: str) -> int:
