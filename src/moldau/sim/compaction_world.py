@@ -202,6 +202,8 @@ class CompactionWorld:
     def compact(self, crash_in_swap: int = 0, crash_anywhere: int = 0) -> None:
         """One run. It crashes in the n-th change of the disk from its start or from that of the swap; 0 is never."""
         dirty_to = self.log.active.base_offset
+        if self.rng.random() < 0.2:
+            self.leave_something_behind()
         self._crash_in_swap = crash_in_swap
         self.swap_steps = 0
         self.disk.crash_after(crash_anywhere)
@@ -218,6 +220,14 @@ class CompactionWorld:
             self._go_down(machine_too=flushed)
         self._crash_in_swap = 0
         self.model.compacted(dirty_to, self.now_ms)
+
+    def leave_something_behind(self) -> None:
+        """As a worker does that is ended in the middle of its work."""
+        base_offset = self.rng.choice(self.log.base_offsets)
+        suffix = self.rng.choice((".log", ".index", ".timeindex", ".txnindex"))
+        file = self.disk.open(f"{self.log.directory}/{base_offset:020d}{suffix}.cleaned", create=True)
+        file.append([self.rng.randbytes(self.rng.randint(0, 100))])
+        file.close()
 
     def _go_down(self, machine_too: bool) -> None:
         self.crashes += 1

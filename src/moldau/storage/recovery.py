@@ -148,22 +148,21 @@ class Loader:
 
     def _finish_renames(self) -> None:
         """Ends what deletion and compaction had begun: .cleaned is given up, .swap takes its place, .deleted goes."""
-        cleaned_offsets = []
-        for name in self.files:
-            if name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, TEMPORARY_SUFFIX)):
-                if name.endswith(CLEANED_SUFFIX):
-                    cleaned_offsets.append(offset_of(name))
-                if offset_of(name) >= 0 or name.endswith(TEMPORARY_SUFFIX):
-                    self.disk.remove(f"{self.directory}/{name}")
+        cleaned = [name for name in self.files if name.endswith(CLEANED_SUFFIX) and offset_of(name) >= 0]
         # A .cleaned file beside .swap files: the renaming to .swap was not complete, nothing was replaced yet.
-        limit = min(cleaned_offsets, default=NOTHING)
-        swaps = sorted(name for name in self.files if name.endswith(SWAP_SUFFIX))
+        limit = min((offset_of(name) for name in cleaned), default=NOTHING)
         complete = []
-        for name in swaps:
+        for name in sorted(name for name in self.files if name.endswith(SWAP_SUFFIX)):
             if offset_of(name) >= limit:
                 self.disk.remove(f"{self.directory}/{name}")
             else:
                 complete.append(name)
+        # Only now: while they are there, a start that is interrupted comes to the same conclusion again.
+        for name in cleaned:
+            self.disk.remove(f"{self.directory}/{name}")
+        for name in self.files:
+            if name.endswith(TEMPORARY_SUFFIX) or (name.endswith(DELETED_SUFFIX) and offset_of(name) >= 0):
+                self.disk.remove(f"{self.directory}/{name}")
         self._finish_swaps(complete)
 
     def _finish_swaps(self, swaps: list[str]) -> None:

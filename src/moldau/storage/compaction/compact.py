@@ -72,6 +72,7 @@ class CompactionRun:
 
     def run(self) -> None:
         task = self.task
+        self.remove_cleaned()
         offsets = OffsetMap(task.map_bytes, task.map_load_factor, task.seed)
         self._build_map(offsets)
         self.stats.map_keys = int(offsets.size)
@@ -155,10 +156,11 @@ class CompactionRun:
         return note_keys(scanner.data, header, offsets, self.task.first_dirty_offset)
 
     def remove_cleaned(self) -> None:
-        """Whatever was written so far goes."""
-        for segment in self.segments:
-            for suffix in (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):
-                self.disk.remove(self.path(segment.base_offset, suffix + CLEANED_SUFFIX))
+        """Whatever was written so far goes, and what a process left behind that was ended: a `.cleaned` file that is no
+        part of a swap would make a start undo that swap when it is half done."""
+        for name in self.disk.list(self.task.directory):
+            if name.endswith(CLEANED_SUFFIX):
+                self.disk.remove(f"{self.task.directory}/{name}")
 
 
 def group_segments(segments: list[SourceSegment], task: CompactionTask) -> list[list[SourceSegment]]:

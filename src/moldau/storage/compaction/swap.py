@@ -1,8 +1,8 @@
 """Puts cleaned segments in the place of those they were made from, so that a crash leaves the old state or the new one.
 
 The order of the renames is Kafka's (LocalLog.replaceSegments): `.cleaned` becomes `.swap`, then the old files become
-`.deleted`, then `.swap` gets its name. `recovery.py` finishes or undoes what it finds. Groups are swapped in the order
-of their offsets: a tombstone must not go before the older values that it hides.
+`.deleted`, then `.swap` gets its name. `recovery.py` finishes or undoes what it finds. Groups come in the order of
+their offsets in every step: a tombstone must not go before the older values that it hides.
 """
 
 from __future__ import annotations
@@ -32,35 +32,52 @@ def is_still_valid(log: Log, sources: list[SourceSegment]) -> bool:
 
 
 def swap_in(log: Log, result: CompactionResult, now_ms: int) -> None:
-    """Replaces the segments of the log by the cleaned ones; raises OSError when the disk fails."""
-    for cleaned in result.cleaned:
-        if not cleaned.unchanged:
-            _swap_one(log, cleaned, now_ms)
+    """Replaces the segments of the log by the cleaned ones; raises OSError when the disk fails.
 
-
-def _swap_one(log: Log, cleaned: CleanedSegment, now_ms: int) -> None:
-    disk = log.disk
-    segment = Segment.found(
-        disk,
-        log.directory,
-        cleaned.base_offset,
-        cleaned.size,
-        cleaned.has_transaction_index,
-        log.config.index_interval_bytes,
-        log.config.segment_index_bytes,
-        now_ms,
-    )
-    paths = [segment.path(suffix) for suffix in SUFFIXES if suffix != TRANSACTION_INDEX_SUFFIX]
-    if cleaned.has_transaction_index:
-        paths.append(segment.path(TRANSACTION_INDEX_SUFFIX))
-    for path in paths:
-        disk.rename(path + CLEANED_SUFFIX, path + SWAP_SUFFIX)
+    All of them become `.swap` before the first old one goes: one sync serves them all, and whoever waits for the node
+    waits for two.
+    """
+    swaps = [SegmentSwap(log, cleaned, now_ms) for cleaned in result.cleaned if not cleaned.unchanged]
+    if not swaps:
+        return
+    for swap in swaps:
+        swap.announce()
     # From here on a start completes the swap; the names must be there before the old ones go.
-    disk.sync_directory(log.directory)
-    log.replace_segments(cleaned.sources, segment, now_ms)
-    for path in paths:
-        disk.rename(path + SWAP_SUFFIX, path)
-    disk.sync_directory(log.directory)
+    log.disk.sync_directory(log.directory)
+    for swap in swaps:
+        swap.finish()
+    log.disk.sync_directory(log.directory)
+
+
+class SegmentSwap:
+    """One cleaned segment on its way into the log."""
+
+    def __init__(self, log: Log, cleaned: CleanedSegment, now_ms: int) -> None:
+        self.log = log
+        self.cleaned = cleaned
+        self.now_ms = now_ms
+        self.segment = Segment.found(
+            log.disk,
+            log.directory,
+            cleaned.base_offset,
+            cleaned.size,
+            cleaned.has_transaction_index,
+            log.config.index_interval_bytes,
+            log.config.segment_index_bytes,
+            now_ms,
+        )
+        self.paths = [self.segment.path(suffix) for suffix in SUFFIXES if suffix != TRANSACTION_INDEX_SUFFIX]
+        if cleaned.has_transaction_index:
+            self.paths.append(self.segment.path(TRANSACTION_INDEX_SUFFIX))
+
+    def announce(self) -> None:
+        for path in self.paths:
+            self.log.disk.rename(path + CLEANED_SUFFIX, path + SWAP_SUFFIX)
+
+    def finish(self) -> None:
+        self.log.replace_segments(self.cleaned.sources, self.segment, self.now_ms)
+        for path in self.paths:
+            self.log.disk.rename(path + SWAP_SUFFIX, path)
 
 
 def remove_cleaned(log: Log, result: CompactionResult) -> None:
