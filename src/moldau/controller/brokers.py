@@ -30,10 +30,10 @@ from moldau.protocol.uuids import uuid_to_text
 logger = logging.getLogger("moldau.controller")
 
 
-def has_everything(existing: BrokerRegistration, request: BrokerRegistrationRequest) -> bool:
+def has_everything(existing: BrokerRegistration, request: BrokerRegistrationRequest, epochs: tuple[int, ...]) -> bool:
     """Whether a broker comes back with all it had: its last run ended well, and none of its directories is missing."""
     missing = [directory for directory in existing.log_dirs if directory not in request.log_dirs]
-    return existing.broker_epoch == request.previous_broker_epoch and not missing
+    return request.previous_broker_epoch in epochs and not missing
 
 
 class Brokers:
@@ -41,6 +41,8 @@ class Brokers:
         self.state = state
         self.leadership = leadership
         self._unheard_since_ms: dict[int, int] = {}
+        self._unheard_epochs: dict[int, tuple[int, int]] = {}
+        """Epochs with which nobody has been heard of yet, and the last one of the broker before."""
 
     # Registration
 
@@ -55,16 +57,26 @@ class Brokers:
         else:
             if existing is not None:
                 self._check_predecessor(existing, now_ms)
-            if existing is not None and has_everything(existing, request):
+            epoch = self.state.next_offset
+            if existing is not None and has_everything(existing, request, self._last_epochs(existing)):
                 self.leadership.remove_broker(request.broker_id, records)
+                self._unheard_epochs[request.broker_id] = (epoch, request.previous_broker_epoch)
             else:
                 self.leadership.forget_broker(request.broker_id, records)
-            epoch = self.state.next_offset
+                self._unheard_epochs.pop(request.broker_id, None)
             record = self._registration_record(request, epoch, True, False)
             self.state.contacts.pop(request.broker_id, None)
             logger.info("broker %d registers with epoch %d, fenced until it has caught up", request.broker_id, epoch)
         records.append(record)
         return Result(records, BrokerRegistrationResponse(broker_epoch=epoch))
+
+    def _last_epochs(self, existing: BrokerRegistration) -> tuple[int, ...]:
+        """A process that is killed before it hears its epoch has done nothing with it: the next one names the epoch
+        before, and has as much."""
+        unheard = self._unheard_epochs.get(existing.broker_id)
+        if unheard is not None and unheard[0] == existing.broker_epoch:
+            return unheard
+        return (existing.broker_epoch,)
 
     def _check_registration(self, request: BrokerRegistrationRequest) -> None:
         state = self.state
@@ -168,6 +180,7 @@ class Brokers:
 
     def heartbeat(self, request: BrokerHeartbeatRequest, now_ms: int) -> Result:
         broker = self.check_epoch(request.broker_id, request.broker_epoch)
+        self._unheard_epochs.pop(broker.broker_id, None)
         contact = self.state.contacts.get(broker.broker_id)
         if contact is None or contact.broker_epoch != broker.broker_epoch:
             contact = self.state.contacts[broker.broker_id] = BrokerContact(broker.broker_epoch, now_ms)

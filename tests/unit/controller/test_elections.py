@@ -328,3 +328,26 @@ def test_a_broker_that_comes_back_without_one_of_its_directories_is_not_eligible
         assert (w.partition("t").isr, w.partition("t").elr) == ((1,), (2,))
         w.register(2, previous_epoch=epoch, incarnation=2, log_dirs=log_dirs)
         assert w.partition("t").elr == eligible
+
+
+def test_a_broker_that_is_killed_before_it_hears_its_epoch_stays_eligible() -> None:
+    """Its next run names the epoch before, the only one it knows; or the new one, if it was killed a moment later."""
+    w = world(factor=2, min_insync_replicas="2")
+    epoch = w.image.brokers[2].broker_epoch
+    silence(w, 2)
+    for incarnation in (2, 3, 4):
+        unheard = w.register(2, previous_epoch=epoch, incarnation=incarnation)
+        assert w.partition("t").elr == (2,)
+    heard = w.register(2, previous_epoch=unheard, incarnation=5)
+    assert w.partition("t").elr == (2,)
+    assert heard > unheard > epoch
+
+
+def test_an_epoch_that_was_used_is_not_forgotten_for_the_one_before() -> None:
+    w = world(factor=2, min_insync_replicas="2")
+    epoch = w.image.brokers[2].broker_epoch
+    silence(w, 2)
+    w.register(2, previous_epoch=epoch, incarnation=2)
+    w.heartbeat(2, offset=0)
+    w.register(2, previous_epoch=epoch, incarnation=3)
+    assert w.partition("t").elr == ()
