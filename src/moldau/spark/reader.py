@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from moldau.spark.batch_plan import plan_batch
+from moldau.spark.decode import make_decoder
 from moldau.spark.options import ReadOptions
 from moldau.spark.planning import OffsetRange
 from moldau.spark.rows import read_range
-from moldau.spark.schema import check_schema
+from moldau.spark.schema import checked_schema
+from moldau.spark.value_reader import decode_values
 
 
 class RangePartition(InputPartition):
@@ -21,33 +22,48 @@ class RangePartition(InputPartition):
 
     def __init__(self, wanted: OffsetRange) -> None:
         super().__init__(wanted)
-        self.wanted = wanted
 
 
-def read_partition(options: ReadOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """What a task does, of a batch read and of a micro-batch alike."""
-    wanted: Any = partition.value
-    if wanted is None:
-        return  # Spark makes one task where there is nothing to read
-    yield from read_range(
-        wanted,
-        options.client_config,
-        include_headers=options.include_headers,
-        fail_on_data_loss=options.fail_on_data_loss,
-        poll_timeout_ms=options.poll_timeout_ms,
-        rows_per_batch=options.rows_per_batch,
-    )
+class ReadTask:
+    """What tasks do, of a batch read and of micro-batches alike. Plain data: pickled to executors."""
+
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = checked_schema(options, schema)
+        self._decoder = make_decoder(options.value, self._schema.field("value").type)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        wanted = partition.value
+        if not isinstance(wanted, OffsetRange):
+            return iter(())  # Spark makes one task where there is nothing to read
+        options = self._options
+        batches = read_range(
+            wanted,
+            options.client_config,
+            include_headers=options.include_headers,
+            fail_on_data_loss=options.fail_on_data_loss,
+            poll_timeout_ms=options.poll_timeout_ms,
+            rows_per_batch=options.rows_per_batch,
+        )
+        if self._decoder is not None:
+            return decode_values(batches, self._decoder, options, self._schema)
+        return self._as_spark_wants(batches)
+
+    def _as_spark_wants(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Spark compares schemas strictly, names inside of lists included; only those differ, no data is copied."""
+        for batch in batches:
+            yield batch if batch.schema.equals(self._schema) else batch.cast(self._schema)
 
 
 class BatchReader(DataSourceReader):
     """Reads what lies between two offsets of each partition. Holds plain data only: it is pickled to executors."""
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
-        check_schema(options, schema)
         self._options = options
+        self._task = ReadTask(options, schema)
 
     def partitions(self) -> list[InputPartition]:
         return [RangePartition(item) for item in plan_batch(self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_partition(self._options, partition)
+        return self._task.read(partition)

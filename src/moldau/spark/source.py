@@ -27,7 +27,7 @@ class MoldauSource(DataSource):
     def name(cls) -> str:
         return "moldau"
 
-    def schema(self) -> StructType:
+    def schema(self) -> StructType | str:
         # Spark does not say here whether this is a stream; only offsets depend on it, and the readers check them.
         return read_schema(self.options)
 

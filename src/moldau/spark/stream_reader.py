@@ -16,8 +16,7 @@ from pyspark.sql.types import StructType
 
 from moldau.spark.offsets import StreamOffsets
 from moldau.spark.options import ReadOptions
-from moldau.spark.reader import RangePartition, read_partition
-from moldau.spark.schema import check_schema
+from moldau.spark.reader import RangePartition, ReadTask
 from moldau.spark.stream_position import StreamPosition
 
 Offset = dict[str, dict[str, int]]
@@ -27,8 +26,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Spark's side of a stream; the decisions are in stream_position.py, which needs no Spark."""
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
-        check_schema(options, schema)
         self._options = options
+        self._task = ReadTask(options, schema)
         self._stream: StreamPosition | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -68,7 +67,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [RangePartition(item) for item in ranges]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_partition(self._options, partition)
+        return self._task.read(partition)
 
     def commit(self, end: Offset) -> None:
         self._position.finished(StreamOffsets.from_object(end))
