@@ -9,6 +9,7 @@ import os
 import pickle
 import sys
 
+from moldau.server.posix_disk import PosixDisk
 from moldau.storage.compaction.cleaner import CompactionWorkers, Done
 from moldau.storage.compaction.task import CompactionResult, CompactionTask
 
@@ -16,9 +17,11 @@ log = logging.getLogger("moldau.server")
 
 
 class CompactionProcesses(CompactionWorkers):
-    """One process per task. What a worker says on stderr goes to the broker's own."""
+    """One process per task. What a worker says on stderr goes to the broker's own. It inherits the locks of the log
+    directories: as long as it lives, no other node opens what it works on."""
 
-    def __init__(self) -> None:
+    def __init__(self, disk: PosixDisk) -> None:
+        self._disk = disk
         self._processes: dict[int, asyncio.subprocess.Process] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.closed = False
@@ -43,9 +46,11 @@ class CompactionProcesses(CompactionWorkers):
             sys.executable,
             "-m",
             "moldau.server.compaction_worker",
+            str(os.getpid()),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            pass_fds=self._disk.lock_descriptors(),
         )
         self._processes[id(task)] = process
         try:

@@ -119,7 +119,7 @@ class ServerProcess:
         gc.disable()
         self._open_files_max = min(DEFAULT_OPEN_FILES_MAX, self._descriptors_max // 4)
         disk = PosixDisk(lambda function: post(loop, function), self._open_files_max)
-        compaction = CompactionProcesses()
+        compaction = CompactionProcesses(disk)
         recovery = RecoveryProcesses(disk)
         self._outbox = SocketOutbox(loop, self.clock, f"moldau-{self.config.node_id}")
         self.node = Node(self.config, disk, random.Random(), uuid.uuid4().bytes, compaction, recovery, self._outbox)

@@ -53,7 +53,7 @@ class RecoveryProcesses(RecoveryWorkers):
 
     def _start(self) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [sys.executable, "-m", "moldau.server.recovery_worker"],
+            [sys.executable, "-m", "moldau.server.recovery_worker", str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},

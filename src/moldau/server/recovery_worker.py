@@ -6,25 +6,17 @@ ended with the node that started it.
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import pickle
-import signal
 import sys
 
+from moldau.server.parent_watch import ParentWatch
 from moldau.server.posix_disk import PosixDisk
 from moldau.storage.recovery_task import recover
 
-PR_SET_PDEATHSIG = 1
-
-
-def end_with_parent() -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
 
 def main() -> None:
-    end_with_parent()
+    watch = ParentWatch(int(sys.argv[1]))
     logging.basicConfig(level=logging.WARNING, format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)")
     disk = PosixDisk()
     while True:
@@ -32,6 +24,7 @@ def main() -> None:
             task = pickle.load(sys.stdin.buffer)
         except EOFError:
             break
+        watch.check()
         pickle.dump(recover(disk, task), sys.stdout.buffer)
         sys.stdout.buffer.flush()
     disk.close()
