@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from moldau.client import Consumer, Producer, TopicPartition
 from moldau.client.admin import Admin, NewTopic
 from tests.interop.conftest import NodeFactory
 from tests.interop.kafka_oracle import run_tool
-from tests.interop.nodes import Node
+from tests.interop.nodes import HOST, Node, free_ports
 
 KEYS = 50
 VALUE = b"x" * 1000
@@ -69,8 +70,26 @@ def check_content(node: Node, last: dict[bytes, bytes | None]) -> None:
     assert seen == last
 
 
+def check_metrics(port: int) -> None:
+    """A run is counted, which ends a moment after its files are in place."""
+    deadline = time.monotonic() + 30
+    while True:
+        with urllib.request.urlopen(f"http://{HOST}:{port}/metrics", timeout=10) as page:
+            lines = page.read().decode().splitlines()
+        values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+        if int(values["moldau_log_cleaner_runs_total"]) > 0:
+            break
+        assert time.monotonic() < deadline, values
+        time.sleep(0.05)
+    (uncleanable,) = (value for name, value in values.items() if "uncleanable_partitions_count" in name)
+    assert uncleanable == "0"
+    assert 0 <= int(values["kafka_log_logcleaner_cleaner_recopy_percent"]) < 100
+    assert int(values["moldau_log_cleaner_removed_records_total"]) > 1000
+
+
 def test_a_table_stays_small_and_complete(start_moldau: NodeFactory) -> None:
-    node = start_moldau(SETTINGS)
+    (metrics_port,) = free_ports(1)
+    node = start_moldau({**SETTINGS, "moldau.metrics.listener": f"{HOST}:{metrics_port}"})
     with Admin(bootstrap_servers=node.bootstrap) as admin:
         admin.create_topics([NewTopic("table", 1, 1, configs=TOPIC_SETTINGS)])
     last: dict[bytes, bytes | None] = {}
@@ -79,6 +98,7 @@ def test_a_table_stays_small_and_complete(start_moldau: NodeFactory) -> None:
             produce_round(producer, last, first, 3_000)
     wait_for_compaction(node, 2_200_000)
     check_content(node, last)
+    check_metrics(metrics_port)
 
     node.kill()
     node.start()
