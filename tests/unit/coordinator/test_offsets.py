@@ -311,6 +311,44 @@ def test_what_was_deleted_does_not_come_back_with_the_end_of_a_transaction(how: 
     assert (world.machine.state.find_group("g") is None) == (how == "group")
 
 
+@pytest.mark.parametrize("failing", [False, True])
+@pytest.mark.parametrize("ended", [False, True])
+def test_an_offset_for_a_topic_that_was_made_again_stays(failing: bool, ended: bool) -> None:
+    """Offsets in transactions do not tell the id of their topic. Those of the topic before are looked for twice."""
+    world = GroupWorld()
+    world.commit("g", "t", 0, 5, topic_id=TOPIC_ID)
+    world.commit("g", "t", 1, 15, topic_id=TOPIC_ID)
+    if failing:
+        world.log.failure = KafkaError(errors.KAFKA_STORAGE_ERROR)
+    world.delete_topic("t", TOPIC_ID)
+    world.log.failure = None
+    world.commit_in_transaction(7, "g", "t", 0, 1)
+    if ended:
+        world.end_transaction(7, commit=True)
+    world.sleep(2000)
+    assert world.fetch("g", "t", 1) == (-1, 0)
+    if not ended:
+        world.end_transaction(7, commit=True)
+    world.sleep(2000)
+    assert world.fetch("g", "t", 0, stable=True) == (1, 0)
+
+
+def test_the_offset_of_a_deleted_topic_goes_when_what_hid_it_was_aborted() -> None:
+    world = GroupWorld()
+    world.commit("g", "t", 0, 5, topic_id=TOPIC_ID)
+    world.log.failure = KafkaError(errors.KAFKA_STORAGE_ERROR)
+    world.delete_topic("t", TOPIC_ID)
+    world.log.failure = None
+    world.commit_in_transaction(7, "g", "t", 0, 1)
+    world.sleep(2000)
+    world.end_transaction(7, commit=False)
+    world.sleep(2000)
+    assert world.fetch("g", "t", 0, stable=True) == (-1, 0)
+    end = world.log.end
+    world.sleep(10_000)
+    assert world.log.end == end
+
+
 def test_an_offset_that_a_transaction_commits_after_a_deletion_counts() -> None:
     world = GroupWorld()
     world.commit_in_transaction(7, "g", "t", 0, 6)

@@ -131,12 +131,13 @@ class OffsetTable:
     def has_pending(self, group_id: str) -> bool:
         return group_id in self._open
 
-    def pending_of_topic(self, topic: str) -> list[tuple[str, int]]:
-        """Group and partition, wherever an open transaction has an offset for the topic."""
-        found: list[tuple[str, int]] = []
-        for group_id, topics in self._open.items():
-            for partition in topics.get(topic, {}):
-                found.append((group_id, partition))
+    def pending_of_topic(self, topic: str) -> list[tuple[str, int, int]]:
+        """Group, partition and the place in the log of each offset that an open transaction has for the topic."""
+        found: list[tuple[str, int, int]] = []
+        for groups in self.pending.values():
+            for group_id, topics in groups.items():
+                for partition, pending in topics.get(topic, {}).items():
+                    found.append((group_id, partition, int(pending.record_offset)))
         return found
 
     def pending_partitions(self, group_id: str) -> list[tuple[str, int]]:

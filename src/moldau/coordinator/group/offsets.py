@@ -62,8 +62,9 @@ class Offsets(GroupPart):
     def __init__(self, state: GroupShardState) -> None:
         self._state = state
         self._table = state.offsets
-        # Topics whose offsets are still to be removed, by id.
-        self._deleted_topics: dict[bytes, str] = {}
+        # Topics whose offsets are still to be removed, by id: the name, and the last offset there was for it. What
+        # comes later is of a topic of the same name that was made since.
+        self._deleted_topics: dict[bytes, tuple[str, int]] = {}
 
     # Replay
 
@@ -317,27 +318,54 @@ class Offsets(GroupPart):
         if not delta.deleted_topics:
             return None
         for topic_id, topic in delta.deleted_topics.items():
-            self._deleted_topics[topic_id] = topic.name
+            self._deleted_topics[topic_id] = (topic.name, self._last_of_topic(topic.name))
         return self._forget_deleted_topics(now_ms)
+
+    def _last_of_topic(self, topic: str) -> int:
+        """The place in the log of the last offset for the topic, committed or in an open transaction."""
+        last = -1
+        for topics in self._table.by_group.values():
+            for committed in topics.get(topic, {}).values():
+                last = max(last, int(committed.record_offset))
+        for _, _, record_offset in self._table.pending_of_topic(topic):
+            last = max(last, record_offset)
+        return last
 
     def _forget_deleted_topics(self, now_ms: int) -> Outcome | None:
         keys: set[bytes] = set()
-        for topic_id, topic in self._deleted_topics.items():
+        is_waiting = False
+        for topic_id, (topic, last) in self._deleted_topics.items():
+            doomed: set[tuple[str, int]] = set()
+            newer: set[tuple[str, int]] = set()
             for group_id, topics in self._table.by_group.items():
                 for index, committed in topics.get(topic, {}).items():
                     # A topic of the same name may be there again, and with offsets of its own.
-                    if not is_other_topic(committed.topic_id, topic_id):
-                        keys.add(encode_offset_key(group_id, topic, index))
-            for group_id, index in self._table.pending_of_topic(topic):
-                keys.add(encode_offset_key(group_id, topic, index))
-        records: list[StoredRecord] = [(key, None) for key in sorted(keys)]
-        if not records:
+                    if int(committed.record_offset) <= last and not is_other_topic(committed.topic_id, topic_id):
+                        doomed.add((group_id, index))
+            for group_id, index, record_offset in self._table.pending_of_topic(topic):
+                if record_offset <= last:
+                    doomed.add((group_id, index))
+                else:
+                    newer.add((group_id, index))
+            for place in doomed:
+                if place in newer:
+                    is_waiting = True  # a tombstone would take both
+                else:
+                    keys.add(encode_offset_key(place[0], topic, place[1]))
+        if keys:
+            records: list[StoredRecord] = [(key, None) for key in sorted(keys)]
+            return Outcome(records, on_written=self._on_topics_forgotten, atomic=False)
+        if is_waiting:
+            self._look_again(now_ms)
+        else:
             self._deleted_topics.clear()
-            return None
-        return Outcome(records, on_written=self._on_topics_forgotten, atomic=False)
+        return None
 
     def _on_topics_forgotten(self, error: KafkaError | None, now_ms: int) -> None:
         # Looks again, also after success: then there is nothing left and the list is cleared.
+        self._look_again(now_ms)
+
+    def _look_again(self, now_ms: int) -> None:
         self._state.timers.schedule(DELETED_TOPICS_TIMER, now_ms + LOOK_AGAIN_MS, self._forget_deleted_topics)
 
 
