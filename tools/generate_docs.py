@@ -27,6 +27,7 @@ FOLDERS = {
     "net": "listener, connection, frames",
     "server": "the process: config files, POSIX disk, clock, main",
     "client": "Moldau's own client",
+    "spark": "Spark's data source `moldau`: batch and streaming reads, the sink",
     "cli": "the `moldau` command",
     "sim": "the simulated world: clock, network, disk, faults, checkers",
 }

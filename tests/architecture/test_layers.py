@@ -28,6 +28,7 @@ BANNED_BELOW = {
     "threading",
     "time",
 }
+PIPELINE = {"spark", "lake"}
 BANNED_CALLS = {"open", "input", "print", "eval", "exec"}
 BANNED_METHODS = {("datetime", "now"), ("datetime", "utcnow"), ("date", "today"), ("uuid", "uuid1"), ("uuid", "uuid4")}
 
@@ -81,3 +82,15 @@ def test_nothing_below_the_line_opens_files_or_asks_the_clock() -> None:
                 if (function.value.id, function.attr) in BANNED_METHODS:
                     wrong.append(f"{module.where(node)}: calls {function.value.id}.{function.attr}() below the line")
     assert not wrong, "\n".join(wrong)
+
+
+def test_spark_is_imported_by_the_pipeline_alone() -> None:
+    """A broker and a client install and start without pyspark; only the packages of the pipeline may import it."""
+    wrong = [
+        f"{module.where(node)}: {module.layer or 'moldau'} must not import pyspark"
+        for module in modules()
+        if module.layer not in PIPELINE
+        for node, name in module.imports()
+        if name.split(".")[0] == "pyspark"
+    ]
+    assert not wrong, "\n".join(sorted(set(wrong)))
