@@ -53,6 +53,7 @@ from moldau.raft.voters import Voter, VoterHistory, VoterSet
 from moldau.raft.wire import error_to_wire, reply_to_wire, request_from_wire
 from moldau.records.batch import split_batches
 from moldau.storage.disk import Disk
+from moldau.storage.log_directory import NO_SPACE, LogDirectory
 from moldau.storage.meta_properties import DamagedMetaProperties, MetaProperties, read_meta_properties
 
 if TYPE_CHECKING:
@@ -103,6 +104,8 @@ class MetadataNode:
         self.cluster_id = ""
         self.directory_id = bytes(16)
         self.on_fatal: Callable[[str], None] | None = None
+        self.on_disk_failed: Callable[[], None] | None = None
+        """Told before `on_fatal` when it is the disk that failed, and not only full."""
         self.on_opened: Callable[[], None] | None = None
         """Called when the log was found to be well, before anything is appended to it."""
         self.on_leader_changed: list[Callable[[int], None]] = []
@@ -140,7 +143,7 @@ class MetadataNode:
         self._bootstrap = read_bootstrap_records(self._disk, self.config.metadata_log_dir)
         try:
             self.log: MetadataLog = open_metadata_log(
-                self._disk, self.config, self._rng, now_ms, lambda directory: self._fatal(directory.failure)
+                self._disk, self.config, self._rng, now_ms, self._on_directory_failed
             )
         except DamagedMetadataLog as error:
             raise CannotStart(str(error)) from error
@@ -290,7 +293,7 @@ class MetadataNode:
         try:
             step()
         except (OSError, KafkaError) as error:
-            self._fatal(str(error))
+            self._on_failure(error)
         except AssertionError as error:
             self._fatal(f"a promise of the quorum would be broken: {error}")
             raise
@@ -321,7 +324,7 @@ class MetadataNode:
                     self._apply_committed(ready.high_watermark)
                 ready = self.raft.take_ready()
         except (OSError, KafkaError) as error:
-            self._fatal(str(error))
+            self._on_failure(error)
         finally:
             self._in_ready = False
         if self.on_deadline is not None:
@@ -343,6 +346,16 @@ class MetadataNode:
             self._work()
 
         self.log.sync_later(on_synced)
+
+    def _on_directory_failed(self, directory: LogDirectory) -> None:
+        if self.on_disk_failed is not None:
+            self.on_disk_failed()
+        self._fatal(directory.failure)
+
+    def _on_failure(self, error: OSError | KafkaError) -> None:
+        if isinstance(error, OSError) and error.errno not in NO_SPACE and self.on_disk_failed is not None:
+            self.on_disk_failed()
+        self._fatal(str(error))
 
     def _fatal(self, reason: str) -> None:
         """Without its metadata log a node cannot know what it may do."""

@@ -48,6 +48,7 @@ from moldau.storage.disk import Disk
 from moldau.storage.log_directory import LogDirectory
 from moldau.storage.log_manager import LogManager
 from moldau.storage.recovery_task import RecoveryWorkers
+from moldau.storage.run_note import forget_run
 from moldau.storage.scrub import Scrub
 
 log = logging.getLogger("moldau.node")
@@ -165,6 +166,7 @@ class Node:
     def _make_metadata(self, config: BrokerConfig) -> MetadataNode:
         metadata = MetadataNode(config, self.disk, self._rng, self.incarnation_id, self.dynamic, self.outbox)
         metadata.on_fatal = self._fatal
+        metadata.on_disk_failed = self._on_metadata_disk_failed
         metadata.on_opened = self.logs.take_clean_markers
         metadata.add_listener(self._on_metadata)
         return metadata
@@ -420,6 +422,10 @@ class Node:
             self._fatal("all log directories have failed")
         else:
             self.lifecycle.report_offline_directory(directory.directory_id, self._now_ms)
+
+    def _on_metadata_disk_failed(self) -> None:
+        """If there are partitions on it too, this node is not to be trusted with them when the disk is back."""
+        forget_run(self.disk, self.config.metadata_log_dir.rstrip("/"))
 
     def _keep_house(self, now_ms: int) -> None:
         self.logs.housekeeping(now_ms, self.replicas.high_watermark_of)

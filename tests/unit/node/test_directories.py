@@ -157,3 +157,21 @@ def test_a_stop_on_a_full_disk_does_not_claim_to_be_clean() -> None:
     world.disk.clear_faults()
     world.start()
     assert world.produce("t").base_offset == 1
+
+
+@pytest.mark.parametrize("operation", ["append", "sync"])
+def test_a_disk_that_fails_under_the_metadata_log_is_not_trusted_with_partitions_either(operation: str) -> None:
+    """The node ends: nobody else tells what it has lost."""
+    world = two_directories()
+    assert [world.disk.recall(path) != "" for path in ("/data", "/data2")] == [True, True]
+    world.disk.fail(operation, "__cluster_metadata-0", errno.EIO)
+    world.run(3000)
+    assert world.fatal
+    assert [world.disk.recall(path) != "" for path in ("/data", "/data2")] == [False, True]
+
+
+def test_a_disk_that_is_full_under_the_metadata_log_has_lost_nothing() -> None:
+    world = two_directories()
+    world.disk.fail("append", "__cluster_metadata-0", errno.ENOSPC, times=100)
+    world.run(3000)
+    assert world.disk.recall("/data") != ""
