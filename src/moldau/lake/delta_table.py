@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import unquote
 
 from moldau.client.results import TopicPartition
 from moldau.lake.data_file import DataFile
@@ -26,6 +25,8 @@ from moldau.protocol.uuids import uuid_to_text
 
 METADATA_KEY = "moldau"
 TIMESTAMPS = ("timestamp",)
+# Application transactions cannot be taken back; this version says that there is none.
+FORGOTTEN = -1
 
 
 class DeltaLakeTable(LakeTable):
@@ -86,11 +87,47 @@ class DeltaLakeTable(LakeTable):
         ids: dict[str, str] = {}
         for item in partitions:
             offset = self._table.transaction_version(offset_id(item))
-            if offset is not None:
+            if offset is not None and offset >= 0:
                 offsets[item] = int(offset)
             if item.topic not in ids:
                 ids[item.topic] = _id_text(self._table.transaction_version(topic_id_id(item.topic)))
         return Positions(offsets, {topic: topic_id for topic, topic_id in ids.items() if topic_id})
+
+    def known_positions(self) -> Positions:
+        """Commit metadata tells which partitions there are, application transactions how far each is."""
+        known: dict[TopicPartition, None] = {}
+        for entry in self._table.history():
+            text = entry.get(METADATA_KEY)
+            if text and "offsets" in (told := json.loads(text)):
+                known |= dict.fromkeys(Positions.from_json(json.dumps(told["offsets"])).offsets)
+        return self.positions(known)
+
+    def forget(self, topic: str) -> None:
+        deltalake = need("deltalake")
+        forgotten = [offset_id(item) for item in self.known_positions().offsets if item.topic == topic]
+        transactions = [deltalake.Transaction(name, FORGOTTEN) for name in (*forgotten, topic_id_id(topic))]
+        note = {METADATA_KEY: json.dumps({"operation": "forget", "topic": topic})}
+        properties = deltalake.CommitProperties(custom_metadata=note, app_transactions=transactions)
+        self._table.create_write_transaction(
+            [], "append", self._table.schema(), list(self.partitioning.columns), commit_properties=properties
+        )
+        self.refresh()
+
+    def history(self, count: int) -> list[dict[str, Any]]:
+        found = []
+        for entry in self._table.history(count):
+            told = json.loads(entry.get(METADATA_KEY) or "{}")
+            told.pop("offsets", None)
+            operation = told.pop("operation", str(entry.get("operation", "")).lower())
+            found.append(
+                {
+                    "version": entry["version"],
+                    "timestamp": entry["timestamp"],
+                    "operation": operation,
+                    "details": told,
+                }
+            )
+        return found
 
     def files(self) -> list[DataFile]:
         pa = need("pyarrow")
@@ -155,7 +192,7 @@ def topic_id_id(topic: str) -> str:
 
 def _id_text(number: int | None) -> str:
     """A text that has the fingerprint again; the bits that Delta does not keep are zero."""
-    return "" if not number else uuid_to_text((int(number) << 1).to_bytes(8, "big") + bytes(8))
+    return "" if number is None or number <= 0 else uuid_to_text((int(number) << 1).to_bytes(8, "big") + bytes(8))
 
 
 def add_action(file: DataFile) -> Any:
@@ -186,8 +223,3 @@ def _stats(file: DataFile) -> dict[str, object]:
 def _time_text(milliseconds: int) -> str:
     seconds, rest = divmod(milliseconds, 1000)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:03d}Z"
-
-
-def unquoted(path: str) -> str:
-    """The path of an action as it is on disk."""
-    return unquote(path)

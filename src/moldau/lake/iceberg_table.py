@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 from typing import Any
-from urllib.parse import quote
 
 from moldau.client.results import TopicPartition
 from moldau.lake.data_file import DataFile
@@ -102,12 +102,81 @@ class IcebergLakeTable(LakeTable):
         text = self._table.properties.get(POSITIONS)
         return Positions() if text is None else Positions.from_json(text)
 
+    def known_positions(self) -> Positions:
+        return self._known()
+
+    def forget(self, topic: str) -> None:
+        with self._table.transaction() as transaction:
+            transaction.set_properties({POSITIONS: self._known().without(topic).to_json()})
+        self.refresh()
+
+    def history(self, count: int) -> list[dict[str, Any]]:
+        found = []
+        for snapshot in self._table.snapshots()[: -count - 1 : -1]:
+            told = snapshot.summary.additional_properties
+            operation = told.get("moldau.operation", snapshot.summary.operation.value)
+            details = json.loads(told.get("moldau.details", "{}"))
+            found.append(
+                {
+                    "version": snapshot.sequence_number,
+                    "timestamp": snapshot.timestamp_ms,
+                    "operation": operation,
+                    "details": details,
+                }
+            )
+        return found
+
     def files(self) -> list[DataFile]:
         prefix = url_of(self.path) + "/"
-        found = []
-        for task in self._table.scan().plan_files():
-            path = str(task.file.file_path)
-            found.append(DataFile(path.removeprefix(prefix), task.file.file_size_in_bytes, task.file.record_count))
+        return [
+            DataFile(
+                str(task.file.file_path).removeprefix(prefix),
+                task.file.file_size_in_bytes,
+                task.file.record_count,
+                # Only told apart here, never written: files of equal values belong together.
+                {str(place): str(value) for place, value in enumerate(task.file.partition)},
+            )
+            for task in self._table.scan().plan_files()
+        ]
+
+    def replace_files(self, old: Sequence[DataFile], new: Sequence[DataFile]) -> None:
+        """New files in place of old ones, in one snapshot; CommitConflict if there is a newer one."""
+        arrow = need("pyiceberg.io.pyarrow")
+        prefix = url_of(self.path) + "/"
+        gone = {prefix + file.path for file in old}
+        self._table.metadata.properties[RETRIES] = "0"
+        tasks = [task.file for task in self._table.scan().plan_files() if task.file.file_path in gone]
+        try:
+            with self._table.transaction() as transaction:
+                update = transaction.update_snapshot(snapshot_properties={"moldau.operation": "optimize"}).overwrite()
+                with update:
+                    for file in tasks:
+                        update.delete_data_file(file)
+                    paths = [prefix + file.path for file in new]
+                    for added in arrow.parquet_files_to_data_files(
+                        self._table.io, transaction.table_metadata, iter(paths)
+                    ):
+                        update.append_data_file(added)
+        except need("pyiceberg.exceptions").CommitFailedException as error:
+            raise CommitConflict(str(error)) from error
+        self.refresh()
+
+    def delete_older(self, bound: datetime) -> int:
+        """Deletes rows with older timestamps; returns how many."""
+        before = sum(file.rows for file in self.files())
+        self._table.delete(f"{TIMESTAMP} < '{bound:%Y-%m-%dT%H:%M:%S}+00:00'")
+        self.refresh()
+        return before - sum(file.rows for file in self.files())
+
+    def referenced_files(self, without: Collection[int] = ()) -> set[str]:
+        """The places of the data files of all snapshots but some."""
+        found: set[str] = set()
+        for snapshot in self._table.snapshots():
+            if snapshot.snapshot_id in without:
+                continue
+            for manifest in snapshot.manifests(self._table.io):
+                for entry in manifest.fetch_manifest_entry(self._table.io, discard_deleted=True):
+                    found.add(str(entry.data_file.file_path).removeprefix("file://"))
         return found
 
     def add_columns(self, fields: Sequence[Any]) -> None:
@@ -183,8 +252,3 @@ def _require_snapshot(transaction: Any, table: Any) -> None:
     snapshot = table.current_snapshot()
     requirement = update.AssertRefSnapshotId(ref="main", snapshot_id=None if snapshot is None else snapshot.snapshot_id)
     transaction._apply((), (requirement,))
-
-
-def quoted(text: str) -> str:
-    """Text in a path of a URL."""
-    return quote(text)

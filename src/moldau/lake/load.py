@@ -9,17 +9,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from moldau.client.results import TopicPartition
 from moldau.lake.errors import LakeError
-from moldau.lake.extras import need
 from moldau.lake.file_writer import WriteSettings
 from moldau.lake.lock import WriterLock
 from moldau.lake.positions import Positions, check_topic_ids
+from moldau.lake.row_shape import RowShape, make_shape
 from moldau.lake.run_log import RoundStats, now_ms
-from moldau.lake.table import LakeTable, Note, create_table, detect_format, local_path, new_columns, open_table
-from moldau.lake.tasks import Decoder, LoadTask, Runner, TaskResult
+from moldau.lake.table import LakeTable, create_table, detect_format, local_path, new_columns, open_table
+from moldau.lake.tasks import LoadTask, Runner, TaskResult
 from moldau.spark.group_progress import GroupProgress
 from moldau.spark.lookup import Found, Lookup
 from moldau.spark.options import ReadOptions, read_options
@@ -46,16 +45,10 @@ class LoadSettings:
     fsync: bool = False
     round_offsets_max: int = ROUND_OFFSETS_MAX
     task_offsets_max: int | None = None
+    # The envelope of change data, for upserts; empty: rows are in values as they are.
+    envelope: str = ""
     # How many tasks to cut a round into at least; the number of cores of the cluster, usually.
     parallelism: int = 2
-
-
-@dataclass(frozen=True)
-class Rows:
-    """What rows look like, and what makes them from records."""
-
-    schema: Any
-    make_decoder: Callable[[], Decoder] | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +87,9 @@ class Round:
 class Load:
     """One load of one table; use it with `with`, which holds the table's lock."""
 
+    # Whether tasks keep only the newest record of each key.
+    newest_only = False
+
     def __init__(self, settings: LoadSettings, runner: Runner) -> None:
         self.settings = settings
         self._runner = runner
@@ -108,9 +104,14 @@ class Load:
         self.folder = local_path(settings.path)
         self._lock = WriterLock(self.folder, f"a load of {self._options.subscription}")
         self._lookup: Lookup | None = None
-        self._rows = describe_rows(self._options)
+        self._shape = self._make_shape()
         self._table: LakeTable | None = None
         self._group = GroupProgress(self._options) if self._options.commit_group else None
+
+    def _make_shape(self) -> RowShape:
+        if self.settings.envelope:
+            raise LakeError("Envelopes of change data make sense with --mode upsert only.")
+        return make_shape(self._options)
 
     def __enter__(self) -> Load:
         self._lock.acquire()
@@ -141,7 +142,7 @@ class Load:
     def _open(self) -> LakeTable:
         wanted = self.settings
         if detect_format(self.folder) is None:
-            return create_table(self.folder, wanted.format or "delta", self._rows.schema, wanted.partition_by)
+            return create_table(self.folder, wanted.format or "delta", self._shape.schema, wanted.partition_by)
         table = open_table(self.folder, wanted.format)
         if wanted.partition_by and tuple(wanted.partition_by) != table.partitioning.columns:
             by = ", ".join(table.partitioning.columns) or "nothing"
@@ -190,15 +191,15 @@ class Load:
             return Round(behind=behind)
         self._evolve(table)
         results = self._run(table, ranges)
-        version = table.append(
-            [file for result in results for file in result.files],
-            before,
-            after,
-            Note("load", {"rows": sum(result.rows for result in results), "ranges": len(ranges)}),
-        )
+        version = self._commit(table, results, before, after)
         if self._group is not None:
             self._group.commit(after.offsets)
         return Round(version, tuple(ranges), tuple(results), time.monotonic() - began, behind)
+
+    def _commit(self, table: LakeTable, results: Sequence[TaskResult], before: Positions, after: Positions) -> int:
+        files = [file for result in results for file in result.files]
+        note = Note("load", {"rows": sum(result.rows for result in results), "files": len(files)})
+        return table.append(files, before, after, note)
 
     def _starts(self, before: Positions, found: Found, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Where each partition goes on; LakeError when records between are gone."""
@@ -235,26 +236,16 @@ class Load:
         return split_ranges(whole, pieces, self.settings.task_offsets_max)
 
     def _evolve(self, table: LakeTable) -> None:
-        added = new_columns(table.schema(), self._rows.schema, table.path)
+        added = new_columns(table.schema(), self._shape.schema, table.path)
         if added:
             table.add_columns(added)
 
+    def _write_settings(self, table: LakeTable) -> WriteSettings:
+        return write_settings(table, self.settings)
+
     def _run(self, table: LakeTable, ranges: Sequence[OffsetRange]) -> list[TaskResult]:
-        write = write_settings(table, self.settings)
-        results = self._runner(
-            [
-                LoadTask(
-                    item,
-                    self._options.client_config,
-                    write,
-                    self._options.include_headers,
-                    self._options.fail_on_data_loss,
-                    self._options.poll_timeout_ms,
-                    self._rows.make_decoder,
-                )
-                for item in ranges
-            ]
-        )
+        write = self._write_settings(table)
+        results = self._runner([LoadTask(item, self._shape, write, self.newest_only) for item in ranges])
         for result in results:
             if result.error:
                 raise LakeError(result.error)
@@ -276,11 +267,3 @@ def write_settings(table: LakeTable, wanted: LoadSettings) -> WriteSettings:
         wanted.file_bytes_max,
         wanted.fsync,
     )
-
-
-def describe_rows(options: ReadOptions) -> Rows:
-    """The schema of what a read with these options gives."""
-    need("pyarrow")
-    from moldau.spark.rows import arrow_schema
-
-    return Rows(arrow_schema(options.include_headers))

@@ -79,6 +79,17 @@ class ParquetLakeTable(LakeTable):
             },
         )
 
+    def known_positions(self) -> Positions:
+        return self._state.positions
+
+    def forget(self, topic: str) -> None:
+        self.commit(
+            Manifest("forget", self._state.positions.without(topic), self._state.schema, self._state.partition_by)
+        )
+
+    def history(self, count: int) -> list[dict[str, Any]]:
+        return self._state.commits[: -count - 1 : -1]
+
     def files(self) -> list[DataFile]:
         return list(self._state.files.values())
 

@@ -52,6 +52,13 @@ class Positions:
                 ids[item.topic] = item.topic_id
         return Positions(offsets, ids)
 
+    def without(self, topic: str) -> Positions:
+        """The positions of all other topics."""
+        return Positions(
+            {item: offset for item, offset in self.offsets.items() if item.topic != topic},
+            {name: topic_id for name, topic_id in self.topic_ids.items() if name != topic},
+        )
+
     def changed_since(self, before: Positions) -> dict[TopicPartition, int]:
         """The offsets that differ from those before."""
         return {item: offset for item, offset in self.offsets.items() if before.offsets.get(item) != offset}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,18 @@ class LakeTable(ABC):
         """Where the table stands in these partitions; those that it never loaded are missing."""
 
     @abstractmethod
+    def known_positions(self) -> Positions:
+        """Where the table stands in all topics that it remembers."""
+
+    @abstractmethod
+    def forget(self, topic: str) -> None:
+        """Forgets the positions of a topic, in a commit of its own."""
+
+    @abstractmethod
+    def history(self, count: int) -> list[dict[str, Any]]:
+        """The newest commits, the newest first: version, timestamp (ms), operation, details."""
+
+    @abstractmethod
     def files(self) -> list[DataFile]:
         """The files of the newest state that refresh() saw."""
 
@@ -99,11 +111,15 @@ class LakeTable(ABC):
 
     def append(self, files: Sequence[DataFile], before: Positions, after: Positions, note: Note) -> int:
         """Commits files and positions; returns the version. LostRaceError if another writer moved the positions."""
-        moved = after.changed_since(before)
         self._check_files(files)
+        return self.commit_if(before, after, lambda: self._commit(files, before, after, note))
+
+    def commit_if(self, before: Positions, after: Positions, commit: Callable[[], int]) -> int:
+        """Calls commit() until it goes through, as long as the positions are those before."""
+        moved = after.changed_since(before)
         for _ in range(COMMIT_TRIES):
             try:
-                return self._commit(files, before, after, note)
+                return commit()
             except CommitConflict:
                 self.refresh()
                 if not self.positions(moved).agrees_with(before, moved):

@@ -9,13 +9,14 @@ from __future__ import annotations
 import errno
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from moldau.lake.data_file import DataFile
 from moldau.lake.errors import LakeError
 from moldau.lake.file_writer import FileWriter, WriteSettings
+from moldau.lake.row_shape import RowShape
 from moldau.spark.planning import OffsetRange
 
 if TYPE_CHECKING:
@@ -24,21 +25,16 @@ if TYPE_CHECKING:
 # Larger batches mean fewer calls; Spark sees none of them.
 ROWS_PER_BATCH = 65_536
 
-Decoder = Callable[[Any], Any]
-
 
 @dataclass(frozen=True)
 class LoadTask:
     """One range and all that is needed to load it; plain data that travels to executors."""
 
     range: OffsetRange
-    client_config: Mapping[str, str]
+    shape: RowShape
     write: WriteSettings
-    include_headers: bool = False
-    fail_on_data_loss: bool = True
-    poll_timeout_ms: int = 120_000
-    # Makes what turns batches of records into batches of rows; None: rows are records.
-    make_decoder: Callable[[], Decoder] | None = None
+    # Only the newest record of each key is kept, with a column that says whether it deletes the key.
+    newest_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,8 +47,6 @@ class TaskResult:
     seconds: float = 0.0
     # A sentence, if it failed in a way that would repeat itself.
     error: str = ""
-    # Columns that rows have beside those that were expected, as text of a schema.
-    details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -67,7 +61,6 @@ class TaskResult:
                 "rows": self.rows,
                 "seconds": self.seconds,
                 "error": self.error,
-                "details": self.details,
             }
         )
 
@@ -81,7 +74,6 @@ class TaskResult:
             data["rows"],
             data["seconds"],
             data["error"],
-            data["details"],
         )
 
 
@@ -105,27 +97,37 @@ def run_task(task: LoadTask) -> TaskResult:
 
 
 def _write_range(task: LoadTask) -> tuple[list[DataFile], int]:
-    from moldau.spark.rows import read_range
-
-    decode = None if task.make_decoder is None else task.make_decoder()
     writer = FileWriter(task.write)
     rows = 0
     try:
-        for batch in read_range(
-            task.range,
-            task.client_config,
-            include_headers=task.include_headers,
-            fail_on_data_loss=task.fail_on_data_loss,
-            poll_timeout_ms=task.poll_timeout_ms,
-            rows_per_batch=ROWS_PER_BATCH,
-        ):
-            found = batch if decode is None else decode(batch)
-            rows += found.num_rows
-            writer.write(found)
+        for batch in read_rows(task):
+            rows += batch.num_rows
+            writer.write(batch)
         return writer.finish(), rows
     except BaseException:
         writer.abandon()
         raise
+
+
+def read_rows(task: LoadTask) -> Iterator[Any]:
+    """The rows of the task's range, batch by batch."""
+    from moldau.spark.rows import read_range
+
+    options = task.shape.options
+    batches = read_range(
+        task.range,
+        options.client_config,
+        include_headers=options.include_headers,
+        fail_on_data_loss=options.fail_on_data_loss,
+        poll_timeout_ms=options.poll_timeout_ms,
+        rows_per_batch=ROWS_PER_BATCH,
+    )
+    rows = task.shape.rows(batches)
+    if task.newest_only:
+        from moldau.lake.newest import newest_by_key
+
+        return newest_by_key(rows)
+    return rows
 
 
 Runner = Callable[[Sequence[LoadTask]], list[TaskResult]]
