@@ -129,8 +129,13 @@ class Replicas:
         if self.fetchers is not None:
             self.fetchers.apply_image(image)
         for topic in image.topics_by_id.values():
+            # The logs were loaded with the settings that were known here then; others may have changed them since.
+            config = self._log_config_of(topic.name)
             for index, registration in topic.partitions.items():
                 if self.broker_id in registration.replicas:
+                    loaded = self.logs.get(topic.name, index)
+                    if loaded is not None:
+                        loaded.set_config(config)
                     self._update(topic.name, topic.topic_id, index, registration, False, now_ms)
 
     def _note_brokers(self, image: MetadataImage) -> None:

@@ -10,6 +10,11 @@ from moldau.protocol import errors
 from moldau.protocol.messages import describe_quorum_request as quorum
 from moldau.protocol.messages import incremental_alter_configs_request as alter
 from moldau.protocol.messages.describe_cluster_request import DescribeClusterRequest
+from moldau.protocol.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from moldau.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from moldau.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
@@ -134,6 +139,25 @@ def test_a_node_that_comes_back_registers_anew_and_catches_up(cluster: Cluster) 
     assert "meanwhile" in killed.node.image.topics_by_name
     assert all(unfenced(member) == [1, 2, 3] for member in cluster.up())
     assert not killed.node.metadata.is_active_controller
+
+
+def test_settings_of_a_topic_that_changed_while_a_node_was_away_hold_for_its_logs_when_it_is_back(
+    cluster: Cluster,
+) -> None:
+    """Its logs are loaded with the settings it knew; a leader with an old minimum would commit what it must not."""
+    assert cluster[1].create("t") == 0
+    cluster.run(1000)
+    away = followers(cluster)[0]
+    away.kill()
+    change = AlterableConfig("min.insync.replicas", 0, "3")
+    request = IncrementalAlterConfigsRequest([AlterConfigsResource(2, "t", [change])])
+    assert cluster.active().ask(request, 1).responses[0].error_code == 0
+    cluster.run(1000)
+    away.start()
+    cluster.run_until(lambda: away.node.is_ready)
+    partition = away.node.replicas.find("t", 0)
+    assert partition is not None and partition.log is not None
+    assert partition.log.config.min_insync_replicas == 3
 
 
 def test_a_request_that_finds_no_controller_is_answered_by_the_next_one(cluster: Cluster) -> None:
