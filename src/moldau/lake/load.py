@@ -17,7 +17,7 @@ from moldau.lake.lock import WriterLock
 from moldau.lake.positions import Positions, check_topic_ids
 from moldau.lake.row_shape import RowShape, make_shape
 from moldau.lake.run_log import RoundStats, now_ms
-from moldau.lake.table import LakeTable, create_table, detect_format, local_path, new_columns, open_table
+from moldau.lake.table import LakeTable, Note, create_table, detect_format, local_path, new_columns, open_table
 from moldau.lake.tasks import LoadTask, Runner, TaskResult
 from moldau.spark.group_progress import GroupProgress
 from moldau.spark.lookup import Found, Lookup
