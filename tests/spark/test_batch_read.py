@@ -168,7 +168,7 @@ def test_what_retention_took_before_a_task_came_is_an_error_or_a_warning(
     config = {"bootstrap.servers": moldau_node.bootstrap}
     with pytest.raises(ReadError, match=f"{topic}-0 from offset 5 to 60 are gone"):
         list(read_range(OffsetRange(topic, 0, 5, 90), config))
-    found = [batch for batch in read_range(OffsetRange(topic, 0, 5, 90), config, fail_on_data_loss=False)]
+    found = list(read_range(OffsetRange(topic, 0, 5, 90), config, fail_on_data_loss=False))
     assert [value.as_py() for batch in found for value in batch["offset"]] == list(range(60, 90))
     assert list(read_range(OffsetRange(topic, 0, 5, 30), config, fail_on_data_loss=False)) == []
     with pytest.raises(ReadError, match="ends at offset 100, before 200"):

@@ -35,8 +35,8 @@ VALUE_FORMATS = ("json", "avro", "protobuf", "csv", "string")
 # Spark's connector waits so long for records that must be there; so do we, over restarts of brokers.
 POLL_TIMEOUT_MS = 120_000
 MAX_TRIGGER_DELAY_MS = 15 * 60_000
-# A fetch fills this much at once, so that few round trips are needed; less than this is kept ahead of the reader.
-FETCH_BYTES = 8 * 1024 * 1024
+# Of one fetch; as much is kept ahead of the reader. Measured from 0.5 to 8 MB: this one costs the least CPU per byte.
+FETCH_BYTES = 2 * 1024 * 1024
 ROWS_PER_BATCH = 10_000
 
 # What Spark's connector refuses too, and what to write instead.

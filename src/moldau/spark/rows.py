@@ -162,7 +162,7 @@ class _RangeReader:
                 yield from self._slices(batch)
             if self._position != before:
                 progress_ms = network.now_ms()
-            elif self._position < self._wanted.end:
+            elif self._position < self._wanted.end and self._state.empty:
                 self._wait(progress_ms + self._poll_timeout_ms)
 
     def _slices(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -198,6 +198,7 @@ class _RangeReader:
             self._fetch_settings.partition_max_bytes = min(self._fetch_bytes_max, needed)
         self._positions.ask()
         self._fetches.send()
+        self._cluster.network.poll(0)  # what was asked is on its way while Spark works on what is there
 
     def _wait(self, deadline_ms: int) -> None:
         """Nothing is there: waits for an answer, and says why where none comes."""
