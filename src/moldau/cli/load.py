@@ -143,6 +143,7 @@ def load(
         log = RunLog(
             folder, name, {"table": load_of.folder, "format": load_of.table.format, "master": master or "local"}
         )
+        log.begin()
         _run(load_of, log, once, interval_s, as_json)
     if report is not None:
         from moldau.lake.report import render_report

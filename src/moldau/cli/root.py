@@ -51,6 +51,9 @@ root = RootGroup(
         "perf": ("moldau.cli.root:perf", "Measure throughput and latency."),
         "log": ("moldau.cli.root:log", "Look into the files of a data directory."),
         "profile": ("moldau.cli.root:profile", "Keep addresses and client settings under names."),
+        "load": ("moldau.cli.load:load", "Load topics into a lake table, exactly once."),
+        "lake": ("moldau.cli.root:lake", "Look after lake tables; replay them into topics."),
+        "pipeline": ("moldau.cli.root:pipeline", "Run pipelines from topics and tables to topics and tables."),
         "completion": ("moldau.cli.completion:completion", "Print the completion script of a shell."),
         "install-kafka-names": ("moldau.cli.kafka.install:install", "Put Kafka's tool names into a folder."),
     },
@@ -195,5 +198,31 @@ log = LazyGroup(
     commands_at={
         "dump": ("moldau.cli.log:dump", "Print logs, indexes and snapshots."),
         "verify": ("moldau.cli.log:verify", "Check every file of a data directory."),
+    },
+)
+
+lake = LazyGroup(
+    "lake",
+    help="Look after lake tables that `moldau load` fills, and replay them into topics.",
+    context_settings=SETTINGS,
+    commands_at={
+        "describe": ("moldau.cli.lake:describe", "Show schema, files, offsets and commits of a table."),
+        "optimize": ("moldau.cli.lake:optimize", "Join small files into larger ones."),
+        "vacuum": ("moldau.cli.lake:vacuum", "Remove files that no commit needs any more."),
+        "expire": ("moldau.cli.lake:expire", "Delete rows of days that are older than a time."),
+        "forget": ("moldau.cli.lake:forget", "Forget how far a topic is loaded, to load it anew."),
+        "replay": ("moldau.cli.lake_replay:replay", "Send the rows of a table to a topic."),
+    },
+)
+
+pipeline = LazyGroup(
+    "pipeline",
+    help="Run pipelines: sources, SQL or Python steps, sinks, written down in a TOML file.",
+    context_settings=SETTINGS,
+    commands_at={
+        "run": ("moldau.cli.pipeline:run", "Run a pipeline once, or until it is stopped."),
+        "validate": ("moldau.cli.pipeline:validate", "Check a pipeline's file without running it."),
+        "status": ("moldau.cli.pipeline:status", "Show whether a pipeline runs, and how far it is."),
+        "init": ("moldau.cli.pipeline:init", "Write a pipeline's file to begin with."),
     },
 )

@@ -77,11 +77,15 @@ class RunLog:
 
     def __init__(self, folder: str, name: str, details: Mapping[str, Any] | None = None) -> None:
         self.stats = RunStats(name, now_ms(), details=dict(details or {}))
-        os.makedirs(folder, exist_ok=True)
-        for old in run_files(folder)[: -(RUNS_KEPT - 1)]:
-            os.unlink(old)
+        self._folder = folder
         self.path = os.path.join(folder, f"{self.stats.began_ms:015d}-{os.getpid()}.jsonl")
-        self._write({"name": name, "began_ms": self.stats.began_ms, "details": self.stats.details})
+
+    def begin(self) -> None:
+        """The run has what it needs, and is not refused any more."""
+        os.makedirs(self._folder, exist_ok=True)
+        for old in run_files(self._folder)[: -(RUNS_KEPT - 1)]:
+            os.unlink(old)
+        self._write({"name": self.stats.name, "began_ms": self.stats.began_ms, "details": self.stats.details})
 
     def add(self, item: RoundStats) -> None:
         self.stats.rounds.append(item)
