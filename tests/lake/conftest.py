@@ -83,3 +83,6 @@ def make_topic(node: MoldauNode) -> Callable[..., Topic]:
 @pytest.fixture
 def lake(tmp_path: Path) -> str:
     return str(tmp_path / "lake")
+
+
+MakeTopic = Callable[..., Topic]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -21,9 +21,8 @@ from moldau.lake.reading import read_table
 from moldau.lake.table import open_table
 from moldau.lake.tasks import LoadTask, TaskResult, run_here
 from tests.interop.nodes import RECENT_MS, MoldauNode
-from tests.lake.conftest import Topic
+from tests.lake.conftest import MakeTopic, Topic
 
-MakeTopic = Callable[..., Topic]
 SCHEMA = "id BIGINT, name STRING, score DOUBLE"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +17,7 @@ from moldau.lake.table import open_table
 from moldau.lake.tasks import LoadTask, TaskResult, run_here
 from moldau.spark.lookup import ReadError
 from tests.interop.nodes import RECENT_MS, MoldauNode
-from tests.lake.conftest import Topic
-
-MakeTopic = Callable[..., Topic]
+from tests.lake.conftest import MakeTopic, Topic
 
 
 def settings_of(topic: Topic, lake: str, **options: str) -> LoadSettings:

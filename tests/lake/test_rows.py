@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -16,9 +15,7 @@ from moldau.lake.reading import read_table
 from moldau.lake.table import open_table
 from moldau.lake.tasks import run_here
 from moldau.spark.lookup import ReadError
-from tests.lake.conftest import Topic
-
-MakeTopic = Callable[..., Topic]
+from tests.lake.conftest import MakeTopic, Topic
 
 
 def test_schemas_are_read_as_spark_writes_them() -> None:
