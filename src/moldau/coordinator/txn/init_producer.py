@@ -63,8 +63,17 @@ def check_timeout(state: TransactionShardState, request: InitProducerIdRequest) 
 
 
 def check_expected(known: Transaction, request: InitProducerIdRequest) -> None:
-    """A producer that says who it is (KIP-360) must be the current one, or its rotation must have been told already."""
-    if request.producer_id == NO_PRODUCER_ID or known.epoch == NO_EPOCH or request.producer_id == known.producer_id:
+    """A producer that says who it is (KIP-360) must be the current one, or its rotation must have been told already.
+
+    While a transaction is open nobody but its own producer is: whoever names an epoch before has been fenced, and what
+    it asks must not abort the transaction of its successor."""
+    if request.producer_id == NO_PRODUCER_ID or known.epoch == NO_EPOCH:
+        return
+    if known.state == ONGOING:
+        if (request.producer_id, request.producer_epoch) != known.open_producer:
+            raise KafkaError(errors.PRODUCER_FENCED)
+        return
+    if request.producer_id == known.producer_id:
         return
     if request.producer_id == known.previous_producer_id and is_exhausted(request.producer_epoch):
         return

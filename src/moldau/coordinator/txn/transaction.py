@@ -79,6 +79,13 @@ class Transaction:
         return is_exhausted(self.epoch)
 
     @property
+    def open_producer(self) -> tuple[int, int]:
+        """Producer id and epoch of whoever may end the transaction that is open, or was kept for it."""
+        if self.next_epoch == NO_EPOCH:
+            return self.producer_id, self.epoch
+        return self.producer_id if self.next_producer_id == NO_PRODUCER_ID else self.next_producer_id, self.next_epoch
+
+    @property
     def client_producer(self) -> tuple[int, int]:
         """Producer id and epoch that the client uses next: not those of a transaction that was kept for it."""
         if self.next_producer_id != NO_PRODUCER_ID and self.is_preparing:
