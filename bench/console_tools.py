@@ -179,12 +179,16 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--bootstrap-server")
-    parser.add_argument("--moldau", default=f"{shlex.quote(sys.executable)} -m moldau", help="the command to measure")
+    parser.add_argument("--moldau", help="the command to measure; the sources of this checkout if not given")
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--start-up", action="store_true", help="only how long the tools take to start")
     options = parser.parse_args()
-    moldau = shlex.split(options.moldau)
-    os.environ.setdefault("PYTHONPATH", str(ROOT / "src"))
+    os.environ.pop("PYTHONPATH", None)
+    if options.moldau:
+        moldau = shlex.split(options.moldau)
+    else:
+        moldau = [sys.executable, "-m", "moldau"]
+        os.environ["PYTHONPATH"] = str(ROOT / "src")
     with broker(options.bootstrap_server, moldau) as server:
         if options.start_up:
             print_start_up(moldau, server, options.markdown)

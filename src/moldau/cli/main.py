@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
+
+OBJECTS_BETWEEN_COLLECTIONS = 100_000
 
 
 def buffer_stdout() -> None:
@@ -17,6 +20,11 @@ def buffer_stdout() -> None:
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding, errors, line_buffering=True)
 
 
+def collect_rarely() -> None:
+    """A tool lives for a moment and is mostly import, which makes many objects and no garbage: a tenth of its time."""
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+
+
 def main() -> None:
     """Runs the command line of this process and exits with its code."""
     arguments = sys.argv[1:]
@@ -28,11 +36,13 @@ def main() -> None:
 
             code = run_server(arguments[1:])
         elif arguments and arguments[0].startswith("kafka-"):
+            collect_rarely()
             buffer_stdout()
             from moldau.cli.kafka.frame import run_command
 
             code = run_command(arguments)
         else:
+            collect_rarely()
             from moldau.cli.root import root
 
             buffer_stdout()

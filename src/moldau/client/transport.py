@@ -213,7 +213,9 @@ class SocketNetwork(Network):
     def _open(self, address: Address) -> _Link:
         host, port = address
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            # A plain name goes as bytes: only others are worth the import of the codec that text would bring.
+            name = host.encode() if host.isascii() else host
+            found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
         except socket.gaierror as error:
             raise NetworkError(f"The host name {host} cannot be resolved: {error.strerror}.") from None
         candidates = [(family, sockaddr) for family, _, _, _, sockaddr in found]
