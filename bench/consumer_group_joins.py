@@ -5,11 +5,12 @@
 
 Members are plain sockets in this process that do what a consumer does: join, send a heartbeat every 20 ms, and at once
 when they have something to acknowledge or were given something. The interval is far below Kafka's 5 s so that the time
-until stable is the coordinator's and not that of members who wait for their next heartbeat. Stable is when every partition has one member, nobody
-has two more than anybody else, and all are in the same epoch. Three things are measured: joining with the assignment
-interval 0 (an assignment for every member that comes: work), with the default of a second (mostly waiting), and steady
-heartbeats, one of each member in flight. Rounds alternate between Moldau and, where the script `../shared/oracle/kafka`
-can start one, Apache Kafka; figures are medians, CPU is that of the broker's process.
+until stable is the coordinator's and not that of members who wait for their next heartbeat. Stable is when every
+partition has one member, nobody has two more than anybody else, and all are in the same epoch. Three things are
+measured: joining with the assignment interval 0 (an assignment for every member that comes: work), with the default of
+a second (mostly waiting), and steady heartbeats, one of each member in flight. Rounds alternate between Moldau and,
+where the script `../shared/oracle/kafka` can start one, Apache Kafka; figures are medians, CPU is that of the broker's
+process.
 """
 
 from __future__ import annotations
