@@ -7,6 +7,7 @@
 #   make sim SEED=7      one seed of a simulated cluster, with its trace; WORLD=node, logs, groups, … for the other worlds
 #   make sims            a thousand seeds of a simulated cluster; SIMS=… for another number, SEED=… for the first
 #   make cluster         only the tests with several real nodes: faults under load, rolling restart, `moldau up`
+#   make spark           only the tests with real Spark: data source, sink, lake, pipelines
 #   make chaos           the same load with 300 faults; MOLDAU_FAULT_SEED=7 repeats the choices of a run
 #   make torture         kill -9 under load 50 times, and 100,000 mutated frames
 #   make demo            a broker, a topic, a producer and a consumer in ten seconds
@@ -34,6 +35,8 @@ SLOW_TESTS := tests/sim tests/fuzz tests/crash
 # work (members that come and go, tools that start), so there are more workers than cores.
 INTEROP_WORKERS ?= 6
 INTEROP := -n $(INTEROP_WORKERS) --dist loadfile
+# A file keeps its Spark session and its broker; one session works on both cores.
+SPARK_WORKERS := -n 2 --dist loadfile
 # The broker itself, interpreted, with every client; everything runs compiled.
 INTEROP_OF_THE_BROKER := $(addprefix tests/interop/test_,confluent.py aiokafka.py kafka_python.py kcat.py)
 # Without this pytest would prefer the interpreted sources to the installed, compiled ones.
@@ -43,7 +46,7 @@ ON_INTERPRETED := MOLDAU_COMMAND="$(CURDIR)/$(BIN)/moldau" $(BIN)/python -m pyte
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: check format lint types generated generate docs fast test test-interpreted test-compiled interop cluster chaos torture sim sims demo bench clean compiled
+.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop cluster spark chaos torture sim sims demo bench clean compiled
 
 check: format lint types generated fast
 
@@ -65,7 +68,7 @@ $(VENV)/.ready: pyproject.toml setup.py
 $(COMPILED)/.ready: pyproject.toml
 	@echo "setting up $(COMPILED) (once)"
 	$(call make_environment,$(COMPILED))
-	@$(COMPILED_BIN)/pip install --quiet $$($(PYTHON) tools/list_requirements.py)
+	@$(COMPILED_BIN)/pip install --quiet $$($(PYTHON) tools/list_requirements.py dev interop spark formats)
 	@touch $@
 
 $(COMPILED)/.installed: $(COMPILED)/.ready $(SOURCES) setup.py compiled_modules.txt
@@ -108,7 +111,12 @@ docs: $(VENV)/.ready
 
 # --- everything -------------------------------------------------------------------------------------------------
 
-test: format-check lint types generated test-interpreted test-compiled
+# Types are checked on one core while the compiler works on the other.
+test:
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target static compiled
+	@$(MAKE) --no-print-directory test-interpreted test-compiled
+
+static: format-check lint types generated
 
 .PHONY: format-check
 format-check: $(VENV)/.ready
@@ -121,6 +129,7 @@ test-interpreted: $(VENV)/.ready
 test-compiled: $(COMPILED)/.installed
 	@MOLDAU_SIM_SEEDS=$(SEEDS) $(ON_COMPILED) -n $(WORKERS) tests/unit tests/scripts $(SLOW_TESTS)
 	@$(ON_COMPILED) -s tests/cluster
+	@$(ON_COMPILED) $(SPARK_WORKERS) tests/spark tests/lake
 	@MOLDAU_INTEROP=brief $(ON_COMPILED) $(INTEROP) tests/interop
 
 interop: $(COMPILED)/.installed
@@ -128,6 +137,9 @@ interop: $(COMPILED)/.installed
 
 cluster: $(COMPILED)/.installed
 	@$(ON_COMPILED) -s tests/cluster
+
+spark: $(COMPILED)/.installed
+	@$(ON_COMPILED) $(SPARK_WORKERS) tests/spark tests/lake
 
 chaos: $(COMPILED)/.installed
 	@MOLDAU_FAULTS=300 $(ON_COMPILED) -s tests/cluster/test_faults.py
