@@ -16,7 +16,6 @@ import os
 import secrets
 import struct
 import sys
-import time
 
 logger = logging.getLogger("moldau.server")
 
@@ -26,7 +25,7 @@ BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
 ANCHOR_FILE = "moldau.run"
 PREFIX = "moldau-run-"
 NOTE_BYTES_MAX = 8192
-LEFTOVER_SECONDS = 86_400
+NAMESPACE_FILE = "/proc/self/ns/mnt"
 
 STATX_MNT_ID_UNIQUE = 0x4000
 STATX_MNT_ID = 0x1000
@@ -61,6 +60,7 @@ class MachineMemory:
             "anchor": _anchor_identity(anchor),
             "token": token,
             "text": text,
+            "namespace": _namespace(),
         }
         place = self._place(directory)
         try:
@@ -117,10 +117,10 @@ class MachineMemory:
         return found
 
     def _remove_leftovers(self) -> None:
-        """Of directories that are gone: whoever was killed there will not come back."""
+        """Of directories that are gone: whoever was killed there will not come back. Paths mean something only to those
+        who see the same mounts; a container may see others."""
         for place, note in self._own_notes():
-            is_old = time.time() - os.stat(place).st_mtime > LEFTOVER_SECONDS
-            if is_old and not os.path.isdir(str(note.get("path"))):
+            if note.get("namespace") == _namespace() and not os.path.isdir(str(note.get("path"))):
                 _remove(place)
 
 
@@ -145,6 +145,13 @@ def _identity(directory: str) -> str:
     with open(BOOT_ID_FILE, encoding="ascii") as file:
         boot_id = file.read().strip()
     return f"{boot_id} {_mount_id(directory)} {status.st_dev} {status.st_ino}"
+
+
+def _namespace() -> str:
+    try:
+        return os.readlink(NAMESPACE_FILE)
+    except OSError:
+        return ""
 
 
 def _anchor_identity(path: str) -> list[int]:

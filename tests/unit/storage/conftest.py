@@ -1,4 +1,5 @@
-"""Tests of storage do not wait for the medium: syncs do nothing, except where the disk itself is tested."""
+"""Tests of storage do not wait for the medium: syncs do nothing, except where the disk itself is tested. Nor does the
+machine remember anything of their folders, except where that is tested."""
 
 from __future__ import annotations
 
@@ -9,6 +10,12 @@ import pytest
 
 def no_sync(_descriptor: int) -> None:
     return
+
+
+@pytest.fixture(autouse=True)
+def no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was remembered of folders that go with the test would be left behind."""
+    monkeypatch.setattr("moldau.server.posix_disk.find_memory_folder", lambda: "")
 
 
 @pytest.fixture(autouse=True)
