@@ -25,8 +25,7 @@ from moldau.replication.leader import LeaderState
 from moldau.replication.partition import Partition
 from moldau.storage.leader_epochs import LeaderEpochs
 from moldau.storage.producer_state import ProducerEntry
-
-Plant = Callable[[pytest.MonkeyPatch], None]
+from tests.sim.worlds import Plant
 
 
 def skip_truncation(patch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 COUNT = int(os.environ.get("MOLDAU_SIM_SEEDS", "20"))
 FIRST = int(os.environ.get("MOLDAU_SIM_FIRST_SEED", "0"))
 SEEDS = range(FIRST, FIRST + COUNT)
+# Of a whole cluster, in a long run, four times as many as of the smaller worlds: there is more that can go wrong.
+CLUSTER_SEEDS = range(FIRST, FIRST + (4 * COUNT if COUNT >= 25 else COUNT))
 FAILING_SEEDS = Path(__file__).with_name("failing_seeds.txt")
 
 

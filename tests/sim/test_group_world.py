@@ -9,6 +9,7 @@ from moldau.sim.committer import OffsetModel
 from moldau.sim.group_world import GroupWorld
 from moldau.sim.world import Violation
 from tests.sim.seeds import SEEDS, kept_seeds
+from tests.sim.worlds import count_what_happens
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -23,16 +24,11 @@ def test_seeds_that_failed_once_do_not_fail_again(seed: int, milliseconds: int) 
 
 
 def test_offsets_are_committed_and_faults_happen() -> None:
-    deaths = committed = checked = 0
-    for seed in range(1000, 1003):
-        setting = GroupWorld(seed)
-        setting.run(DEFAULT_MILLISECONDS)
-        deaths += setting.deaths
-        committed += setting.committed_offsets
-        checked += setting.checked_offsets
-    assert deaths > 3
-    assert committed > 500
-    assert checked > 200
+    names = ("deaths", "committed_offsets", "checked_offsets")
+    counts = count_what_happens(GroupWorld, range(1000, 1003), DEFAULT_MILLISECONDS, *names)
+    assert counts["deaths"] > 3
+    assert counts["committed_offsets"] > 500
+    assert counts["checked_offsets"] > 200
 
 
 def test_an_offset_that_goes_back_is_found_out() -> None:

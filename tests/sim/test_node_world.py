@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import subprocess
-import sys
-
 import pytest
 
 from moldau.sim import host
@@ -14,6 +9,7 @@ from moldau.sim.__main__ import DEFAULT_MILLISECONDS, main
 from moldau.sim.disk import Inode, SimDisk
 from moldau.sim.node_world import NodeWorld
 from tests.sim.seeds import SEEDS, kept_seeds
+from tests.sim.worlds import count_what_happens, trace_digest
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -28,30 +24,17 @@ def test_seeds_that_failed_once_do_not_fail_again(seed: int, milliseconds: int) 
 
 
 def test_the_faults_of_a_few_seeds_really_happen() -> None:
-    deaths = losses = acknowledged = fetched = 0
-    for seed in range(1000, 1004):
-        setting = NodeWorld(seed)
-        setting.run(DEFAULT_MILLISECONDS)
-        deaths += setting.deaths
-        losses += setting.data_losses
-        acknowledged += setting.acknowledged_records
-        fetched += setting.fetched_records
-    assert deaths > 4
-    assert losses > 0
-    assert acknowledged > 1000
-    assert fetched > 100
+    names = ("deaths", "data_losses", "acknowledged_records", "fetched_records")
+    counts = count_what_happens(NodeWorld, range(1000, 1004), DEFAULT_MILLISECONDS, *names)
+    assert counts["deaths"] > 4
+    assert counts["data_losses"] > 0
+    assert counts["acknowledged_records"] > 1000
+    assert counts["fetched_records"] > 100
 
 
 def test_the_same_seed_gives_the_same_trace_in_every_process() -> None:
-    """Not even the order of sets, which differs between processes, may show."""
-
-    def digest(hash_seed: str) -> str:
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        command = [sys.executable, "-m", "moldau.sim", "--seed", "5", "--steps", "6000", "-v"]
-        done = subprocess.run(command, capture_output=True, env=environment, check=True)
-        return hashlib.sha256(done.stdout).hexdigest()
-
-    assert digest("1") == digest("2")
+    arguments = ("--seed", "5", "--steps", "6000")
+    assert trace_digest("1", *arguments) == trace_digest("2", *arguments)
 
 
 class ForgetsToSync(SimDisk):

@@ -89,18 +89,19 @@ class Cluster:
         network: Network | None = None,
         auto_create_topics: bool = False,
         first_contact_ms: int | None = None,
+        chance: random.Random | None = None,
     ) -> None:
         """first_contact_ms: for how long the bootstrap servers are tried again while none can be reached; the
-        default is the call's own timeout, as with Kafka's clients. 0 tries each of them once."""
+        default is the call's own timeout, as with Kafka's clients. 0 tries each of them once. With a generator as
+        chance, whatever is left to chance can be repeated."""
         self._bootstrap = parse_addresses(config.get_text("bootstrap.servers"))
         self._request_timeout_ms = config.get_int("request.timeout.ms")
         self._metadata_age_max_ms = config.get_int("metadata.max.age.ms")
         self._rebootstrap = config.get_text("metadata.recovery.strategy") == "rebootstrap"
         self.auto_create_topics = auto_create_topics
         self._first_contact_ms = first_contact_ms
-        self.backoff = Backoff(
-            config.get_int("retry.backoff.ms"), config.get_int("retry.backoff.max.ms"), random.random
-        )
+        draw = random.random if chance is None else chance.random
+        self.backoff = Backoff(config.get_int("retry.backoff.ms"), config.get_int("retry.backoff.max.ms"), draw)
         self.network = network if network is not None else socket_network(config)
         self.brokers: dict[int, Broker] = {}
         self.cluster_id: str | None = None
@@ -111,7 +112,7 @@ class Cluster:
         self._topic_errors: dict[str, ClientError] = {}
         self._topic_ids: dict[bytes, str] = {}
         self._refreshed_ms: dict[str, int] = {}
-        self._turn = random.randrange(1 << 16)
+        self._turn = int(draw() * (1 << 16))
 
     def close(self) -> None:
         self.network.close()

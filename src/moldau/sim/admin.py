@@ -8,23 +8,22 @@ from typing import TYPE_CHECKING
 from moldau.protocol import errors
 from moldau.protocol.messages.create_partitions_request import CreatePartitionsRequest, CreatePartitionsTopic
 from moldau.protocol.messages.create_partitions_response import CreatePartitionsResponse
-from moldau.protocol.messages.create_topics_request import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from moldau.protocol.messages.create_topics_response import CreateTopicsResponse
-from moldau.protocol.messages.delete_records_request import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
 from moldau.protocol.messages.delete_records_response import DeleteRecordsResponse
-from moldau.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from moldau.protocol.messages.delete_topics_response import DeleteTopicsResponse
-from moldau.protocol.messages.incremental_alter_configs_request import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from moldau.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from moldau.protocol.primitives import Message
+from moldau.sim.admin_requests import (
+    ALTER_VERSION,
+    CREATE_VERSION,
+    DELETE_RECORDS_VERSION,
+    DELETE_VERSION,
+    BusyAdmin,
+    alter_config,
+    create_topic,
+    delete_records,
+    delete_topic,
+)
 from moldau.sim.client import SimClient
 from moldau.sim.cluster_model import DELETING, GONE, PRESENT, TRANSIENT_PREFIX, TopicModel
 from moldau.sim.model import PartitionModel
@@ -33,8 +32,6 @@ from moldau.sim.world import Violation
 if TYPE_CHECKING:
     from moldau.sim.node_world import NodeWorld
 
-TOPIC_RESOURCE = 2
-SET_CONFIG = 0
 STABLE_NAMES = ("steady-a", "steady-b")
 TRANSIENT_NAMES = (f"{TRANSIENT_PREFIX}-a", f"{TRANSIENT_PREFIX}-b")
 PARTITIONS_MAX = 4
@@ -60,14 +57,14 @@ CONFIG_CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 
-class SimAdmin:
+class SimAdmin(BusyAdmin):
     def __init__(self, setting: NodeWorld) -> None:
+        super().__init__()
         self.setting = setting
         self.world = setting.world
         self.model = setting.model
         self.rng = setting.world.derived_rng("admin")
         self.client = SimClient(setting.world, setting.host, "admin")
-        self.busy = False
         self.world.schedule(0, self.tick)
 
     def tick(self) -> None:
@@ -83,21 +80,10 @@ class SimAdmin:
         )()
 
     def _call(self, request: Message, version: int, on_answer: Callable[[Message | None], None]) -> None:
-        self.busy = True
-
-        def answered(answer: Message | None) -> None:
-            self.busy = False
-            on_answer(answer)
-
-        self.client.call(request, version, answered)
+        self.client.call(request, version, self.when_answered(on_answer))
 
     def _check(self, what: str, error_code: int, message: str | None) -> bool:
-        """True when it was done; raises for an error that a good request must not get."""
-        if error_code == errors.NONE:
-            return True
-        if error_code not in NOT_READY_ERRORS:
-            raise Violation(f"a good request is carried out: {what}: {errors.error_name(error_code)} ({message})")
-        return False
+        return self.check_done(what, error_code, message, NOT_READY_ERRORS)
 
     # Topics
 
@@ -115,9 +101,8 @@ class SimAdmin:
         for key in self.rng.sample(sorted(CONFIG_CHOICES), 3):
             configs[key] = self.rng.choice(CONFIG_CHOICES[key])
         self.world.note(f"admin creates {name} with {count} partitions and {configs}")
-        pairs = [CreatableTopicConfig(key, value) for key, value in configs.items()]
-        request = CreateTopicsRequest([CreatableTopic(name, count, 1, None, pairs)], 5000)
-        self._call(request, 7, lambda answer: self._on_created(name, count, configs, answer))
+        request = create_topic(name, count, 1, configs, 5000)
+        self._call(request, CREATE_VERSION, lambda answer: self._on_created(name, count, configs, answer))
 
     def _on_created(self, name: str, count: int, configs: dict[str, str], answer: Message | None) -> None:
         if answer is None:
@@ -137,8 +122,7 @@ class SimAdmin:
     def _delete(self, topic: TopicModel) -> None:
         self.world.note(f"admin deletes {topic.name}")
         topic.state = DELETING
-        request = DeleteTopicsRequest([DeleteTopicState(None, topic.topic_id)], None, 5000)
-        self._call(request, 6, lambda answer: self._on_deleted(topic, answer))
+        self._call(delete_topic(topic.topic_id, 5000), DELETE_VERSION, lambda answer: self._on_deleted(topic, answer))
 
     def _on_deleted(self, topic: TopicModel, answer: Message | None) -> None:
         if topic.state != DELETING:
@@ -184,9 +168,8 @@ class SimAdmin:
         value = self.rng.choice(CONFIG_CHOICES[key])
         self.world.note(f"admin sets {key}={value} of {topic.name}")
         topic.configs.setdefault(key, {None}).add(value)
-        resource = AlterConfigsResource(TOPIC_RESOURCE, topic.name, [AlterableConfig(key, SET_CONFIG, value)])
-        request = IncrementalAlterConfigsRequest([resource])
-        self._call(request, 1, lambda answer: self._on_altered(topic, key, value, answer))
+        request = alter_config(topic.name, key, value)
+        self._call(request, ALTER_VERSION, lambda answer: self._on_altered(topic, key, value, answer))
 
     def _on_altered(self, topic: TopicModel, key: str, value: str, answer: Message | None) -> None:
         if not isinstance(answer, IncrementalAlterConfigsResponse):
@@ -209,11 +192,10 @@ class SimAdmin:
         offset = self.rng.randint(min(model.start_high, model.acknowledged_end), model.acknowledged_end)
         model.on_start_asked(offset)
         self.world.note(f"admin deletes the records of {model.name} below {offset}")
-        wanted = DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(index, offset)])
         losses = self.setting.data_losses
         self._call(
-            DeleteRecordsRequest([wanted], 5000),
-            2,
+            delete_records(topic.name, index, offset, 5000),
+            DELETE_RECORDS_VERSION,
             lambda answer: self._on_records_deleted(model, offset, losses, answer),
         )
 

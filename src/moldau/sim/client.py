@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 
 from moldau.protocol import api_keys
+from moldau.protocol.messages.headers import RequestHeader
 from moldau.protocol.primitives import Message, Reader, Writer
 from moldau.sim.host import Host
 from moldau.sim.network import Link
@@ -35,6 +36,14 @@ def encode_request(request: Message, version: int, correlation_id: int, client_i
         writer.uvarint(0)
     request.encode(writer, version)
     return writer.to_bytes()
+
+
+def decode_request(frame: bytes) -> Message:
+    """The body of a request that `encode_request` or a client has made."""
+    api_key, version = int.from_bytes(frame[:2], "big"), int.from_bytes(frame[2:4], "big")
+    reader = Reader(frame)
+    RequestHeader.decode(reader, api_keys.request_header_version(api_key, version))
+    return api_keys.request_class(api_key).decode(reader, version)
 
 
 def decode_answer(frame: bytes, api_key: int, version: int, correlation_id: int) -> Message:

@@ -12,25 +12,24 @@ from moldau.protocol.messages.alter_partition_reassignments_request import (
     ReassignableTopic,
 )
 from moldau.protocol.messages.alter_partition_reassignments_response import AlterPartitionReassignmentsResponse
-from moldau.protocol.messages.create_topics_request import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from moldau.protocol.messages.create_topics_response import CreateTopicsResponse
-from moldau.protocol.messages.delete_records_request import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
 from moldau.protocol.messages.delete_records_response import DeleteRecordsResponse
-from moldau.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from moldau.protocol.messages.delete_topics_response import DeleteTopicsResponse
 from moldau.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
 from moldau.protocol.messages.elect_leaders_response import ElectLeadersResponse
-from moldau.protocol.messages.incremental_alter_configs_request import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from moldau.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from moldau.protocol.primitives import Message
+from moldau.sim.admin_requests import (
+    ALTER_VERSION,
+    CREATE_VERSION,
+    DELETE_RECORDS_VERSION,
+    DELETE_VERSION,
+    BusyAdmin,
+    alter_config,
+    create_topic,
+    delete_records,
+    delete_topic,
+)
 from moldau.sim.cluster_client import NOBODY, ClusterClient
 from moldau.sim.replicated_model import ASKED, DELETING, GONE, PRESENT, ReplicatedTopic
 from moldau.sim.world import Violation
@@ -38,8 +37,6 @@ from moldau.sim.world import Violation
 if TYPE_CHECKING:
     from moldau.sim.cluster_world import ClusterWorld
 
-TOPIC_RESOURCE = 2
-SET_CONFIG = 0
 PREFERRED, UNCLEAN = 0, 1
 TRANSIENT_TOPICS_MAX = 2
 TRY_AGAIN = (
@@ -70,16 +67,24 @@ CONFIG_CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 
-class ClusterAdmin:
-    def __init__(self, setting: ClusterWorld) -> None:
+class ClusterAdmin(BusyAdmin):
+    def __init__(self, setting: ClusterWorld, *, deletes: bool = True) -> None:
+        super().__init__()
         self.setting = setting
         self.world = setting.world
         self.model = setting.model
         self.client = ClusterClient(setting, "admin")
         self.rng = self.client.rng
-        self.busy = False
         self.transient_topics = 0
-        self.done: dict[str, int] = {}
+        self._kinds: tuple[Callable[[], None], ...] = (
+            self._reassign,
+            self._reassign,
+            self._elect,
+            self._elect,
+            self._alter,
+        )
+        if deletes:
+            self._kinds += (self._delete_records, self._create_or_delete)
         self.world.schedule(0, self.tick)
 
     def tick(self) -> None:
@@ -93,17 +98,7 @@ class ClusterAdmin:
             topic = self.rng.choice(unfinished)
             (self._create if topic.state == ASKED else self._delete)(topic)
         elif not self.setting.quiet:
-            self.rng.choice(
-                (
-                    self._reassign,
-                    self._reassign,
-                    self._elect,
-                    self._elect,
-                    self._alter,
-                    self._delete_records,
-                    self._create_or_delete,
-                )
-            )()
+            self.rng.choice(self._kinds)()
 
     @property
     def is_busy(self) -> bool:
@@ -111,24 +106,11 @@ class ClusterAdmin:
         return self.busy or any(topic.state in (ASKED, DELETING) for topic in self.model.topics)
 
     def _ask(self, what: str, request: Message, version: int, on_answer: Callable[[Message | None], None]) -> None:
-        self.busy = True
-
-        def answered(answer: Message | None) -> None:
-            self.busy = False
-            on_answer(answer)
-
         self.world.note(f"admin: {what}")
-        self.client.ask(self.client.any_node(), request, version, answered, 6000)
+        self.client.ask(self.client.any_node(), request, version, self.when_answered(on_answer), 6000)
 
     def _check(self, what: str, error_code: int, message: str | None, allowed: tuple[int, ...] = TRY_AGAIN) -> bool:
-        """True when it was done; raises for an error that a good request must not get."""
-        kind = what.split()[0]
-        if error_code == errors.NONE:
-            self.done[kind] = self.done.get(kind, 0) + 1
-            return True
-        if error_code not in allowed:
-            raise Violation(f"a good request is carried out: {what}: {errors.error_name(error_code)} ({message})")
-        return False
+        return self.check_done(what, error_code, message, allowed)
 
     # Topics
 
@@ -151,14 +133,8 @@ class ClusterAdmin:
             "internal.segment.bytes": self.rng.choice(("2000", "9000", "1048576")),
             "file.delete.delay.ms": "500",
         }
-        pairs = [CreatableTopicConfig(key, value) for key, value in configs.items()]
-        row = CreatableTopic(topic.name, len(topic.partitions), topic.replication_factor, None, pairs)
-        self._ask(
-            f"create {topic.name}",
-            CreateTopicsRequest([row], 3000),
-            7,
-            lambda answer: self._on_created(topic, answer),
-        )
+        request = create_topic(topic.name, len(topic.partitions), topic.replication_factor, configs, 3000)
+        self._ask(f"create {topic.name}", request, CREATE_VERSION, lambda answer: self._on_created(topic, answer))
 
     def _on_created(self, topic: ReplicatedTopic, answer: Message | None) -> None:
         if not isinstance(answer, CreateTopicsResponse) or topic.state != ASKED:
@@ -175,8 +151,8 @@ class ClusterAdmin:
             self.model.on_created(topic, result.topic_id)
 
     def _delete(self, topic: ReplicatedTopic) -> None:
-        request = DeleteTopicsRequest([DeleteTopicState(None, topic.topic_id)], None, 3000)
-        self._ask(f"delete {topic.name}", request, 6, lambda answer: self._on_deleted(topic, answer))
+        request = delete_topic(topic.topic_id, 3000)
+        self._ask(f"delete {topic.name}", request, DELETE_VERSION, lambda answer: self._on_deleted(topic, answer))
 
     def _on_deleted(self, topic: ReplicatedTopic, answer: Message | None) -> None:
         if not isinstance(answer, DeleteTopicsResponse):
@@ -197,11 +173,9 @@ class ClusterAdmin:
         if topic.min_insync == 2 and topic.replication_factor == 3 and self.rng.random() < 0.3:
             # Stricter and back: what was acknowledged meanwhile is on two replicas at least.
             key, value = "min.insync.replicas", self.rng.choice(("2", "2", "3"))
-        resource = AlterConfigsResource(TOPIC_RESOURCE, topic.name, [AlterableConfig(key, SET_CONFIG, value)])
         what = f"alter {topic.name} {key}={value}"
-        self._ask(
-            what, IncrementalAlterConfigsRequest([resource]), 1, lambda answer: self._on_altered(what, topic, answer)
-        )
+        request = alter_config(topic.name, key, value)
+        self._ask(what, request, ALTER_VERSION, lambda answer: self._on_altered(what, topic, answer))
 
     def _on_altered(self, what: str, topic: ReplicatedTopic, answer: Message | None) -> None:
         if isinstance(answer, IncrementalAlterConfigsResponse) and topic.state == PRESENT:
@@ -279,18 +253,11 @@ class ClusterAdmin:
         offset = self.rng.randint(model.start_high, model.acknowledged_end)
         model.on_start_asked(offset)
         self.world.note(f"admin: delete records of {model.name} below {offset}")
-        wanted = DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(index, offset)])
-        self.busy = True
-        self.client.ask(
-            leader,
-            DeleteRecordsRequest([wanted], 3000),
-            2,
-            lambda answer: self._on_records_deleted(topic, index, offset, answer),
-            6000,
-        )
+        answered = self.when_answered(lambda answer: self._on_records_deleted(topic, index, offset, answer))
+        request = delete_records(topic.name, index, offset, 3000)
+        self.client.ask(leader, request, DELETE_RECORDS_VERSION, answered, 6000)
 
     def _on_records_deleted(self, topic: ReplicatedTopic, index: int, offset: int, answer: Message | None) -> None:
-        self.busy = False
         self.client.refresh()
         if not isinstance(answer, DeleteRecordsResponse) or topic.state != PRESENT:
             return

@@ -11,7 +11,7 @@ from moldau.node.node import Node
 from moldau.raft.state import NO_REPLICA, ReplicaKey
 from moldau.replication.partition import Partition
 from moldau.sim.cluster_client import Place
-from moldau.sim.committed_log import CommittedLog, ReplicaCursor
+from moldau.sim.committed_log import CommittedListener, CommittedLog, ReplicaCursor
 from moldau.sim.host import Host
 from moldau.sim.node_program import NodeProgram
 from moldau.sim.world import Violation
@@ -32,7 +32,7 @@ def node_of(host: Host) -> Node | None:
 class Known:
     """The newest that was ever seen of a partition: what the metadata or its leader said."""
 
-    __slots__ = ("elr", "isr", "leader", "leader_epoch", "partition_epoch", "replicas")
+    __slots__ = ("elr", "image_offset", "isr", "leader", "leader_epoch", "partition_epoch", "replicas")
 
     def __init__(
         self,
@@ -42,6 +42,7 @@ class Known:
         epoch: int,
         isr: tuple[int, ...],
         elr: tuple[int, ...],
+        image_offset: int,
     ) -> None:
         self.replicas = replicas
         self.leader = leader
@@ -49,6 +50,8 @@ class Known:
         self.partition_epoch = epoch
         self.isr = isr
         self.elr = elr
+        # Who is eligible may change within a partition epoch: the later image counts.
+        self.image_offset = image_offset
 
     @property
     def eligible(self) -> tuple[int, ...]:
@@ -59,7 +62,8 @@ class ClusterChecks:
     def __init__(self, setting: ClusterWorld) -> None:
         self.setting = setting
         self.world = setting.world
-        self.metadata = CommittedLog("the metadata log")
+        self.metadata = CommittedLog("__cluster_metadata")
+        self.listener = CommittedListener()
         self.partitions: dict[Place, CommittedLog] = {}
         self.known: dict[Place, Known] = {}
         self.lossy: set[int] = set()
@@ -102,7 +106,7 @@ class ClusterChecks:
         for host in self.setting.hosts.values():
             self.look_at(host)
 
-    def on_death(self, host: Host, *, power: bool) -> None:
+    def on_death(self, host: Host, *, loses: bool) -> None:
         """The last that a process knew, and a new beginning for its replicas."""
         program = host.last_program
         if isinstance(program, NodeProgram):
@@ -111,7 +115,7 @@ class ClusterChecks:
         for key in [key for key in self._cursors if key[0] == host.host_id]:
             del self._cursors[key]
         self._quorum_high_watermarks.pop(host.host_id, None)
-        if power and host.host_id in self.setting.broker_ids:
+        if loses and host.host_id in self.setting.broker_ids:
             self.lossy.add(host.host_id)
 
     # The quorum
@@ -155,7 +159,7 @@ class ClusterChecks:
     def committed(self, topic_id: bytes, index: int, name: str) -> CommittedLog:
         found = self.partitions.get((topic_id, index))
         if found is None:
-            found = self.partitions[topic_id, index] = CommittedLog(f"{name}-{index}")
+            found = self.partitions[topic_id, index] = CommittedLog(name, index, self.listener)
         found.trusted = self._is_trusted(topic_id)
         return found
 
@@ -178,8 +182,12 @@ class ClusterChecks:
             return
         cursor = self._cursor(host.host_id, place, partition.log)
         high_watermark = partition.high_watermark.offset
-        if high_watermark == cursor.high_watermark and partition.log.truncations == cursor.truncations:
-            return
+        if high_watermark != cursor.high_watermark or partition.log.truncations != cursor.truncations:
+            self._look_at_log(host, partition, partition.log, cursor)
+        self.listener.on_partition(host, partition)
+
+    def _look_at_log(self, host: Host, partition: Partition, log: Log, cursor: ReplicaCursor) -> None:
+        place, high_watermark = (partition.topic_id, partition.index), partition.high_watermark.offset
         committed = self.committed(place[0], place[1], partition.topic)
         if high_watermark < cursor.high_watermark and committed.trusted:
             raise Violation(
@@ -187,7 +195,7 @@ class ClusterChecks:
                 f" {high_watermark} after {cursor.high_watermark}"
             )
         cursor.high_watermark = high_watermark
-        cursor.look(host.disk, partition.log, high_watermark, committed, f"broker {host.host_id}")
+        cursor.look(host.disk, log, high_watermark, committed, f"broker {host.host_id}")
 
     def _note_view_of_leader(self, partition: Partition) -> None:
         """What the controller answered to a leader may be newer than any image that is left."""
@@ -203,6 +211,7 @@ class ClusterChecks:
                 partition.partition_epoch,
                 tuple(partition.in_sync_replicas),
                 (),
+                known.image_offset,
             )
 
     def check_what_is_committed_is_on_every_replica_that_can_be_elected(self) -> None:
@@ -273,7 +282,11 @@ class ClusterChecks:
             now.isr
         ) != set(known.isr):
             raise Violation(f"a partition epoch stands for one state: {name}, known was in sync {known.isr}")
-        self.known[place] = Known(now.replicas, now.leader, now.leader_epoch, now.partition_epoch, now.isr, now.elr)
+        elif image.offset < known.image_offset:
+            return
+        self.known[place] = Known(
+            now.replicas, now.leader, now.leader_epoch, now.partition_epoch, now.isr, now.elr, image.offset
+        )
 
     def _check_rules(self, name: str, topic: str, now: PartitionRegistration, image: MetadataImage) -> None:
         if now.leader != NO_LEADER and now.leader not in now.isr:

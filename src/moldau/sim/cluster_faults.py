@@ -39,6 +39,8 @@ class ClusterFaults:
             ("rolling restart", 3, self._roll),
             ("clock step", 3, self._step_clock),
         ]
+        if setting.breaks_disks:
+            self._kinds.append(("broken disk", 6, self._break_disk))
 
     def start(self) -> None:
         self.world.schedule(self.rng.randint(300, 1500), self._strike)
@@ -94,6 +96,8 @@ class ClusterFaults:
             host.disk.crash_after(0)
             host.disk.sync_delay_ms = (0, 10)
             host.resume()
+            if host.disk.is_broken:
+                host.lose_power()
 
     # Processes and machines
 
@@ -216,6 +220,16 @@ class ClusterFaults:
             host.disk.fail(operation, fragment, errno.EIO, self.rng.randint(1, 3), self.rng.randint(0, 5))
             self.world.note(f"the next {operation} of *{fragment}* fails at {host.host_id}")
             self._repair_later(host)
+
+    def _break_disk(self, host: Host) -> None:
+        """Whatever the process does there fails; when it is gone the disk works again, as far as it was synced."""
+        if not self.setting.may_lose_data(host):
+            return
+        life = host.lives
+        host.disk.break_down()
+        self.setting.note_failing(host)
+        # One that has nothing to write does not notice.
+        self.world.schedule(2000, lambda: host.lose_power() if host.lives == life and not self.over else None)
 
     def _repair_later(self, host: Host) -> None:
         """A failed disk is repaired by restarting the node, as an operator would."""

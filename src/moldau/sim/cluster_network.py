@@ -29,6 +29,8 @@ class Network:
         self.world = world
         self.rng = world.derived_rng("network")
         self.late_probability = 0.25
+        # Told of every request as it is sent.
+        self.on_sent: Callable[[Connection, bytes], None] | None = None
         self._ports: dict[int, tuple[Host, str]] = {}
         self._blocked: set[tuple[int, int]] = set()
         self._slow_ms: dict[tuple[int, int], int] = {}
@@ -80,6 +82,25 @@ class Network:
 
     def is_blocked(self, origin: int, target: int) -> bool:
         return (origin, target) in self._blocked
+
+    @property
+    def frames_left_behind(self) -> int:
+        """Requests of clients on connections that were given up; they may still arrive."""
+        return sum(
+            connection.frames_on_the_way
+            for connection in self._connections.values()
+            if connection.origin >= FIRST_CLIENT_MACHINE and connection.is_given_up
+        )
+
+    def requests_of_nodes_left_behind(self) -> list[tuple[int, bytes]]:
+        """Who sent what on connections between nodes that were given up; it may still arrive."""
+        return [
+            (connection.origin, frame)
+            for connection in self._connections.values()
+            if connection.origin < FIRST_CLIENT_MACHINE and connection.is_given_up
+            for frame in connection.frames_to_host
+            if frame is not None
+        ]
 
     @property
     def any_blocked(self) -> bool:
@@ -136,6 +157,7 @@ class Connection(Wire):
         self.network = network
         self.number = number
         self.origin = origin
+        self.port = port
         self.host: Host | None = found[0] if found is not None else None
         self.connected = False
         self._life = -1
@@ -198,6 +220,8 @@ class Connection(Wire):
         if not self._client_open:
             return
         self._to_host.append(frame)
+        if self.network.on_sent is not None:
+            self.network.on_sent(self, frame)
         if self.connected:
             self._schedule_to_host(0)
 
@@ -220,6 +244,15 @@ class Connection(Wire):
         """The client was a process of a host that is gone."""
         self._client_open = False
         self._leave_the_rest_to_the_network(fin=powered)
+
+    @property
+    def is_given_up(self) -> bool:
+        """Nobody waits for its answers any more."""
+        return not self._client_open
+
+    @property
+    def frames_to_host(self) -> tuple[bytes | None, ...]:
+        return tuple(self._to_host)
 
     @property
     def frames_on_the_way(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING
 
 from moldau.protocol import errors
@@ -12,11 +11,9 @@ from moldau.protocol.messages.produce_request import PartitionProduceData, Produ
 from moldau.protocol.messages.produce_response import PartitionProduceResponse, ProduceResponse
 from moldau.protocol.primitives import Message
 from moldau.protocol.records_data import MemoryRecords
-from moldau.records.builder import BatchBuilder
 from moldau.sim.cluster_client import NOBODY, ClusterClient
-from moldau.sim.model import PartitionModel, Sent
+from moldau.sim.producing import SEQUENCE_ERRORS, BaseProducer, SentBatch
 from moldau.sim.replicated_model import PRESENT, ReplicatedTopic
-from moldau.sim.world import Violation
 
 if TYPE_CHECKING:
     from moldau.sim.cluster_world import ClusterWorld
@@ -36,7 +33,6 @@ RETRIABLE_ERRORS = (
     errors.BROKER_NOT_AVAILABLE,
     errors.NETWORK_EXCEPTION,
 )
-SEQUENCE_ERRORS = (errors.OUT_OF_ORDER_SEQUENCE_NUMBER, errors.UNKNOWN_PRODUCER_ID, errors.INVALID_PRODUCER_EPOCH)
 NO_ID_YET = (
     *RETRIABLE_ERRORS,
     errors.COORDINATOR_NOT_AVAILABLE,
@@ -45,41 +41,16 @@ NO_ID_YET = (
 )
 
 
-class SentBatch:
-    def __init__(self, values: list[bytes], data: bytes, not_before: int) -> None:
-        self.values = values
-        self.data = data
-        self.not_before = not_before
-        self.attempts = 0
-        self.refused = 0
+class ClusterProducer(BaseProducer[ReplicatedTopic]):
+    IDEMPOTENT_SHARE = 0.6
+    ACKS = (0, 1, -1, -1)
+    CODECS = (0, 0, 0, 0, 2, 3)
 
-
-class ClusterProducer:
     def __init__(self, setting: ClusterWorld, name: str) -> None:
         self.setting = setting
-        self.world = setting.world
-        self.name = name
         self.client = ClusterClient(setting, name)
-        self.rng = self.client.rng
-        self.idempotent = self.rng.random() < 0.6
-        self.acks = -1 if self.idempotent else self.rng.choice((0, 1, -1, -1))
-        self.retries = self.idempotent or (self.acks != 0 and self.rng.random() < 0.5)
-        self.codec = self.rng.choice((0, 0, 0, 0, 2, 3))
-        self.in_flight_max = self.rng.choice((1, 1, 3, 5)) if self.idempotent else 1
-        self.topic: ReplicatedTopic | None = None
-        self.partition = 0
-        self.number = 0
-        self.unacknowledged: deque[SentBatch] = deque()
-        self.waiting_for_id = False
         self.recovering = False
-        self.producer_id = -1
-        self.producer_epoch = -1
-        self.next_sequence = 0
-        self.world.note(
-            f"{name}: {'idempotent' if self.idempotent else 'plain'} acks={self.acks} codec={self.codec}"
-            f" in flight {self.in_flight_max}{' retries' if self.retries else ''}"
-        )
-        self.world.schedule(self.rng.randint(0, 100), self.tick)
+        super().__init__(setting.world, name, self.client.rng)
 
     def tick(self) -> None:
         if self.setting.finished:
@@ -88,7 +59,7 @@ class ClusterProducer:
         if self.waiting_for_id or self.recovering:
             return
         if self.topic is None or self.topic.state != PRESENT or (not self.unacknowledged and self.rng.random() < 0.03):
-            self._choose_partition()
+            self.choose_among(self.setting.model.present())
         if self.topic is None:
             return
         leader = self.client.leader_of(self.topic.topic_id, self.partition)
@@ -99,15 +70,6 @@ class ClusterProducer:
         elif len(self.unacknowledged) < self.in_flight_max and not self.setting.quiet:
             self._send_new(leader)
 
-    def _choose_partition(self) -> None:
-        """Moves on to another partition; what was not acknowledged is given up, and with it the producer id."""
-        topics = self.setting.model.present()
-        self.unacknowledged.clear()
-        self.producer_id = -1
-        self.topic = self.rng.choice(topics) if topics else None
-        if self.topic is not None:
-            self.partition = self.rng.randrange(len(self.topic.partitions))
-
     # The producer id
 
     def _ask_for_id(self) -> None:
@@ -116,47 +78,15 @@ class ClusterProducer:
 
     def _on_id(self, answer: Message | None) -> None:
         self.waiting_for_id = False
-        if not isinstance(answer, InitProducerIdResponse):
-            return
-        if answer.error_code == errors.NONE:
+        if isinstance(answer, InitProducerIdResponse) and self.take_id(answer, NO_ID_YET):
             self.setting.check_producer_id_is_new(answer.producer_id, answer.producer_epoch)
-            self.producer_id = answer.producer_id
-            self.producer_epoch = answer.producer_epoch
-            self.next_sequence = 0
-        elif answer.error_code not in NO_ID_YET:
-            raise Violation(f"a producer id can be had: {self.name} got {errors.error_name(answer.error_code)}")
 
     # Sending
 
-    def _partition_model(self) -> PartitionModel:
-        assert self.topic is not None
-        return self.topic.partitions[self.partition]
-
     def _send_new(self, leader: int) -> None:
-        batch = self._build()
+        batch = self.build()
         self.unacknowledged.append(batch)
         self._send(batch, leader)
-
-    def _build(self) -> SentBatch:
-        model = self._partition_model()
-        builder = BatchBuilder(0, self.codec)
-        # Without a producer id, a request of a broken connection may arrive after those of the next one.
-        order = f"{self.name}/{self.producer_id}" if self.idempotent else None
-        values = []
-        for _ in range(self.rng.choice((1, 1, 2, 5))):
-            value = b"%s/%s/%d/" % (model.name.encode(), self.name.encode(), self.number)
-            value += self.rng.randbytes(self.rng.choice((0, 5, 40)))
-            builder.append(self.world.now_ms, None, value)
-            model.on_sent(value, Sent(order, self.number, self.idempotent or not self.retries))
-            values.append(value)
-            self.number += 1
-        data = builder.build(
-            producer_id=self.producer_id if self.idempotent else -1,
-            producer_epoch=self.producer_epoch if self.idempotent else -1,
-            base_sequence=self.next_sequence if self.idempotent else -1,
-        )
-        self.next_sequence += len(values)
-        return SentBatch(values, data, model.acknowledged_end)
 
     def _send(self, batch: SentBatch, leader: int) -> None:
         assert self.topic is not None
@@ -208,10 +138,7 @@ class ClusterProducer:
         elif result.error_code in RETRIABLE_ERRORS:
             self._on_failed(leader, result.error_code)
         else:
-            raise Violation(
-                f"a good batch is taken: {self.name} got {errors.error_name(result.error_code)}"
-                f" ({result.error_message})"
-            )
+            raise self.refuse_error(result)
 
     def _on_failed(self, leader: int, error_code: int) -> None:
         batch = self.unacknowledged[0]
@@ -219,41 +146,24 @@ class ClusterProducer:
         if not self.retries or self.topic.state != PRESENT or batch.attempts > ATTEMPTS_MAX:
             if error_code == errors.NOT_ENOUGH_REPLICAS and batch.attempts == 1:
                 for value in batch.values:
-                    self._partition_model().on_refused(value)
-            self._give_up()
+                    self.partition_model().on_refused(value)
+            self.give_up()
             self.client.refresh()
             return
         self.recovering = True
         self.client.disconnect(leader)
         self._recover()
 
-    def _give_up(self) -> None:
-        self.unacknowledged.clear()
-        self.producer_id = -1
-
     def _on_acknowledged(self, batch: SentBatch, target: ReplicatedTopic, result: PartitionProduceResponse) -> None:
         self.unacknowledged.popleft()
-        model = self._partition_model()
-        if result.base_offset < 0:
-            raise Violation(f"an acknowledged batch has an offset: {model.name} {result.base_offset}")
+        is_promise = target.acknowledges_durably(self.acks)
+        self.check_place(batch, result, in_order=is_promise)
         self.setting.acknowledged_records += len(batch.values)
-        if not target.acknowledges_durably(self.acks):
-            return
-        if result.base_offset < batch.not_before:
-            raise Violation(
-                f"a later write has a larger offset: {model.name} {result.base_offset}, before it was sent"
-                f" {batch.not_before - 1} was acknowledged"
-            )
-        for index, value in enumerate(batch.values):
-            model.on_acknowledged(result.base_offset + index, value, durable=True)
+        if is_promise:
+            self.take_acknowledgement(batch, result, durable=True)
 
     def _on_sequence_error(self, batch: SentBatch, target: ReplicatedTopic, leader: int, error_code: int) -> None:
         """Allowed only where data was lost, or where a leader knows just the last of several batches of a producer."""
-        if target.trusted and not (self.in_flight_max > 1 and batch.attempts > 1):
-            raise Violation(
-                f"a producer in sequence stays in sequence: {self.name} got {errors.error_name(error_code)}"
-                f" on {self._partition_model().name}"
-            )
-        self.world.note(f"{self.name} starts again with a new producer id after {errors.error_name(error_code)}")
-        self._give_up()
+        excused = not target.trusted or (self.in_flight_max > 1 and batch.attempts > 1)
+        self.on_lost_sequence(error_code, excused=excused)
         self.client.disconnect(leader)

@@ -7,8 +7,6 @@ leads in turn, and whoever leads has everything that was ever acknowledged or re
 
 from __future__ import annotations
 
-import logging
-
 from moldau.config.broker_config import BrokerConfig
 from moldau.metadata.features import (
     ELR_VERSION,
@@ -34,9 +32,9 @@ from moldau.sim.cluster_producer import ClusterProducer
 from moldau.sim.host import Host, Program
 from moldau.sim.network import CLIENT_LISTENER, CONTROLLER_LISTENER
 from moldau.sim.node_program import NodeProgram
-from moldau.sim.node_world import TraceHandler
 from moldau.sim.outbox import SimOutbox
 from moldau.sim.replicated_model import ReplicatedModel, ReplicatedTopic
+from moldau.sim.trace_handler import traced
 from moldau.sim.world import Violation, World
 from moldau.storage.meta_properties import MetaProperties, write_meta_properties
 
@@ -48,6 +46,9 @@ DEFAULT_MILLISECONDS = 4_000
 
 
 class ClusterWorld:
+    breaks_disks = False
+    """Whether disks fail as a whole; seeds that were kept from before that mean the same as then without it."""
+
     def __init__(self, seed: int) -> None:
         self.world = World(seed)
         self.rng = self.world.derived_rng("cluster")
@@ -185,13 +186,15 @@ class ClusterWorld:
         if voters is not None:
             disk.sync_directory(DATA)
             disk.write_file(f"{DATA}/{FIRST_SNAPSHOT}", snapshot_bytes([], 0, 0, 1, voters, self.world.now_ms))
-        levels = {METADATA_VERSION: LATEST_METADATA_VERSION, **default_feature_levels(LATEST_METADATA_VERSION)}
-        levels[ELR_VERSION] = 1 if self.has_eligible_replicas else 0
-        values = [
-            encode_metadata_record(FeatureLevelRecord(name, level), 0) for name, level in levels.items() if level > 0
-        ]
+        levels = self.feature_levels().items()
+        values = [encode_metadata_record(FeatureLevelRecord(name, level), 0) for name, level in levels if level > 0]
         disk.write_file(f"{DATA}/bootstrap.checkpoint", snapshot_bytes(values, 0, 0, 0, None, self.world.now_ms))
         write_meta_properties(disk, DATA, MetaProperties(cluster_id, host.host_id, directory_id), "")
+
+    def feature_levels(self) -> dict[str, int]:
+        levels = {METADATA_VERSION: LATEST_METADATA_VERSION, **default_feature_levels(LATEST_METADATA_VERSION)}
+        levels[ELR_VERSION] = 1 if self.has_eligible_replicas else 0
+        return levels
 
     def _build(self, host: Host, config: BrokerConfig) -> Program:
         program = NodeProgram(host, config, SimOutbox(self.network, host))
@@ -201,16 +204,8 @@ class ClusterWorld:
     # Running
 
     def run(self, duration_ms: int = DEFAULT_MILLISECONDS) -> None:
-        handler = TraceHandler(self.world)
-        logger = logging.getLogger("moldau")
-        propagate = logger.propagate
-        logger.addHandler(handler)
-        logger.propagate = False
-        try:
+        with traced(self.world):
             self._run(duration_ms)
-        finally:
-            logger.removeHandler(handler)
-            logger.propagate = propagate
 
     def _run(self, duration_ms: int) -> None:
         self.world.note(
@@ -221,16 +216,22 @@ class ClusterWorld:
             self.world.schedule(self.rng.randint(0, 200), lambda host=host: self._boot(host))  # type: ignore[misc]
         self._make_topics()
         self._start_clients()
-        if self.rng.random() < 0.93:
+        if self.begins_whole():
             self._wait_for_a_beginning()
         self.faults.start()
         self.world.run_for(duration_ms)
         self._heal()
-        ClusterAudit(self).run()
+        self._audit()
         self.finished = True
 
-    def _wait_for_a_beginning(self) -> None:
+    def _audit(self) -> None:
+        ClusterAudit(self).run()
+
+    def begins_whole(self) -> bool:
         """Most worlds are whole before the first fault."""
+        return self.rng.random() < 0.93
+
+    def _wait_for_a_beginning(self) -> None:
         if not self.world.run_until(lambda: self.all_is_well() and not self.admin.is_busy, HEALED_MS_MAX):
             raise Violation(f"a new cluster is whole within 30 s: {self.what_is_wrong()}")
         self.world.note("the cluster is whole")
@@ -274,12 +275,15 @@ class ClusterWorld:
     def _on_death(self, host: Host, how: str) -> None:
         self.deaths += 1
         power = how.startswith("power")
+        loses = power or host.disk.is_broken
+        if host.disk.is_broken:
+            host.disk.come_back()
         self.network.on_host_death(host)
-        self.checks.on_death(host, power=power)
-        if power:
+        self.checks.on_death(host, loses=loses)
+        if loses:
             self.data_losses += 1
             self.model.on_power_loss()
-        if how not in ("killed", "stopped cleanly") and host.host_id in self.broker_ids:
+        if (loses or how not in ("killed", "stopped cleanly")) and host.host_id in self.broker_ids:
             self._recovering.add(host.host_id)
         host.disk.clear_faults()
         self._failing.discard(host.host_id)
@@ -387,18 +391,23 @@ class ClusterWorld:
         self.world.note("no more faults")
         self.faults.end()
         start_ms = self.world.now_ms
-        if not self.world.run_until(self.all_is_well, HEALED_MS_MAX):
-            raise Violation(f"a cluster that is left alone becomes whole within 30 s: {self.what_is_wrong()}")
+        self._wait_until_whole()
         self.healed_ms = self.world.now_ms - start_ms
         self.world.note(f"whole after {self.healed_ms} ms")
         self.world.run_for(500)
         self.quiet = True
+        self._calm_down()
+        self.world.run_for(500)
+        self._wait_until_whole()
+
+    def _wait_until_whole(self) -> None:
+        if not self.world.run_until(self.all_is_well, HEALED_MS_MAX):
+            raise Violation(f"a cluster that is left alone becomes whole within 30 s: {self.what_is_wrong()}")
+
+    def _calm_down(self) -> None:
         if not self.world.run_until(self._is_calm, HEALED_MS_MAX):
             waiting = [producer.name for producer in self.producers if producer.unacknowledged]
             raise Violation(f"a whole cluster answers everybody within 30 s: {waiting} wait")
-        self.world.run_for(500)
-        if not self.world.run_until(self.all_is_well, HEALED_MS_MAX):
-            raise Violation(f"a cluster that is left alone becomes whole within 30 s: {self.what_is_wrong()}")
 
     def _is_calm(self) -> bool:
         """Everybody has an answer, and nothing that was given up can still arrive."""

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from moldau.sim.disk import SimDisk
 from moldau.sim.world import Violation
 from moldau.storage.log import Log
+
+if TYPE_CHECKING:
+    from moldau.replication.partition import Partition
+    from moldau.sim.host import Host
 
 HEADER_BYTES = 61
 LENGTH_FIELD, LAST_OFFSET_DELTA_FIELD = 8, 23
 SIZE_BEFORE_LENGTH = 12
 
 
+class CommittedListener:
+    """Told what becomes known of partitions; does nothing with it."""
+
+    def on_committed(self, topic: str, index: int, batch: bytes) -> None:
+        """A batch is below somebody's high watermark, for the first time; batches of a partition come in order."""
+
+    def on_partition(self, host: Host, partition: Partition) -> None:
+        """A replica was looked at; what it knows to be committed was told before."""
+
+
 class CommittedLog:
     """The committed part of one partition, gathered from its replicas."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, topic: str, index: int = 0, listener: CommittedListener | None = None) -> None:
+        self.topic = topic
+        self.index = index
+        self.name = f"{topic}-{index}"
+        self._listener = listener
         self.start = -1
         self.end = 0
         self.batches: dict[int, bytes] = {}
@@ -36,6 +55,8 @@ class CommittedLog:
             self.start = base
         self.batches[base] = batch
         self.end = last + 1
+        if self._listener is not None:
+            self._listener.on_committed(self.topic, self.index, batch)
 
 
 class ReplicaCursor:

@@ -265,6 +265,10 @@ class SimDisk(Disk):
         self._is_broken = True
         self._say("the disk breaks down")
 
+    @property
+    def is_broken(self) -> bool:
+        return self._is_broken
+
     def come_back(self, rng: random.Random | None = None) -> None:
         """The broken disk works again, after the process that used it is gone, without what was not synced."""
         self._is_broken = False

@@ -7,10 +7,8 @@ disks that run full or fail, bits that flip in what was not synced, connections 
 from __future__ import annotations
 
 import errno
-import logging
 
 from moldau.config.broker_config import BrokerConfig, single_node_values
-from moldau.protocol.errors import KafkaError
 from moldau.protocol.uuids import uuid_to_text
 from moldau.records.batch import BatchHeader, CorruptBatch, split_batches
 from moldau.sim.admin import SimAdmin
@@ -21,6 +19,7 @@ from moldau.sim.consumer import SimConsumer
 from moldau.sim.host import Host, Program
 from moldau.sim.node_program import NodeProgram
 from moldau.sim.producer import SimProducer
+from moldau.sim.trace_handler import traced
 from moldau.sim.world import Violation, World
 from moldau.storage.log import Log
 from moldau.storage.meta_properties import MetaProperties, write_meta_properties
@@ -30,21 +29,6 @@ DATA = "data"
 LENGTH_FIELD, LEADER_EPOCH_FIELD, MAGIC_FIELD = 8, 12, 16
 READY_MS_MAX = 60_000
 FAILURE_MS_MAX = 2500
-
-
-class TraceHandler(logging.Handler):
-    """Writes warnings of the node into the trace, and stops the world where the node met an error it did not expect."""
-
-    def __init__(self, world: World) -> None:
-        super().__init__(logging.WARNING)
-        self.world = world
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.world.note(f"log: {record.getMessage()}")
-        if record.exc_info is not None and not isinstance(record.exc_info[1], (OSError, KafkaError)):
-            raise Violation(f"no request meets an error that nobody expected: {record.exc_info[1]!r}") from (
-                record.exc_info[1]
-            )
 
 
 class NodeWorld:
@@ -104,16 +88,8 @@ class NodeWorld:
 
     def run(self, duration_ms: int) -> None:
         """Runs the world for so long, lets the node rest, and checks everything once more."""
-        handler = TraceHandler(self.world)
-        logger = logging.getLogger("moldau")
-        propagate = logger.propagate
-        logger.addHandler(handler)
-        logger.propagate = False
-        try:
+        with traced(self.world):
             self._run(duration_ms)
-        finally:
-            logger.removeHandler(handler)
-            logger.propagate = propagate
 
     def _run(self, duration_ms: int) -> None:
         self._boot()

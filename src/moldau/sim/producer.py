@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING
 
 from moldau.protocol import errors
@@ -12,17 +11,14 @@ from moldau.protocol.messages.produce_request import PartitionProduceData, Produ
 from moldau.protocol.messages.produce_response import PartitionProduceResponse, ProduceResponse
 from moldau.protocol.primitives import Message
 from moldau.protocol.records_data import MemoryRecords
-from moldau.records.builder import BatchBuilder
 from moldau.records.codecs import ZSTD
 from moldau.sim.client import SimClient
 from moldau.sim.cluster_model import PRESENT, TopicModel
-from moldau.sim.model import PartitionModel, Sent
-from moldau.sim.world import Violation
+from moldau.sim.producing import SEQUENCE_ERRORS, BaseProducer, SentBatch
 
 if TYPE_CHECKING:
     from moldau.sim.node_world import NodeWorld
 
-CODECS = (0, 0, 1, 2, 3, 4)
 TRANSIENT_ERRORS = (
     errors.UNKNOWN_TOPIC_OR_PARTITION,
     errors.UNKNOWN_TOPIC_ID,
@@ -31,69 +27,34 @@ TRANSIENT_ERRORS = (
     errors.REQUEST_TIMED_OUT,
     errors.KAFKA_STORAGE_ERROR,
 )
-SEQUENCE_ERRORS = (errors.OUT_OF_ORDER_SEQUENCE_NUMBER, errors.UNKNOWN_PRODUCER_ID, errors.INVALID_PRODUCER_EPOCH)
+NO_ID_YET = (*TRANSIENT_ERRORS, errors.COORDINATOR_NOT_AVAILABLE, errors.COORDINATOR_LOAD_IN_PROGRESS)
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 FIRST_VERSION_WITH_ZSTD = 7
 
 
-class SentBatch:
-    def __init__(self, values: list[bytes], data: bytes, not_before: int, losses_seen: int) -> None:
-        self.values = values
-        self.data = data
-        self.not_before = not_before
-        self.losses_seen = losses_seen
-        self.attempts = 0
-        self.deaths_seen = 0
+class SimProducer(BaseProducer[TopicModel]):
+    CODECS = (0, 0, 1, 2, 3, 4)
+    RECORDS = (1, 1, 2, 5, 12)
+    EXTRA_BYTES = (0, 5, 40, 150)
 
-
-class SimProducer:
     def __init__(self, setting: NodeWorld, name: str) -> None:
         self.setting = setting
-        self.world = setting.world
-        self.name = name
-        self.rng = setting.world.derived_rng(f"producer {name}")
         self.client = SimClient(setting.world, setting.host, name)
-        self.idempotent = self.rng.random() < 0.5
-        self.acks = -1 if self.idempotent else self.rng.choice((0, 1, 1, -1))
-        self.retries = self.idempotent or (self.acks != 0 and self.rng.random() < 0.5)
-        self.codec = self.rng.choice(CODECS)
-        self.in_flight_max = self.rng.choice((1, 1, 3, 5)) if self.idempotent else 1
-        self.topic: TopicModel | None = None
-        self.partition = 0
-        self.number = 0
-        self.unacknowledged: deque[SentBatch] = deque()
-        self.waiting_for_id = False
-        self.producer_id = -1
-        self.producer_epoch = -1
-        self.next_sequence = 0
         self.losses_at_start = 0
-        self.world.note(
-            f"{name}: {'idempotent' if self.idempotent else 'plain'} acks={self.acks} codec={self.codec}"
-            f" in flight {self.in_flight_max}{' retries' if self.retries else ''}"
-        )
-        self.world.schedule(self.rng.randint(0, 100), self.tick)
+        super().__init__(setting.world, name, setting.world.derived_rng(f"producer {name}"))
 
     def tick(self) -> None:
         self.world.schedule(self.rng.randint(5, 120), self.tick)
         if self.setting.paused or self.waiting_for_id:
             return
         if self.topic is None or self.topic.state != PRESENT or (not self.unacknowledged and self.rng.random() < 0.02):
-            self._choose_partition()
+            self.choose_among(self.setting.model.present())
         if self.topic is None:
             return
         if self.idempotent and self.producer_id < 0:
             self._ask_for_id()
         elif len(self.unacknowledged) < self.in_flight_max and self.client.in_flight == len(self.unacknowledged):
             self._send_new()
-
-    def _choose_partition(self) -> None:
-        """Moves on to another partition; what was not acknowledged is given up, and with it the producer id."""
-        topics = self.setting.model.present()
-        self.unacknowledged.clear()
-        self.producer_id = -1
-        self.topic = self.rng.choice(topics) if topics else None
-        if self.topic is not None:
-            self.partition = self.rng.randrange(len(self.topic.partitions))
 
     # The producer id
 
@@ -106,53 +67,23 @@ class SimProducer:
         if answer is None:
             return
         assert isinstance(answer, InitProducerIdResponse)
-        if answer.error_code in (errors.COORDINATOR_NOT_AVAILABLE, errors.COORDINATOR_LOAD_IN_PROGRESS, errors.NONE):
-            if answer.error_code == errors.NONE:
-                self.setting.check_producer_id_is_new(answer.producer_id, answer.producer_epoch)
-                self.producer_id = answer.producer_id
-                self.producer_epoch = answer.producer_epoch
-                self.next_sequence = 0
-                self.losses_at_start = self.setting.data_losses
-        elif answer.error_code not in TRANSIENT_ERRORS:
-            raise Violation(f"a producer id can be had: {self.name} got {errors.error_name(answer.error_code)}")
+        if self.take_id(answer, NO_ID_YET):
+            self.setting.check_producer_id_is_new(answer.producer_id, answer.producer_epoch)
+            self.losses_at_start = self.setting.data_losses
 
     # Sending
 
-    def _partition_model(self) -> PartitionModel:
-        assert self.topic is not None
-        return self.topic.partitions[self.partition]
-
     def _send_new(self) -> None:
-        batch = self._build()
+        batch = self.build(self.setting.data_losses)
         self.unacknowledged.append(batch)
         self._send(batch)
 
-    def _build(self) -> SentBatch:
-        model = self._partition_model()
-        builder = BatchBuilder(0, self.codec)
-        # Without a producer id, a request of a broken connection may arrive after those of the next one.
-        order = f"{self.name}/{self.producer_id}" if self.idempotent else None
-        values = []
-        for _ in range(self.rng.choice((1, 1, 2, 5, 12))):
-            timestamp = self.world.now_ms + self.rng.randint(-2000, 2000)
-            value = b"%s/%s/%d/" % (model.name.encode(), self.name.encode(), self.number)
-            value += self.rng.randbytes(self.rng.choice((0, 5, 40, 150)))
-            key = None if self.rng.random() < 0.5 else b"key%d" % self.rng.randint(0, 9)
-            headers: list[tuple[str, bytes | None]] | None = (
-                [("h", b"1"), ("", None)] if self.rng.random() < 0.1 else None
-            )
-            builder.append(timestamp, key, value, headers)
-            model.on_sent(value, Sent(order, self.number, self.idempotent or not self.retries))
-            values.append(value)
-            self.number += 1
-        sequence = self.next_sequence if self.idempotent else -1
-        data = builder.build(
-            producer_id=self.producer_id if self.idempotent else -1,
-            producer_epoch=self.producer_epoch if self.idempotent else -1,
-            base_sequence=sequence,
-        )
-        self.next_sequence += len(values)
-        return SentBatch(values, data, model.acknowledged_end, self.setting.data_losses)
+    def timestamp(self) -> int:
+        return self.world.now_ms + self.rng.randint(-2000, 2000)
+
+    def key_and_headers(self) -> tuple[bytes | None, list[tuple[str, bytes | None]] | None]:
+        key = None if self.rng.random() < 0.5 else b"key%d" % self.rng.randint(0, 9)
+        return key, [("h", b"1"), ("", None)] if self.rng.random() < 0.1 else None
 
     def _send(self, batch: SentBatch) -> None:
         assert self.topic is not None
@@ -201,10 +132,7 @@ class SimProducer:
             self.client.disconnect(f"{self.name} retries after {errors.error_name(result.error_code)}")
             self._on_break()
         else:
-            raise Violation(
-                f"a good batch is taken: {self.name} got {errors.error_name(result.error_code)}"
-                f" ({result.error_message})"
-            )
+            raise self.refuse_error(result)
 
     def _on_break(self) -> None:
         if (
@@ -213,36 +141,20 @@ class SimProducer:
             or self.topic.state != PRESENT
             or self.unacknowledged[0].attempts > 20
         ):
-            self.unacknowledged.clear()
-            self.producer_id = -1
+            self.give_up()
             return
         self.world.schedule(self.rng.randint(10, 200), self._send_again)
 
     def _on_acknowledged(self, batch: SentBatch, result: PartitionProduceResponse) -> None:
         self.unacknowledged.popleft()
-        model = self._partition_model()
         assert self.topic is not None
-        if result.base_offset < 0:
-            raise Violation(f"an acknowledged batch has an offset: {model.name} {result.base_offset}")
-        if result.base_offset < batch.not_before and self.setting.data_losses == batch.losses_seen:
-            raise Violation(
-                f"a later write has a larger offset: {model.name} {result.base_offset}, before it was sent"
-                f" {batch.not_before - 1} was acknowledged"
-            )
-        for index, value in enumerate(batch.values):
-            model.on_acknowledged(result.base_offset + index, value, durable=self.topic.synced)
+        self.check_place(batch, result, in_order=self.setting.data_losses == batch.losses_seen)
+        self.take_acknowledgement(batch, result, durable=self.topic.synced)
         self.setting.acknowledged_records += len(batch.values)
 
     def _on_sequence_error(self, batch: SentBatch, error_code: int) -> None:
         """Allowed only where the broker lost data, or forgot all but the last batch of the producer at a restart."""
         restarted = self.setting.deaths > batch.deaths_seen or batch.attempts > 1
         excused = self.setting.data_losses > self.losses_at_start or (self.in_flight_max > 1 and restarted)
-        if not excused:
-            raise Violation(
-                f"a producer in sequence stays in sequence: {self.name} got {errors.error_name(error_code)}"
-                f" on {self._partition_model().name}"
-            )
-        self.world.note(f"{self.name} starts again with a new producer id after {errors.error_name(error_code)}")
+        self.on_lost_sequence(error_code, excused=excused)
         self.client.disconnect(f"{self.name} gives up its batches")
-        self.unacknowledged.clear()
-        self.producer_id = -1

@@ -1,0 +1,92 @@
+"""Requests that the network keeps and delivers again: much later, on another connection, to whoever is there then.
+
+Of transaction version 2 everything may come again at any time. Version 1 has nothing that tells the requests of two
+transactions apart but the sequences of records and, for markers, the epoch of a coordinator: there only Produce comes
+again, and the markers of a coordinator that has a successor.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moldau.node.internal_topics import TRANSACTION_TOPIC
+from moldau.protocol import api_table
+from moldau.protocol.messages.write_txn_markers_request import WriteTxnMarkersRequest
+from moldau.sim import cluster_network
+from moldau.sim.client import decode_request
+
+if TYPE_CHECKING:
+    from moldau.sim.cluster_world import ClusterWorld
+
+FIRST_VERSIONS = {
+    api_table.PRODUCE: 0,
+    api_table.TXN_OFFSET_COMMIT: 5,
+    api_table.END_TXN: 5,
+    api_table.ADD_PARTITIONS_TO_TXN: 4,
+    api_table.WRITE_TXN_MARKERS: 0,
+}
+"""What comes again, and from which version on."""
+SECOND_TRANSACTION_VERSION = 2
+DELAYS_MS = (5, 50, 300, 1000, 4000)
+PATIENCE_MS = 3000
+
+
+class LateRequests:
+    def __init__(self, setting: ClusterWorld) -> None:
+        self.setting = setting
+        self.world = setting.world
+        self.rng = setting.world.derived_rng("late requests")
+        self.probability = self.rng.choice((0.0, 0.1, 0.3))
+        self.machine = setting.network.new_machine()
+        self.count = 0
+        self._open: list[cluster_network.Connection] = []
+        setting.network.on_sent = self._on_sent
+
+    def _on_sent(self, connection: cluster_network.Connection, frame: bytes) -> None:
+        """Something is sent; the frame begins with api key and version."""
+        first = FIRST_VERSIONS.get(int.from_bytes(frame[:2], "big"))
+        if first is None or int.from_bytes(frame[2:4], "big") < first or connection.origin == self.machine:
+            return
+        if self.rng.random() >= self.probability:
+            return
+        port, origin = connection.port, connection.origin
+        if self.rng.random() < 0.5:
+            port = self.rng.choice(list(self.setting.client_ports.values()))
+        delay_ms = self.rng.choice(DELAYS_MS)
+        self.world.schedule(self.rng.randint(delay_ms // 2, delay_ms), lambda: self._deliver(origin, port, frame))
+
+    def _deliver(self, origin: int, port: int, frame: bytes) -> None:
+        if self.setting.quiet or self.is_indistinct(origin, frame):
+            return
+        self.count += 1
+        self.world.note(f"request {int.from_bytes(frame[:2], 'big')} of {origin} comes again at {port}")
+        connection = self.setting.network.connect(
+            self.machine, port, f"again->{port}", lambda answer: None, lambda reason: None
+        )
+        connection.send(frame)
+        self._open.append(connection)
+        self.world.schedule(PATIENCE_MS, connection.close)
+
+    def is_indistinct(self, origin: int, frame: bytes) -> bool:
+        """Whether these are markers of version 1 by the present coordinator: like those of the next transaction."""
+        if int.from_bytes(frame[:2], "big") != api_table.WRITE_TXN_MARKERS:
+            return False
+        request = decode_request(frame)
+        assert isinstance(request, WriteTxnMarkersRequest)
+        topic = self.setting.newest_image().topics_by_name.get(TRANSACTION_TOPIC)
+        registrations = [] if topic is None else list(topic.partitions.values())
+        return any(
+            marker.transaction_version < SECOND_TRANSACTION_VERSION
+            and any(one.leader_epoch == marker.coordinator_epoch and one.leader == origin for one in registrations)
+            for marker in request.markers
+        )
+
+    def markers_left_behind(self) -> bool:
+        """Whether such markers are on a connection that was given up, and may still arrive."""
+        left = self.setting.network.requests_of_nodes_left_behind()
+        return any(self.is_indistinct(origin, frame) for origin, frame in left)
+
+    @property
+    def is_anything_on_the_way(self) -> bool:
+        self._open = [connection for connection in self._open if connection.frames_on_the_way]
+        return bool(self._open)

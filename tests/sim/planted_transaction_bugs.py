@@ -1,0 +1,224 @@
+"""Bugs that transactions could have, each planted on its own: what the simulator is for is to find them.
+
+Every one is a line or two that somebody might write, or leave out. They replace methods of interpreted classes, so
+they cannot be planted into a compiled build.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from moldau.api.transactional_produce import HeldAppend
+from moldau.coordinator.group.offset_table import OffsetTable
+from moldau.coordinator.outcome import Outcome
+from moldau.coordinator.shard import Shard, pass_on
+from moldau.coordinator.txn import aging, end, init_producer, partitions
+from moldau.coordinator.txn.machine import TransactionMachine
+from moldau.coordinator.txn.transaction import ONGOING, Transaction
+from moldau.node import txn_verification
+from moldau.node.txn_markers import TxnMarkers, Undelivered
+from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
+from moldau.storage.log import Log
+from moldau.storage.producer_state import ProducerEntry, ProducerState
+from tests.sim.worlds import Plant
+
+
+def late_produce_is_not_verified(patch: pytest.MonkeyPatch) -> None:
+    """A leader appends the first write of a transaction whatever the coordinator says."""
+    patch.setattr(HeldAppend, "check_verified", lambda self: None)
+
+
+def late_produce_joins_the_next_transaction(patch: pytest.MonkeyPatch) -> None:
+    """Neither the coordinator's word nor the producer's epoch is looked at when a record comes."""
+
+    def check_data(self: ProducerEntry, header: Any, check_sequence: bool) -> None:
+        if header.producer_epoch >= self.epoch and check_sequence:
+            self.check_sequence(header)
+
+    patch.setattr(HeldAppend, "check_verified", lambda self: None)
+    patch.setattr(ProducerEntry, "check_data", check_data)
+
+
+def marker_is_lost(patch: pytest.MonkeyPatch) -> None:
+    """A marker that a leader did not write is not sent again."""
+    original = TxnMarkers.take
+
+    def take(self: TxnMarkers, undelivered: Undelivered, results: dict[Any, int], now_ms: int) -> None:
+        original(self, undelivered, dict.fromkeys(results, errors.NONE), now_ms)
+
+    patch.setattr(TxnMarkers, "take", take)
+
+
+def markers_are_forgotten_at_failover(patch: pytest.MonkeyPatch) -> None:
+    """A new coordinator does not finish what its predecessor has decided."""
+
+    def on_loaded(self: TransactionMachine, image: Any, now_ms: int) -> list[Any]:
+        self._aging.start(now_ms)
+        return []
+
+    patch.setattr(TransactionMachine, "on_loaded", on_loaded)
+
+
+def offsets_count_before_the_commit(patch: pytest.MonkeyPatch) -> None:
+    """Offsets of a transaction are visible at once."""
+
+    def put_pending(
+        self: OffsetTable, producer_id: int, group_id: str, topic: str, partition: int, committed: Any
+    ) -> None:
+        self.put(group_id, topic, partition, committed)
+
+    patch.setattr(OffsetTable, "put_pending", put_pending)
+
+
+def open_offsets_are_not_waited_for(patch: pytest.MonkeyPatch) -> None:
+    """Whoever asks for stable offsets gets the last committed one while another is pending."""
+    patch.setattr(OffsetTable, "is_pending", lambda self, group_id, topic, partition: False)
+
+
+def last_stable_offset_is_the_high_watermark(patch: pytest.MonkeyPatch) -> None:
+    """Readers of committed records read on past an open transaction."""
+    patch.setattr(Log, "last_stable_offset", lambda self, high_watermark: high_watermark)
+
+
+def last_stable_offset_counts_markers_that_are_not_replicated(patch: pytest.MonkeyPatch) -> None:
+    """A marker counts as soon as the leader has it."""
+    original = ProducerState.on_high_watermark
+    patch.setattr(ProducerState, "on_high_watermark", lambda self, high_watermark: original(self, 1 << 62))
+
+
+def aborted_transactions_are_not_told(patch: pytest.MonkeyPatch) -> None:
+    """A fetch does not say which of its records were aborted."""
+    patch.setattr(Log, "collect_aborted", lambda self, start_offset, end_offset: [])
+
+
+def coordinator_answers_before_the_commit(patch: pytest.MonkeyPatch) -> None:
+    """A coordinator answers when it has appended, before the other replicas have it."""
+
+    def release_or_wait(self: Shard, outcome: Any, done: Any, deadline_ms: int, now_ms: int) -> None:
+        pass_on(outcome, done, None, now_ms)
+
+    patch.setattr(Shard, "_release_or_wait", release_or_wait)
+
+
+def marker_of_an_old_coordinator_is_taken(patch: pytest.MonkeyPatch) -> None:
+    """The epoch of the coordinator in a marker is not looked at."""
+
+    def check_marker(self: ProducerEntry, header: Any, marker: Any, transaction_version: int) -> None:
+        marker.coordinator_epoch = max(marker.coordinator_epoch, self.coordinator_epoch)
+        original(self, header, marker, transaction_version)
+
+    original = ProducerEntry.check_marker
+    patch.setattr(ProducerEntry, "check_marker", check_marker)
+
+
+def marker_of_the_same_epoch_is_taken(patch: pytest.MonkeyPatch) -> None:
+    """A marker that comes again ends the next transaction, which has its epoch."""
+    original = ProducerEntry.check_marker
+    patch.setattr(
+        ProducerEntry,
+        "check_marker",
+        lambda self, header, marker, transaction_version: original(self, header, marker, 1),
+    )
+
+
+def zombie_is_not_fenced(patch: pytest.MonkeyPatch) -> None:
+    """The coordinator does not compare epochs when a partition joins or a transaction ends."""
+
+    def check_producer(known: Transaction, producer_id: int, producer_epoch: int) -> None:
+        if known.is_preparing:
+            raise KafkaError(errors.CONCURRENT_TRANSACTIONS)
+        if known.producer_id != producer_id:
+            raise KafkaError(errors.INVALID_PRODUCER_ID_MAPPING)
+
+    patch.setattr(partitions, "check_producer", check_producer)
+
+
+def successor_gets_the_same_epoch(patch: pytest.MonkeyPatch) -> None:
+    """InitProducerId does not raise the epoch."""
+    patch.setattr(init_producer, "next_epochs", lambda known, request: (max(0, known.epoch), max(0, known.epoch)))
+
+
+def late_end_ends_the_next_transaction(patch: pytest.MonkeyPatch) -> None:
+    """EndTxn of an older epoch ends whatever is open."""
+    original = end.end_second_version
+
+    def end_second_version(state: Any, known: Transaction, request: Any, new_producer_id: int, now_ms: int) -> Any:
+        if known.state == ONGOING and request.producer_id == known.producer_id:
+            request.producer_epoch = known.epoch
+        return original(state, known, request, new_producer_id, now_ms)
+
+    patch.setattr(end, "end_second_version", end_second_version)
+
+
+def epoch_is_not_raised_at_the_end(patch: pytest.MonkeyPatch) -> None:
+    """Transactions of version 2 keep their epoch, as those of version 1 do."""
+    original = end.decided
+
+    def decided(known: Transaction, commit: bool, version: int, now_ms: int) -> Transaction:
+        following = original(known, commit, version, now_ms)
+        following.epoch = known.epoch
+        following.client_version = min(version, 1)
+        return following
+
+    patch.setattr(end, "decided", decided)
+
+
+def nothing_times_out(patch: pytest.MonkeyPatch) -> None:
+    """A transaction whose producer is gone stays open."""
+    patch.setattr(aging, "is_late", lambda transaction, now_ms: False)
+
+
+def timeout_does_not_raise_the_epoch(patch: pytest.MonkeyPatch) -> None:
+    """A producer whose transaction was aborted for its age goes on as if nothing had happened."""
+    original = end.fence_and_abort
+
+    def fence_and_abort(state: Any, known: Transaction, response: Any, now_ms: int) -> Any:
+        before = known.epoch
+        known.epoch = before - 1
+        try:
+            return original(state, known, response, now_ms)
+        finally:
+            known.epoch = before
+
+    patch.setattr(aging, "fence_and_abort", fence_and_abort)
+
+
+def partition_is_not_noted(patch: pytest.MonkeyPatch) -> None:
+    """The coordinator answers that a partition joined, and writes it down only with the first one."""
+    original = partitions.add_partitions
+
+    def add_partitions(state: Any, transactional_id: str, *arguments: Any) -> Any:
+        known = state.find(transactional_id)
+        if known.state == ONGOING:
+            partitions.check_producer(known, arguments[0], arguments[1])
+            return Outcome(response=arguments[4])
+        return original(state, transactional_id, *arguments)
+
+    patch.setattr(partitions, "add_partitions", add_partitions)
+    patch.setattr(txn_verification, "add_partitions", add_partitions)
+
+
+PLANTED: list[Plant] = [
+    late_produce_is_not_verified,
+    late_produce_joins_the_next_transaction,
+    marker_is_lost,
+    markers_are_forgotten_at_failover,
+    offsets_count_before_the_commit,
+    open_offsets_are_not_waited_for,
+    last_stable_offset_is_the_high_watermark,
+    last_stable_offset_counts_markers_that_are_not_replicated,
+    aborted_transactions_are_not_told,
+    coordinator_answers_before_the_commit,
+    marker_of_an_old_coordinator_is_taken,
+    marker_of_the_same_epoch_is_taken,
+    zombie_is_not_fenced,
+    successor_gets_the_same_epoch,
+    late_end_ends_the_next_transaction,
+    epoch_is_not_raised_at_the_end,
+    nothing_times_out,
+    timeout_does_not_raise_the_epoch,
+    partition_is_not_noted,
+]

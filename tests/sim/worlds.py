@@ -1,0 +1,54 @@
+"""What the tests of all simulated worlds share: what happened in a few seeds together, and the trace of one process."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from moldau.node.metadata_node import CannotStart
+from moldau.replication import leader
+from moldau.sim.cluster_world import ClusterWorld
+from moldau.sim.node_world import NodeWorld
+
+IS_COMPILED = not str(leader.__file__).endswith(".py")
+PLANTED_SEEDS_MAX = 100
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+"""Puts a bug into the code under test."""
+
+
+def count_what_happens(
+    world: type[NodeWorld] | type[ClusterWorld], seeds: Iterable[int], milliseconds: int, *names: str
+) -> Counter[str]:
+    """Runs these seeds and adds up their counters of these names: a world in which nothing happens proves nothing."""
+    counts: Counter[str] = Counter()
+    for seed in seeds:
+        setting = world(seed)
+        setting.run(milliseconds)
+        for name in names:
+            value = getattr(setting, name)
+            counts.update(value if isinstance(value, dict) else {name: value})
+    return counts
+
+
+def check_that_it_is_found(world: type[ClusterWorld], milliseconds: int) -> None:
+    """Some seed of a normal run shows the bug that was planted; most show in the first few."""
+    with pytest.raises((AssertionError, CannotStart)) as found:
+        for seed in range(PLANTED_SEEDS_MAX):
+            world(seed).run(milliseconds)
+    for mistake in ("TypeError", "AttributeError", "NameError"):
+        assert mistake not in str(found.value), "the bug was planted badly"
+
+
+def trace_digest(hash_seed: str, *arguments: str) -> str:
+    """Of a process of its own: not even the order of sets, which differs between processes, may show."""
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "moldau.sim", *arguments, "-v"]
+    done = subprocess.run(command, capture_output=True, env=environment, check=True)
+    return hashlib.sha256(done.stdout).hexdigest()
