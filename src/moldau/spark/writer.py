@@ -1,0 +1,126 @@
+"""The writers that Spark calls: of batch jobs and of streams, rows in Arrow, at least once or exactly once."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from moldau.spark.decisions import SinkError
+from moldau.spark.options import OptionError
+from moldau.spark.sink_driver import SinkDriver, commit_batch
+from moldau.spark.sink_options import WriteOptions, write_options
+from moldau.spark.sink_rows import check_schema
+from moldau.spark.sink_tasks import Place, Written, write_in_transaction, write_plain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+QUERY_PROPERTY = "sql.streaming.queryId"
+BATCH_PROPERTY = "streaming.sql.batchId"
+# A batch job is a query with one batch.
+ONLY_BATCH = 0
+
+
+@dataclass
+class TaskWritten(WriterCommitMessage):
+    """A task's report on its way to the driver."""
+
+    written: Written
+
+
+def batch_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> BatchWriter:
+    """The writer of a batch job; raises OptionError."""
+    if overwrite:
+        raise OptionError('A topic cannot be overwritten: write with mode("append").')
+    read = write_options(options)
+    check_schema(schema, read)
+    return BatchWriter(read)
+
+
+def stream_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> StreamWriter:
+    """The writer of a stream; raises OptionError."""
+    if overwrite:
+        raise OptionError('A topic cannot hold only the newest result: use outputMode("append") or ("update").')
+    read = write_options(options)
+    if read.run_id:
+        raise OptionError("The option runId is for batch jobs: a stream is known by its checkpoint.")
+    check_schema(schema, read)
+    return StreamWriter(read)
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """One run of a batch job; the same object travels to the tasks and to the end of the job."""
+
+    def __init__(self, options: WriteOptions) -> None:
+        self._options = options
+        self._is_named = bool(options.run_id)
+        self._run_id = options.run_id or f"run-{secrets.token_hex(12)}"
+        self._run = secrets.token_hex(8)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        place = Place(self._run_id, ONLY_BATCH, _partition_id(), self._run)
+        if not self._options.exactly_once:
+            return TaskWritten(write_plain(self._options, place, iterator))
+        return TaskWritten(write_in_transaction(self._options, place, iterator, not self._is_named))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        if self._options.exactly_once:
+            commit_batch(self._options, self._run_id, ONLY_BATCH, _reports(messages))
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        if self._options.exactly_once:
+            with SinkDriver(self._options, self._run_id) as driver:
+                driver.abort(ONLY_BATCH, _reports(messages), self._run)
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """One micro-batch of a stream. Spark makes it anew for each, and once more for the commit: it remembers nothing."""
+
+    def __init__(self, options: WriteOptions) -> None:
+        self._options = options
+        self._run = secrets.token_hex(8)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        query, batch = _query_and_batch()
+        place = Place(query, batch, _partition_id(), self._run)
+        if not self._options.exactly_once:
+            return TaskWritten(write_plain(self._options, place, iterator))
+        return TaskWritten(write_in_transaction(self._options, place, iterator, only_near=False))
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        reports = _reports(messages)
+        if self._options.exactly_once and reports:
+            commit_batch(self._options, reports[0].sink, batchId, reports)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        reports = _reports(messages)
+        if self._options.exactly_once and reports:
+            with SinkDriver(self._options, reports[0].sink) as driver:
+                driver.abort(batchId, reports, reports[0].run)
+
+
+def _partition_id() -> int:
+    context = TaskContext.get()
+    return 0 if context is None else context.partitionId()
+
+
+def _query_and_batch() -> tuple[str, int]:
+    context = TaskContext.get()
+    query = None if context is None else context.getLocalProperty(QUERY_PROPERTY)
+    batch = None if context is None else context.getLocalProperty(BATCH_PROPERTY)
+    if not query or batch is None:
+        raise SinkError(
+            "This version of Spark does not tell tasks which micro-batch they write: use pyspark 4.2 or newer."
+        )
+    return query, int(batch)
+
+
+def _reports(messages: list[WriterCommitMessage | None]) -> list[Written]:
+    """Failed tasks have none."""
+    return [message.written for message in messages if isinstance(message, TaskWritten)]
