@@ -102,6 +102,9 @@ class _Run:
                 query = self._start(sink, once)
                 if query is not None:
                     queries.append((sink.name, query))
+                    if once:
+                        # One after the other: each may use the whole cluster, and memory is needed for one.
+                        self._watch([queries[-1]], [], once)
             for sink in loads:
                 load = self._load(sink)
                 load.__enter__()

@@ -158,6 +158,26 @@ def run_on_spark(session: SparkSession, items: list[Any], work: Callable[[Any], 
     """Calls work(item) in one Spark task for each item; returns the texts in no special order."""
     from moldau.lake.session import raise_sentence
 
+    try:
+        context = _context(session)
+        if context is not None:
+            numbers = context.parallelize(range(len(items)), len(items))
+            return list(numbers.map(lambda number: work(items[number])).collect())
+        return _run_as_frame(session, items, work)
+    except Exception as error:
+        raise_sentence(error)
+        raise
+
+
+def _context(session: SparkSession) -> Any:
+    """Spark's context; None with Spark Connect, which has DataFrames only."""
+    try:
+        return session.sparkContext
+    except Exception:
+        return None
+
+
+def _run_as_frame(session: SparkSession, items: list[Any], work: Callable[[Any], str]) -> list[str]:
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
@@ -166,8 +186,4 @@ def run_on_spark(session: SparkSession, items: list[Any], work: Callable[[Any], 
             yield pa.RecordBatch.from_arrays([pa.array(texts, pa.string())], ["result"])
 
     frame = session.range(0, len(items), 1, len(items)).mapInArrow(run, "result string")
-    try:
-        return [row["result"] for row in frame.collect()]
-    except Exception as error:
-        raise_sentence(error)
-        raise
+    return [row["result"] for row in frame.collect()]
