@@ -7,6 +7,7 @@ it.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ class ProtobufDecoder(RecordDecoder):
 
 
 def protobuf_decoder(options: ValueOptions) -> ProtobufDecoder:
-    _package()
+    _check_package()
     if not options.message:
         raise OptionError(
             "valueFormat protobuf needs valueSchemaMessage, the message's full name in its descriptor file."
@@ -69,12 +70,11 @@ def protobuf_decoder(options: ValueOptions) -> ProtobufDecoder:
     return ProtobufDecoder(options.message, descriptors, by_id, options.schema_directory)
 
 
-def _package() -> Any:
+def _check_package() -> None:
     try:
-        import google.protobuf
+        importlib.import_module("google.protobuf")
     except ImportError:
         raise OptionError("valueFormat protobuf needs the package protobuf: pip install 'moldau[formats]'.") from None
-    return google.protobuf
 
 
 def message_class(descriptors: bytes, name: str) -> Any:
