@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moldau.protocol import errors
 from moldau.raft.core import RaftCore
-from moldau.raft.messages import EndEpochReply, EndEpochRequest, VoteReply, VoteRequest
+from moldau.raft.messages import REFUSED, EndEpochReply, EndEpochRequest, VoteReply, VoteRequest
 from moldau.raft.roles import Candidate, Follower, Prospective, Resigned, Unattached
 from moldau.raft.state import NO_NODE, ReplicaKey
 
@@ -56,8 +56,14 @@ class Elections(RaftCore):
             return
         if request.pre_vote != isinstance(role, Prospective):
             return
+        role.absent.discard(source)
         (role.granted if reply.granted else role.rejected).add(source)
         self._count_votes(now_ms)
+
+    def _on_voter_silent(self, role: Prospective | Candidate, voter_id: int, reason: int, now_ms: int) -> None:
+        if reason == REFUSED:
+            role.absent.add(voter_id)
+            self._count_votes(now_ms)
 
     def _count_votes(self, now_ms: int) -> None:
         role = self.role
@@ -69,8 +75,18 @@ class Elections(RaftCore):
                 self._count_votes(now_ms)
             else:
                 self._become_leader(role, now_ms)
-        elif len(role.rejected) > len(self.voters) - self.voters.majority():
+        elif self._cannot_win(role):
             self._on_election_lost(now_ms)
+
+    def _cannot_win(self, role: Prospective | Candidate) -> bool:
+        """Too many said no. Those whose process is gone count as well once somebody has: who said no because it had not
+        noticed yet that the leader died, or because it asks for itself, will say something else soon. While nobody has
+        said anything they may be about to start."""
+        spare = len(self.voters) - self.voters.majority()
+        against = role.rejected
+        if against and (isinstance(role, Candidate) or role.leader_id != NO_NODE):
+            against = against | role.absent
+        return len(against) > spare
 
     def _on_election_lost(self, now_ms: int) -> None:
         role = self.role

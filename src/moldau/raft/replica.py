@@ -173,6 +173,8 @@ class Raft(Following):
         role = self.role
         if isinstance(request, ProbeRequest):
             self._on_probe_failure()
+        elif isinstance(role, Prospective | Candidate):
+            self._on_voter_silent(role, destination, reason, now_ms)
         elif isinstance(role, Follower) and destination == role.leader_id:
             self._on_leader_silent(role, reason, now_ms)
         else:

@@ -59,6 +59,8 @@ class Prospective(Role):
     granted: set[int] = field(default_factory=set)
     rejected: set[int] = field(default_factory=set)
     election_deadline_ms: int = 0
+    absent: set[int] = field(default_factory=set)
+    """Voters at whose address nobody is; they are asked again and again all the same."""
 
     name = "prospective"
 
@@ -73,6 +75,8 @@ class Candidate(Role):
     granted: set[int] = field(default_factory=set)
     rejected: set[int] = field(default_factory=set)
     election_deadline_ms: int = 0
+    absent: set[int] = field(default_factory=set)
+    """Voters at whose address nobody is; they are asked again and again all the same."""
     backing_off: bool = False
 
     name = "candidate"
