@@ -43,6 +43,8 @@ class Brokers:
         self._unheard_since_ms: dict[int, int] = {}
         self._unheard_epochs: dict[int, tuple[int, int]] = {}
         """Epochs with which nobody has been heard of yet, and the last one of the broker before."""
+        self._fenced_at: dict[int, int] = {}
+        """Where the records are that ended a broker's session."""
 
     # Registration
 
@@ -66,6 +68,7 @@ class Brokers:
                 self._unheard_epochs.pop(request.broker_id, None)
             record = self._registration_record(request, epoch, True, False)
             self.state.contacts.pop(request.broker_id, None)
+            self._fenced_at.pop(request.broker_id, None)
             logger.info("broker %d registers with epoch %d, fenced until it has caught up", request.broker_id, epoch)
         records.append(record)
         return Result(records, BrokerRegistrationResponse(broker_epoch=epoch))
@@ -184,9 +187,8 @@ class Brokers:
         contact = self.state.contacts.get(broker.broker_id)
         if contact is None or contact.broker_epoch != broker.broker_epoch:
             contact = self.state.contacts[broker.broker_id] = BrokerContact(broker.broker_epoch, now_ms)
-        contact.last_heartbeat_ms = now_ms
         contact.is_connection_lost = False
-        contact.metadata_offset = max(contact.metadata_offset, request.current_metadata_offset)
+        self._note_offset(contact, request.current_metadata_offset, now_ms)
         registered_at = self.state.registration_offsets.get(broker.broker_id, broker.broker_epoch)
         caught_up = request.current_metadata_offset >= registered_at
         records: list[VersionedRecord] = []
@@ -201,6 +203,14 @@ class Brokers:
             self._next_state(request, broker, contact, caught_up, records, response)
         self._note_cordoned(request, broker, records)
         return Result(records, response, is_atomic=False)
+
+    def _note_offset(self, contact: BrokerContact, offset: int, now_ms: int) -> None:
+        """A heartbeat keeps the session alive if its broker hears something: it has new metadata, or nobody had more
+        when it was last seen to hear. One that is heard and hears nothing would keep leaderships it cannot use."""
+        if offset > contact.metadata_offset or offset >= contact.known_offset:
+            contact.last_heartbeat_ms = now_ms
+            contact.metadata_offset = max(contact.metadata_offset, min(offset, self.state.next_offset))
+            contact.known_offset = max(other.metadata_offset for other in self.state.contacts.values())
 
     def _next_state(
         self,
@@ -217,7 +227,7 @@ class Brokers:
         if broker.fenced:
             if request.want_shut_down:
                 response.should_shut_down = True
-            elif not request.want_fence and caught_up:
+            elif not request.want_fence and caught_up and self._knows_its_end(request):
                 self.leadership.unfence(broker_id, records)
                 response.is_fenced = False
         elif request.want_fence and not request.want_shut_down:
@@ -228,6 +238,10 @@ class Brokers:
         if response.should_shut_down:
             logger.info("broker %d has given up its leaderships and may go", broker_id)
             del self.state.contacts[broker_id]
+
+    def _knows_its_end(self, request: BrokerHeartbeatRequest) -> bool:
+        """A broker whose session ended has heard of it: it is let in again only if it hears."""
+        return request.current_metadata_offset >= self._fenced_at.get(request.broker_id, -1)
 
     def _shut_down(
         self,
@@ -311,7 +325,7 @@ class Brokers:
         if not stale:
             return Result(records, [])
         broker_id = min(stale)[1]
-        logger.info("broker %d is silent for longer than its session timeout and is fenced", broker_id)
+        logger.info("broker %d is silent, or hears nothing, for longer than its session and is fenced", broker_id)
         self._end_session(broker_id, records)
         return Result(records, [broker_id], is_atomic=False)
 
@@ -330,6 +344,7 @@ class Brokers:
     def _end_session(self, broker_id: int, records: list[VersionedRecord]) -> None:
         self.state.contacts.pop(broker_id, None)
         self._unheard_since_ms.pop(broker_id, None)
+        self._fenced_at[broker_id] = self.state.next_offset
         self.leadership.fence(broker_id, records)
 
     # What failure detection asks and tells

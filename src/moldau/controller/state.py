@@ -27,11 +27,13 @@ class RandomSource(Protocol):
 
 @dataclass(slots=True)
 class BrokerContact:
-    """The last heartbeat of a broker, and what it told."""
+    """The last heartbeat of a broker that shows that it hears, and what it told."""
 
     broker_epoch: int
     last_heartbeat_ms: int
     metadata_offset: int = -1
+    known_offset: int = -1
+    """How far the metadata was known to any broker at that heartbeat."""
     controlled_shutdown_offset: int = -1
     is_connection_lost: bool = False
     """The connection that brought its heartbeats broke, and none came since."""

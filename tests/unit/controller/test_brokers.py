@@ -92,6 +92,51 @@ def test_a_silent_broker_is_fenced_and_its_partitions_move() -> None:
     assert (partition.leader, partition.isr, partition.leader_epoch) == (2, (2,), 1)
 
 
+def test_a_broker_that_is_heard_and_hears_nothing_is_fenced_until_it_does() -> None:
+    """The way to it is cut and the way from it is not: heartbeats come, but what it knows stands still."""
+    w = World()
+    w.add_brokers(1, 2)
+    w.create("t", assignments=[[1, 2]])
+    last = w.image.offset
+    for _ in range(12):
+        w.now_ms += 1_000
+        w.commit(w.controller.no_op().records)
+        w.heartbeat(2)
+        w.heartbeat(1, offset=last)
+        w.run(w.controller.fence_stale_brokers(w.now_ms))
+    assert w.image.brokers[1].fenced and not w.image.brokers[2].fenced
+    assert w.partition("t").leader == 2
+    assert w.heartbeat(1, offset=last).is_fenced, "it does not know that its session ended"
+    assert not w.heartbeat(1).is_fenced
+
+
+def test_brokers_that_all_stand_still_keep_their_sessions() -> None:
+    """Nothing is committed, as while the disks of the controllers hang: that is nobody's fault."""
+    w = World()
+    w.add_brokers(1, 2)
+    last = w.image.offset
+    for _ in range(12):
+        w.now_ms += 1_000
+        w.commit(w.controller.no_op().records)
+        for broker_id in (1, 2):
+            w.heartbeat(broker_id, offset=last)
+        assert w.run(w.controller.fence_stale_brokers(w.now_ms)) == []
+
+
+def test_a_broker_that_lags_but_goes_on_keeps_its_session() -> None:
+    w = World()
+    w.add_brokers(1, 2)
+    last = w.image.offset
+    for _ in range(12):
+        w.now_ms += 1_000
+        for _ in range(3):
+            w.commit(w.controller.no_op().records)
+        last += 1
+        w.heartbeat(2)
+        w.heartbeat(1, offset=last)
+        assert w.run(w.controller.fence_stale_brokers(w.now_ms)) == []
+
+
 def test_a_second_process_with_the_id_of_a_living_broker_is_refused() -> None:
     w = World()
     w.add_brokers(1)

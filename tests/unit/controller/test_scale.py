@@ -27,12 +27,12 @@ def large() -> Iterator[World]:
 
 
 def fastest(run: Callable[[], object], times: int) -> float:
-    """Seconds of the quickest run: what it costs when nobody else is at the processor."""
+    """Seconds of the processor in the quickest run: what it costs whoever else is at work."""
     best = 1e9
     for _ in range(times):
-        start = time.perf_counter()
+        start = time.process_time()
         run()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     return best
 
 
@@ -52,14 +52,14 @@ def test_a_small_change_does_not_walk_over_all_partitions(large: World) -> None:
 def test_a_broker_of_ten_thousand_partitions_is_fenced_within_half_a_second(large: World) -> None:
     """Decided, encoded and replayed: a third of the partitions gets another leader, all of them another ISR."""
     controller = large.controller
-    start = time.perf_counter()
+    start = time.process_time()
     epoch = large.image.brokers[1].broker_epoch
     controller.brokers.connection_lost(1, epoch)
     result: Result = controller.fence_broker(1, epoch)
     for record, version in result.records:
         encode_metadata_record(record, version)
     controller.replay(result.records, controller.state.next_offset, 1, large.now_ms)
-    took = time.perf_counter() - start
+    took = time.process_time() - start
     moved = [r for r, _ in result.records if isinstance(r, PartitionChangeRecord) and r.leader >= 0]
     assert len(result.records) == TOPICS * PARTITIONS + 2
     assert abs(len(moved) - TOPICS * PARTITIONS / 3) < 500
