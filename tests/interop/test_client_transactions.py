@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -31,9 +32,11 @@ from moldau.client.errors import (
     RecordTooLargeError,
     TransactionAbortableError,
     TransactionCallError,
+    error_for,
 )
 from moldau.client.transactions import TransactionManager
-from tests.interop.kafka_oracle import run_tool
+from moldau.protocol import errors as codes
+from tests.interop.kafka_oracle import java_command, run_tool
 from tests.interop.nodes import Node
 
 ROOT = Path(__file__).parents[2]
@@ -421,3 +424,19 @@ def test_the_example_copies_exactly_once(server: str, topic: str) -> None:
         )
         assert done.returncode == 0, done.stderr
     assert sorted(read(server, target)) == sorted(value.upper() for value in read(server, source))
+
+
+def test_what_errors_ask_for_is_true_of_apache_kafka(kafka_tools: None) -> None:
+    """Every error has the category (KIP-1050) that the class of its exception has in Java."""
+    if shutil.which("javac") is None:
+        pytest.skip("a Java development kit is missing: the probe is run from its source")
+    probe = Path(__file__).with_name("ErrorProbe.java")
+    done = subprocess.run(java_command(str(probe)), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    theirs = {int(code): (name, category) for code, name, category in map(str.split, done.stdout.splitlines())}
+    assert len(theirs) > 120
+    ours = {}
+    for code in theirs:
+        category = error_for(code).category
+        ours[code] = (codes.error_name(code), category.value if category else "none")
+    assert ours == theirs

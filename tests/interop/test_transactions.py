@@ -263,8 +263,7 @@ def test_the_real_dump_log_reads_the_log_of_transactions(start_moldau: Any, topi
     assert statuses == [0, 1, 2, 4]
 
 
-@pytest.mark.parametrize("library", ["confluent", "java"])
-def test_a_copier_survives_kills_of_the_broker(start_moldau: Any, topic: str, kafka_tools: None, library: str) -> None:
+def test_a_copier_survives_kills_of_the_broker(start_moldau: Any, topic: str) -> None:
     """Exactly once, in the order of the input, while the only broker is killed again and again."""
     confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
     node = start_moldau()
@@ -274,14 +273,7 @@ def test_a_copier_survives_kills_of_the_broker(start_moldau: Any, topic: str, ka
     for number in range(3000):
         plain.produce(topic, str(number), partition=0)
     assert plain.flush(SECONDS) == 0
-    command = java_command(
-        "org.apache.kafka.tools.TransactionalMessageCopier",
-        *("--broker-list", node.bootstrap, "--input-topic", topic, "--output-topic", f"{topic}-copy"),
-        *("--input-partition", "0", "--max-messages", "-1", "--consumer-group", f"copier of {topic}"),
-        *("--transactional-id", f"copy {topic}", "--transaction-size", "20", "--transaction-timeout", "10000"),
-    )
-    if library == "confluent":
-        command = [sys.executable, str(Path(__file__).parent / "transactional_copier.py"), node.bootstrap, topic]
+    command = [sys.executable, str(Path(__file__).parent / "transactional_copier.py"), node.bootstrap, topic, "20"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as copier:
         try:
             for _ in range(3):
