@@ -29,7 +29,7 @@ def plan_bins(files: Sequence[DataFile], target_bytes: int) -> list[Bin]:
     for file in files:
         if file.size < target_bytes * LARGE_ENOUGH:
             partitions.setdefault(tuple(sorted(file.partition.items())), []).append(file)
-    bins = []
+    bins: list[Bin] = []
     for _, members in sorted(partitions.items(), key=lambda item: str(item[0])):
         bins += _fill(sorted(members, key=_order), target_bytes)
     return bins

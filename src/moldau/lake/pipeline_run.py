@@ -255,8 +255,8 @@ class _Run:
         """One round of a load; False if more is waiting right away."""
         rounds = waiting[name]
         if rounds is None:
-            for done in load.run_once():
-                self._tell(_named(done.stats(), name))
+            for item in load.run_once():
+                self._tell(_named(item.stats(), name))
             return True
         done = next(rounds, None)
         if done is None:
