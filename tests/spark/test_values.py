@@ -13,6 +13,7 @@ import pytest
 from moldau.client import Consumer
 from tests.interop.nodes import Node
 from tests.spark import topics
+from tests.spark.streams import Stream
 
 pytestmark = pytest.mark.interop
 pytest.importorskip("pyspark", reason="pyspark is missing: pip install 'moldau[spark]'")
@@ -91,9 +92,14 @@ def test_avro_behind_a_schema_id(spark: Any, moldau_node: Node, topic: str, tmp_
 
 
 def test_a_stream_decodes_too(spark: Any, moldau_node: Node, topic: str, tmp_path: Path) -> None:
+    class Ids(Stream):
+        """Keeps a field of the decoded values."""
+
+        @staticmethod
+        def text(value: Any) -> str:
+            return str(value.id)
+
     topics.fill(moldau_node, topic, ['{"id":1}', '{"id":2}'])
-    frame = spark.readStream.format("moldau").option("kafka.bootstrap.servers", moldau_node.bootstrap)
-    frame = frame.options(subscribe=topic, startingOffsets="earliest", valueFormat="json", valueSchema="id INT").load()
-    writer = frame.select("value.id").writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "c"))
-    assert writer.trigger(availableNow=True).start(str(tmp_path / "rows")).awaitTermination(300)
-    assert sorted(row.id for row in spark.read.parquet(str(tmp_path / "rows")).collect()) == [1, 2]
+    stream = Ids(spark, moldau_node, topic, tmp_path, valueFormat="json", valueSchema="id INT")
+    stream.run()
+    assert stream.values == ["1", "2"]
