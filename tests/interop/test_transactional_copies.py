@@ -2,7 +2,7 @@
 
 Kafka's own TransactionalMessageCopier (transactions of version 2) and a loop with confluent-kafka (version 1) copy side
 by side on a cluster of three. MOLDAU_COPIES says how many records each of them copies, MOLDAU_COPY_FAULTS how often
-somebody is killed meanwhile (the full run: 100,000 and 60); MOLDAU_FAULT_SEED repeats the choices of a run.
+somebody is killed meanwhile (the full run: 100,000 and 40); MOLDAU_FAULT_SEED repeats the choices of a run.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class Kills:
         self._at_start = {copier.name: 0 for copier in copiers}
 
     def run(self) -> None:
-        victims = itertools.cycle([None, *self._copiers])
+        # Every other time it is a broker.
+        victims = itertools.cycle([victim for copier in self._copiers for victim in (None, copier)])
         for number in range(FAULTS):
             self._await(lambda count=(number + 1) * self._total // (FAULTS + 2): self._reader.copied >= count)
             victim = next(victims)
