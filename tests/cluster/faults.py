@@ -1,4 +1,7 @@
-"""Faults of real processes and of the network between them, one after the other, each healed before the next."""
+"""Faults of real processes and of the network between them, one after the other, each healed before the next.
+
+A way can be cut in one direction only: a node that hears nothing is still heard, and the other way round.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,16 @@ from typing import NamedTuple
 from tests.cluster.cluster_nodes import Cluster, wait_for
 from tests.cluster.load import Load
 
-KILL, PAUSE, ISOLATE = "kill", "pause", "isolate"
+KILL, PAUSE, ISOLATE, DEAF, MUTE, APART = "kill", "pause", "isolate", "deaf", "mute", "apart"
 LEADER, FOLLOWER, CONTROLLER, ANY = "leader", "follower", "controller", "any"
-HOWS = (KILL, PAUSE, ISOLATE)
+HOWS = {
+    KILL: "kill -9",
+    PAUSE: "SIGSTOP",
+    ISOLATE: "neither hears nor is heard by the others",
+    DEAF: "hears nothing of the others",
+    MUTE: "is not heard by the others",
+    APART: "has no way to one of the others",
+}
 WHOMS = (LEADER, FOLLOWER, CONTROLLER, ANY)
 # Long enough for every timeout that has to find out, and for what must then be done.
 GAP_S_MAX = 30.0
@@ -81,7 +91,15 @@ class FaultLoop:
         elif how == PAUSE:
             self._cluster.nodes[node_id].pause()
         else:
-            self._cluster.network.isolate(node_id, self._cluster.ids)
+            self._cluster.network.block(self._cut(how, node_id))
+
+    def _cut(self, how: str, node_id: int) -> list[tuple[int, int]]:
+        """From whom to whom nothing gets."""
+        others = [other for other in self._cluster.ids if other != node_id]
+        if how == APART:
+            others = [self._rng.choice(others)]
+        to_it, from_it = [(other, node_id) for other in others], [(node_id, other) for other in others]
+        return {DEAF: to_it, MUTE: from_it}.get(how, to_it + from_it)
 
     def _heal(self, how: str, node_id: int) -> None:
         if how == KILL:
@@ -104,12 +122,17 @@ class FaultLoop:
         return gap
 
     def summary(self) -> str:
-        lines = []
-        for how in HOWS:
-            gaps = [fault.gap_s for fault in self.done if fault.how == how]
-            if gaps:
-                lines.append(
-                    f"{how:8s} {len(gaps):4d} faults: write gap median {statistics.median(gaps):.3f} s, "
-                    f"max {max(gaps):.3f} s"
-                )
+        """Of every kind of fault: how often, and how long writes had to wait."""
+        lines = [f"{'write gap after':60s} faults    p50 s    max s"]
+        for how, meaning in HOWS.items():
+            lines.append(self._row(f"{how}: {meaning}", [fault.gap_s for fault in self.done if fault.how == how]))
+            for whom in WHOMS:
+                gaps = [fault.gap_s for fault in self.done if (fault.how, fault.whom) == (how, whom)]
+                lines.append(self._row(f"    {whom}", gaps))
+        lines.append(self._row("all", [fault.gap_s for fault in self.done]))
         return "\n".join(lines)
+
+    def _row(self, name: str, gaps: list[float]) -> str:
+        if not gaps:
+            return f"{name:60s}      -        -        -"
+        return f"{name:60s} {len(gaps):6d} {statistics.median(gaps):8.3f} {max(gaps):8.3f}"

@@ -103,6 +103,10 @@ class Load:
             on_delivery=functools.partial(part.on_delivery, number),
         )
 
+    def longest_wait(self) -> float:
+        """Of any record, from its first attempt to its acknowledgement."""
+        return max(acked - part.sent_times[number] for part in self.parts for number, acked in part.acked_times.items())
+
     def gap_after(self, moment: float) -> float | None:
         """The longest wait of any partition for its first acknowledged write that was sent after the moment."""
         gaps = [part.gap_after(moment) for part in self.parts]

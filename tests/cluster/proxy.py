@@ -73,10 +73,6 @@ class ProxyNetwork:
     def heal(self) -> None:
         self._do(self._set(list(self._ways), True))
 
-    def isolate(self, node_id: int, others: Iterable[int]) -> None:
-        """Neither to the node nor from it."""
-        self.block([pair for other in others if other != node_id for pair in ((node_id, other), (other, node_id))])
-
     def close(self) -> None:
         self._do(self._close())
         self._loop.call_soon_threadsafe(self._loop.stop)

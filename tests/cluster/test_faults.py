@@ -1,5 +1,6 @@
-"""Kill, pause, isolate: the leader, a follower, the active controller, anybody; under a load that forgets nothing.
+"""Nodes are killed, paused, cut off in both directions or in one, under a load that forgets nothing.
 
+It befalls the leader, a follower, the active controller, anybody, each of them equally often.
 MOLDAU_FAULTS says how many (the full run: 300); MOLDAU_FAULT_SEED repeats the choices of a run.
 """
 

@@ -6,6 +6,7 @@ import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -78,19 +79,28 @@ def ups() -> Iterator[list[Up]]:
         up.stop()
 
 
+def in_sync(admin: Admin, topic: str) -> set[int]:
+    """How many replicas of its partitions are in sync."""
+    partitions = admin.describe_topics([topic])[topic].get().partitions.values()
+    return {len(partition.in_sync_replicas) for partition in partitions}
+
+
 def test_one_command_makes_a_cluster_that_mends_itself_and_stops_cleanly(tmp_path: Path, ups: list[Up]) -> None:
     up = Up(tmp_path / "data", "--brokers", "3", "--port", "0")
     ups.append(up)
     ready = up.ready()
     assert [node["roles"] for node in ready["nodes"]] == [["broker", "controller"]] * 3
     with Admin(ready["bootstrap_servers"]) as admin:
-        assert len(admin.describe_cluster().brokers) == 3
+        brokers = admin.describe_cluster().brokers
+        assert len(brokers) == 3
+        assert {broker.rack for broker in brokers} == {socket.gethostname()}, "who is on one host falls with it"
         for outcome in admin.create_topics([NewTopic("kept", 3, 3)]).values():
             outcome.get()
         victim = ready["nodes"][1]
         os.kill(victim["pid"], signal.SIGKILL)
         wait_for(lambda: "started again" in up.log(), 10, "it is noticed", up.log)
         wait_for(lambda: is_open(victim["port"]), 30, "the node is back", up.log)
+        wait_for(lambda: in_sync(admin, "kept") == {3}, 30, "it has caught up", up.log)
     pids = [node["pid"] for node in ready["nodes"]]
     assert up.stop() == 0, up.log()
     assert not any(is_alive(pid) for pid in pids)
