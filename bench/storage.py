@@ -63,6 +63,7 @@ KEYS = 200_000
 BATCH_BYTES = 16_384
 IN_FLIGHT = 16
 MB = 1 << 20
+TICKS = os.sysconf("SC_CLK_TCK")
 SETTINGS = {
     "log.segment.bytes": str(128 * MB),
     "log.cleaner.backoff.ms": "100",
@@ -81,7 +82,7 @@ MOLDAU_RUN = re.compile(
     re.MULTILINE,
 )
 KAFKA_RUN = re.compile(
-    r"^\[(?P<time>[^]]+)\] INFO [^\n]*cleaned log (?P<log>\S+) \(dirty section = [^\n]*\n"
+    r"^\[(?P<time>[^]]+)\] INFO [^\n]*\n?[^\n]*cleaned log (?P<log>\S+) \(dirty section = [^\n]*\n"
     r"\s*(?P<megabytes>[\d.,]+) MB of log processed in [\d.,]+ seconds \((?P<rate>[\d.,]+) MB/sec\)",
     re.MULTILINE,
 )
@@ -220,6 +221,11 @@ class Broker:
 
     def admin(self) -> Admin:
         return Admin(bootstrap_servers=f"127.0.0.1:{self.port}", request_timeout_ms=60_000)
+
+    def cpu_seconds(self) -> float:
+        """Of the broker and of those of its children that have ended."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return sum(map(int, fields[11:15])) / TICKS
 
     def processes(self) -> list[int]:
         """The broker and its children."""
@@ -476,6 +482,7 @@ class Compaction:
     def __init__(self) -> None:
         self.bytes_per_second = 0.0
         self.records_per_second = 0.0
+        self.cpu_per_gigabyte = float("inf")
         self.broker_mb = 0.0
         self.worker_mb = 0.0
 
@@ -490,17 +497,21 @@ def measure_compaction(
         for partition in range(workers):
             fill(broker, topic, partition, batches)
         memory = PeakMemory(broker)
+        cpu = broker.cpu_seconds()
         release(broker, topic)
         runs = wait_for_runs(broker, topic, workers)
+        cpu = (broker.cpu_seconds() - cpu) / sum(run.size for run in runs) * 1e9
         broker_mb, worker_mb = memory.stop()
         seconds = max(run.ended for run in runs) - min(run.started for run in runs)
         rate = sum(run.size for run in runs) / seconds
         best.broker_mb = max(best.broker_mb, broker_mb)
         best.worker_mb = max(best.worker_mb, worker_mb)
+        best.cpu_per_gigabyte = min(best.cpu_per_gigabyte, cpu)
         if rate > best.bytes_per_second:
             best.bytes_per_second = rate
             best.records_per_second = rate / record_bytes
-        say(f"{broker.name}: {topic}: {rate / 1e6:.0f} MB/s, {rate / record_bytes / 1e6:.2f} million records/s")
+        figures = f"{rate / 1e6:.0f} MB/s, {rate / record_bytes / 1e6:.2f} million records/s, {cpu:.2f} CPU s/GB"
+        say(f"{broker.name}: {topic}: {figures}, {broker_mb:.0f} + {worker_mb:.0f} MB")
         delete(broker, topic)
     return best
 
@@ -517,6 +528,7 @@ def compaction_rows(arguments: argparse.Namespace, table: Table) -> None:
             what = f"compaction, {value_bytes} B values, {'one worker' if workers == 1 else 'two workers'}"
             table.add(f"{what}: MB/s", [one.bytes_per_second / 1e6 for one in found], True, "{:,.0f}")
             table.add(f"{what}: million records/s", [one.records_per_second / 1e6 for one in found], True, "{:.2f}")
+            table.add(f"{what}: CPU s per GB", [one.cpu_per_gigabyte for one in found], False, "{:.2f}")
             table.add(
                 f"{what}: peak memory, MB", [one.broker_mb + workers * one.worker_mb for one in found], False, "{:.0f}"
             )
