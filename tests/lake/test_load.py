@@ -138,7 +138,7 @@ def test_a_full_disk_is_told_in_a_sentence(make_topic: MakeTopic, lake: str, mon
     from moldau.lake import file_writer
 
     def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+        raise OSError(28, "Error writing bytes to file.")
 
     topic = make_topic(1)
     topic.send(10)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 
 from moldau.client import Producer
+from moldau.lake import file_writer
 from moldau.lake.ddl import parse_schema
 from moldau.lake.errors import LakeError
+from moldau.lake.file_writer import FileWriter, WriteSettings
 from moldau.lake.load import Load, LoadSettings
 from moldau.lake.reading import read_table
-from moldau.lake.table import open_table
+from moldau.lake.table import Partitioning, open_table
 from moldau.lake.tasks import run_here
 from moldau.spark.lookup import ReadError
 from tests.lake.conftest import MakeTopic, Topic
@@ -39,6 +43,40 @@ def test_schemas_are_read_as_spark_writes_them() -> None:
 def test_schemas_that_are_none_are_refused(text: str) -> None:
     with pytest.raises(LakeError, match="cannot be read"):
         parse_schema(text)
+
+
+def numbered(first: int, behind: int, groups: int) -> Any:
+    return pa.RecordBatch.from_pydict(
+        {"offset": list(range(first, behind)), "group": [number % groups for number in range(first, behind)]}
+    )
+
+
+def read_offsets(folder: str, paths: list[str]) -> list[int]:
+    tables = [parquet.ParquetFile(os.path.join(folder, path)).read() for path in paths]
+    return sorted(number for table in tables for number in table.column("offset").to_pylist())
+
+
+def test_more_partitions_than_files_may_be_open(lake: str) -> None:
+    """The files that were not written to for longest are closed, and others go on; no row is lost."""
+    writer = FileWriter(WriteSettings(lake, partitioning=Partitioning(("group",))))
+    for first in (0, 300, 600):
+        writer.write(numbered(first, first + 300, 120))
+    files = writer.finish()
+    assert len(files) > 120 and sum(file.rows for file in files) == 900
+    assert read_offsets(lake, [file.path for file in files]) == list(range(900))
+
+
+def test_long_files_are_cut_and_row_groups_stay_small(lake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_writer, "GROUP_BYTES", 16_000)
+    writer = FileWriter(WriteSettings(lake, file_bytes_max=10_000, compression="none"))
+    for first in range(0, 10_000, 500):
+        writer.write(numbered(first, first + 500, 7))
+    files = writer.finish()
+    assert len(files) > 5 and all(
+        file.ranges["offset"][1] - file.ranges["offset"][0] == file.rows - 1 for file in files
+    )
+    assert read_offsets(lake, [file.path for file in files]) == list(range(10_000))
+    assert all(file.size == os.path.getsize(os.path.join(lake, file.path)) for file in files)
 
 
 def load(topic: Topic, lake: str, **options: str) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from moldau.lake.run_log import RunLog
 
 FORMATS = ("delta", "iceberg", "parquet")
-CODECS = ("snappy", "zstd", "lz4", "gzip", "none")
+CODECS = ("zstd", "snappy", "lz4", "gzip", "none")
 
 
 @click.command()
@@ -91,7 +91,7 @@ CODECS = ("snappy", "zstd", "lz4", "gzip", "none")
 @click.option(
     "--commit-group", metavar="GROUP", help="Tell this group how far the load is, so that tools show its lag."
 )
-@click.option("--compression", type=click.Choice(CODECS), default="snappy", show_default=True, help="Of the files.")
+@click.option("--compression", type=click.Choice(CODECS), default="zstd", show_default=True, help="Of the files.")
 @click.option("--fsync", is_flag=True, help="Write files through to the disk before a commit names them.")
 @click.option(
     "--records-per-commit", type=click.IntRange(min=1), metavar="N", help="At most so many offsets in a commit."

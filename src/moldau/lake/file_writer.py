@@ -19,6 +19,10 @@ from moldau.lake.table import DATE, TIMESTAMP, Partitioning
 
 # Each open file has buffers of its own; the one that was not written to for longest is closed first.
 OPEN_FILES_MAX = 50
+# Rows of a file wait until they make a row group of this size: what readers take into memory at once.
+GROUP_BYTES = 64 * 1024 * 1024
+# All that waits in one task; then the file with most of it gets a smaller group.
+WAITING_BYTES_MAX = 192 * 1024 * 1024
 # Columns whose lowest and highest values a commit keeps, so that readers can skip files.
 MEASURED = ("partition", "offset", "timestamp")
 # Few different values: the only columns where a dictionary pays for itself without looking at the data.
@@ -35,7 +39,7 @@ class WriteSettings:
     # Below the folder: in front of the partitions' folders.
     prefix: str = ""
     partitioning: Partitioning = field(default_factory=Partitioning)
-    compression: str = "snappy"
+    compression: str = "zstd"
     file_bytes_max: int = 512 * 1024 * 1024
     fsync: bool = False
 
@@ -84,6 +88,8 @@ class FileWriter:
         # Put behind the others: the first one is the one to close next.
         self._open[values] = file
         file.write(part)
+        if sum(item.bytes_waiting for item in self._open.values()) > WAITING_BYTES_MAX:
+            max(self._open.values(), key=lambda item: item.bytes_waiting).write_group()
         if file.bytes_written >= self._settings.file_bytes_max:
             self._close(values)
 
@@ -116,6 +122,8 @@ class _OpenFile:
         self._partition = partition
         self._fsync = settings.fsync
         self._rows = 0
+        self._waiting: list[Any] = []
+        self.bytes_waiting = 0
         self._ranges: dict[str, tuple[int, int]] = {}
         self._nulls: dict[str, int] = {}
         self._sink = pa.OSFile(place, "wb")
@@ -134,14 +142,26 @@ class _OpenFile:
         return int(self._sink.tell())
 
     def write(self, batch: Any) -> None:
-        self._writer.write_batch(batch)
+        self._waiting.append(batch)
+        self.bytes_waiting += batch.nbytes
+        if self.bytes_waiting >= GROUP_BYTES:
+            self.write_group()
         self._rows += batch.num_rows
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             self._nulls[name] = self._nulls.get(name, 0) + column.null_count
             if name in MEASURED and column.null_count < len(column):
                 self._widen(name, *bounds(column))
 
+    def write_group(self) -> None:
+        """Writes what waits as one row group."""
+        if self._waiting:
+            rows = need("pyarrow").Table.from_batches(self._waiting)
+            self._waiting = []
+            self.bytes_waiting = 0
+            self._writer.write_table(rows, row_group_size=rows.num_rows)
+
     def close(self) -> DataFile:
+        self.write_group()
         self._writer.close()
         self._sink.close()
         if self._fsync:

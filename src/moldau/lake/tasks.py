@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -90,7 +91,8 @@ def run_task(task: LoadTask) -> TaskResult:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EPERM):
             raise
         sentence = (
-            f"{task.write.folder} cannot be written: {error.strerror}. Nothing was committed; make room and load again."
+            f"{task.write.folder} cannot be written: {os.strerror(error.errno)}. Nothing was"
+            " committed; make room and load again."
         )
         return TaskResult(task.range, error=sentence)
     return TaskResult(task.range, tuple(files), rows, time.monotonic() - began)
