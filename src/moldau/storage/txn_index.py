@@ -66,11 +66,14 @@ class TransactionIndex:
             if len(data) % ENTRY.size != 0:
                 raise DamagedTransactionIndex(f"{self.path} has {len(data)} bytes, not a multiple of {ENTRY.size}")
             entries = []
+            last = self.base_offset - 1
             for version, producer_id, first_offset, last_offset, last_stable_offset in ENTRY.iter_unpack(data):
                 if version > CURRENT_VERSION or version < 0:
                     raise DamagedTransactionIndex(f"{self.path} has an entry of version {version}")
-                if last_offset < self.base_offset:
-                    raise DamagedTransactionIndex(f"{self.path} has an entry that ends before its segment")
+                if last_offset <= last:
+                    before = "its segment" if last < self.base_offset else "the one before it"
+                    raise DamagedTransactionIndex(f"{self.path} has an entry that ends before {before}")
+                last = last_offset
                 entries.append(AbortedTransaction(producer_id, first_offset, last_offset, last_stable_offset))
             self.entries = entries
         return self.entries
@@ -110,8 +113,10 @@ class TransactionIndex:
 
     def collect(self, start_offset: int, end_offset: int, found: list[AbortedTransaction]) -> bool:
         """Adds those that overlap [start_offset, end_offset); True when later segments cannot add any."""
-        for entry in self.load():
-            if entry.last_offset >= start_offset and entry.first_offset < end_offset:
+        entries = self.load()
+        for number in range(first_ending_from(entries, start_offset), len(entries)):
+            entry = entries[number]
+            if entry.first_offset < end_offset:
                 found.append(entry)
             if entry.last_stable_offset >= end_offset:
                 return True
@@ -124,3 +129,15 @@ class TransactionIndex:
                 file.sync()
             finally:
                 file.close()
+
+
+def first_ending_from(entries: list[AbortedTransaction], offset: int) -> int:
+    """The number of the first entry whose marker is at `offset` or later; entries are in the order of their markers."""
+    low, high = 0, len(entries)
+    while low < high:
+        middle = (low + high) // 2
+        if entries[middle].last_offset < offset:
+            low = middle + 1
+        else:
+            high = middle
+    return low

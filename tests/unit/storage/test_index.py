@@ -167,7 +167,28 @@ def test_cutting_the_transaction_index(tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.parametrize("data", [bytes(33), b"\x00\x05" + bytes(32), bytes(34)])
+def test_aborted_transactions_are_found_wherever_a_reader_begins(tmp_path: Path) -> None:
+    """Against looking at all of them, for many that overlap."""
+    index = TransactionIndex(PosixDisk(), str(tmp_path / "x"), 0, False)
+    firsts = [max(0, 10 * n - 7 * (n % 5)) for n in range(50)]
+    # Nothing that is still open then begins before the last stable offset.
+    stable = [min([10 * n + 10, *firsts[n + 1 :]]) for n in range(50)]
+    entries = [AbortedTransaction(n, firsts[n], 10 * n + 9, stable[n]) for n in range(50)]
+    for entry in entries:
+        index.append(entry)
+    for start in range(0, 510, 3):
+        end = start + 25
+        found: list[AbortedTransaction] = []
+        index.collect(start, end, found)
+        wanted = [entry for entry in entries if entry.last_offset >= start and entry.first_offset < end]
+        assert [one for one in wanted if one not in found] == []
+        assert all(one in wanted for one in found)
+
+
+OUT_OF_ORDER = AbortedTransaction(1, 3, 20, 21).encode() + AbortedTransaction(2, 3, 10, 22).encode()
+
+
+@pytest.mark.parametrize("data", [bytes(33), b"\x00\x05" + bytes(32), bytes(34), OUT_OF_ORDER])
 def test_a_damaged_transaction_index_is_noticed(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x").write_bytes(data)
     with pytest.raises(DamagedTransactionIndex):
