@@ -222,6 +222,8 @@ class Moldau(Broker):
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "log.dirs": f"{self.folder}/data",
             "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
         }
         self.properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         # A cluster id: 22 characters of base64.
