@@ -43,7 +43,7 @@ from moldau.protocol.stored.metadata_records import (
     encode_metadata_record,
 )
 from moldau.raft.batches import metadata_values
-from moldau.raft.core import RaftConfig, RandomSource
+from moldau.raft.core import NEVER_MS, RaftConfig, RandomSource
 from moldau.raft.messages import TIMED_OUT, Reply
 from moldau.raft.ready import Outbound
 from moldau.raft.replica import Raft
@@ -68,6 +68,8 @@ Done = Callable[[Any], None]
 
 HOUSEKEEPING_INTERVAL_MS = 10_000
 READ_BYTES = 1 << 20
+LATE_MS = 200
+"""A timer that comes later than that tells of a node that was busy, with thousands of new logs for example."""
 SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
@@ -127,6 +129,8 @@ class MetadataNode:
         self._controller: Controller | None = None
         self._pending: deque[Pending] = deque()
         self._now_ms = 0
+        self._due_ms = NEVER_MS
+        """When `poll` was last said to be due."""
         self._syncing = False
         self._in_ready = False
         self._failed = False
@@ -252,6 +256,8 @@ class MetadataNode:
     def tick(self, now_ms: int) -> None:
         """The quorum's own time."""
         self._now_ms = now_ms
+        if now_ms - self._due_ms > LATE_MS:
+            self.raft.excuse(now_ms - self._due_ms, now_ms)
         self._step(lambda: self.raft.tick(now_ms))
 
     def control(self, now_ms: int) -> int:
@@ -272,6 +278,7 @@ class MetadataNode:
         deadline = min(self.raft.next_deadline_ms(self._now_ms), self._next_housekeeping_ms)
         if self._controller is not None:
             deadline = min(deadline, self._controller.duties.next_ms(self._now_ms))
+        self._due_ms = deadline
         return deadline
 
     def _control(self, controller: Controller) -> None:

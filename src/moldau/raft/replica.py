@@ -77,6 +77,16 @@ class Raft(Following):
         self._tick_election(now_ms)
         self._drive(now_ms)
 
+    def excuse(self, late_ms: int, now_ms: int) -> None:
+        """`tick` comes late: this node was busy or stopped, and what the others said meanwhile is not read yet. They
+        get a moment before their silence counts."""
+        role = self.role
+        until_ms = now_ms + min(late_ms, self.config.fetch_timeout_ms // 2)
+        if isinstance(role, Follower):
+            role.fetch_deadline_ms = max(role.fetch_deadline_ms, until_ms)
+        elif isinstance(role, Leader):
+            role.check_quorum_deadline_ms = max(role.check_quorum_deadline_ms, until_ms)
+
     def next_deadline_ms(self, now_ms: int) -> int:
         """When `tick` has something to do at the latest."""
         deadlines = [deadline_ms for _, deadline_ms in self._in_flight.values()]

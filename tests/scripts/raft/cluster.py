@@ -1,12 +1,12 @@
 """Drives replicas of a quorum from a script and writes down what they do.
 
 Commands, one per line. `voters 1 2 3` (static) or `dynamic-voters 1 2 3`, and `observers 4`, come first. `start N`;
-`tick N MS` lets MS pass and ticks N; `quietly MS` lets MS pass for all; `deliver [rounds]` hands over messages until
-there are none or for so many rounds; `propose N TEXT`; `sync-manually N`: from now on only `sync N` syncs; `cut N` and
-`heal N`: its messages are lost, and not any more; `crash N` loses what was not synced, and after `refuse N` its closed
-port tells so; `resign N`; `snapshot N`; `vote CANDIDATE VOTER EPOCH`; `refused-fetch N M`,
-`closed-fetch N M`; `add-voter LEADER N`, `remove-voter LEADER N`,
-`move N PORT`, `upgrade N`; `state` shows all, `voters-of N` its voters.
+`tick N MS` lets MS pass and ticks N, `late N MS` as well, and N was busy meanwhile; `quietly MS` lets MS pass for
+all; `deliver [rounds]` hands over messages until there are none or for so many rounds; `propose N TEXT`;
+`sync-manually N`: from now on only `sync N` syncs; `cut N` and `heal N`: its messages are lost, and not any more;
+`crash N` loses what was not synced, and after `refuse N` its closed port tells so; `resign N`; `snapshot N`; `vote
+CANDIDATE VOTER EPOCH`; `refused-fetch N M`, `closed-fetch N M`; `add-voter LEADER N`, `remove-voter LEADER N`, `move
+N PORT`, `upgrade N`; `state` shows all, `voters-of N` its voters.
 """
 
 from __future__ import annotations
@@ -180,6 +180,13 @@ class Cluster:
 
     def do_tick(self, number: str, milliseconds: str) -> None:
         self.now_ms += int(milliseconds)
+        self.raft(int(number)).tick(self.now_ms)
+        self.work(int(number))
+
+    def do_late(self, number: str, milliseconds: str) -> None:
+        """It was busy for so long, and its timer comes only now."""
+        self.now_ms += int(milliseconds)
+        self.raft(int(number)).excuse(int(milliseconds), self.now_ms)
         self.raft(int(number)).tick(self.now_ms)
         self.work(int(number))
 
