@@ -426,11 +426,13 @@ class Partition:
                 raise KafkaError(errors.OFFSET_NOT_AVAILABLE)  # the leader most likely has it already (KIP-392)
             raise KafkaError(errors.OFFSET_OUT_OF_RANGE)
         bound = stable if isolation == READ_COMMITTED else high_watermark
+        if isolation == READ_COMMITTED:
+            result.aborted = []
         if fetch_offset < bound:
             found = log.read(fetch_offset, max_bytes, bound, min_one_batch)
             result.records = found.records
-        if isolation == READ_COMMITTED:
-            result.aborted = log.aborted_transactions(fetch_offset, bound)
+            if isolation == READ_COMMITTED:
+                result.aborted = log.aborted_within(fetch_offset, found)
         return result
 
     def find_preferred_replica(self, rack: str, fetch_offset: int) -> int:

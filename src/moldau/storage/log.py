@@ -444,6 +444,15 @@ class Log:
         found.sort()
         return [(producer_id, first_offset) for first_offset, producer_id in found]
 
+    def aborted_within(self, offset: int, found: ReadResult) -> list[tuple[int, int]]:
+        """Those that matter to who reads `found`, which was read from `offset` on: not all up to the end of the log,
+        which would be told again with every read."""
+        if found.records is None:
+            return []
+        segment = self.segments[bisect_right(self.base_offsets, found.segment_base_offset) - 1]
+        behind = segment.offset_behind(found.position + found.records.size)
+        return self.aborted_transactions(offset, found.end_offset if behind < 0 else min(behind, found.end_offset))
+
     def collect_aborted(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
         """Also those whose marker lies beyond the end."""
         found: list[AbortedTransaction] = []

@@ -498,6 +498,16 @@ class Segment:
         self.bound_position = position
         return position
 
+    def offset_behind(self, position: int) -> int:
+        """An offset above all that lies before this boundary of batches, as low as can be told without reading; -1 when
+        nothing is known to follow."""
+        index = self.offset_index()
+        entry = bisect_left(index.positions, position)
+        if entry < len(index.positions):
+            return index.base_offset + index.offsets[entry]
+        recent = bisect_left(self.recent_positions, position)
+        return self.recent_last_offsets[recent] if recent < len(self.recent_positions) else -1
+
     def whole_batches_before(self, start: int, limit: int, first_size: int) -> int:
         """A batch boundary in [start, limit], near the limit. Index entries are boundaries: cutting there costs no
         read and loses no more than what lies between two entries."""

@@ -8,12 +8,13 @@ import pytest
 
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
+from moldau.records.batch import split_batches
 from moldau.server.posix_disk import PosixDisk
 from moldau.storage import producer_window
 from moldau.storage.log import Log
 from moldau.storage.producer_snapshots import DamagedSnapshot, ProducerSnapshots, decode_snapshot, encode_snapshot
 from moldau.storage.producer_state import ProducerState, first_sequence_of
-from tests.unit.storage.helpers import NOW_MS, append, append_marker, new_log, read_all, reopen
+from tests.unit.storage.helpers import NOW_MS, append, append_marker, config, new_log, read_all, reopen
 
 DAY_MS = 86_400_000
 
@@ -105,6 +106,39 @@ def test_an_open_transaction_holds_back_the_last_stable_offset(log: Log) -> None
     assert log.last_stable_offset(5) == 5
     assert log.aborted_transactions(0, 5) == [(2, 2)]
     assert log.aborted_transactions(0, 2) == []
+
+
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_a_read_names_the_aborted_transactions_within_it_and_hardly_more(tmp_path: Path, is_loaded: bool) -> None:
+    """A long log has many: naming all of them with every read would cost more than the records."""
+    log = new_log(tmp_path, config(index_interval_bytes=400, segment_bytes=20_000))
+    for number in range(300):
+        producer_id = number % 3
+        append(log, b"x" * 50, producer_id=producer_id, epoch=number, sequence=0, transactional=True)
+        if number >= 2:
+            append_marker(log, (number - 2) % 3, number - 2, commit=number % 2 == 0)
+    for number in (298, 299):
+        append_marker(log, number % 3, number, commit=False)
+    if is_loaded:
+        log.close(NOW_MS)
+        log = reopen(log, clean=True)
+    assert len(log.segments) > 2
+    end = log.log_end_offset
+    every = log.collect_aborted(0, end)
+    assert len(every) > 140
+    offset = 0
+    while offset < end:
+        found = log.read(offset, 1000, end, True)
+        assert found.records is not None
+        data = found.records.file.read(found.records.position, found.records.size)  # type: ignore[attr-defined]
+        last = split_batches(data, 0, len(data))[-1].last_offset
+        named = log.aborted_within(offset, found)
+        needed = [one for one in every if one.last_offset >= offset and one.first_offset <= last]
+        assert {(one.producer_id, one.first_offset) for one in needed} <= set(named)
+        assert len(named) <= len(needed) + 5
+        assert named == sorted(named, key=lambda one: one[1])
+        offset = last + 1
+    assert log.aborted_within(end, log.read(end, 1000, end, True)) == []
 
 
 def test_the_last_stable_offset_never_passes_the_high_watermark(log: Log) -> None:
