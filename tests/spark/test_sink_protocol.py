@@ -15,6 +15,7 @@ pytest.importorskip("pyspark", reason="pyspark is missing: pip install 'moldau[s
 from moldau.client import Admin
 from moldau.spark.decisions import SinkError
 from moldau.spark.sink_driver import SinkDriver
+from tests.interop import kafka_oracle
 from tests.interop.nodes import MoldauNode, Node
 from tests.spark import topics
 from tests.spark.sink_runs import Crash, Query, Turns, commit, options, write_tasks
@@ -26,11 +27,19 @@ FEW_PARTITIONS = {"transaction.state.log.num.partitions": "4", "offsets.topic.nu
 PARTS = (["a", "b"], ["c"], [], ["d"])
 
 
-@pytest.fixture(scope="module", params=["true", "false"], ids=["two-phase", "timeouts"])
+@pytest.fixture(scope="module", params=["two-phase", "timeouts", *(["kafka"] if SEEDS > 1 else [])])
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    """A Moldau with two-phase commit, and one without."""
-    settings = {**FEW_PARTITIONS, "transaction.two.phase.commit.enable": request.param}
-    node = MoldauNode(tmp_path_factory.mktemp("moldau") / "node", settings)
+    """A Moldau with two-phase commit, one without; in the long form an Apache Kafka too."""
+    folder = tmp_path_factory.mktemp("cluster") / "node"
+    node: Node
+    if request.param == "kafka":
+        reason = kafka_oracle.missing()
+        if reason:
+            pytest.skip(reason)
+        node = kafka_oracle.KafkaNode(folder, FEW_PARTITIONS)
+    else:
+        two_phase = "true" if request.param == "two-phase" else "false"
+        node = MoldauNode(folder, {**FEW_PARTITIONS, "transaction.two.phase.commit.enable": two_phase})
     node.format()
     node.start()
     yield node
