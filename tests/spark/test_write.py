@@ -147,6 +147,7 @@ def test_a_stream_writes_each_row_over_restarts(
         (["string(id) AS value"], {"topic": "t", "kafka.transactional.id": "x"}, "transactionalIdPrefix"),
         (["string(id) AS value"], {"topic": "t", "delivery": "exactly-once", "kafka.acks": "1"}, "kafka.acks"),
         (["string(id) AS value"], {"topic": "t", "runId": "a b"}, "letters, digits"),
+        (["string(id) AS value"], {"topic": "t", "delivry": "exactly-once"}, "did you mean delivery"),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_anything_is(

@@ -5,6 +5,7 @@ As in options.py, a wrong option is refused on the driver, before anything is wr
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,6 +33,18 @@ _REFUSED_KAFKA = {
     "value.serializer": "values are text or bytes already",
     "enable.idempotence": "delivery says how records are delivered",
 }
+_NAMES = (
+    "topic",
+    "delivery",
+    "runId",
+    "writeTimestamps",
+    "decisionTopic",
+    "transactionalIdPrefix",
+    "twoPhaseCommit",
+    "onLostTransactions",
+    "checkpointLocation",
+    "path",
+)
 _WORD = re.compile(r"[A-Za-z0-9._-]{1,200}")
 
 
@@ -70,6 +83,7 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
     for name, instead in _REFUSED_KAFKA.items():
         if f"kafka.{name}" in given:
             raise OptionError(f"The option kafka.{name} cannot be set: {instead}.")
+    _check_names(given)
     producer = client_config(options, client_settings.PRODUCER)
     producer.setdefault("max.block.ms", str(MAX_BLOCK_MS))
     timeout = producer.pop("transaction.timeout.ms", str(TRANSACTION_TIMEOUT_MS))
@@ -90,6 +104,17 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
         transaction_timeout_ms=int(timeout),
         on_lost=_choice(given, "onLostTransactions", (FAIL, IGNORE), FAIL),
     )
+
+
+def _check_names(given: Mapping[str, str]) -> None:
+    """Other options may be a wrapper's; but one that was meant to be ours must not go unnoticed."""
+    known = {name.lower(): name for name in _NAMES}
+    for name in given:
+        near = (
+            [] if name in known or name.startswith("kafka.") else difflib.get_close_matches(name, list(known), 1, 0.8)
+        )
+        if near:
+            raise OptionError(f"There is no option {name} for a write: did you mean {known[near[0]]}?")
 
 
 def _choice(given: Mapping[str, str], name: str, choices: tuple[str, ...], default: str) -> str:
