@@ -14,7 +14,7 @@ def test_without_two_phase_commit_only_a_hand_over_prepares() -> None:
     """prepare() is KIP-939's; until the timeout, a transaction can be left open everywhere."""
     world = World().ready().begun()
     world.manager.add_partitions([FIRST])
-    with pytest.raises(TransactionCallError, match="two.phase"):
+    with pytest.raises(TransactionCallError, match=r"two\.phase"):
         world.manager.prepare()
     assert world.manager.prepare(until_timeout=True) == PreparedTransaction(7, 0)
     assert world.manager.state is State.PREPARED
