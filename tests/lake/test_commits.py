@@ -13,13 +13,14 @@ import pytest
 
 from moldau.client.results import TopicPartition
 from moldau.lake.data_file import DataFile
-from moldau.lake.errors import LakeError, LostRaceError
+from moldau.lake.errors import LakeError, LostRaceError, NoTableError
 from moldau.lake.file_writer import FileWriter
+from moldau.lake.iceberg_table import open_catalog
 from moldau.lake.load import LoadSettings, write_settings
 from moldau.lake.lock import WriterLock, is_held
 from moldau.lake.positions import Positions, check_topic_ids
 from moldau.lake.reading import read_table
-from moldau.lake.table import LakeTable, Note, create_table, detect_format, new_columns, open_table
+from moldau.lake.table import LakeTable, Note, create_table, detect_format, new_columns, open_or_create, open_table
 from moldau.spark.planning import OffsetRange
 from moldau.spark.rows import arrow_schema
 
@@ -169,6 +170,52 @@ def test_files_are_divided_by_a_column_whatever_is_in_it(format_name: str, tmp_p
     found = read_table(open_table(table.path)).select(["offset", "name"]).to_pylist()
     assert [row["name"] for row in sorted(found, key=lambda row: row["offset"])] == names
     assert len(table.files()) == 4
+
+
+def test_offsets_outlive_the_history_of_a_delta_table(tmp_path: Path) -> None:
+    """Delta removes old commits once they are in a checkpoint; what is only in their metadata goes with them."""
+    table = create_table(str(tmp_path / "lake"), "delta", arrow_schema(), ())
+    load(table, 0, 5)
+    load(table, 5, 9)
+    table.delta.create_checkpoint()  # type: ignore[attr-defined]
+    for place in (tmp_path / "lake" / "_delta_log").glob("*[01].json"):
+        place.unlink()
+    again = open_table(table.path)
+    assert again.positions([ORDERS]).offsets == {ORDERS: 9}
+    check_topic_ids(again.positions([ORDERS]), {"orders": TOPIC_ID}, table.path)
+    load(again, 9, 10)
+    assert offsets(table.path) == list(range(10))
+
+
+def test_new_columns_do_not_hide_another_writer(table: LakeTable) -> None:
+    """A load that adds columns and one that does not, both from the same positions: one of them loses."""
+    slow, fast = open_table(table.path), open_table(table.path)
+    wider = arrow_schema().append(pa.field("country", pa.string()))
+    slow.evolve(wider)
+    before = slow.positions([ORDERS])
+    files = write(slow, rows(0, 3))
+    load(fast, 0, 2)
+    with pytest.raises(LostRaceError):
+        slow.append(files, before, before.advanced([OffsetRange("orders", 0, 0, 3, TOPIC_ID)]), NOTE)
+    fast.evolve(wider)
+    assert "country" in fast.schema().names and offsets(table.path) == [0, 1]
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+def test_a_table_whose_creation_was_killed_is_made_again(format_name: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "lake")
+    if format_name == "iceberg":
+        (tmp_path / "lake" / "_moldau").mkdir(parents=True)
+        open_catalog(path).create_namespace("lake")
+    else:
+        (tmp_path / "lake" / {"delta": "_delta_log", "parquet": "_moldau/commits"}[format_name]).mkdir(parents=True)
+    with pytest.raises(NoTableError):
+        open_table(path)
+    table = open_or_create(path, format_name, arrow_schema(), ())
+    load(table, 0, 3)
+    assert offsets(path) == [0, 1, 2]
+    with pytest.raises(LakeError, match="partitioned by nothing"):
+        open_or_create(path, None, arrow_schema(), ["date"])
 
 
 def test_a_table_of_another_format_or_a_full_folder_is_refused(tmp_path: Path) -> None:

@@ -20,9 +20,10 @@ from moldau.lake.errors import LakeError
 from moldau.lake.extras import need
 from moldau.lake.file_writer import FileWriter, WriteSettings
 from moldau.lake.load import LoadSettings, write_settings
+from moldau.lake.lock import WriterLock
 from moldau.lake.positions import Positions, fingerprint
 from moldau.lake.session import raise_sentence
-from moldau.lake.table import LakeTable, Note, create_table, detect_format, local_path, new_columns, open_table
+from moldau.lake.table import LakeTable, Note, local_path, open_or_create
 from moldau.lake.tasks import TaskResult
 from moldau.protocol.uuids import uuid_to_text
 from moldau.spark.planning import OffsetRange
@@ -47,29 +48,26 @@ class BatchSink:
 
     def write(self, frame: DataFrame, batch: int) -> int:
         """Commits the rows of a batch; returns how many, 0 if that was done before."""
+        schema = need("pyspark.sql.pandas.types").to_arrow_schema(frame.schema, timezone="UTC")
+        # Also against a vacuum, which could take files away that are about to be committed.
+        with WriterLock(local_path(self.table), self.name):
+            table = open_or_create(self.table, self.format, schema, self.partition_by)
+            table.evolve(schema)
+            return self._commit(table, frame, schema, batch)
+
+    def _commit(self, table: LakeTable, frame: DataFrame, schema: Any, batch: int) -> int:
         item = TopicPartition(self.name, 0)
         query_id = read_query_id(self.checkpoint)
-        schema = need("pyspark.sql.pandas.types").to_arrow_schema(frame.schema, timezone="UTC")
-        table = self._open(schema)
         before = table.positions([item])
         self._check_query(before, query_id)
         if before.offsets.get(item, 0) > batch:
             return 0
-        added = new_columns(table.schema(), schema, table.path)
-        if added:
-            table.add_columns(added)
         results = write_frame(frame, write_settings(table, LoadSettings({}, table.path)), schema)
         after = Positions({item: batch + 1}, {self.name: query_id})
         files = [file for result in results for file in result.files]
         rows = sum(result.rows for result in results)
         table.append(files, before, after, Note("batch", {"rows": rows, "batch": batch}))
         return rows
-
-    def _open(self, schema: Any) -> LakeTable:
-        folder = local_path(self.table)
-        if detect_format(folder) is None:
-            return create_table(folder, self.format or "delta", schema, self.partition_by)
-        return open_table(folder, self.format)
 
     def _check_query(self, before: Positions, query_id: str) -> None:
         known = before.topic_ids.get(self.name)

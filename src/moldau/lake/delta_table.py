@@ -17,7 +17,7 @@ from typing import Any
 
 from moldau.client.results import TopicPartition
 from moldau.lake.data_file import DataFile
-from moldau.lake.errors import CommitConflict, LakeError
+from moldau.lake.errors import CommitConflict, LakeError, NoTableError
 from moldau.lake.extras import need
 from moldau.lake.positions import Positions, fingerprint
 from moldau.lake.table import DATE, LakeTable, Note, Partitioning
@@ -43,6 +43,8 @@ class DeltaLakeTable(LakeTable):
         deltalake = need("deltalake")
         try:
             return DeltaLakeTable(path, deltalake.DeltaTable(path))
+        except deltalake.exceptions.TableNotFoundError:
+            raise NoTableError(f"There is no Delta table in {path}.") from None
         except deltalake.exceptions.DeltaError as error:
             raise LakeError(f"The Delta table in {path} cannot be opened: {error}") from error
 
@@ -149,7 +151,10 @@ class DeltaLakeTable(LakeTable):
     def add_columns(self, fields: Sequence[Any]) -> None:
         deltalake, pa = need("deltalake"), need("pyarrow")
         schema = deltalake.Schema.from_arrow(pa.schema([field.with_nullable(True) for field in fields]))
-        self._table.alter.add_columns(list(schema.fields))
+        try:
+            self._table.alter.add_columns(list(schema.fields))
+        except deltalake.exceptions.CommitFailedError as error:
+            raise CommitConflict(str(error)) from error
         self.refresh()
 
     def _commit(self, files: Sequence[DataFile], before: Positions, after: Positions, note: Note) -> int:

@@ -17,5 +17,9 @@ class LostRaceError(LakeError):
     """Another writer moved the table's positions since they were read: nothing of this round was committed."""
 
 
+class NoTableError(LakeError):
+    """There is no table, or only the beginning of one that a kill left behind."""
+
+
 class CommitConflict(Exception):
     """Another commit came first. Whether it moved the positions is looked at next; never seen by users."""

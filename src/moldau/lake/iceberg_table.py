@@ -16,7 +16,7 @@ from typing import Any
 
 from moldau.client.results import TopicPartition
 from moldau.lake.data_file import DataFile
-from moldau.lake.errors import CommitConflict, LakeError
+from moldau.lake.errors import CommitConflict, NoTableError
 from moldau.lake.extras import need
 from moldau.lake.lock import FOLDER
 from moldau.lake.positions import Positions
@@ -40,12 +40,11 @@ class IcebergLakeTable(LakeTable):
     @staticmethod
     def open(path: str) -> IcebergLakeTable:
         catalog = open_catalog(path)
+        exceptions = need("pyiceberg.exceptions")
         try:
             return IcebergLakeTable(path, catalog.load_table((NAMESPACE, NAME)))
-        except need("pyiceberg.exceptions").NoSuchTableError:
-            raise LakeError(
-                f"The catalog in {path}/{FOLDER} has no table: the first load was stopped. Load again."
-            ) from None
+        except (exceptions.NoSuchTableError, exceptions.NoSuchNamespaceError):
+            raise NoTableError(f"The catalog in {path}/{FOLDER} has no table.") from None
 
     @staticmethod
     def create(path: str, schema: Any, partition_by: Sequence[str]) -> IcebergLakeTable:
@@ -181,8 +180,11 @@ class IcebergLakeTable(LakeTable):
 
     def add_columns(self, fields: Sequence[Any]) -> None:
         pa = need("pyarrow")
-        with self._table.update_schema() as update:
-            update.union_by_name(pa.schema([field.with_nullable(True) for field in fields]))
+        try:
+            with self._table.update_schema() as update:
+                update.union_by_name(pa.schema([field.with_nullable(True) for field in fields]))
+        except need("pyiceberg.exceptions").CommitFailedException as error:
+            raise CommitConflict(str(error)) from error
         self.refresh()
 
     def _commit(self, files: Sequence[DataFile], before: Positions, after: Positions, note: Note) -> int:

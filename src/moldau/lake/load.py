@@ -17,7 +17,7 @@ from moldau.lake.lock import WriterLock
 from moldau.lake.positions import Positions, check_topic_ids
 from moldau.lake.row_shape import RowShape, make_shape
 from moldau.lake.run_log import RoundStats, now_ms
-from moldau.lake.table import LakeTable, Note, create_table, detect_format, local_path, new_columns, open_table
+from moldau.lake.table import LakeTable, Note, local_path, open_or_create
 from moldau.lake.tasks import LoadTask, Runner, TaskResult
 from moldau.spark.group_progress import GroupProgress
 from moldau.spark.lookup import Found, Lookup
@@ -142,15 +142,7 @@ class Load:
 
     def _open(self) -> LakeTable:
         wanted = self.settings
-        if detect_format(self.folder) is None:
-            return create_table(self.folder, wanted.format or "delta", self._shape.schema, wanted.partition_by)
-        table = open_table(self.folder, wanted.format)
-        if wanted.partition_by and tuple(wanted.partition_by) != table.partitioning.columns:
-            by = ", ".join(table.partitioning.columns) or "nothing"
-            raise LakeError(
-                f"{self.folder} is partitioned by {by}: leave --partition-by out, or load into another table."
-            )
-        return table
+        return open_or_create(self.folder, wanted.format, self._shape.schema, wanted.partition_by)
 
     def run_once(self) -> Iterator[Round]:
         """Rounds until everything is loaded that the brokers had when it began."""
@@ -180,7 +172,7 @@ class Load:
     def _round(self, found: Found, ends: Mapping[TopicPartition, int]) -> Round:
         began = time.monotonic()
         table = self.table
-        table.refresh()
+        table.evolve(self._shape.schema)
         before = table.positions(found.partitions)
         check_topic_ids(before, found.topic_ids, self.folder)
         starts = self._starts(before, found, ends)
@@ -190,7 +182,6 @@ class Load:
         behind = {item: max(0, end - after.offsets[item]) for item, end in ends.items()}
         if not after.changed_since(before):
             return Round(behind=behind)
-        self._evolve(table)
         results = self._run(table, ranges)
         version = self._commit(table, results, before, after)
         if self._group is not None:
@@ -235,11 +226,6 @@ class Load:
         total = count_offsets(starts, ends)
         pieces = min(self.settings.parallelism, max(1, total // TASK_OFFSETS_MIN))
         return split_ranges(whole, pieces, self.settings.task_offsets_max)
-
-    def _evolve(self, table: LakeTable) -> None:
-        added = new_columns(table.schema(), self._shape.schema, table.path)
-        if added:
-            table.add_columns(added)
 
     def _write_settings(self, table: LakeTable) -> WriteSettings:
         return write_settings(table, self.settings)

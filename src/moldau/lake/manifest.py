@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from moldau.lake.data_file import DataFile
-from moldau.lake.errors import CommitConflict, LakeError
+from moldau.lake.errors import CommitConflict, LakeError, NoTableError
 from moldau.lake.extras import need
 from moldau.lake.lock import FOLDER
 from moldau.lake.positions import Positions
@@ -62,7 +62,7 @@ def read_state(folder: str) -> TableState:
     """The newest state of the table; LakeError where manifests are missing or damaged."""
     numbers = _numbers(os.path.join(folder, COMMITS))
     if not numbers:
-        raise LakeError(f"There is no table in {folder}.")
+        raise NoTableError(f"There is no table in {folder}.")
     newest = numbers[-1]
     state = TableState()
     usable = [number for number in _numbers(os.path.join(folder, SNAPSHOTS)) if number <= newest]

@@ -35,7 +35,7 @@ from moldau.lake.pipeline import (
 from moldau.lake.positions import Positions
 from moldau.lake.run_log import RoundStats, RunLog, now_ms
 from moldau.lake.session import first_line, parallelism, raise_sentence
-from moldau.lake.table import Note, create_table, detect_format, local_path, open_table
+from moldau.lake.table import Note, local_path, open_or_create, open_table
 from moldau.lake.tasks import SparkRunner
 
 if TYPE_CHECKING:
@@ -216,10 +216,8 @@ class _Run:
 
         schema = to_arrow_schema(frame.schema, timezone="UTC")
         folder = local_path(sink.table)
-        if detect_format(folder) is None:
-            table = create_table(folder, sink.format or "delta", schema, sink.partition_by)
-        else:
-            table = open_table(folder, sink.format)
+        table = open_or_create(folder, sink.format, schema, sink.partition_by)
+        table.evolve(schema)
         results = write_frame(frame, write_settings(table, LoadSettings({}, folder)), schema)
         files = [file for result in results for file in result.files]
         rows = sum(result.rows for result in results)

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from moldau.client.results import TopicPartition
 from moldau.lake.data_file import DataFile
-from moldau.lake.errors import CommitConflict, LakeError, LostRaceError
+from moldau.lake.errors import CommitConflict, LakeError, LostRaceError, NoTableError
 from moldau.lake.positions import Positions
 
 FORMATS = ("delta", "iceberg", "parquet")
@@ -26,6 +26,8 @@ COMMIT_TRIES = 20
 # The day of a record's timestamp: a partition that is made, not found in the rows.
 DATE = "date"
 TIMESTAMP = "timestamp"
+# What lies in the folder of a table whose creation was killed.
+LEFT_BY_KILLS = ("_moldau", "_delta_log", "metadata")
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,23 @@ class LakeTable(ABC):
         """Where tasks put files, below the table's folder, when it is not the place of the file's path."""
         return ""
 
+    def evolve(self, schema: Any) -> None:
+        """Adds the columns of the schema that the table lacks, and reads the newest state.
+
+        To be called before positions are read: a refresh between positions and commit would hide other writers.
+        """
+        self.refresh()
+        for _ in range(COMMIT_TRIES):
+            added = new_columns(self.schema(), schema, self.path)
+            if not added:
+                return
+            try:
+                self.add_columns(added)
+            except CommitConflict:
+                pass
+            self.refresh()
+        raise LakeError(f"{self.path} changes faster than columns can be added; try again later.")
+
     def append(self, files: Sequence[DataFile], before: Positions, after: Positions, note: Note) -> int:
         """Commits files and positions; returns the version. LostRaceError if another writer moved the positions."""
         self._check_files(files)
@@ -178,12 +197,25 @@ def open_table(path: str, format_name: str | None = None) -> LakeTable:
     folder = local_path(path)
     found = detect_format(folder)
     if found is None:
-        raise LakeError(f"There is no table in {folder}. `moldau load TOPIC --to {folder}` makes one.")
+        raise NoTableError(f"There is no table in {folder}. `moldau load TOPIC --to {folder}` makes one.")
     if format_name is not None and format_name != found:
         raise LakeError(
             f"The table in {folder} is {found}, not {format_name}: leave --format out, or name another folder."
         )
     return _class_of(found).open(folder)
+
+
+def open_or_create(path: str, format_name: str | None, schema: Any, partition_by: Sequence[str]) -> LakeTable:
+    """The table in a folder, made if there is none; LakeError if it is divided in another way than asked for."""
+    folder = local_path(path)
+    try:
+        table = open_table(folder, format_name)
+    except NoTableError:
+        return create_table(folder, format_name or detect_format(folder) or "delta", schema, partition_by)
+    if partition_by and tuple(partition_by) != table.partitioning.columns:
+        by = ", ".join(table.partitioning.columns) or "nothing"
+        raise LakeError(f"{folder} is partitioned by {by}: leave partitions out, or write to another table.")
+    return table
 
 
 def create_table(path: str, format_name: str, schema: Any, partition_by: Sequence[str]) -> LakeTable:
@@ -192,7 +224,7 @@ def create_table(path: str, format_name: str, schema: Any, partition_by: Sequenc
     if format_name not in FORMATS:
         raise LakeError(f"{format_name} is no format of tables: there are {', '.join(FORMATS)}.")
     check_partition_columns(schema, partition_by)
-    if os.path.isdir(folder) and any(not name.startswith("_moldau") for name in os.listdir(folder)):
+    if os.path.isdir(folder) and any(name not in LEFT_BY_KILLS for name in os.listdir(folder)):
         raise LakeError(f"{folder} is not empty and holds no table: name an empty folder.")
     return _class_of(format_name).create(folder, schema, partition_by)
 
@@ -204,6 +236,8 @@ def check_partition_columns(schema: Any, columns: Sequence[str]) -> None:
     pa = need("pyarrow")
     for name in columns:
         if name == DATE and name not in schema.names:
+            if TIMESTAMP not in schema.names:
+                raise LakeError("Rows without a column timestamp cannot be partitioned by date.")
             continue
         if name not in schema.names:
             raise LakeError(
