@@ -1,12 +1,15 @@
 """What the lake's tests share: a running Moldau, and records whose values tell where they belong.
 
-All of them are skipped, saying why, where the packages of moldau[spark] are missing.
+They are left out where the packages of moldau[spark] are missing. MOLDAU_LAKE=brief runs the small form that each
+change gets: one format where all three take the same way.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import itertools
+import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,6 +25,20 @@ MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 collect_ignore_glob = ["test_*.py"] if MISSING else []
 
 _numbers = itertools.count(1)
+
+# Formats differ in their commits, which test_commits.py looks at; the rest is the same for all of them.
+THOROUGH = re.compile(
+    r"test_(maintenance|load|kills|spark).*\[(iceberg|parquet)"
+    r"|test_changelog.*(optimized_meanwhile|columns_of_changes)"
+    r"|test_commits.*snapshots_shorten|test_many_kills"
+)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if os.environ.get("MOLDAU_LAKE") == "brief":
+        left_out = [item for item in items if "lake" in item.path.parts and THOROUGH.search(item.nodeid)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """Loads that are killed at random moments leave every record in the table once.
 
-MOLDAU_LAKE_KILLS says how often each of them is killed (default: 3); MOLDAU_LAKE_SEED repeats the choices of a run.
+MOLDAU_LAKE_KILLS says how often each of them is killed (default: 2); MOLDAU_LAKE_SEED repeats the choices of a run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.lake.kill_runs import (
     kill_again_and_again,
 )
 
-KILLS = int(os.environ.get("MOLDAU_LAKE_KILLS", "3"))
+KILLS = int(os.environ.get("MOLDAU_LAKE_KILLS", "2"))
 SEED = int(os.environ.get("MOLDAU_LAKE_SEED", str(random.SystemRandom().randrange(1 << 30))))
 PARTITIONS = 3
 
