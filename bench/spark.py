@@ -3,9 +3,10 @@
     python bench/spark.py [--scale 1.0] [--rounds 3] [--threads 2] [--bootstrap-server HOST:PORT]
 
 Without a server one Moldau is started for the run (MOLDAU_COMMAND names it). Topics of 1 M records of 1 KB and of 5 M
-records of 100 bytes, uncompressed and with zstd, are filled and read into Spark's `noop` sink, in turn with the one and
-with the other source; every round counts the same rows first. Of several rounds the best counts, as these machines are
-noisy. The connector's jars are those of `tests/spark/connector.py`; without them only our own numbers are shown.
+records of 100 bytes, uncompressed and with zstd, are filled and read into Spark's `noop` sink, in turn with the one
+and with the other source; rows are counted first, and must be the same. Of several rounds the best counts, as these
+machines are noisy; CPU seconds of Spark's processes, JVM and Python together, tell more where others work at the same
+time. The connector's jars are those of `tests/spark/connector.py`; without them only our own numbers are shown.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from tests.interop.nodes import MoldauNode  # noqa: E402
 from tests.spark import connector  # noqa: E402
 
 PARTITIONS = 2
+# Started here, and not part of what is measured.
+BROKERS: set[int] = set()
 
 
 class Load(NamedTuple):
@@ -92,6 +95,8 @@ def broker(given: str | None) -> Iterator[str]:
         node = MoldauNode(Path(folder))
         node.format()
         node.start()
+        assert node.process is not None
+        BROKERS.add(node.process.pid)
         try:
             yield node.bootstrap
         finally:
@@ -104,7 +109,8 @@ def session(threads: int) -> Any:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join(entry for entry in sys.path if entry)
     builder = SparkSession.builder.master(f"local[{threads}]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.driver.memory", "3g").config("spark.driver.bindAddress", "127.0.0.1")
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    builder = builder.config("spark.driver.memory", "3g").config("spark.driver.host", "127.0.0.1")
     jars = ",".join(str(path) for path in connector.jars())
     started = (builder.config("spark.jars", jars) if jars else builder).getOrCreate()
     started.sparkContext.setLogLevel("ERROR")
@@ -116,10 +122,41 @@ def read(spark: Any, source: str, server: str, topic: str) -> Any:
     return frame.load()
 
 
-def seconds(spark: Any, source: str, server: str, load: Load) -> float:
-    start = time.perf_counter()
+def cpu_seconds() -> float:
+    """CPU time of Spark so far: its JVM and Python processes, without the broker. Tells also on a busy machine."""
+    jiffies = os.sysconf("SC_CLK_TCK")
+    parents: dict[int, int] = {}
+    times: dict[int, float] = {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        # Ended children of a process count for it.
+        parents[int(entry.parent.name)] = int(fields[1])
+        times[int(entry.parent.name)] = sum(map(int, fields[11:15])) / jiffies
+    found = [pid for pid, parent in parents.items() if parent == os.getpid() and pid not in BROKERS]
+    for known in found:
+        found += [pid for pid, parent in parents.items() if parent == known]
+    return sum(times[pid] for pid in found)
+
+
+def measure(spark: Any, source: str, server: str, load: Load) -> tuple[float, float]:
+    """Seconds and CPU seconds."""
+    cpu, start = cpu_seconds(), time.perf_counter()
     read(spark, source, server, load.name).write.format("noop").mode("overwrite").save()
-    return time.perf_counter() - start
+    return time.perf_counter() - start, cpu_seconds() - cpu
+
+
+def row(load: Load, found: dict[str, list[tuple[float, float]]]) -> str:
+    """The best of the rounds, of time and of CPU time."""
+    rows = {source: load.records / min(item[0] for item in items) for source, items in found.items()}
+    cpu = {source: min(item[1] for item in items) * 1e6 / load.records for source, items in found.items()}
+    if "kafka" not in found:
+        return f"| {load.title} | {rows['moldau']:,.0f} | – | – | {cpu['moldau']:.2f} | – | – |"
+    speed = f"{rows['moldau']:,.0f} | {rows['kafka']:,.0f} | {rows['moldau'] / rows['kafka']:.2f}"
+    work = f"{cpu['moldau']:.2f} | {cpu['kafka']:.2f} | {cpu['kafka'] / cpu['moldau']:.2f}"
+    return f"| {load.title} | {speed} | {work} |"
 
 
 def main() -> None:
@@ -142,15 +179,14 @@ def main() -> None:
             for load in loads:  # also warms up both
                 found = read(spark, source, server, load.name).count()
                 assert found == load.records, f"{source} counts {found} rows in {load.title}"
-        print("| topic | moldau rows/s | connector rows/s | ratio |\n|---|---|---|---|")
+        print("| topic | moldau rows/s | connector rows/s | ratio | CPU s/M rows | connector | ratio |")
+        print("|---|---|---|---|---|---|---|")
         for load in loads:
-            best = dict.fromkeys(sources, float("inf"))
+            found: dict[str, list[tuple[float, float]]] = {source: [] for source in sources}
             for _ in range(given.rounds):
                 for source in sources:
-                    best[source] = min(best[source], seconds(spark, source, server, load))
-            ours, theirs = (load.records / best.get(source, float("inf")) for source in ("moldau", "kafka"))
-            ratio = f"{ours / theirs:.2f}" if theirs else "–"
-            print(f"| {load.title} | {ours:,.0f} | {theirs:,.0f} | {ratio} |", flush=True)
+                    found[source].append(measure(spark, source, server, load))
+            print(row(load, found), flush=True)
         spark.stop()
 
 

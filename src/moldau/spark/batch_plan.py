@@ -15,14 +15,16 @@ logger = logging.getLogger("moldau.spark")
 
 def plan_batch(options: ReadOptions) -> list[OffsetRange]:
     """The tasks of a batch read. Offsets that are not there are told now, before any task starts."""
+    written = options.starting.kind == OFFSETS or options.ending.kind == OFFSETS
     with Lookup(options) as lookup:
         found = lookup.find_partitions()
         starts = lookup.starting_offsets(found.partitions)
         ends = lookup.ending_offsets(found.partitions)
-        first = lookup.earliest(found.partitions)
-        last = lookup.latest(found.partitions)
+        # Only offsets that the user wrote can lie outside of the log.
+        first = lookup.earliest(found.partitions if written else ())
+        last = lookup.latest(found.partitions if written else ())
     _check_order(options, starts, ends)
-    for item in found.partitions:
+    for item in first:
         starts[item], ends[item] = _within(options, item, starts, ends, first[item], last[item])
     return plan_ranges(starts, ends, found.topic_ids, options.min_partitions, options.max_records_per_partition)
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from moldau.spark.batch_plan import plan_batch
-from moldau.spark.decode import make_decoder
 from moldau.spark.options import ReadOptions
 from moldau.spark.planning import OffsetRange
 from moldau.spark.rows import read_range
 from moldau.spark.schema import checked_schema
-from moldau.spark.value_reader import decode_values
+
+if TYPE_CHECKING:
+    from moldau.spark.decode import Decoder
 
 
 class RangePartition(InputPartition):
@@ -30,7 +32,14 @@ class ReadTask:
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         self._options = options
         self._schema = checked_schema(options, schema)
-        self._decoder = make_decoder(options.value, self._schema.field("value").type)
+        self._decoder = self._make_decoder()
+
+    def _make_decoder(self) -> Decoder | None:
+        if not self._options.value.format:
+            return None  # and nothing is imported for it, as tasks of short micro-batches wait for imports
+        from moldau.spark.decode import make_decoder
+
+        return make_decoder(self._options.value, self._schema.field("value").type)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         wanted = partition.value
@@ -46,6 +55,8 @@ class ReadTask:
             rows_per_batch=options.rows_per_batch,
         )
         if self._decoder is not None:
+            from moldau.spark.value_reader import decode_values
+
             return decode_values(batches, self._decoder, options, self._schema)
         return self._as_spark_wants(batches)
 

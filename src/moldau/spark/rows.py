@@ -37,6 +37,8 @@ logger = logging.getLogger("moldau.spark")
 # The first fetch tells how large records are; the others ask for what the range needs, and a little more.
 FIRST_FETCH_BYTES = 1024 * 1024
 SPARE_FETCH_BYTES = 64 * 1024
+# What Arrow batches on the way to the JVM have at most, about: more falls out of the processor's caches.
+BATCH_BYTES = 2 * 1024 * 1024
 # A broker that has just started may not know a topic yet.
 TOPIC_GONE_MS = 10_000
 MILLISECONDS_MAX = 0x7FFFFFFFFFFFFFFF // 1000
@@ -108,6 +110,7 @@ class _RangeReader:
         self._fail_on_data_loss = fail_on_data_loss
         self._poll_timeout_ms = poll_timeout_ms
         self._rows_per_batch = rows_per_batch
+        self._rows_wanted = rows_per_batch
         self._topic_id = wanted.topic_id
         self._bytes_seen = 0
         self._offsets_seen = 0
@@ -167,8 +170,10 @@ class _RangeReader:
 
     def _slices(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """A fetched batch may hold far more rows than are good for the JVM at once."""
-        for start in range(0, batch.num_rows, self._rows_per_batch):
-            yield batch.slice(start, self._rows_per_batch)
+        rows = self._rows_wanted
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows)
+        self._rows_wanted = min(self._rows_per_batch, max(1, BATCH_BYTES * batch.num_rows // max(1, batch.nbytes)))
 
     def _take(self) -> pa.RecordBatch | None:
         """Rows of what arrived; None if there are none."""
@@ -176,7 +181,7 @@ class _RangeReader:
         buffers: list[bytes] = []
         kept, first = self._state.bytes_kept, self._position
         try:
-            parts = self._fetcher.take_arrow(self._rows_per_batch, columns, buffers)
+            parts = self._fetcher.take_arrow(self._rows_wanted, columns, buffers)
         except ClientError as error:
             raise ReadError(
                 f"{error.message} Copy the partition from a replica that is whole, or skip the batch."

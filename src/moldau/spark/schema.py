@@ -9,10 +9,8 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import DataType, StructField, StructType
 
-from moldau.spark.decode import make_decoder
 from moldau.spark.options import OptionError, ReadOptions, ValueOptions, schema_options
 from moldau.spark.rows import arrow_schema
-from moldau.spark.value_reader import value_schema
 
 # The formats whose schema is written in Spark's own language, which only Spark itself can read.
 _IN_SPARKS_WORDS = ("json", "csv")
@@ -24,11 +22,18 @@ def read_schema(options: Mapping[str, str]) -> StructType | str:
     include_headers, value = schema_options(options)
     plain = arrow_schema(include_headers)
     if value.format in _IN_SPARKS_WORDS:
+        from moldau.spark.value_reader import value_schema
+
         return _with_written_type(from_arrow_schema(value_schema(plain, pa.binary(), value)), value)
     return from_arrow_schema(_with_decoded_type(plain, value))
 
 
 def _with_decoded_type(plain: pa.Schema, value: ValueOptions) -> pa.Schema:
+    if not value.format:
+        return plain
+    from moldau.spark.decode import make_decoder
+    from moldau.spark.value_reader import value_schema
+
     decoder = make_decoder(value)
     return plain if decoder is None else value_schema(plain, decoder.result_type, value)
 
@@ -54,6 +59,8 @@ def checked_schema(options: ReadOptions, schema: StructType) -> pa.Schema:
     plain = arrow_schema(options.include_headers)
     given = to_arrow_schema(schema, timezone="UTC")
     if value.format in _IN_SPARKS_WORDS and "value" in given.names:
+        from moldau.spark.value_reader import value_schema
+
         expected = value_schema(plain, given.field("value").type, value)
     else:
         expected = _with_decoded_type(plain, value)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from moldau.spark.dead_letters import DeadLetterTopic
 from moldau.spark.decode import Decoder
 from moldau.spark.lookup import ReadError
 from moldau.spark.options import DEAD_LETTER, DROP, FAIL, ReadOptions, ValueOptions
+
+if TYPE_CHECKING:
+    from moldau.spark.dead_letters import DeadLetterTopic
 
 logger = logging.getLogger("moldau.spark")
 
@@ -37,7 +40,7 @@ def decode_values(
 ) -> Iterator[pa.RecordBatch]:
     """The batches with decoded values, as the schema has them."""
     wanted = options.value
-    letters = DeadLetterTopic(wanted.dead_letter_topic, options.client_config) if wanted.dead_letter_topic else None
+    letters = _dead_letter_topic(options)
     dropped = 0
     try:
         for batch in batches:
@@ -59,6 +62,14 @@ def decode_values(
             letters.close()
     if dropped and letters is None:
         logger.warning("%d records were dropped that could not be decoded as %s.", dropped, wanted.format)
+
+
+def _dead_letter_topic(options: ReadOptions) -> DeadLetterTopic | None:
+    if not options.value.dead_letter_topic:
+        return None
+    from moldau.spark.dead_letters import DeadLetterTopic
+
+    return DeadLetterTopic(options.value.dead_letter_topic, options.client_config)
 
 
 def _replaced(batch: pa.RecordBatch, found: pa.Array, reasons: pa.Array | None, schema: pa.Schema) -> pa.RecordBatch:
