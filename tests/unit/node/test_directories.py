@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from moldau.protocol import errors
-from tests.unit.node.world import NodeWorld
+from tests.unit.node.world import NodeWorld, batch, produce_request
 
 
 def two_directories() -> NodeWorld:
@@ -175,3 +175,19 @@ def test_a_disk_that_is_full_under_the_metadata_log_has_lost_nothing() -> None:
     world.disk.fail("append", "__cluster_metadata-0", errno.ENOSPC, times=100)
     world.run(3000)
     assert world.disk.recall("/data") != ""
+
+
+def test_a_node_whose_disk_breaks_down_forgets_its_run_without_it() -> None:
+    """The next run, on a disk that came back without what was written last, does not say that it has lost nothing."""
+    world = NodeWorld().start()
+    assert world.create("t", 1) == errors.NONE
+    world.run(200)
+    assert world.disk.recall("/data") != ""
+    world.disk.break_down()
+    world.send(produce_request("t", 0, batch(world.now_ms)), 9)
+    world.run(3000)
+    assert world.fatal and world.disk.recall("/data") == ""
+    world.events.clear()
+    world.disk.come_back()
+    world.start()
+    assert world.node.logs.previous_broker_epoch() == -1
