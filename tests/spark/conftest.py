@@ -1,6 +1,7 @@
 """Fixtures of the Spark tests: one Spark session, a running Moldau, a running Apache Kafka, and topics with records.
 
-They skip, saying why, where pyspark or Java is missing. Jars that a test wants in the session (Spark's own Kafka
+They skip, saying why, where pyspark or Java is missing. MOLDAU_SPARK=brief leaves out what is asked of Apache Kafka a
+second time, for the run that each change gets. Jars that a test wants in the session (Spark's own Kafka
 connector) come from `tests/spark/connector.py`.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -21,6 +23,17 @@ from tests.interop.kafka_oracle import KafkaNode
 from tests.interop.nodes import MoldauNode, Node
 
 _numbers = itertools.count(1)
+
+
+# What `make spark` runs and the run for every change does not: the same questions to Apache Kafka, but for two.
+THOROUGH = re.compile(r"(?<!sparks_connector)(?<!every_record_once)\[kafka\]")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if os.environ.get("MOLDAU_SPARK") == "brief":
+        left_out = [item for item in items if "spark" in item.path.parts and THOROUGH.search(item.nodeid)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 def missing() -> str | None:
