@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,22 @@ from moldau.spark.planning import OffsetRange
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class TopicBatches:
+    """Writes the micro-batches of one query into topics; to be called by foreachBatch.
+
+    Spark gives sources in Python no output mode `update`; the sink's batch jobs, told the query and the number of the
+    batch, are just as exact.
+    """
+
+    options: Mapping[str, str]
+    checkpoint: str
+
+    def __call__(self, frame: DataFrame, batch: int) -> None:
+        named = {**self.options, "runId": read_query_id(self.checkpoint), "runBatch": str(batch)}
+        frame.write.format("moldau").mode("append").options(**named).save()
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,7 @@ def _merge(table: DeltaLakeTable, changes: Any, before: Positions, after: Positi
     if changes is None or not changes.num_rows:
         return table._commit([], before, after, note)
     deltalake = need("deltalake")
+    read_version = table.version
     columns = [name for name in changes.column_names if name != DELETED]
     values = {f"t.`{name}`": f"s.`{name}`" for name in columns}
     inserted = {f"`{name}`": f"s.`{name}`" for name in columns}
@@ -107,5 +108,5 @@ def _merge(table: DeltaLakeTable, changes: Any, before: Positions, after: Positi
         )
     except deltalake.exceptions.CommitFailedError as error:
         raise CommitConflict(str(error)) from error
-    table.refresh()
+    table.note_commit(read_version, before, after)
     return table.version

@@ -37,6 +37,9 @@ class DeltaLakeTable(LakeTable):
     def __init__(self, path: str, table: Any) -> None:
         super().__init__(path)
         self._table = table
+        # Application id -> version as of one version of the table: a question to the log costs milliseconds.
+        self._asked: dict[str, int | None] = {}
+        self._asked_at = -1
 
     @staticmethod
     def open(path: str) -> DeltaLakeTable:
@@ -88,12 +91,27 @@ class DeltaLakeTable(LakeTable):
         offsets: dict[TopicPartition, int] = {}
         ids: dict[str, str] = {}
         for item in partitions:
-            offset = self._table.transaction_version(offset_id(item))
+            offset = self._transaction_version(offset_id(item))
             if offset is not None and offset >= 0:
                 offsets[item] = int(offset)
             if item.topic not in ids:
-                ids[item.topic] = _id_text(self._table.transaction_version(topic_id_id(item.topic)))
+                ids[item.topic] = _id_text(self._transaction_version(topic_id_id(item.topic)))
         return Positions(offsets, {topic: topic_id for topic, topic_id in ids.items() if topic_id})
+
+    def _transaction_version(self, name: str) -> int | None:
+        if self._asked_at != self.version:
+            self._asked.clear()
+            self._asked_at = self.version
+        if name not in self._asked:
+            self._asked[name] = self._table.transaction_version(name)
+        return self._asked[name]
+
+    def note_commit(self, read_version: int, before: Positions, after: Positions) -> None:
+        """Reads the newest state after a commit; what is known stays known if nobody else's commit is in between."""
+        self.refresh()
+        if self.version == read_version + 1 and self._asked_at == read_version:
+            self._asked_at = self.version
+            self._asked |= _transactions(before, after)
 
     def known_positions(self) -> Positions:
         """Commit metadata tells which partitions there are, application transactions how far each is."""
@@ -160,6 +178,7 @@ class DeltaLakeTable(LakeTable):
     def _commit(self, files: Sequence[DataFile], before: Positions, after: Positions, note: Note) -> int:
         properties = self.commit_properties(before, after, note)
         deltalake = need("deltalake")
+        read_version = self.version
         try:
             self._table.create_write_transaction(
                 [add_action(file) for file in files],
@@ -170,19 +189,25 @@ class DeltaLakeTable(LakeTable):
             )
         except deltalake.exceptions.CommitFailedError as error:
             raise CommitConflict(str(error)) from error
-        self.refresh()
+        self.note_commit(read_version, before, after)
         return self.version
 
     def commit_properties(self, before: Positions, after: Positions, note: Note) -> Any:
         """Application transactions and metadata of a commit that moves the positions."""
         deltalake = need("deltalake")
-        moved = after.changed_since(before)
-        transactions = [deltalake.Transaction(offset_id(item), offset) for item, offset in moved.items()]
-        for topic in sorted({item.topic for item in moved}):
-            if after.topic_ids.get(topic):
-                transactions.append(deltalake.Transaction(topic_id_id(topic), fingerprint(after.topic_ids[topic])))
+        transactions = [deltalake.Transaction(name, number) for name, number in _transactions(before, after).items()]
         text = json.dumps({"operation": note.operation, **note.details, "offsets": json.loads(after.to_json())})
         return deltalake.CommitProperties(custom_metadata={METADATA_KEY: text}, app_transactions=transactions)
+
+
+def _transactions(before: Positions, after: Positions) -> dict[str, int]:
+    """Application id -> version, of a commit that moves the positions."""
+    moved = after.changed_since(before)
+    found = {offset_id(item): offset for item, offset in moved.items()}
+    for topic in sorted({item.topic for item in moved}):
+        if after.topic_ids.get(topic):
+            found[topic_id_id(topic)] = fingerprint(after.topic_ids[topic])
+    return found
 
 
 def offset_id(partition: TopicPartition) -> str:

@@ -200,8 +200,11 @@ class Load:
         new = [item for item in found.partitions if item not in before.offsets]
         first = self._lookup.earliest(found.partitions)
         # A partition that was added to a topic later is read whole, whatever was said about the start of the topic.
-        starts = {item: first[item] for item in new if item.topic in known_topics}
-        starts |= self._lookup.starting_offsets([item for item in new if item.topic not in known_topics])
+        # So is a topic that a pattern finds later: it was made after the load had begun.
+        found_later = bool(self._options.subscription.pattern and known_topics)
+        whole = [item for item in new if item.topic in known_topics or found_later]
+        starts = {item: first[item] for item in whole}
+        starts |= self._lookup.starting_offsets([item for item in new if item not in whole])
         for item, offset in before.offsets.items():
             starts[item] = self._check_start(item, offset, first[item], ends[item])
         return starts

@@ -20,7 +20,6 @@ _PIPELINE_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 APPEND = "append"
 UPSERT = "upsert"
 UPDATE = "update"
-COMPLETE = "complete"
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class TopicSink:
     source: str
     topic: str
     delivery: str = "exactly-once"
-    # What Spark writes of a query that aggregates: append, update or complete.
+    # What Spark writes of a query that aggregates: what is final (append), or what a batch has changed (update).
     mode: str = APPEND
     options: Mapping[str, str] = field(default_factory=dict)
 
@@ -201,8 +200,8 @@ def _sink_problems(pipeline: Pipeline, sink: Sink, known: Sequence[str]) -> list
     if isinstance(sink, TopicSink):
         if not _bootstrap(pipeline, sink.options):
             problems.append(f"Sink {sink.name} does not know its brokers: write bootstrap.servers below [kafka].")
-        if sink.mode not in (APPEND, UPDATE, COMPLETE):
-            problems.append(f"Sink {sink.name} has mode {sink.mode}: topics take {APPEND}, {UPDATE} or {COMPLETE}.")
+        if sink.mode not in (APPEND, UPDATE):
+            problems.append(f"Sink {sink.name} has mode {sink.mode}: topics take {APPEND} or {UPDATE}.")
         if sink.delivery not in ("exactly-once", "at-least-once"):
             problems.append(f"Sink {sink.name} has delivery {sink.delivery}: write exactly-once or at-least-once.")
         return problems

@@ -13,13 +13,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from moldau.lake.batch_sink import BatchSink, write_frame
+from moldau.lake.batch_sink import BatchSink, TopicBatches, write_frame
 from moldau.lake.errors import LakeError
 from moldau.lake.frames import read_frame
 from moldau.lake.load import Load, LoadSettings, write_settings
 from moldau.lake.lock import WriterLock
 from moldau.lake.pipeline import (
     APPEND,
+    UPDATE,
     UPSERT,
     FileSource,
     Pipeline,
@@ -200,8 +201,15 @@ class _Run:
         else:
             writer = writer.trigger(processingTime=f"{self._pipeline.interval_s} seconds")
         if isinstance(sink, TopicSink):
-            options = {**_prefixed(self._pipeline.kafka), "topic": sink.topic, "delivery": sink.delivery}
-            return writer.format("moldau").options(**{**options, **sink.options}).start()
+            options = {
+                **_prefixed(self._pipeline.kafka),
+                "topic": sink.topic,
+                "delivery": sink.delivery,
+                **sink.options,
+            }
+            if sink.mode == UPDATE:
+                return writer.foreachBatch(TopicBatches(options, checkpoint)).start()
+            return writer.format("moldau").options(**options).start()
         name = f"pipeline/{self._pipeline.name}/{sink.name}"
         return writer.foreachBatch(BatchSink(name, sink.table, checkpoint, sink.format, sink.partition_by)).start()
 
