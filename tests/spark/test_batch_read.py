@@ -155,23 +155,3 @@ def test_what_is_wrong_is_told_in_a_sentence(spark: Any, moldau_node: Node, topi
     assert f"{topic}-7, which does not exist" in refusal(reader(spark, moldau_node, topic, startingOffsets=at).load())
     assert "no TLS and no SASL" in refusal(reader(spark, moldau_node, topic, kafka__security__protocol="SSL").load())
     assert "leave out schema" in refusal(reader(spark, moldau_node, topic).schema("value STRING").load())
-
-
-def test_what_retention_took_before_a_task_came_is_an_error_or_a_warning(
-    spark: Any, moldau_node: Node, topic: str
-) -> None:
-    """Planned on the driver when the records were there; gone when the task fetches."""
-    from moldau.spark.planning import OffsetRange
-    from moldau.spark.rows import ReadError, read_range
-
-    topics.fill(moldau_node, topic, topics.numbers(0, 100))
-    with Admin(moldau_node.bootstrap) as admin:
-        admin.delete_records({TopicPartition(topic, 0): 60})[TopicPartition(topic, 0)].get()
-    config = {"bootstrap.servers": moldau_node.bootstrap}
-    with pytest.raises(ReadError, match=f"{topic}-0 from offset 5 to 60 are gone"):
-        list(read_range(OffsetRange(topic, 0, 5, 90), config))
-    found = list(read_range(OffsetRange(topic, 0, 5, 90), config, fail_on_data_loss=False))
-    assert [value.as_py() for batch in found for value in batch["offset"]] == list(range(60, 90))
-    assert list(read_range(OffsetRange(topic, 0, 5, 30), config, fail_on_data_loss=False)) == []
-    with pytest.raises(ReadError, match="ends at offset 100, before 200"):
-        list(read_range(OffsetRange(topic, 0, 200, 300), config))
