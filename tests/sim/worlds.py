@@ -37,10 +37,10 @@ def count_what_happens(
     return counts
 
 
-def check_that_it_is_found(world: type[ClusterWorld], milliseconds: int) -> None:
-    """Some seed of a normal run shows the bug that was planted; most show in the first few."""
+def check_that_it_is_found(world: type[ClusterWorld], milliseconds: int, likely_seed: int = 0) -> None:
+    """Some seed of a normal run shows the bug that was planted; where one is known that did, it goes first."""
     with pytest.raises((AssertionError, CannotStart)) as found:
-        for seed in range(PLANTED_SEEDS_MAX):
+        for seed in (likely_seed, *range(PLANTED_SEEDS_MAX)):
             world(seed).run(milliseconds)
     for mistake in ("TypeError", "AttributeError", "NameError"):
         assert mistake not in str(found.value), "the bug was planted badly"

@@ -68,7 +68,10 @@ CONFIG_CHOICES: dict[str, tuple[str, ...]] = {
 
 
 class ClusterAdmin(BusyAdmin):
-    def __init__(self, setting: ClusterWorld, *, deletes: bool = True) -> None:
+    def __init__(
+        self, setting: ClusterWorld, *, deletes: bool = True, internal: list[ReplicatedTopic] | None = None
+    ) -> None:
+        """`internal` are topics of the cluster's own that it moves about as well."""
         super().__init__()
         self.setting = setting
         self.world = setting.world
@@ -76,6 +79,7 @@ class ClusterAdmin(BusyAdmin):
         self.client = ClusterClient(setting, "admin")
         self.rng = self.client.rng
         self.transient_topics = 0
+        self._internal = internal or []
         self._kinds: tuple[Callable[[], None], ...] = (
             self._reassign,
             self._reassign,
@@ -185,7 +189,7 @@ class ClusterAdmin(BusyAdmin):
     # Replicas and leaders
 
     def _some_partition(self) -> tuple[ReplicatedTopic, int] | None:
-        topics = self.model.present()
+        topics = self.model.present() + self._internal
         if not topics:
             return None
         topic = self.rng.choice(topics)

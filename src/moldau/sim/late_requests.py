@@ -29,6 +29,7 @@ FIRST_VERSIONS = {
 SECOND_TRANSACTION_VERSION = 2
 DELAYS_MS = (5, 50, 300, 1000, 4000)
 PATIENCE_MS = 3000
+TRIES_MAX, WAIT_MS = 8, 400
 
 
 class LateRequests:
@@ -53,10 +54,16 @@ class LateRequests:
         if self.rng.random() < 0.5:
             port = self.rng.choice(list(self.setting.client_ports.values()))
         delay_ms = self.rng.choice(DELAYS_MS)
-        self.world.schedule(self.rng.randint(delay_ms // 2, delay_ms), lambda: self._deliver(origin, port, frame))
+        delay_ms = self.rng.randint(delay_ms // 2, delay_ms)
+        self.world.schedule(delay_ms, lambda: self._deliver(origin, port, frame, TRIES_MAX))
 
-    def _deliver(self, origin: int, port: int, frame: bytes) -> None:
-        if self.setting.quiet or self.is_indistinct(origin, frame):
+    def _deliver(self, origin: int, port: int, frame: bytes, tries: int) -> None:
+        if self.setting.quiet:
+            return
+        if self.is_indistinct(origin, frame):
+            # Until there is another coordinator.
+            if tries > 1:
+                self.world.schedule(WAIT_MS, lambda: self._deliver(origin, port, frame, tries - 1))
             return
         self.count += 1
         self.world.note(f"request {int.from_bytes(frame[:2], 'big')} of {origin} comes again at {port}")

@@ -326,14 +326,20 @@ class TransactionLedger(CommittedListener):
 
     # The end
 
+    def undecided(self) -> str:
+        """A transactional id that has something open; empty for none."""
+        for transactional_id, state in self.states.items():
+            if state.state == ONGOING or state.is_preparing:
+                return f"{transactional_id} is {STATE_NAMES[state.state]}"
+        return ""
+
     def check_end(self) -> None:
         """Everything is decided, and nothing is half there."""
         for ledger in self.places.values():
             for producer_id, opened in ledger.open.items():
                 raise Violation(f"no transaction stays open: {producer_id} in {ledger.place}, {opened.attempt!r}")
-        for transactional_id, state in self.states.items():
-            if state.state == ONGOING or state.is_preparing:
-                raise Violation(f"no transaction stays open: {transactional_id} is {STATE_NAMES[state.state]}")
+        if self.undecided():
+            raise Violation(f"no transaction stays open: {self.undecided()}")
         for decision, where in self.markers.items():
             if decision not in self.decisions:
                 raise Violation(f"a marker says what was decided: {decision} at {where}")

@@ -8,6 +8,7 @@ when nobody expects them. After the last fault nothing may hang; then everything
 from __future__ import annotations
 
 from moldau.metadata.features import TRANSACTION_VERSION
+from moldau.node.internal_topics import GROUP_TOPIC, TRANSACTION_TOPIC
 from moldau.sim.cluster_admin import ClusterAdmin
 from moldau.sim.cluster_checks import node_of
 from moldau.sim.cluster_world import HEALED_MS_MAX, ClusterWorld
@@ -23,7 +24,7 @@ from moldau.sim.transactional_copier import Copier, OffsetWatcher
 from moldau.sim.two_phase_application import TwoPhaseApplication
 from moldau.sim.world import Violation
 
-DEFAULT_MILLISECONDS = 4_000
+DEFAULT_MILLISECONDS = 3_000
 SOURCE, TARGET = "source", "target"
 TIMEOUT_CHECK_MS = 200
 HANGING_MS_MAX = 10_000
@@ -73,7 +74,7 @@ class TransactionWorld(ClusterWorld):
 
     def _start_clients(self) -> None:
         self.world.note(f"transaction version {self.transaction_version}")
-        self.admin = ClusterAdmin(self, deletes=False)
+        self.admin = ClusterAdmin(self, deletes=False, internal=self._internal_topics())
         sources, targets = [(SOURCE, 0), (SOURCE, 1)], [(TARGET, 0), (TARGET, 1)]
         for number in range(self.rng.randint(1, 3)):
             self.applications.append(Application(self, f"writer{number}", sources))
@@ -85,6 +86,16 @@ class TransactionWorld(ClusterWorld):
             self._machines.append(OffsetWatcher(self, copier).client.machine)
         self.readers = [SimReader(self, f"reader{number}") for number in range(self.rng.randint(1, 2))]
         self._machines += [self.admin.client.machine, *(reader.client.machine for reader in self.readers)]
+
+    def _internal_topics(self) -> list[ReplicatedTopic]:
+        """Where the coordinators are: they move about like any other partition."""
+        found = []
+        for name, key in ((TRANSACTION_TOPIC, "transaction.state.log"), (GROUP_TOPIC, "offsets.topic")):
+            partitions = int(self.common_settings[f"{key}.num.partitions"])
+            topic = ReplicatedTopic(name, partitions, 3, 2, unclean=False, transient=False)
+            topic.state = PRESENT
+            found.append(topic)
+        return found
 
     def begins_whole(self) -> bool:
         return True
@@ -168,7 +179,10 @@ class TransactionWorld(ClusterWorld):
             raise Violation(f"no transaction hangs: {self.what_is_open()}")
 
     def what_is_open(self) -> str:
-        """Where the last stable offset is not at the end of the log; empty when all is stable."""
+        """Which transaction is open, or where the last stable offset is not at the end of the log; empty for none."""
+        undecided = self.ledger.undecided()
+        if undecided:
+            return undecided
         for host in self.hosts.values():
             node = node_of(host)
             if node is None:

@@ -159,7 +159,7 @@ class Instance:
 
     def _dawdle(self) -> Script:
         """Sometimes longer than the transaction may take."""
-        until_ms = self.world.now_ms + self.rng.choice((300, 1000, 3000))
+        until_ms = self.world.now_ms + self.rng.choice((300, 800, 2000))
         while self.world.now_ms < until_ms:
             yield
 
@@ -175,7 +175,7 @@ class Application:
         self.name = name
         self.places = places
         self.rng = setting.world.derived_rng(f"application {name}")
-        self.timeout_ms = self.rng.choice((1500, 4000))
+        self.timeout_ms = self.rng.choice((1000, 3000))
         self.version_max = 1 if self.rng.random() < 0.4 and not self.is_two_phase else None
         self.is_first_version = self.version_max is not None or setting.transaction_version < 2
         self.instances: list[Instance] = []
