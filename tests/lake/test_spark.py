@@ -128,6 +128,14 @@ partition_by = ["country"]
 name = "alerts"
 from = "large"
 topic = "{alerts}"
+[[steps]]
+name = "counts"
+sql = "SELECT value.customer AS key, string(count(*)) AS value FROM orders GROUP BY value.customer"
+[[sinks]]
+name = "counts"
+from = "counts"
+topic = "{counts}"
+mode = "update"
 """
 STEPS = """
 from pyspark.sql import functions as f
@@ -146,8 +154,8 @@ def send_orders(topic: Topic, first: int, behind: int) -> None:
 
 
 @pytest.fixture
-def pipeline(tmp_path: Path, make_topic: MakeTopic, node: MoldauNode) -> tuple[str, Topic, Topic]:
-    orders, customers, alerts = make_topic(2), make_topic(1), make_topic(2)
+def pipeline(tmp_path: Path, make_topic: MakeTopic, node: MoldauNode) -> tuple[str, Topic, Topic, Topic]:
+    orders, customers, alerts, counts = make_topic(2), make_topic(1), make_topic(2), make_topic(1)
     with Producer(node.bootstrap) as producer:
         for number in range(3):
             customer = {"customer": f"c{number}", "country": ("AT", "CZ", "DE")[number]}
@@ -161,21 +169,23 @@ def pipeline(tmp_path: Path, make_topic: MakeTopic, node: MoldauNode) -> tuple[s
     (tmp_path / "countries.csv").write_text("code,name\nAT,Österreich\nCZ,Česko\nDE,Deutschland\n")
     (tmp_path / "steps.py").write_text(STEPS)
     file = tmp_path / "orders.toml"
-    file.write_text(PIPELINE.format(bootstrap=node.bootstrap, orders=orders.name, alerts=alerts.name))
-    return str(file), orders, alerts
+    file.write_text(
+        PIPELINE.format(bootstrap=node.bootstrap, orders=orders.name, alerts=alerts.name, counts=counts.name)
+    )
+    return str(file), orders, alerts, counts
 
 
 def test_a_pipeline_from_topics_tables_and_files_to_tables_and_topics(
-    spark: Any, pipeline: tuple[str, Topic, Topic], tmp_path: Path, node: MoldauNode
+    spark: Any, pipeline: tuple[str, Topic, Topic, Topic], tmp_path: Path, node: MoldauNode
 ) -> None:
     """Two runs, the second begins with a batch of the first; each order is in every sink once, with what was joined."""
-    file, orders, alerts = pipeline
+    file, orders, alerts, counts = pipeline
     for run in range(2):
         send_orders(orders, run * 150, run * 150 + 150)
         if run:
             forget_last_batch(tmp_path / "orders.state" / "checkpoints")
         log = run_patiently(file, spark)
-        assert {item.step for item in log.stats.rounds} == {"all", "rich", "alerts"}
+        assert {item.step for item in log.stats.rounds} == {"all", "rich", "alerts", "counts"}
     everything = read_table(open_table(str(tmp_path / "all"))).to_pylist()
     assert sorted(row["id"] for row in everything) == list(range(300))
     rich = read_table(open_table(str(tmp_path / "rich"))).to_pylist()
@@ -183,12 +193,17 @@ def test_a_pipeline_from_topics_tables_and_files_to_tables_and_topics(
     assert sorted((row["id"], row["country"]) for row in rich) == [(n, countries[n % 3]) for n in range(300)]
     found = sorted(int(key) for _, _, key, _ in read_topic(node.bootstrap, alerts.name, 2))
     assert found == [number for number in range(300) if number % 100 >= 50]
+    written: dict[str, list[int]] = {}
+    for _, _, key, value in read_topic(node.bootstrap, counts.name, 1):
+        written.setdefault(key.decode(), []).append(int(value))
+    assert {key: values[-1] for key, values in written.items()} == {"c0": 100, "c1": 100, "c2": 100}
+    assert all(values == sorted(set(values)) for values in written.values())
     check_refusals(file, spark, tmp_path)
 
 
 def forget_last_batch(checkpoints: Path) -> None:
     """As if the driver had been killed after the sinks' commits and before Spark's own: the batch is run again."""
-    for sink in ("rich", "alerts"):
+    for sink in ("rich", "alerts", "counts"):
         commits = checkpoints / sink / "commits"
         last = max(int(place.name) for place in commits.iterdir() if place.name.isdigit())
         (commits / str(last)).unlink()
