@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import random
 import shlex
 import signal
 import socket
@@ -19,14 +20,22 @@ STOP_SECONDS_MAX = 30
 RECENT_MS = int(time.time()) // 1000 * 1_000_000 - 3_600_000
 
 
+# Below those that the system gives to outgoing connections: one of these could take a port while its broker is down.
+PORTS = range(10_000, 32_000)
+
+
 def free_ports(count: int) -> list[int]:
     """Ports that nobody listens on at this moment."""
-    held = []
-    for _ in range(count):
+    held: list[socket.socket] = []
+    while len(held) < count:
         listener = socket.socket()
-        listener.bind((HOST, 0))
-        held.append(listener)
-    ports = [listener.getsockname()[1] for listener in held]
+        try:
+            listener.bind((HOST, random.SystemRandom().choice(PORTS)))
+        except OSError:
+            listener.close()
+        else:
+            held.append(listener)
+    ports: list[int] = [listener.getsockname()[1] for listener in held]
     for listener in held:
         listener.close()
     return ports

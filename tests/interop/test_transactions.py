@@ -25,7 +25,12 @@ def make_topic(node: Node, topic: str, partitions: int = 2) -> None:
 
 
 def read_all(
-    node: Node, topic: str, count: int, isolation: str = "read_committed", in_order: bool = False
+    node: Node,
+    topic: str,
+    count: int,
+    isolation: str = "read_committed",
+    in_order: bool = False,
+    seconds: float = SECONDS,
 ) -> list[bytes]:
     """The values up to the end of every partition, as soon as there are `count` of them."""
     confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
@@ -35,7 +40,7 @@ def read_all(
     client.assign([confluent_kafka.TopicPartition(topic, index, 0) for index in partitions])
     values: list[bytes] = []
     ended: set[int] = set()
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and not (len(ended) == len(partitions) and len(values) >= count):
         message = client.poll(0.5)
         if message is None:
@@ -280,7 +285,7 @@ def test_a_copier_survives_kills_of_the_broker(start_moldau: Any, topic: str) ->
                 time.sleep(2.5)
                 node.kill()
                 node.start()
-            values = read_all(node, f"{topic}-copy", 3000, in_order=True)
+            values = read_all(node, f"{topic}-copy", 3000, in_order=True, seconds=4 * SECONDS)
         finally:
             copier.kill()
     assert values == [str(number).encode() for number in range(3000)]
