@@ -13,7 +13,7 @@ from moldau.client import Admin, Consumer, Producer, TopicPartition
 from moldau.lake.errors import LakeError, LostRaceError
 from moldau.lake.load import Load, LoadSettings, Round
 from moldau.lake.reading import read_table
-from moldau.lake.table import open_table
+from moldau.lake.table import detect_format, open_table
 from moldau.lake.tasks import LoadTask, TaskResult, run_here
 from moldau.spark.lookup import ReadError
 from tests.interop.nodes import RECENT_MS, MoldauNode
@@ -87,6 +87,31 @@ def test_a_load_can_be_bounded_by_time(make_topic: MakeTopic, lake: str) -> None
     start, end = str(RECENT_MS + 5_000), str(RECENT_MS + 12_000)
     load(settings_of(topic, lake, startingTimestamp=start, endingTimestamp=end))
     assert [row["offset"] for row in read_table(open_table(lake)).to_pylist()] == list(range(5, 12))
+
+
+def test_a_load_can_begin_at_given_offsets(make_topic: MakeTopic, lake: str) -> None:
+    """They count for the first run; the second goes on behind it."""
+    topic = make_topic(2)
+    topic.send(10)
+    settings = settings_of(topic, lake, startingOffsets=f'{{"{topic.name}":{{"0":7,"1":-2}}}}')
+    assert [done.rows for done in load(settings)] == [13]
+    topic.send(1)
+    assert [done.rows for done in load(settings)] == [2]
+
+
+def test_a_pattern_finds_topics_that_come_later(make_topic: MakeTopic, lake: str) -> None:
+    """What they had before the load saw them is loaded too."""
+    first = make_topic(1)
+    options = {"kafka.bootstrap.servers": first.bootstrap, "startingOffsets": "latest"}
+    settings = LoadSettings({**options, "subscribePattern": f"{first.name}|later-{first.name}"}, lake)
+    first.send(3)
+    load(settings)
+    with Admin(first.bootstrap) as admin:
+        make_again(admin, f"later-{first.name}")
+    later = Topic(first.bootstrap, f"later-{first.name}", 1)
+    later.send(4)
+    load(settings)
+    assert keys(lake) == later.expected()
 
 
 def test_partitions_that_come_later_are_loaded_whole(make_topic: MakeTopic, lake: str, node: MoldauNode) -> None:
@@ -222,6 +247,7 @@ def test_an_unknown_topic_and_other_partitions_are_refused(make_topic: MakeTopic
     topic = make_topic(1)
     with pytest.raises(ReadError, match="Topic nothing does not exist"):
         load(settings_of(topic, lake, subscribe="nothing"))
+    assert detect_format(lake) is None
     topic.send(1)
     load(settings_of(topic, lake))
     with pytest.raises(LakeError, match="partitioned by nothing"):

@@ -117,8 +117,10 @@ class Load:
     def __enter__(self) -> Load:
         self._lock.acquire()
         try:
-            self._table = self._open()
             self._lookup = Lookup(self._options)
+            # A topic that does not exist is told before a table is made for it.
+            self._lookup.find_partitions()
+            self._table = self._open()
         except BaseException:
             self.close()
             raise
@@ -204,7 +206,10 @@ class Load:
         found_later = bool(self._options.subscription.pattern and known_topics)
         whole = [item for item in new if item.topic in known_topics or found_later]
         starts = {item: first[item] for item in whole}
-        starts |= self._lookup.starting_offsets([item for item in new if item not in whole])
+        fresh = [item for item in new if item not in whole]
+        if fresh:
+            # Offsets that the user wrote name all partitions of the first run; later there are none to ask for.
+            starts |= self._lookup.starting_offsets(fresh)
         for item, offset in before.offsets.items():
             starts[item] = self._check_start(item, offset, first[item], ends[item])
         return starts
