@@ -10,7 +10,7 @@
 #   make spark           only the tests with real Spark: data source, sink, lake, pipelines
 #   make chaos           the same load with 300 faults; MOLDAU_FAULT_SEED=7 repeats the choices of a run
 #   make torture         kill -9 under load 50 times, and 100,000 mutated frames
-#   make demo            a broker, a topic, a producer and a consumer in ten seconds
+#   make demo            a broker, a topic, a producer and a consumer; then a lake filled by Spark, exactly once
 #   make bench           side by side with Apache Kafka
 #   make generate        message classes, file map and compatibility table from their sources
 #   make clean           removes environments and caches
@@ -35,8 +35,8 @@ SLOW_TESTS := tests/sim tests/fuzz tests/crash
 # work (members that come and go, tools that start), so there are more workers than cores.
 INTEROP_WORKERS ?= 6
 INTEROP := -n $(INTEROP_WORKERS) --dist loadfile
-# A file keeps its Spark session and its broker; one session works on both cores.
-SPARK_WORKERS := -n 2 --dist loadfile
+# One after the other: a session works on both cores, and Spark gives up on a Python worker that takes ten seconds to start.
+SPARK_WORKERS :=
 # The broker itself, interpreted, with every client; everything runs compiled.
 INTEROP_OF_THE_BROKER := $(addprefix tests/interop/test_,confluent.py aiokafka.py kafka_python.py kcat.py)
 # Without this pytest would prefer the interpreted sources to the installed, compiled ones.
@@ -156,6 +156,7 @@ sims: $(COMPILED)/.installed
 # --- to look at -------------------------------------------------------------------------------------------------
 
 demo: $(COMPILED)/.installed
+	@tools/ensure_java.sh || true
 	@$(COMPILED_BIN)/python tools/demo.py
 
 bench: $(COMPILED)/.installed

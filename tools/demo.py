@@ -1,7 +1,7 @@
-"""`make demo`: a broker, a topic, a producer and a consumer, in a few seconds and without traces.
+"""`make demo`: a broker, a topic, a producer and a consumer, then a lake filled by Spark, all without traces.
 
 The broker is the `moldau` command as anybody would start it, on its embedded default; the client is confluent-kafka,
-which does not know that it talks to anything but Apache Kafka.
+which does not know that it talks to anything but Apache Kafka. The second half (demo_pipeline.py) needs Java.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from demo_pipeline import show_pipeline
 from rich.console import Console
 from rich.table import Table
 
@@ -46,6 +47,14 @@ def main() -> int:
         loaded = memory_mb(broker.pid)
         say("On disk", "as Apache Kafka would have written it")
         show_files(folder)
+        if shutil.which("java"):
+            say(
+                "Now the lake",
+                "moldau pipeline run clicks.toml: a Delta table and a topic, exactly once, through Spark",
+            )
+            show_pipeline(console, moldau_command(), bootstrap, folder)
+        else:
+            say("The lake is left out", "Spark needs Java 17 or newer")
         code = stop(broker)
         broker = None
         summary(seconds, idle, loaded, written, read, code)
@@ -76,7 +85,7 @@ def start(folder: Path) -> tuple[subprocess.Popen[str], int, float]:
             f"controller.quorum.voters=1@127.0.0.1:{controller}",
         ):
             overrides += ["--override", setting]
-    command = shutil.which("moldau", path=str(Path(sys.executable).parent)) or "moldau"
+    command = moldau_command()
     version = subprocess.run([command, "--version"], capture_output=True, text=True).stdout.strip()
     console.print(f"[bold cyan]moldau server[/]  [dim]{version}, embedded default, in an empty folder[/]")
     began = time.perf_counter()
@@ -87,6 +96,11 @@ def start(folder: Path) -> tuple[subprocess.Popen[str], int, float]:
     if "ready" not in line:
         raise RuntimeError(f"the broker did not start: {line.strip() or 'it ended without a word'}")
     return broker, port, seconds
+
+
+def moldau_command() -> str:
+    """The one that was installed beside the Python that runs this."""
+    return shutil.which("moldau", path=str(Path(sys.executable).parent)) or "moldau"
 
 
 def busy(port: int) -> bool:

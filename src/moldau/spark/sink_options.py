@@ -37,6 +37,7 @@ _NAMES = (
     "topic",
     "delivery",
     "runId",
+    "runBatch",
     "writeTimestamps",
     "decisionTopic",
     "transactionalIdPrefix",
@@ -59,6 +60,8 @@ class WriteOptions:
     topic: str = ""
     delivery: str = AT_LEAST_ONCE
     run_id: str = ""
+    # Which batch of the run: a foreachBatch passes the number on that Spark gives it.
+    run_batch: int = 0
     with_timestamps: bool = False
     decision_topic: str = DECISION_TOPIC
     id_prefix: str = ID_PREFIX
@@ -97,6 +100,7 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
         topic=given.get("topic", ""),
         delivery=delivery,
         run_id=_word(given, "runId", ""),
+        run_batch=_run_batch(given),
         with_timestamps=_choice(given, "writeTimestamps", ("true", "false"), "false") == "true",
         decision_topic=_word(given, "decisionTopic", DECISION_TOPIC),
         id_prefix=_word(given, "transactionalIdPrefix", ID_PREFIX),
@@ -104,6 +108,19 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
         transaction_timeout_ms=int(timeout),
         on_lost=_choice(given, "onLostTransactions", (FAIL, IGNORE), FAIL),
     )
+
+
+def _run_batch(given: Mapping[str, str]) -> int:
+    text = given.get("runbatch", "")
+    if not text:
+        return 0
+    if not text.isascii() or not text.isdigit():
+        raise OptionError(
+            f"The option runBatch is {text}: it takes the number that foreachBatch gives with each batch."
+        )
+    if not given.get("runid"):
+        raise OptionError("The option runBatch counts the batches of a run: name the run by runId.")
+    return int(text)
 
 
 def _check_names(given: Mapping[str, str]) -> None:

@@ -11,20 +11,17 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from moldau.spark.decisions import SinkError
+from moldau.spark.decisions import SinkError, Written
 from moldau.spark.options import OptionError
-from moldau.spark.sink_driver import SinkDriver, commit_batch
 from moldau.spark.sink_options import WriteOptions, write_options
-from moldau.spark.sink_rows import check_schema
-from moldau.spark.sink_tasks import Place, Written, write_in_transaction, write_plain
+from moldau.spark.sink_schema import check_schema
 
+# Spark runs the parts of a writer in processes of their own, which start again and again: each imports what it needs.
 if TYPE_CHECKING:
     import pyarrow as pa
 
 QUERY_PROPERTY = "sql.streaming.queryId"
 BATCH_PROPERTY = "streaming.sql.batchId"
-# A batch job is a query with one batch.
-ONLY_BATCH = 0
 
 
 @dataclass
@@ -46,7 +43,10 @@ def batch_writer(options: Mapping[str, str], schema: StructType, overwrite: bool
 def stream_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> StreamWriter:
     """The writer of a stream; raises OptionError."""
     if overwrite:
-        raise OptionError('A topic cannot hold only the newest result: use outputMode("append") or ("update").')
+        raise OptionError(
+            'A topic cannot hold only the newest result: use outputMode("append"), or ("update") through foreachBatch,'
+            " with the options runId and runBatch."
+        )
     read = write_options(options)
     if read.run_id:
         raise OptionError("The option runId is for batch jobs: a stream is known by its checkpoint.")
@@ -55,7 +55,7 @@ def stream_writer(options: Mapping[str, str], schema: StructType, overwrite: boo
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """One run of a batch job; the same object travels to the tasks and to the end of the job."""
+    """One run of a batch job, or one batch of a run; the same object travels to the tasks and to the end of the job."""
 
     def __init__(self, options: WriteOptions) -> None:
         self._options = options
@@ -64,19 +64,25 @@ class BatchWriter(DataSourceArrowWriter):
         self._run = secrets.token_hex(8)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        place = Place(self._run_id, ONLY_BATCH, _partition_id(), self._run)
+        from moldau.spark.sink_tasks import Place, write_in_transaction, write_plain
+
+        place = Place(self._run_id, self._options.run_batch, _partition_id(), self._run)
         if not self._options.exactly_once:
             return TaskWritten(write_plain(self._options, place, iterator))
         return TaskWritten(write_in_transaction(self._options, place, iterator, not self._is_named))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         if self._options.exactly_once:
-            commit_batch(self._options, self._run_id, ONLY_BATCH, _reports(messages))
+            from moldau.spark.sink_driver import commit_batch
+
+            commit_batch(self._options, self._run_id, self._options.run_batch, _reports(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         if self._options.exactly_once:
+            from moldau.spark.sink_driver import SinkDriver
+
             with SinkDriver(self._options, self._run_id) as driver:
-                driver.abort(ONLY_BATCH, _reports(messages), self._run)
+                driver.abort(self._options.run_batch, _reports(messages), self._run)
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -87,6 +93,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
         self._run = secrets.token_hex(8)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        from moldau.spark.sink_tasks import Place, write_in_transaction, write_plain
+
         query, batch = _query_and_batch()
         place = Place(query, batch, _partition_id(), self._run)
         if not self._options.exactly_once:
@@ -96,11 +104,15 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         reports = _reports(messages)
         if self._options.exactly_once and reports:
+            from moldau.spark.sink_driver import commit_batch
+
             commit_batch(self._options, reports[0].sink, batchId, reports)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         reports = _reports(messages)
         if self._options.exactly_once and reports:
+            from moldau.spark.sink_driver import SinkDriver
+
             with SinkDriver(self._options, reports[0].sink) as driver:
                 driver.abort(batchId, reports, reports[0].run)
 
