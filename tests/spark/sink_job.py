@@ -38,7 +38,12 @@ def main() -> None:
     moved = rows.selectExpr("key", "value").repartition(3)
     query = moved.writeStream.format("moldau").options(**target).start()
     print("started", query.id, flush=True)
-    query.awaitTermination()
+    seen = -1
+    while not query.awaitTermination(1):
+        progress = query.lastProgress
+        if progress is not None and progress["batchId"] > seen:
+            seen = progress["batchId"]
+            print(f"batch {seen}: {progress['numInputRows']} rows, {dict(progress['durationMs'])}", flush=True)
 
 
 if __name__ == "__main__":

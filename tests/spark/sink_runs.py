@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 
 from moldau.client.errors import ClientError
-from moldau.spark.decisions import SinkError
+from moldau.spark.decisions import SinkError, Written
 from moldau.spark.sink_driver import SinkDriver
 from moldau.spark.sink_options import WriteOptions, write_options
-from moldau.spark.sink_tasks import Place, Written, write_in_transaction
+from moldau.spark.sink_tasks import Place, write_in_transaction
 
 
 class Crash(BaseException):

@@ -81,7 +81,7 @@ def test_a_stream_goes_on_from_its_checkpoint(spark: Any, moldau_node: Node, top
             .trigger(availableNow=True)
             .start()
         )
-        query.awaitTermination(60)
+        query.awaitTermination(600)
         assert query.exception() is None
         assert len(query.recentProgress) >= 4  # admission control cut the input
     rows = spark.read.parquet(str(tmp_path / "out")).collect()
@@ -111,6 +111,6 @@ def test_the_sink_writes_batches_and_streams(spark: Any, moldau_node: Node, topi
         .trigger(availableNow=True)
         .start()
     )
-    query.awaitTermination(60)
+    query.awaitTermination(600)
     assert query.exception() is None
     assert sorted(int(value) for value in topics.committed_values(moldau_node, target)) == list(range(40))

@@ -26,7 +26,7 @@ from tests.spark.jobs import Job, StandaloneCluster, kill_one
 KILLS = int(os.environ.get("MOLDAU_SPARK_KILLS", "0"))
 SEED = int(os.environ.get("MOLDAU_SPARK_SEED", str(random.randrange(1 << 30))))
 # Without a single record, on a machine that may be busy with other things.
-SILENCE_SECONDS_MAX = 240
+SILENCE_SECONDS_MAX = 600
 AHEAD = 200
 SOURCE, TARGET = "in", "out"
 NODE_SETTINGS = {

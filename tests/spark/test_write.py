@@ -128,7 +128,7 @@ def test_a_stream_writes_each_row_over_restarts(
             .trigger(availableNow=True)
             .start()
         )
-        assert query.awaitTermination(120)
+        assert query.awaitTermination(600)
         assert query.exception() is None
     found = sorted(int(value) for value in topics.committed_values(node, f"{topic}-out"))
     assert found == list(range(80))

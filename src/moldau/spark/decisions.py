@@ -38,6 +38,22 @@ class SinkTransaction(NamedTuple):
         return PreparedTransaction(self.producer_id, self.producer_epoch)
 
 
+@dataclass(frozen=True)
+class Written:
+    """What a task reports to the driver."""
+
+    sink: str
+    batch: int
+    run: str
+    rows: int = 0
+    bytes: int = 0
+    # None: nothing was written.
+    transaction: SinkTransaction | None = None
+    two_phase: bool = False
+    # The batch had been decided before.
+    is_skipped: bool = False
+
+
 class Lease(NamedTuple):
     """A transactional id that may be used again, with the producer id and epoch of its next transaction."""
 

@@ -17,6 +17,7 @@ from moldau.spark.decisions import (
     SinkError,
     SinkState,
     SinkTransaction,
+    Written,
     complete,
     decide,
     is_decided,
@@ -25,7 +26,6 @@ from moldau.spark.decisions import (
 )
 from moldau.spark.sink_log import DecisionLog, TakenOver
 from moldau.spark.sink_options import IGNORE, WriteOptions
-from moldau.spark.sink_tasks import Written
 
 logger = logging.getLogger("moldau.spark")
 

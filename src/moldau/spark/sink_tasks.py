@@ -19,7 +19,7 @@ from moldau.client.arrow import ArrowDelivery
 from moldau.client.errors import ClientError
 from moldau.client.results import PreparedTransaction
 from moldau.protocol import errors as codes
-from moldau.spark.decisions import SinkError, SinkState, SinkTransaction, is_decided, transaction_name
+from moldau.spark.decisions import SinkError, SinkState, SinkTransaction, Written, is_decided, transaction_name
 from moldau.spark.sink_log import DecisionLog
 from moldau.spark.sink_options import AUTO, WriteOptions
 from moldau.spark.sink_rows import RowSender
@@ -31,22 +31,6 @@ HELD_MAX = 16
 CLOSE_SECONDS = 5.0
 # Batches as large as brokers take by default go through faster; records of a partition are together there anyway.
 LINGER_MS = "20"
-
-
-@dataclass(frozen=True)
-class Written:
-    """What a task reports to the driver."""
-
-    sink: str
-    batch: int
-    run: str
-    rows: int = 0
-    bytes: int = 0
-    # None: nothing was written.
-    transaction: SinkTransaction | None = None
-    two_phase: bool = False
-    # The batch had been decided before.
-    is_skipped: bool = False
 
 
 @dataclass(frozen=True)
