@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -248,10 +247,7 @@ class _RangeReader:
     def _on_problem(self, problem: ClientError) -> None:
         if problem.code != OFFSET_OUT_OF_RANGE:
             raise ReadError(explain(problem, self._bootstrap))
-        asked = list_offsets(self._cluster, {self._partition: EARLIEST}, self._poll_timeout_ms, self._isolation)
-        first = self._outcome(asked).offset
-        asked = list_offsets(self._cluster, {self._partition: LATEST}, self._poll_timeout_ms, self._isolation)
-        last = self._outcome(asked).offset
+        first, last = self._offset_of(EARLIEST), self._offset_of(LATEST)
         self._check_topic()
         position = self._position
         if position < first:
@@ -264,11 +260,12 @@ class _RangeReader:
             self._lose(f"{self._partition} ends at offset {last}, before {position} where reading was to go on.")
         else:
             # The log was cut and written again under the reader (an unclean election): the offset is there again.
-            self._lose(f"{problem.message}", position)
+            self._lose(problem.message, position)
 
-    def _outcome(self, asked: Mapping[TopicPartition, Any]) -> Any:
+    def _offset_of(self, place: int) -> int:
         try:
-            return asked[self._partition].get()
+            asked = list_offsets(self._cluster, {self._partition: place}, self._poll_timeout_ms, self._isolation)
+            return asked[self._partition].get().offset
         except ClientError as error:
             raise ReadError(explain(error, self._bootstrap)) from None
 
