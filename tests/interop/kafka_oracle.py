@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from tests.interop.class_archive import ClassArchive
 from tests.interop.nodes import Node
 
 VERSION = "4.3.1"
@@ -80,7 +81,13 @@ def logging_file() -> Path:
 
 def java_command(class_name: str, *arguments: str, heap: str = "256M", level: str = "WARN") -> list[str]:
     logging = [f"-Dlog4j2.configurationFile={logging_file()}", f"-Dinterop.level={level}"]
-    return ["java", f"-Xmx{heap}", *QUICK_JVM, *logging, "-cp", f"{LIBS}/*", class_name, *arguments]
+    options = [f"-Xmx{heap}", *QUICK_JVM, *class_archive().options(), *logging]
+    return ["java", *options, "-cp", f"{LIBS}/*", class_name, *arguments]
+
+
+@functools.cache
+def class_archive() -> ClassArchive:
+    return ClassArchive(CACHE, LIBS, [*QUICK_JVM, f"-Dlog4j2.configurationFile={logging_file()}"])
 
 
 def run_tool(
