@@ -289,6 +289,7 @@ class Node:
             deadline_ms = min(deadline_ms, self._check_resigned(now_ms))
         if not self._is_following:
             return deadline_ms
+        deadline_ms = min(deadline_ms, self.replicas.poll(now_ms))
         self._directory_assignments.poll(now_ms)
         deadline_ms = min(deadline_ms, self.fetchers.poll(now_ms), self.directory_moves.poll(now_ms))
         self.waiting.expire(now_ms)
@@ -309,6 +310,7 @@ class Node:
             channel.on_deadline = wake_at
         self.waiting.on_new_deadline = wake_at
         self.fetchers.set_wake_up(wake_at)
+        self.replicas.on_deadline = wake_at
         self.directory_moves.on_deadline = wake_at
         self.isr_changes.on_deadline = wake_at
         self.coordinators.set_wake_up(wake_at)

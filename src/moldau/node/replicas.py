@@ -6,6 +6,7 @@ Kafka keeps the same in ReplicaManager. The metadata image is the truth; `apply`
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable
 
 from moldau.config.log_config import LogConfig
@@ -33,6 +34,10 @@ from moldau.storage.log_manager import LogManager
 
 FIRST_DIRECTORY_VERSION = 17
 """The level of metadata.version (3.7-IV2) from which on the controller knows the directories of replicas."""
+
+NEW_LOGS_PER_TURN = 100
+"""With a slow disk each of them takes milliseconds, and whoever talks to this node should not wait for all of them."""
+NEVER_MS = 1 << 62
 
 log = logging.getLogger("moldau.node")
 
@@ -62,6 +67,11 @@ class Replicas:
         # By topic id and index: replicas that are in another directory than the metadata says, and in which.
         self.misplaced: dict[tuple[bytes, int], bytes] = {}
         self._not_created: list[Partition] = []
+        # By topic id, index and whether the partition is new: replicas whose turn has not come. Until then this broker
+        # neither leads nor follows them.
+        self._to_be_created: deque[tuple[bytes, int, bool]] = deque()
+        self._created_in_turn = 0
+        self.on_deadline: Callable[[int], None] | None = None
 
     # Looking up
 
@@ -91,6 +101,7 @@ class Replicas:
     def apply(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> None:
         self._image = image
         self._now_ms = now_ms
+        self._created_in_turn = 0
         if delta.changed_brokers:
             self._note_brokers(image)
         if self.fetchers is not None and (delta.changed_brokers or delta.changed_features):
@@ -122,6 +133,7 @@ class Replicas:
         """At start: takes up every replica that the metadata places here."""
         self._image = image
         self._now_ms = now_ms
+        self._created_in_turn = 0
         if self.moves is not None:
             self.moves.assigns_directories = image.metadata_version >= FIRST_DIRECTORY_VERSION
         self._note_brokers(image)
@@ -163,6 +175,8 @@ class Replicas:
             self._remove(topic, index, now_ms)
             partition = None
         if partition is None:
+            if self._is_for_later(topic, topic_id, index, is_new, now_ms):
+                return
             partition = self._create(topic, topic_id, index, registration, is_new, now_ms)
         partition.update(
             registration.leader,
@@ -178,6 +192,37 @@ class Replicas:
                 self.fetchers.leave(partition)
             else:
                 self.fetchers.follow(partition, partition.leader, partition.leader_epoch)
+
+    def _is_for_later(self, topic: str, topic_id: bytes, index: int, is_new: bool, now_ms: int) -> bool:
+        """Whether a log must be made and this turn has made enough of them. Coordinators find their logs at once."""
+        if topic in INTERNAL_TOPICS or self.logs.get(topic, index) is not None:
+            return False
+        if self.logs.futures.get(topic, index) is not None:
+            return False
+        if self._created_in_turn < NEW_LOGS_PER_TURN and not self._to_be_created:
+            self._created_in_turn += 1
+            return False
+        self._to_be_created.append((topic_id, index, is_new))
+        if self.on_deadline is not None:
+            self.on_deadline(now_ms)
+        return True
+
+    def poll(self, now_ms: int) -> int:
+        """Makes some of the logs that are to be made, as the metadata has them now; returns when to call again."""
+        if not self._to_be_created:
+            return NEVER_MS
+        waiting, self._to_be_created = self._to_be_created, deque()
+        self._created_in_turn = 0
+        for _ in range(min(NEW_LOGS_PER_TURN, len(waiting))):
+            topic_id, index, is_new = waiting.popleft()
+            topic = self._image.topics_by_id.get(topic_id)
+            registration = None if topic is None else topic.partitions.get(index)
+            if topic is None or registration is None or self.broker_id not in registration.replicas:
+                continue
+            if self.find(topic.name, index) is None:
+                self._update(topic.name, topic_id, index, registration, is_new, now_ms)
+        self._to_be_created = waiting
+        return now_ms if waiting else NEVER_MS
 
     def _note_directory(self, partition: Partition, assigned: bytes) -> None:
         """Whether the controller must be told where the replica is; or, if it is about to move, will be."""

@@ -9,6 +9,7 @@ import pytest
 from moldau.protocol import errors
 from moldau.protocol.messages import describe_quorum_request as quorum
 from moldau.protocol.messages import incremental_alter_configs_request as alter
+from moldau.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from moldau.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from moldau.protocol.messages.incremental_alter_configs_request import (
     AlterableConfig,
@@ -55,6 +56,33 @@ def test_a_topic_that_any_broker_is_asked_for_is_on_all_of_them(cluster: Cluster
         placed = sorted((p.topic, p.index) for p in member.node.replicas.all())
         assert placed == [(f"t{number}", index) for number in (1, 2, 3) for index in range(3)]
         assert member.disk.is_directory("/data/t1-0")
+
+
+def test_many_new_logs_are_made_turn_by_turn(cluster: Cluster) -> None:
+    """Whoever talks to a broker meanwhile gets its answers; a replica whose turn has not come is not there yet."""
+    asked = cluster.active()
+    assert asked.create("many", partitions=350) == errors.NONE
+    early = len(asked.node.replicas.all())
+    assert 0 < early < 350
+    assert asked.node.replicas.why_missing("many", 349).code == errors.NOT_LEADER_OR_FOLLOWER
+    assert asked.create("more", partitions=2) == errors.NONE, (
+        "those that wait come first, and it is answered all the same"
+    )
+    cluster.run(500)
+    for member in cluster.up():
+        assert sorted(p.index for p in member.node.replicas.all() if p.topic == "many") == list(range(350))
+        assert all(p.log is not None for p in member.node.replicas.all())
+        assert sorted(p.index for p in member.node.replicas.all() if p.topic == "more") == [0, 1]
+
+
+def test_logs_of_a_topic_that_is_gone_are_not_made(cluster: Cluster) -> None:
+    asked = cluster.active()
+    assert asked.create("many", partitions=350) == errors.NONE
+    row = asked.ask(DeleteTopicsRequest(topics=[DeleteTopicState("many")], timeout_ms=1000), 6).responses[0]
+    assert row.error_code == errors.NONE
+    cluster.run(500)
+    for member in cluster.up():
+        assert not [p for p in member.node.replicas.all() if p.topic == "many"]
 
 
 def test_an_error_of_the_controller_reaches_the_client_as_it_is(cluster: Cluster) -> None:
