@@ -42,6 +42,8 @@ class StreamPosition:
         # What Trigger.AvailableNow reads up to; None: whatever is there.
         self._frozen: StreamOffsets | None = None
         self._triggered_ms: int | None = None
+        # Losses that were told: they are seen again at every trigger.
+        self._told: set[str] = set()
         # The ends of the partitions as of the last look, without the limits of a micro-batch.
         self.latest_seen: StreamOffsets | None = None
 
@@ -78,7 +80,8 @@ class StreamPosition:
             ends = limit_offsets(begin, ends, most)
         if new:
             self._triggered_ms = self._now_ms()
-        return StreamOffsets(ends, {**kept.topic_ids, **target.topic_ids})
+        ends = {**ends, **self._absent(start, target)}
+        return StreamOffsets(ends, {**start.topic_ids, **target.topic_ids})
 
     def plan(self, start: StreamOffsets, end: StreamOffsets) -> list[OffsetRange]:
         """The ranges of the micro-batch; also of one that a restarted query runs again, with the same offsets."""
@@ -131,6 +134,14 @@ class StreamPosition:
         offsets = {item: offset for item, offset in kept.offsets.items() if item in target.offsets}
         return StreamOffsets(offsets, kept.topic_ids)
 
+    def _absent(self, start: StreamOffsets, target: StreamOffsets) -> Offsets:
+        """Offsets of topics that are subscribed to and not there now.
+
+        They are kept: should the same topic be seen again it is read on, and not once more from its beginning.
+        """
+        gone = {topic for topic in start.topics - target.topics if self._is_subscribed(topic)}
+        return {item: offset for item, offset in start.offsets.items() if item.topic in gone}
+
     def _refuse_other_checkpoint(self, start: StreamOffsets) -> None:
         gone = [topic for topic in sorted(start.topics) if self._is_subscribed(topic)]
         if gone:
@@ -164,7 +175,9 @@ class StreamPosition:
     def _lose(self, sentence: str, what_now: str) -> None:
         if self._options.fail_on_data_loss:
             raise ReadError(f"{sentence} {DATA_LOSS_ADVICE}")
-        logger.warning("%s %s (failOnDataLoss is false)", sentence, what_now)
+        if sentence not in self._told:
+            self._told.add(sentence)
+            logger.warning("%s %s (failOnDataLoss is false)", sentence, what_now)
 
 
 def _same_topics(start: StreamOffsets, end: StreamOffsets) -> StreamOffsets:

@@ -153,11 +153,30 @@ def test_a_topic_that_was_deleted_is_data_loss() -> None:
     del brokers.logs[B0]
     with pytest.raises(ReadError, match="Topic b was deleted"):
         stream(brokers).next_end(start)
-    brokers.logs[A0] = (0, 11)
-    assert stream(brokers, failOnDataLoss="false").next_end(start).offsets == {A0: 11}
     del brokers.logs[A0]
     with pytest.raises(ReadError, match="Topic a was deleted"):
         stream(brokers).next_end(start)
+
+
+def test_a_topic_that_is_away_is_read_on_when_it_is_back_and_anew_when_it_is_another(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A broker that does not know its topics for a moment must not make a query read everything once more."""
+    brokers = Brokers(a0=(0, 10), b0=(0, 5))
+    start = StreamOffsets({A0: 10, B0: 5}, dict(brokers.ids))
+    position = stream(brokers, failOnDataLoss="false")
+    del brokers.logs[B0]
+    brokers.logs[A0] = (0, 11)
+    with caplog.at_level(logging.WARNING, "moldau.spark"):
+        middle = position.next_end(start)
+        assert position.next_end(middle).to_json() == middle.to_json()
+    assert caplog.text.count("Topic b was deleted") == 1
+    assert middle == StreamOffsets({A0: 11, B0: 5}, {"a": "id-a", "b": "id-b"})
+    assert position.plan(start, middle) == [OffsetRange("a", 0, 10, 11, "id-a")]
+    brokers.logs[B0] = (0, 7)
+    assert position.plan(middle, position.next_end(middle)) == [OffsetRange("b", 0, 5, 7, "id-b")]
+    brokers.ids["b"] = "id-new"
+    assert position.plan(middle, position.next_end(middle)) == [OffsetRange("b", 0, 0, 7, "id-new")]
 
 
 def test_a_topic_that_is_not_subscribed_to_any_more_is_data_loss() -> None:
