@@ -5,10 +5,12 @@
 #   make test-compiled   the same tests against the compiled build
 #   make interop         all tests with real clients, real tools and a real Apache Kafka; `make test` leaves out the slowest
 #   make sim SEED=7      one seed of a simulated cluster, with its trace; WORLD=node, logs, groups, … for the other worlds
-#   make sims            a thousand seeds of a simulated cluster; SIMS=… for another number, SEED=… for the first
+#   make sims            a thousand seeds of a simulated cluster; WORLD=transactions for another world, SIMS=…, SEED=…
 #   make cluster         only the tests with several real nodes: faults under load, rolling restart, `moldau up`
 #   make spark           only the tests with real Spark: data source, sink, lake, pipelines
 #   make chaos           the same load with 300 faults; MOLDAU_FAULT_SEED=7 repeats the choices of a run
+#   make lake-kills      all tests of loads and pipelines, with many kills of drivers, workers, executors and brokers
+#   make copies          100,000 records copied in transactions while brokers and copiers are killed; Kafka Streams likewise
 #   make torture         kill -9 under load 50 times, and 100,000 mutated frames
 #   make demo            a broker, a topic, a producer and a consumer; then a lake filled by Spark, exactly once
 #   make bench           side by side with Apache Kafka
@@ -46,7 +48,7 @@ ON_INTERPRETED := MOLDAU_COMMAND="$(CURDIR)/$(BIN)/moldau" $(BIN)/python -m pyte
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop cluster spark chaos torture sim sims demo bench clean compiled
+.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop cluster spark chaos lake-kills copies torture sim sims demo bench clean compiled
 
 check: format lint types generated fast
 
@@ -129,7 +131,7 @@ test-interpreted: $(VENV)/.ready
 test-compiled: $(COMPILED)/.installed
 	@MOLDAU_SIM_SEEDS=$(SEEDS) $(ON_COMPILED) -n $(WORKERS) tests/unit tests/scripts $(SLOW_TESTS)
 	@$(ON_COMPILED) -s tests/cluster
-	@$(ON_COMPILED) $(SPARK_WORKERS) tests/spark tests/lake
+	@MOLDAU_SPARK=brief $(ON_COMPILED) $(SPARK_WORKERS) tests/spark tests/lake
 	@MOLDAU_INTEROP=brief $(ON_COMPILED) $(INTEROP) tests/interop
 
 interop: $(COMPILED)/.installed
@@ -139,7 +141,7 @@ cluster: $(COMPILED)/.installed
 	@$(ON_COMPILED) -s tests/cluster
 
 spark: $(COMPILED)/.installed
-	@$(ON_COMPILED) $(SPARK_WORKERS) tests/spark tests/lake
+	@MOLDAU_SPARK_CLUSTER=1 $(ON_COMPILED) $(SPARK_WORKERS) tests/spark tests/lake
 
 chaos: $(COMPILED)/.installed
 	@MOLDAU_FAULTS=300 $(ON_COMPILED) -s tests/cluster/test_faults.py
@@ -151,7 +153,14 @@ sim: $(VENV)/.ready
 	@$(BIN)/python -m moldau.sim $(if $(filter-out node,$(WORLD)),--$(WORLD)) --seed $(SEED) --verbose
 
 sims: $(COMPILED)/.installed
-	@$(COMPILED_BIN)/python -m moldau.sim --cluster --seed $(SEED) --count $(SIMS)
+	@$(COMPILED_BIN)/python -m moldau.sim $(if $(filter-out node,$(WORLD)),--$(WORLD)) --seed $(SEED) --count $(SIMS)
+
+lake-kills: $(COMPILED)/.installed
+	@MOLDAU_LAKE=thorough MOLDAU_LAKE_KILLS=10 MOLDAU_LAKE_SPARK_KILLS=30 $(ON_COMPILED) -s tests/lake
+
+copies: $(COMPILED)/.installed
+	@MOLDAU_COPIES=100000 MOLDAU_COPY_FAULTS=40 $(ON_COMPILED) -s tests/interop/test_transactional_copies.py
+	@MOLDAU_STREAMS_LINES=30000 MOLDAU_STREAMS_KILLS=20 $(ON_COMPILED) -s tests/interop/test_streams.py
 
 # --- to look at -------------------------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ FOLDERS = {
     "server": "the process: config files, POSIX disk, clock, main",
     "client": "Moldau's own client",
     "spark": "Spark's data source `moldau`: batch and streaming reads, the sink",
+    "lake": "topics to lake tables and back: loads, commits, maintenance, changelogs, replay, pipelines",
     "cli": "the `moldau` command",
     "sim": "the simulated world: clock, network, disk, faults, checkers",
 }
