@@ -199,21 +199,25 @@ def partition_is_not_noted(patch: pytest.MonkeyPatch) -> None:
 PLANTED: list[tuple[Plant, int]] = [
     (late_produce_is_not_verified, 0),
     (late_produce_joins_the_next_transaction, 0),
-    (marker_is_lost, 0),
+    (marker_is_lost, 1),
     (markers_are_forgotten_at_failover, 0),
-    (offsets_count_before_the_commit, 1),
+    (offsets_count_before_the_commit, 0),
     (last_stable_offset_is_the_high_watermark, 0),
     (last_stable_offset_counts_markers_that_are_not_replicated, 0),
     (aborted_transactions_are_not_told, 0),
-    (coordinator_answers_before_the_commit, 2),
-    (marker_of_an_old_coordinator_is_taken, 0),
-    (marker_of_the_same_epoch_is_taken, 0),
+    (coordinator_answers_before_the_commit, 0),
     (zombie_is_not_fenced, 0),
     (successor_gets_the_same_epoch, 0),
     (late_end_ends_the_next_transaction, 0),
     (epoch_is_not_raised_at_the_end, 0),
-    (nothing_times_out, 1),
+    (nothing_times_out, 0),
     (timeout_does_not_raise_the_epoch, 0),
     (partition_is_not_noted, 0),
 ]
 """Each with a seed that shows it; where somebody changes what seeds mean, another one does."""
+
+RARE: list[tuple[Plant, int]] = [
+    (marker_of_an_old_coordinator_is_taken, 14),
+    (marker_of_the_same_epoch_is_taken, 0),
+]
+"""These need a marker that comes again at just the right moment: they are looked for in long runs only."""

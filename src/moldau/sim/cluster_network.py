@@ -92,10 +92,10 @@ class Network:
             if connection.origin >= FIRST_CLIENT_MACHINE and connection.is_given_up
         )
 
-    def requests_of_nodes_left_behind(self) -> list[tuple[int, bytes]]:
-        """Who sent what on connections between nodes that were given up; it may still arrive."""
+    def requests_of_nodes_left_behind(self) -> list[bytes]:
+        """What was sent on connections between nodes that were given up; it may still arrive."""
         return [
-            (connection.origin, frame)
+            frame
             for connection in self._connections.values()
             if connection.origin < FIRST_CLIENT_MACHINE and connection.is_given_up
             for frame in connection.frames_to_host

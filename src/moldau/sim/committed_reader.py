@@ -45,6 +45,8 @@ class PartitionReader:
         self._fetcher.assign([partition])
         self._state = self._fetcher.partitions[partition]
         self.busy = False
+        # Whoever is in a hurry takes all there is at once.
+        self.hurries = False
 
     @property
     def position(self) -> int:
@@ -70,7 +72,7 @@ class PartitionReader:
             partition=self.place[1],
             current_leader_epoch=known.epoch if node_id == known.leader else NO_EPOCH,
             fetch_offset=asked,
-            partition_max_bytes=self.rng.choice((1, 500, FETCH_BYTES)),
+            partition_max_bytes=FETCH_BYTES if self.hurries else self.rng.choice((1, 500, FETCH_BYTES)),
         )
         request = FetchRequest(
             max_wait_ms=self.rng.choice((0, 50, 200)),

@@ -2,21 +2,20 @@
 
 Of transaction version 2 everything may come again at any time. Version 1 has nothing that tells the requests of two
 transactions apart but the sequences of records and, for markers, the epoch of a coordinator: there only Produce comes
-again, and the markers of a coordinator that has a successor.
+again, and markers where a later coordinator has written others.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moldau.node.internal_topics import TRANSACTION_TOPIC
 from moldau.protocol import api_table
 from moldau.protocol.messages.write_txn_markers_request import WriteTxnMarkersRequest
 from moldau.sim import cluster_network
 from moldau.sim.client import decode_request
 
 if TYPE_CHECKING:
-    from moldau.sim.cluster_world import ClusterWorld
+    from moldau.sim.transaction_world import TransactionWorld
 
 FIRST_VERSIONS = {
     api_table.PRODUCE: 0,
@@ -28,12 +27,14 @@ FIRST_VERSIONS = {
 """What comes again, and from which version on."""
 SECOND_TRANSACTION_VERSION = 2
 DELAYS_MS = (5, 50, 300, 1000, 4000)
+MARKER_DELAYS_MS = (20, 60, 120, 250, 1000)
+"""Most of the time within the transaction that follows: there a marker that comes again is most like one of its own."""
 PATIENCE_MS = 3000
 TRIES_MAX, WAIT_MS = 8, 400
 
 
 class LateRequests:
-    def __init__(self, setting: ClusterWorld) -> None:
+    def __init__(self, setting: TransactionWorld) -> None:
         self.setting = setting
         self.world = setting.world
         self.rng = setting.world.derived_rng("late requests")
@@ -45,23 +46,25 @@ class LateRequests:
 
     def _on_sent(self, connection: cluster_network.Connection, frame: bytes) -> None:
         """Something is sent; the frame begins with api key and version."""
-        first = FIRST_VERSIONS.get(int.from_bytes(frame[:2], "big"))
+        api_key = int.from_bytes(frame[:2], "big")
+        first = FIRST_VERSIONS.get(api_key)
         if first is None or int.from_bytes(frame[2:4], "big") < first or connection.origin == self.machine:
             return
-        if self.rng.random() >= self.probability:
+        is_marker = api_key == api_table.WRITE_TXN_MARKERS
+        if self.rng.random() >= self.probability * (3 if is_marker else 1):
             return
         port, origin = connection.port, connection.origin
-        if self.rng.random() < 0.5:
+        if self.rng.random() < (0.2 if is_marker else 0.5):
             port = self.rng.choice(list(self.setting.client_ports.values()))
-        delay_ms = self.rng.choice(DELAYS_MS)
+        delay_ms = self.rng.choice(MARKER_DELAYS_MS if is_marker else DELAYS_MS)
         delay_ms = self.rng.randint(delay_ms // 2, delay_ms)
         self.world.schedule(delay_ms, lambda: self._deliver(origin, port, frame, TRIES_MAX))
 
     def _deliver(self, origin: int, port: int, frame: bytes, tries: int) -> None:
         if self.setting.quiet:
             return
-        if self.is_indistinct(origin, frame):
-            # Until there is another coordinator.
+        if self.is_indistinct(frame):
+            # Until another coordinator has written there.
             if tries > 1:
                 self.world.schedule(WAIT_MS, lambda: self._deliver(origin, port, frame, tries - 1))
             return
@@ -74,24 +77,25 @@ class LateRequests:
         self._open.append(connection)
         self.world.schedule(PATIENCE_MS, connection.close)
 
-    def is_indistinct(self, origin: int, frame: bytes) -> bool:
-        """Whether these are markers of version 1 by the present coordinator: like those of the next transaction."""
+    def is_indistinct(self, frame: bytes) -> bool:
+        """Whether these are markers of version 1 that nothing tells from those of the next transaction: the partition
+        has none of a later coordinator of that producer."""
         if int.from_bytes(frame[:2], "big") != api_table.WRITE_TXN_MARKERS:
             return False
         request = decode_request(frame)
         assert isinstance(request, WriteTxnMarkersRequest)
-        topic = self.setting.newest_image().topics_by_name.get(TRANSACTION_TOPIC)
-        registrations = [] if topic is None else list(topic.partitions.values())
         return any(
             marker.transaction_version < SECOND_TRANSACTION_VERSION
-            and any(one.leader_epoch == marker.coordinator_epoch and one.leader == origin for one in registrations)
+            and self.setting.ledger.coordinator_epoch((topic.name, index), marker.producer_id)
+            <= marker.coordinator_epoch
             for marker in request.markers
+            for topic in marker.topics
+            for index in topic.partition_indexes
         )
 
     def markers_left_behind(self) -> bool:
         """Whether such markers are on a connection that was given up, and may still arrive."""
-        left = self.setting.network.requests_of_nodes_left_behind()
-        return any(self.is_indistinct(origin, frame) for origin, frame in left)
+        return any(self.is_indistinct(frame) for frame in self.setting.network.requests_of_nodes_left_behind())
 
     @property
     def is_anything_on_the_way(self) -> bool:

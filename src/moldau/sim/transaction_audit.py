@@ -62,6 +62,7 @@ class TransactionAudit:
 
     def _check_partition(self, place: Place) -> None:
         reader = PartitionReader(self.client, place, self.setting.topic_id(place[0]), READ_COMMITTED, LEADERS_ONLY)
+        reader.hurries = True
         reader.seek(0)
         end = self.setting.log_ends().get(place, 0)
         found: list[tuple[int, bytes]] = []

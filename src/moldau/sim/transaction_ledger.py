@@ -97,6 +97,7 @@ class PlaceLedger:
         self.open: dict[int, Opened] = {}
         self.closed: set[int] = set()
         self.epochs: dict[int, int] = {}
+        self.coordinator_epochs: dict[int, int] = {}
         self.records: list[tuple[int, Attempt, bytes]] = []
 
     @property
@@ -164,6 +165,10 @@ class TransactionLedger(CommittedListener):
             found = self.places[place] = PlaceLedger(place)
         return found
 
+    def coordinator_epoch(self, place: Place, producer_id: int) -> int:
+        """That of the last marker of this producer there; -1 without one."""
+        return self.ledger_of(place).coordinator_epochs.get(producer_id, -1)
+
     def on_committed(self, topic: str, index: int, batch: bytes) -> None:
         header = read_header(batch, 0, len(batch))
         if topic == TRANSACTION_TOPIC:
@@ -175,6 +180,7 @@ class TransactionLedger(CommittedListener):
         marker = read_marker(batch, header)
         self._check_epoch(ledger, header)
         if marker is not None:
+            ledger.coordinator_epochs[int(header.producer_id)] = marker.coordinator_epoch
             self._on_marker(ledger, header, marker.commit)
         elif topic == GROUP_TOPIC:
             self._on_offsets(ledger, batch, header)

@@ -20,7 +20,7 @@ from moldau.protocol.messages.offset_fetch_response import OffsetFetchResponse
 from moldau.protocol.primitives import Message
 from moldau.sim.cluster_client import NOBODY, ClusterClient
 from moldau.sim.cluster_committer import TRANSIENT_ERRORS
-from moldau.sim.committed_reader import LEADERS_ONLY, PartitionReader
+from moldau.sim.committed_reader import LEADERS_ONLY, RECORDS_AT_ONCE, PartitionReader
 from moldau.sim.transaction_ledger import ABORT, COMMIT, SEPARATOR, Attempt, Place
 from moldau.sim.transactional_application import Application, GaveUp, Instance, Script
 from moldau.sim.world import Violation
@@ -139,9 +139,10 @@ class CopierInstance(Instance):
         position = yield from self._committed(client)
         reader.seek(position)
         while not self.is_over(reader):
+            reader.hurries = self.setting.quiet
             reader.fetch()
             yield
-            records = reader.take(self.rng.choice((1, 3, 10)))
+            records = reader.take(RECORDS_AT_ONCE if reader.hurries else self.rng.choice((1, 3, 10)))
             if records or reader.position > position:
                 target = reader.position
                 done = yield from self._transaction(lambda attempt: self._copy(attempt, records, target))  # noqa: B023
