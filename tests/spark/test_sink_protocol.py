@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +13,12 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow is missing: pip install 'moldau[spark]'")
 pytest.importorskip("pyspark", reason="pyspark is missing: pip install 'moldau[spark]'")
 
+import pyarrow as pa
+
 from moldau.client import Admin
 from moldau.spark.decisions import SinkError
 from moldau.spark.sink_driver import SinkDriver
+from moldau.spark.sink_tasks import Place, write_in_transaction
 from tests.interop import kafka_oracle
 from tests.interop.nodes import MoldauNode, Node
 from tests.spark import topics
@@ -138,6 +142,18 @@ def test_ids_are_used_again(cluster: Node, out: str) -> None:
     with Admin(cluster.bootstrap) as admin:
         ids = [item.transactional_id for item in admin.list_transactions() if f".{out}." in item.transactional_id]
     assert len(ids) == 3 + 1  # the decider's
+
+
+def test_a_run_that_has_no_next_batch_keeps_no_producer(cluster: Node, out: str) -> None:
+    """A worker process that writes for many runs, one after the other, does not fill up with their threads."""
+    write = options(cluster.bootstrap, out, "once")
+    threads = threading.active_count()
+    for run in range(3):
+        rows = [pa.record_batch({"value": [f"{run}"]})]
+        written = write_in_transaction(write, Place(f"{out}-{run}", 0, 0, "aa"), rows, only_near=True)
+        commit(write, f"{out}-{run}", 0, [written], nothing)
+    topics.wait_until(lambda: threading.active_count() <= threads)
+    check_once(cluster, out, ["0", "1", "2"])
 
 
 def test_a_checkpoint_that_went_back_is_refused(cluster: Node, out: str) -> None:

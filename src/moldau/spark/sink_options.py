@@ -73,7 +73,8 @@ class WriteOptions:
     def identity(self) -> str:
         """The same for the same options."""
         configs = sorted(self.producer_config.items())
-        return repr((configs, self.delivery, self.decision_topic, self.id_prefix, self.two_phase))
+        topics = (self.delivery, self.decision_topic, self.id_prefix)
+        return repr((configs, topics, self.two_phase, self.transaction_timeout_ms, self.on_lost))
 
     @property
     def exactly_once(self) -> bool:

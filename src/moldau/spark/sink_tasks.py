@@ -28,6 +28,8 @@ logger = logging.getLogger("moldau.spark")
 
 # More than a core's worth of tasks in one micro-batch; further ones get a transactional id of their own each time.
 HELD_MAX = 16
+# A process may work for several queries in turn; of those that it has not worked for lately nothing is kept.
+SINKS_MAX = 4
 CLOSE_SECONDS = 5.0
 # Batches as large as brokers take by default go through faster; records of a partition are together there anyway.
 LINGER_MS = "20"
@@ -85,6 +87,17 @@ class _Cluster:
             if self._two_phase is None:
                 self._two_phase = self.admin.offers_two_phase_commit()
             return self._two_phase
+
+    def keep(self, sink: str, held: _Held) -> list[_Held]:
+        """Keeps a producer for the next batch of its query, and gives those that are too many now."""
+        with self.lock:
+            kept = self.held.pop(sink, [])
+            kept.append(held)
+            self.held[sink] = kept
+            surplus = [kept.pop(0)] if len(kept) > HELD_MAX else []
+            if len(self.held) > SINKS_MAX:
+                surplus += self.held.pop(next(iter(self.held)))
+            return surplus
 
     def state(self, place: Place, only_near: bool) -> SinkState | None:
         """The newest decision, read once for all tasks that this process runs of one batch."""
@@ -156,7 +169,7 @@ def write_in_transaction(options: WriteOptions, place: Place, batches: Iterable[
         for _ in batches:
             pass  # Spark wants to get rid of the rows, and the worker process to be used again
         return Written(place.sink, place.batch, place.run, is_skipped=True)
-    task = _Task(cluster, place, state)
+    task = _Task(cluster, place, state, is_kept=not only_near)
     try:
         rows = _send_all(options, task.send, batches)
         return Written(place.sink, place.batch, place.run, rows.rows, rows.bytes, task.hand_over(), task.two_phase)
@@ -168,9 +181,11 @@ def write_in_transaction(options: WriteOptions, place: Place, batches: Iterable[
 class _Task:
     """One attempt of one task. Its transaction begins with the first row: a task without rows has none."""
 
-    def __init__(self, cluster: _Cluster, place: Place, state: SinkState | None) -> None:
+    def __init__(self, cluster: _Cluster, place: Place, state: SinkState | None, is_kept: bool) -> None:
+        """is_kept: there will be further batches, so that the producer is kept for them."""
         self._cluster = cluster
         self._place = place
+        self._is_kept = is_kept
         self._leases = {} if state is None else {lease.name: lease for lease in state.leases}
         self._held: _Held | None = None
         self.two_phase = False
@@ -193,12 +208,9 @@ class _Task:
             raise self._explained(error) from error
         held.handed_over = prepared
         held.run = self._place.run
-        with self._cluster.lock:
-            kept = self._cluster.held.setdefault(self._place.sink, [])
-            kept.append(held)
-            surplus = kept.pop(0) if len(kept) > HELD_MAX else None
-        if surplus is not None:
-            surplus.close()
+        surplus = self._cluster.keep(self._place.sink, held) if self._is_kept else [held]
+        for unused in surplus:
+            unused.close()
         return SinkTransaction(held.name, prepared.producer_id, prepared.producer_epoch)
 
     def give_up(self) -> None:
@@ -222,7 +234,8 @@ class _Task:
                     chosen = held
                 else:
                     kept.append(held)
-            self._cluster.held[self._place.sink] = kept
+            if kept:
+                self._cluster.held[self._place.sink] = kept
         for held in lost:
             held.close()
         if chosen is None:
