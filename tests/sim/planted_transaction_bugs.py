@@ -109,16 +109,6 @@ def marker_of_an_old_coordinator_is_taken(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ProducerEntry, "check_marker", check_marker)
 
 
-def marker_of_the_same_epoch_is_taken(patch: pytest.MonkeyPatch) -> None:
-    """A marker that comes again ends the next transaction, which has its epoch."""
-    original = ProducerEntry.check_marker
-    patch.setattr(
-        ProducerEntry,
-        "check_marker",
-        lambda self, header, marker, transaction_version: original(self, header, marker, 1),
-    )
-
-
 def zombie_is_not_fenced(patch: pytest.MonkeyPatch) -> None:
     """The coordinator does not compare epochs when a partition joins or a transaction ends."""
 
@@ -218,6 +208,5 @@ PLANTED: list[tuple[Plant, int]] = [
 
 RARE: list[tuple[Plant, int]] = [
     (marker_of_an_old_coordinator_is_taken, 14),
-    (marker_of_the_same_epoch_is_taken, 0),
 ]
 """These need a marker that comes again at just the right moment: they are looked for in long runs only."""
