@@ -9,6 +9,8 @@
 #   make cluster         only the tests with several real nodes: faults under load, rolling restart, `moldau up`
 #   make spark           only the tests with real Spark: data source, sink, lake, pipelines
 #   make chaos           the same load with 300 faults; MOLDAU_FAULT_SEED=7 repeats the choices of a run
+#   make compaction      millions of random records through compaction, and a crash at every step of its swap
+#   make sink-kills      Spark's exactly-once sink with many kills of workers, drivers and brokers
 #   make lake-kills      all tests of loads and pipelines, with many kills of drivers, workers, executors and brokers
 #   make copies          100,000 records copied in transactions while brokers and copiers are killed; Kafka Streams likewise
 #   make torture         kill -9 under load 50 times, and 100,000 mutated frames
@@ -48,7 +50,7 @@ ON_INTERPRETED := MOLDAU_COMMAND="$(CURDIR)/$(BIN)/moldau" $(BIN)/python -m pyte
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop cluster spark chaos lake-kills copies torture sim sims demo bench clean compiled
+.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop cluster spark chaos compaction sink-kills lake-kills copies torture sim sims demo bench clean compiled
 
 check: format lint types generated fast
 
@@ -157,6 +159,12 @@ sims: $(COMPILED)/.installed
 
 lake-kills: $(COMPILED)/.installed
 	@MOLDAU_LAKE=thorough MOLDAU_LAKE_KILLS=10 MOLDAU_LAKE_SPARK_KILLS=30 $(ON_COMPILED) -s tests/lake
+
+compaction: $(COMPILED)/.installed
+	@MOLDAU_COMPACTION_RECORDS=5000000 MOLDAU_COMPACTION_STEPS=50 MOLDAU_SIM_SEEDS=300 $(ON_COMPILED) tests/sim/test_compaction_seeds.py
+
+sink-kills: $(COMPILED)/.installed
+	@MOLDAU_SPARK_KILLS=20 MOLDAU_SPARK_SEEDS=20 $(ON_COMPILED) -s tests/spark/test_sink_kills.py tests/spark/test_sink_protocol.py
 
 copies: $(COMPILED)/.installed
 	@MOLDAU_COPIES=100000 MOLDAU_COPY_FAULTS=40 $(ON_COMPILED) -s tests/interop/test_transactional_copies.py
