@@ -158,8 +158,9 @@ def expire(path: str, older_than: str, output_format: str) -> None:
 @path_argument
 @click.argument("topic")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@format_option
 @lake_errors
-def forget(path: str, topic: str, yes: bool) -> None:
+def forget(path: str, topic: str, yes: bool, output_format: str) -> None:
     """Forget how far a topic is loaded: the next load begins anew, and rows that are there stay.
 
     For topics that were deleted and created again.
@@ -170,4 +171,6 @@ def forget(path: str, topic: str, yes: bool) -> None:
     if not yes:
         click.confirm(f"Load topic {topic} into {path} from the beginning again?", abort=True)
     maintenance.forget_topic(open_table(path), topic)
-    click.echo(f"The next load of {topic} begins anew.")
+    if output_format == "json":
+        print_json({"forgotten": topic})
+    say(output_format, f"The next load of {topic} begins anew.")

@@ -6,7 +6,7 @@ import click
 
 from moldau.cli.completion import complete_topics
 from moldau.cli.lake_options import lake_errors, master_options, spark_settings
-from moldau.cli.options import PRODUCER, Connection, connected
+from moldau.cli.options import PRODUCER, Connection, connected, format_option
 from moldau.cli.output import plural, print_json
 
 
@@ -19,7 +19,7 @@ from moldau.cli.output import plural, print_json
 @click.option("--partition", "partitions", multiple=True, type=click.IntRange(min=0), help="Only this partition.")
 @click.option("--by-key", is_flag=True, help="Let keys choose the partition, instead of the one a row came from.")
 @click.option("--run-id", metavar="NAME", help="The name of this replay: with the same name, it is never done twice.")
-@click.option("--json", "as_json", is_flag=True, help="Print a summary for programs.")
+@format_option
 @master_options
 @connected
 @lake_errors
@@ -33,7 +33,7 @@ def replay(
     partitions: tuple[int, ...],
     by_key: bool,
     run_id: str | None,
-    as_json: bool,
+    output_format: str,
     master: str | None,
     spark_conf: tuple[str, ...],
 ) -> None:
@@ -58,7 +58,7 @@ def replay(
         options["runId"] = run_id
     session = start_session(master, f"moldau replay {path}", spark_settings(spark_conf))
     rows = run(session, table, target, options, selection, not by_key)
-    if as_json:
+    if output_format == "json":
         print_json({"rows": rows, "topic": target})
     else:
         click.echo(f"{plural(rows, 'row')} sent to {target}.")

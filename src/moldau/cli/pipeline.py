@@ -11,7 +11,7 @@ import click
 
 from moldau.cli.lake_options import lake_errors, master_options, spark_settings
 from moldau.cli.options import format_option
-from moldau.cli.output import plural, print_fields, print_json, print_table, print_title
+from moldau.cli.output import plural, print_fields, print_json, print_table, print_title, say
 
 if TYPE_CHECKING:
     from moldau.lake.pipeline import Pipeline
@@ -25,10 +25,17 @@ file_argument = click.argument("file", metavar="FILE.toml", type=click.Path(dir_
 @click.option("--once/--continuous", default=True, show_default=True, help="Do what is there, or go on until stopped.")
 @click.option("--report", metavar="FILE.html", help="Write a summary with plots when the run ends.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@format_option
 @master_options
 @lake_errors
 def run(
-    file: str, once: bool, report: str | None, quiet: bool, master: str | None, spark_conf: tuple[str, ...]
+    file: str,
+    once: bool,
+    report: str | None,
+    quiet: bool,
+    output_format: str,
+    master: str | None,
+    spark_conf: tuple[str, ...],
 ) -> None:
     """Run a pipeline. Started again after whatever ended it, it goes on where its sinks are.
 
@@ -59,7 +66,7 @@ def run(
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, stop)
     try:
-        with RunView(log.stats, quiet) as view:
+        with RunView(log.stats, quiet or output_format == "json") as view:
             run_pipeline(pipeline, session, once, view.on_round, lambda: bool(stopped), log)
     finally:
         if report is not None:
@@ -67,9 +74,15 @@ def run(
 
             with open(report, "w", encoding="utf-8") as page:
                 page.write(render_report(log.stats))
-    click.echo(
+    if output_format == "json":
+        stats = log.stats
+        print_json(
+            {"name": pipeline.name, "rows": stats.rows, "rounds": len(stats.rounds), "seconds": round(stats.seconds, 3)}
+        )
+    say(
+        output_format,
         f"{pipeline.name}: {plural(log.stats.rows, 'record')} in {plural(len(log.stats.rounds), 'round')},"
-        f" {log.stats.seconds:.1f} s."
+        f" {log.stats.seconds:.1f} s.",
     )
 
 
@@ -169,10 +182,13 @@ def _print_sinks(pipeline: Pipeline, run_stats: RunStats) -> None:
 
 @click.command()
 @file_argument
+@format_option
 @lake_errors
-def init(file: str) -> None:
+def init(file: str, output_format: str) -> None:
     """Write a pipeline's file to begin with."""
     from moldau.lake.pipeline_file import write_template
 
     write_template(file)
-    click.echo(f"{file} is there. Change it, then: moldau pipeline validate {file}")
+    if output_format == "json":
+        print_json({"file": file})
+    say(output_format, f"{file} is there. Change it, then: moldau pipeline validate {file}")
