@@ -36,8 +36,8 @@ def load_topics(
     options: Mapping[str, str] | None = None,
     session: SparkSession | None = None,
 ) -> RunStats:
-    """Loads what the topics have now and the table has not; says what that was. options: those of"
-    " the source `moldau`."""
+    """Loads what the topics have now and the table has not; says what that was. options: those of
+    the source `moldau`."""
     spark = session or start_session(None, "moldau load")
     names = topics if isinstance(topics, str) else ",".join(topics)
     given = {"kafka.bootstrap.servers": bootstrap_servers, "subscribe": names, **(options or {})}
@@ -78,8 +78,8 @@ def replay_table(
     keep_partitions: bool = True,
     session: SparkSession | None = None,
 ) -> int:
-    """Sends rows of a time range to a topic, as they once were; returns how many. The same run_id"
-    " is never sent twice."""
+    """Sends rows of a time range to a topic, as they once were; returns how many. The same run_id
+    is never sent twice."""
     from moldau.lake.replay import Selection, replay
 
     options = {"kafka.bootstrap.servers": bootstrap_servers}

@@ -84,8 +84,8 @@ def _commit_replacement(table: LakeTable, old: Sequence[DataFile], new: Sequence
 
 
 def vacuum(table: LakeTable, retention_hours: float = RETENTION_HOURS, dry_run: bool = False) -> list[str]:
-    """Removes files that no commit of the last hours needs, and files that no commit ever named;"
-    " returns their paths."""
+    """Removes files that no commit of the last hours needs, and files that no commit ever named;
+    returns their paths."""
     if retention_hours < 0:
         raise LakeError("The retention is below zero: give hours from 0 up.")
     if retention_hours >= SAFE_RETENTION_HOURS or dry_run:

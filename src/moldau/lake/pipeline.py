@@ -111,8 +111,8 @@ Sink = TopicSink | TableSink
 
 @dataclass(frozen=True)
 class Pipeline:
-    """All of it. state: the folder of checkpoints, lock and run logs. kafka: client settings of all"
-    " sources and sinks."""
+    """All of it. state: the folder of checkpoints, lock and run logs. kafka: client settings of all
+    sources and sinks."""
 
     name: str
     sources: Sequence[Source]
