@@ -24,8 +24,8 @@ SEED ?= 1
 WORLD ?= cluster
 SIMS ?= 1000
 SEEDS ?= 25
-# Fewer where they take twice as long; all of them run compiled.
-SEEDS_INTERPRETED ?= 10
+# Few where they take twice as long; all of them run compiled.
+SEEDS_INTERPRETED ?= 3
 WORKERS ?= 2
 
 VENV := .venv
@@ -39,8 +39,6 @@ SLOW_TESTS := tests/sim tests/fuzz tests/crash
 # work (members that come and go, tools that start), so there are more workers than cores.
 INTEROP_WORKERS ?= 6
 INTEROP := -n $(INTEROP_WORKERS) --dist loadfile
-# One after the other: a session works on both cores, and Spark gives up on a Python worker that takes ten seconds to start.
-SPARK_WORKERS :=
 # The broker itself, interpreted, with every client; everything runs compiled.
 INTEROP_OF_THE_BROKER := $(addprefix tests/interop/test_,confluent.py aiokafka.py kafka_python.py kcat.py)
 # Without this pytest would prefer the interpreted sources to the installed, compiled ones.
@@ -50,7 +48,7 @@ ON_INTERPRETED := MOLDAU_COMMAND="$(CURDIR)/$(BIN)/moldau" $(BIN)/python -m pyte
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop cluster spark chaos compaction sink-kills lake-kills copies torture sim sims demo bench clean compiled
+.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop cluster spark spark-brief chaos compaction sink-kills lake-kills copies torture sim sims demo bench clean compiled
 
 check: format lint types generated fast
 
@@ -132,8 +130,7 @@ test-interpreted: $(VENV)/.ready
 
 test-compiled: $(COMPILED)/.installed
 	@MOLDAU_SIM_SEEDS=$(SEEDS) $(ON_COMPILED) -n $(WORKERS) tests/unit tests/scripts $(SLOW_TESTS)
-	@$(ON_COMPILED) -s tests/cluster
-	@MOLDAU_SPARK=brief $(ON_COMPILED) $(SPARK_WORKERS) tests/spark tests/lake
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target cluster spark-brief
 	@MOLDAU_INTEROP=brief $(ON_COMPILED) $(INTEROP) tests/interop
 
 interop: $(COMPILED)/.installed
@@ -142,8 +139,11 @@ interop: $(COMPILED)/.installed
 cluster: $(COMPILED)/.installed
 	@$(ON_COMPILED) -s tests/cluster
 
+spark-brief: $(COMPILED)/.installed
+	@MOLDAU_SPARK=brief $(ON_COMPILED) tests/spark tests/lake
+
 spark: $(COMPILED)/.installed
-	@MOLDAU_SPARK_CLUSTER=1 $(ON_COMPILED) $(SPARK_WORKERS) tests/spark tests/lake
+	@MOLDAU_SPARK_CLUSTER=1 $(ON_COMPILED) tests/spark tests/lake
 
 chaos: $(COMPILED)/.installed
 	@MOLDAU_FAULTS=300 $(ON_COMPILED) -s tests/cluster/test_faults.py

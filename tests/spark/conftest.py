@@ -1,7 +1,7 @@
 """Fixtures of the Spark tests: one Spark session, a running Moldau, a running Apache Kafka, and topics with records.
 
 They skip, saying why, where pyspark or Java is missing. MOLDAU_SPARK=brief leaves out what is asked of Apache Kafka a
-second time, for the run that each change gets. Jars that a test wants in the session (Spark's own Kafka
+second time and what takes long, for the run that each change gets. Jars that a test wants in the session (Spark's own Kafka
 connector) come from `tests/spark/connector.py`.
 """
 
@@ -26,7 +26,10 @@ _numbers = itertools.count(1)
 
 
 # What `make spark` runs and the run for every change does not: the same questions to Apache Kafka, but for two.
-THOROUGH = re.compile(r"(?<!sparks_connector)(?<!every_record_once)\[kafka\]")
+THOROUGH = re.compile(
+    r"(?<!sparks_connector)(?<!every_record_once)\[kafka|test_sink_kills|test_connector_against_moldau|timeouts"
+    r"|test_stream_read.*(created_again|own_connector|another_topic)|test_write.*at-least-once"
+)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

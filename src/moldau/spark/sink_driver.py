@@ -30,7 +30,10 @@ from moldau.spark.sink_options import IGNORE, WriteOptions
 logger = logging.getLogger("moldau.spark")
 
 ONGOING = "Ongoing"
-ABORT_ROUNDS_MAX = 5
+# After a failure Spark ends the other tasks of the batch one by one, and they may still begin transactions: it is looked
+# for them until none was open for so many looks.
+ABORT_QUIET_LOOKS = 10
+ABORT_LOOKS_MAX = 50
 ABORT_PAUSE_SECONDS = 0.2
 # The coordinator's ways to say that this transaction is not open any more.
 _ENDED_BY_OTHERS = frozenset(
@@ -118,12 +121,13 @@ class SinkDriver:
         written = [message.transaction for message in messages if message.transaction is not None]
         self._end_exactly([item for item in written if item not in decided], commit=False)
         kept = {item.name for item in decided}
-        # Spark may still be about to end other tasks of the batch.
-        for _ in range(ABORT_ROUNDS_MAX):
+        quiet = 0
+        for _ in range(ABORT_LOOKS_MAX):
             names = {name for name in self._open_names() if name.startswith(run_prefix(batch, run))} - kept
-            if not names:
-                return
             self._fence(names)
+            quiet = 0 if names else quiet + 1
+            if quiet == ABORT_QUIET_LOOKS:
+                return
             time.sleep(ABORT_PAUSE_SECONDS)
 
     # Steps
