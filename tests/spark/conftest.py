@@ -1,8 +1,8 @@
 """Fixtures of the Spark tests: one Spark session, a running Moldau, a running Apache Kafka, and topics with records.
 
 They skip, saying why, where pyspark or Java is missing. MOLDAU_SPARK=brief leaves out what is asked of Apache Kafka a
-second time and what takes long, for the run that each change gets. Jars that a test wants in the session (Spark's own Kafka
-connector) come from `tests/spark/connector.py`.
+second time and what takes long, for the run that each change gets. Jars that a test wants in the session (Spark's own
+Kafka connector) come from `tests/spark/connector.py`.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ from moldau.spark.sink_options import IGNORE, WriteOptions
 logger = logging.getLogger("moldau.spark")
 
 ONGOING = "Ongoing"
-# After a failure Spark ends the other tasks of the batch one by one, and they may still begin transactions: it is looked
-# for them until none was open for so many looks.
+# After a failure Spark ends the other tasks of the batch one by one, and they may still begin transactions: one looks
+# for them until none was open so many times.
 ABORT_QUIET_LOOKS = 10
 ABORT_LOOKS_MAX = 50
 ABORT_PAUSE_SECONDS = 0.2
