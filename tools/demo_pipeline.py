@@ -29,6 +29,9 @@ name = "clicks"
 [kafka]
 "bootstrap.servers" = "{server}"
 
+[spark]
+"spark.sql.shuffle.partitions" = "4"
+
 [sources.clicks]
 topic = "clicks"
 value_format = "json"
