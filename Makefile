@@ -70,7 +70,7 @@ $(VENV)/.ready: pyproject.toml setup.py
 $(COMPILED)/.ready: pyproject.toml
 	@echo "setting up $(COMPILED) (once)"
 	$(call make_environment,$(COMPILED))
-	@$(COMPILED_BIN)/pip install --quiet $$($(PYTHON) tools/list_requirements.py dev interop spark formats)
+	@$(COMPILED_BIN)/pip install --quiet $$($(PYTHON) tools/list_requirements.py dev interop spark formats declarative)
 	@touch $@
 
 $(COMPILED)/.installed: $(COMPILED)/.ready $(SOURCES) setup.py compiled_modules.txt

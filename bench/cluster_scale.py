@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "src"))
+sys.path.append(str(ROOT / "src"))  # where moldau is not installed
 
 from moldau.protocol import api_keys  # noqa: E402
 from moldau.protocol.messages import describe_quorum_request as quorum  # noqa: E402

@@ -29,10 +29,20 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from tests.interop.kafka_oracle import TOOL_CLASSES, java_command, missing  # noqa: E402
+from tests.interop.kafka_oracle import LIBS, TOOL_CLASSES, logging_file, missing  # noqa: E402
 from tests.interop.nodes import MoldauNode  # noqa: E402
 
 START_UP_RUNS = 7
+# bin/kafka-run-class.sh; the heap is that of the console tools.
+DISTRIBUTION_JVM = [
+    "-Xmx512M",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-Djava.awt.headless=true",
+]
 
 
 class Took(NamedTuple):
@@ -85,12 +95,11 @@ def consumers(moldau: list[str], server: str, topic: str, count: int) -> dict[st
 
 
 def real_tool(name: str, *arguments: str) -> list[str] | None:
-    """The real tool with the JVM options of its distribution."""
+    """The real tool as its distribution starts it: those JVM options, and no archive of classes."""
     if missing() is not None:
         return None
-    command = java_command(TOOL_CLASSES[name], *arguments, heap="512M")
-    quick = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-    return [*command[:1], "-server", "-XX:+UseG1GC", *(word for word in command[1:] if word not in quick)]
+    logging = f"-Dlog4j2.configurationFile={logging_file()}"
+    return ["java", *DISTRIBUTION_JVM, logging, "-cp", f"{LIBS}/*", TOOL_CLASSES[name], *arguments]
 
 
 @contextlib.contextmanager

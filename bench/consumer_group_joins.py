@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "src"))
+sys.path.append(str(ROOT / "src"))  # where moldau is not installed
 sys.path.insert(0, str(ROOT / "bench"))
 
 from groups import Broker, Kafka, Moldau, frame  # noqa: E402

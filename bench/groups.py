@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "src"))
+sys.path.append(str(ROOT / "src"))  # where moldau is not installed
 
 from moldau.coordinator.routing import partition_for  # noqa: E402
 from moldau.protocol import api_keys  # noqa: E402

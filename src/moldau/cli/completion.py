@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 import click
 
-from moldau.cli.options import Connection, open_admin, resolve
+from moldau.cli.options import Connection, open_admin, open_topic_admin, resolve
 
 TIMEOUT_S = 0.7
 
@@ -28,7 +28,7 @@ def _ask(ctx: click.Context, question: Callable[[Connection], Iterable[str]], in
 
 
 def _topic_names(connection: Connection) -> list[str]:
-    with open_admin(connection) as admin:
+    with open_topic_admin(connection) as admin:
         return [topic.name for topic in admin.list_topics()]
 
 

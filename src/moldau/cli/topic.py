@@ -6,7 +6,7 @@ import click
 
 from moldau.cli.completion import complete_topics
 from moldau.cli.explain import explain
-from moldau.cli.options import Connection, connected, format_option, open_admin, parse_pairs
+from moldau.cli.options import Connection, connected, format_option, open_topic_admin, parse_pairs
 from moldau.cli.output import finish, plural, print_error, print_json, print_table, say
 from moldau.client.admin import NewTopic
 from moldau.client.cluster import TopicMetadata
@@ -14,7 +14,7 @@ from moldau.client.errors import ClientError
 from moldau.protocol.errors import TOPIC_ALREADY_EXISTS, UNKNOWN_TOPIC_OR_PARTITION
 from moldau.protocol.uuids import uuid_to_text
 
-__all__ = ["create", "delete", "list_topics", "open_admin"]
+__all__ = ["create", "delete", "list_topics"]
 
 
 def error_row(name: str, error: ClientError) -> dict[str, object]:
@@ -62,7 +62,7 @@ def create(
     if placed and (partitions != -1 or replication_factor != -1):
         raise click.UsageError("--replica-assignment says it all: leave --partitions and --replication-factor out.")
     topics = [NewTopic(name, partitions, replication_factor, given, placed) for name in dict.fromkeys(names)]
-    with open_admin(connection) as admin:
+    with open_topic_admin(connection) as admin:
         outcomes = admin.create_topics(topics, validate_only)
     rows: list[dict[str, object]] = []
     failed = False
@@ -110,7 +110,7 @@ def list_topics(
     connection: Connection, patterns: tuple[str, ...], internal: bool, quiet: bool, output_format: str
 ) -> None:
     """List the topics, or those whose names match a PATTERN such as 'orders-*'."""
-    with open_admin(connection) as admin:
+    with open_topic_admin(connection) as admin:
         everything = admin.list_topics()
     topics = [topic for topic in everything if internal or not topic.is_internal]
     if patterns:
@@ -154,7 +154,7 @@ def replication_factor_of(topic: TopicMetadata) -> int:
 @connected
 def delete(connection: Connection, names: tuple[str, ...], if_exists: bool, output_format: str) -> None:
     """Delete topics and all their records."""
-    with open_admin(connection) as admin:
+    with open_topic_admin(connection) as admin:
         outcomes = admin.delete_topics(dict.fromkeys(names))
     rows: list[dict[str, object]] = []
     failed = False

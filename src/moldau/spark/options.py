@@ -7,7 +7,6 @@ taken without regard to case, as Spark hands them over.
 
 from __future__ import annotations
 
-import difflib
 import logging
 import re
 from collections.abc import Mapping
@@ -381,6 +380,8 @@ def _warn_unknown(given: _Given) -> None:
     known = {name.lower(): name for name in (*_READ_NAMES, *_SPARK_NAMES)}
     for name in given.own_names():
         if name not in known:
+            import difflib
+
             near = difflib.get_close_matches(name, list(known), 1)
             hint = f" Did you mean {known[near[0]]}?" if near else ""
             logger.warning("The option %s has no effect on a read.%s", given.names.get(name, name), hint)

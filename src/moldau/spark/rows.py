@@ -11,7 +11,6 @@ import logging
 from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from moldau.client import config as client_settings
 from moldau.client.arrow import to_record_batch
@@ -300,6 +299,8 @@ def _microseconds(times: pa.Array) -> pa.Array:
     try:
         return times.cast(kind)
     except pa.ArrowInvalid:
+        import pyarrow.compute as pc  # here, because the driver's short processes would only wait for it
+
         numbers = times.cast(pa.int64())
         fits = pc.and_(pc.less_equal(numbers, MILLISECONDS_MAX), pc.greater_equal(numbers, -MILLISECONDS_MAX))
         return pc.if_else(fits, numbers, None).cast(pa.timestamp("ms", tz="UTC")).cast(kind)
@@ -307,6 +308,8 @@ def _microseconds(times: pa.Array) -> pa.Array:
 
 def _headers(column: pa.ListArray) -> pa.ListArray:
     """Records without headers have null, as Spark's connector gives it; names are text."""
+    import pyarrow.compute as pc
+
     pairs = column.values
     try:
         names = pairs.field(0).cast(pa.string())

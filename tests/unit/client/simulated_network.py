@@ -205,14 +205,14 @@ class SimulatedNetwork(Network):
             data = data[size:]
 
     def _maybe_break(self, address: Address, pipe: _Pipe) -> bool:
-        if not pipe.connection.negotiated or self.chance.random() >= self.faults:
+        if not pipe.connection.negotiated or pipe.connection.closed or self.chance.random() >= self.faults:
             return False
         if self.chance.random() < 0.5:
             # The broker still carries out some of what was on its way; nobody hears of it.
             for _, request in pipe.requests[: self.chance.randrange(len(pipe.requests) + 1)]:
                 self.cluster.brokers[self._nodes[address]].answer(request)
+        del self._pipes[address]  # first: a call that fails may open the next connection to the same broker
         pipe.connection.close(NetworkError("The connection was lost."))
-        del self._pipes[address]
         return True
 
     def _carry(self, node: int, pipe: _Pipe) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
+from typing import Self
 
 from moldau.client import config as settings
 from moldau.client.admin.checks import checked_int
@@ -75,6 +76,9 @@ class AdminCalls:
     def close(self) -> None:
         self._closed = True
         self._cluster.close()
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -41,6 +41,3 @@ class Admin(
     TokenAdmin,
 ):
     """Asks and changes the cluster; to be used by one thread."""
-
-    def __enter__(self) -> Admin:
-        return self
