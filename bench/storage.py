@@ -623,10 +623,10 @@ def latency_rows(arguments: argparse.Namespace, table: Table) -> None:
 
 
 def ready_everywhere(broker: Broker, topic: str, partitions: int) -> None:
-    """Until every partition gives its first records."""
+    """Until every partition gives records: those behind the small first batch with which it was tried out."""
     wire = broker.connect()
     for partition in range(partitions):
-        request = fetch_frame(topic, partition, 0, 1000)
+        request = fetch_frame(topic, partition, 1, 1000)
         while True:
             try:
                 wire.socket.sendall(request)
@@ -645,7 +645,7 @@ def recovery_rows(arguments: argparse.Namespace, table: Table, scrub: bool) -> N
     times = int(arguments.gigabytes * 1e9 / partitions / sum(map(len, batches))) + 1
     settings = {
         **SETTINGS,
-        "log.segment.bytes": str(1 << 30),
+        "log.segment.bytes": str(1 << 28),
         "log.flush.offset.checkpoint.interval.ms": "36000000",
         "moldau.log.scrub.bytes.per.second": str(1 << 40),
     }

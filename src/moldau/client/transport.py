@@ -31,6 +31,8 @@ Answer = TypeVar("Answer", bound=Message)
 READS_AT_ONCE: Final = 16
 PARTS_AT_ONCE: Final = 64
 WAKES_AT_ONCE: Final = 4096
+# For so much of an answer is waited before it is read. Systems keep a few megabytes for a socket at the most.
+LOW_WATER_MAX: Final = 2 * 1024 * 1024
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -91,6 +93,8 @@ class _Link:
         self.outgoing: list[memoryview] = []
         self.events: int = 0
         self.used_ms: int = 0
+        # The socket is ready to be read once so many bytes have arrived.
+        self.low_water: int = 1
 
 
 class SocketNetwork(Network):
@@ -290,12 +294,22 @@ class SocketNetwork(Network):
             self._drop(link, error)
 
     def _read(self, link: _Link) -> None:
+        connection = link.connection
         for _ in range(READS_AT_ONCE):
             assert link.socket is not None
+            wanted = connection.piece_wanted
+            if wanted > 0 and link.low_water == 1:
+                # From here on it counts how much has arrived: what is there already is noticed by the next poll.
+                self._set_low_water(link, min(wanted, LOW_WATER_MAX))
+                break
             try:
-                with link.connection.space() as space:
-                    room = len(space)
-                    count = link.socket.recv_into(space)
+                if wanted > 0:
+                    piece = link.socket.recv(wanted)
+                    count, room = len(piece), wanted
+                else:
+                    with connection.space() as space:
+                        room = len(space)
+                        count = link.socket.recv_into(space)
             except BlockingIOError:
                 break
             except OSError as error:
@@ -304,15 +318,27 @@ class SocketNetwork(Network):
             if not count:
                 self._drop(link, self._lost(link, "the other side closed it"))
                 return
-            link.connection.received(count)
-            if link.connection.closed:
+            if wanted > 0:
+                self._set_low_water(link, 1)
+                connection.received_piece(piece)
+            else:
+                connection.received(count)
+            if connection.closed:
                 self._forget(link)
                 return
             if count < room:
                 break
-        if link.connection.negotiated and link.address in self._troubles:
+        if connection.negotiated and link.address in self._troubles:
             del self._troubles[link.address]
         self._flush(link)
+
+    def _set_low_water(self, link: _Link, size: int) -> None:
+        assert link.socket is not None
+        try:
+            link.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
+        except OSError:
+            pass  # then an answer comes in several pieces, and is copied together
+        link.low_water = size
 
     def _lost(self, link: _Link, reason: str) -> NetworkError:
         where = address_text(link.address)

@@ -34,6 +34,8 @@ ANSWER_BYTES_MAX: Final = 0x7FFFFFFF
 # A connection's buffer grows to the size of the answer that arrives, and shrinks again after a large one.
 SPACE_BYTES_MIN: Final = 1 << 16
 SPACE_BYTES_KEPT: Final = 1 << 22
+# From this size on, an answer that follows one of such a size is received in one piece, and not copied.
+LARGE_ANSWER_BYTES: Final = 1 << 18
 
 API_VERSIONS: Final = 18
 
@@ -110,6 +112,7 @@ class Connection:
         self._buffer: bytearray = bytearray(SPACE_BYTES_MIN)
         self._filled: int = 0
         self._needed: int = 4
+        self._expects_large: bool = False
         self._next_correlation_id: int = 0
 
     @property
@@ -143,16 +146,36 @@ class Connection:
 
     def receive(self, data: bytes) -> None:
         """Takes bytes from the broker and finishes the calls that they answer. Closes itself on anything malformed."""
-        with self.space(len(data)) as space:
-            space[: len(data)] = data
-        self.received(len(data))
+        while data and not self.closed:
+            with self.space(len(data)) as space:
+                count = min(len(space), len(data))
+                space[:count] = data[:count]
+            self.received(count)
+            data = data[count:]
 
     def space(self, size: int = SPACE_BYTES_MIN) -> memoryview:
-        """Where the next bytes are to be put, at least so many; to be released before received() is called."""
+        """Where the next bytes are to be put; to be released before received() is called."""
         wanted = max(self._needed, self._filled + size)
         if len(self._buffer) < wanted:
             self._buffer += bytes(wanted - len(self._buffer))
-        return memoryview(self._buffer)[self._filled :]
+        # The size of a large answer is read alone, so that the rest can be had in one piece.
+        end = 4 if self._expects_large and self._filled < 4 else len(self._buffer)
+        return memoryview(self._buffer)[self._filled : end]
+
+    @property
+    def piece_wanted(self) -> int:
+        """So many bytes may be given to received_piece(), better all of them at once; 0: they go into space()."""
+        return self._needed - 4 if self._expects_large and self._filled == 4 else 0
+
+    def received_piece(self, piece: bytes) -> None:
+        """Takes an answer without its size; one that is not whole goes on in space()."""
+        if len(piece) < self._needed - 4:
+            self._expects_large = False
+            self.receive(piece)
+            return
+        self._filled = 0
+        self._needed = 4
+        self._on_frame(piece, 0, len(piece))
 
     def received(self, count: int) -> None:
         """So many bytes were put into space()."""
@@ -167,6 +190,7 @@ class Connection:
             if size < 0:
                 break
             position += 4 + size
+            self._expects_large = size >= LARGE_ANSWER_BYTES
             self._on_frame(data, position - size, position)
         self._filled = len(data) - position
         if len(self._buffer) > SPACE_BYTES_KEPT and self._filled < SPACE_BYTES_MIN:

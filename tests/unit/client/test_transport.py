@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -13,7 +14,7 @@ from moldau.client.errors import ClientError, NetworkError, ProtocolError, Reque
 from moldau.client.transport import SocketNetwork
 from moldau.client.wire import Call
 from moldau.protocol.messages.metadata_request import MetadataRequest
-from moldau.protocol.messages.metadata_response import MetadataResponse
+from moldau.protocol.messages.metadata_response import MetadataResponse, MetadataResponseBroker
 from tests.unit.client.fake_network import ScriptedBroker, metadata
 
 
@@ -74,6 +75,65 @@ def test_an_answer_in_small_pieces_is_put_together() -> None:
 
     with listening(behave) as port:
         assert ask(port).topics[0].name == "t"
+
+
+@pytest.mark.parametrize("pause_s", [0.0, 0.002])
+def test_large_answers_arrive_whole_however_they_are_cut(pause_s: float) -> None:
+    """Sizes go up and down past the one from which an answer is received in one piece."""
+    sizes = [10, 400_000, 3_000_000, 300_000, 7, 900_000, 500_000, 5, 6]
+    broker = ScriptedBroker()
+    names = iter(sizes)
+    broker.on(MetadataRequest, lambda request, version: metadata_of(next(names)))
+
+    def behave(peer: socket.socket) -> None:
+        for _ in range(1 + len(sizes)):
+            answer = broker.answer(read_frame(peer))
+            assert isinstance(answer, bytes)
+            for start in range(0, len(answer), 111_111):
+                peer.sendall(answer[start : start + 111_111])
+                time.sleep(pause_s)
+
+    with listening(behave) as port:
+        network = SocketNetwork("test", connect_timeout_ms=1000, request_timeout_ms=10_000)
+        try:
+            for size in sizes:
+                call = Call(MetadataRequest(topics=None), MetadataResponse, 10_000)
+                network.submit(("127.0.0.1", port), call)
+                while not call.done:
+                    network.poll(100)
+                assert [row.host for row in call.answer().brokers] == [row.host for row in metadata_of(size).brokers]
+        finally:
+            network.close()
+
+
+def metadata_of(size: int) -> MetadataResponse:
+    """An answer of about so many bytes."""
+    hosts = ["h" * min(10_000, size - start) for start in range(0, size, 10_000)]
+    return MetadataResponse(brokers=[MetadataResponseBroker(node_id=n, host=host) for n, host in enumerate(hosts)])
+
+
+def test_a_connection_lost_inside_a_large_answer_fails_its_call() -> None:
+    broker = ScriptedBroker()
+    broker.on(MetadataRequest, lambda request, version: metadata_of(600_000))
+
+    def behave(peer: socket.socket) -> None:
+        for number in range(3):
+            answer = broker.answer(read_frame(peer))
+            assert isinstance(answer, bytes)
+            peer.sendall(answer if number < 2 else answer[:200_000])
+
+    with listening(behave) as port:
+        network = SocketNetwork("test", connect_timeout_ms=1000, request_timeout_ms=10_000)
+        try:
+            calls = []
+            for _ in range(2):
+                calls.append(Call(MetadataRequest(topics=None), MetadataResponse, 10_000))
+                network.submit(("127.0.0.1", port), calls[-1])
+                while not calls[-1].done:
+                    network.poll(100)
+            assert calls[0].error is None and isinstance(calls[1].error, NetworkError)
+        finally:
+            network.close()
 
 
 def test_nobody_listening_is_a_network_error() -> None:

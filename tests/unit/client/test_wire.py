@@ -8,7 +8,7 @@ from moldau.protocol.messages.api_versions_response import ApiVersion, ApiVersio
 from moldau.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from moldau.protocol.messages.describe_cluster_response import DescribeClusterResponse
 from moldau.protocol.messages.metadata_request import MetadataRequest
-from moldau.protocol.messages.metadata_response import MetadataResponse
+from moldau.protocol.messages.metadata_response import MetadataResponse, MetadataResponseBroker
 from tests.unit.client.fake_network import ScriptedBroker, frame, split_request
 
 
@@ -89,6 +89,54 @@ def test_answers_may_arrive_byte_by_byte_and_several_at_once() -> None:
         connection.receive(data[index : index + 1])
     connection.receive(data[30:])
     assert [call.answer().cluster_id for call in calls] == ["0", "1", "2"]
+
+
+def large_answers(connection: Connection, count: int) -> tuple[list[Call[MetadataResponse]], list[bytes]]:
+    """Calls and their answers, each of about half a megabyte."""
+    calls = [metadata_call() for _ in range(count)]
+    for call in calls:
+        connection.submit(call, 0)
+    rows = [MetadataResponse(cluster_id=f"{index}" * 30_000) for index in range(count)]
+    for row in rows:
+        row.brokers = [MetadataResponseBroker(node_id=number, host="h" * 1000) for number in range(500)]
+    return calls, [frame(row, 3, 13, call.correlation_id) for row, call in zip(rows, calls, strict=True)]
+
+
+def test_a_large_answer_behind_another_is_taken_in_one_piece() -> None:
+    connection = negotiated()
+    calls, frames = large_answers(connection, 3)
+    connection.receive(frames[0])
+    for data in frames[1:]:
+        with connection.space() as space:
+            assert len(space) == 4  # the size comes alone
+            space[:] = data[:4]
+        connection.received(4)
+        assert connection.piece_wanted == len(data) - 4
+        connection.received_piece(data[4:])
+        assert connection.piece_wanted == 0
+    assert [call.answer().cluster_id for call in calls] == ["0" * 30_000, "1" * 30_000, "2" * 30_000]
+
+
+def test_a_piece_that_is_not_whole_is_put_together() -> None:
+    connection = negotiated()
+    calls, frames = large_answers(connection, 3)
+    connection.receive(frames[0])
+    connection.receive(frames[1][:4])
+    connection.received_piece(frames[1][4:100_000])
+    assert connection.piece_wanted == 0 and not calls[1].done
+    connection.receive(frames[1][100_000:] + frames[2])
+    assert [call.answer().cluster_id for call in calls] == ["0" * 30_000, "1" * 30_000, "2" * 30_000]
+
+
+def test_a_small_answer_behind_a_large_one_is_taken_as_well() -> None:
+    connection = negotiated()
+    (large,), frames = large_answers(connection, 1)
+    small = [metadata_call() for _ in range(2)]
+    for call in small:
+        connection.submit(call, 0)
+    connection.receive(frames[0])
+    connection.receive(b"".join(frame(MetadataResponse(cluster_id="s"), 3, 13, call.correlation_id) for call in small))
+    assert large.done and [call.answer().cluster_id for call in small] == ["s", "s"]
 
 
 def test_an_answer_to_another_request_ends_the_connection() -> None:
