@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 from moldau.net.framing import Frame, FrameError, FrameReader, Scratch
 from moldau.net.log_limit import LogLimit
+from moldau.net.low_water import is_there, set_low_water
 from moldau.node.context import ClientContext
 from moldau.node.reply import Reply
 from moldau.protocol.primitives import DecodeError
@@ -71,6 +72,7 @@ class Connection:
         self._unsent_bytes = 0
         self._file_sent = 0
         self._reading = False
+        self._waits_for_piece = False
         self._writing = False
         self._handling = False
         self._advances_at_end = False
@@ -99,8 +101,15 @@ class Connection:
             while True:
                 wanted = frames.piece_wanted
                 if wanted > 0 and not self._close_when_sent:
+                    if not self._waits_for_piece and not is_there(self._sock, wanted):
+                        self._waits_for_piece = True
+                        set_low_water(self._sock, wanted)
+                        return
                     piece = self._sock.recv(wanted)
                     count = len(piece)
+                    if self._waits_for_piece:
+                        self._waits_for_piece = False
+                        set_low_water(self._sock, 1)
                 else:
                     count = self._sock.recv_into(frames.window())
                 if count == 0:

@@ -60,10 +60,20 @@ class Script:
 Scenario = Callable[[Script, socket.socket, Connection], Awaitable[None]]
 
 
-def run(scenario: Scenario, script: Script | None = None) -> None:
+def tcp_pair() -> tuple[socket.socket, socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        theirs = socket.create_connection(listener.getsockname())
+        return listener.accept()[0], theirs
+
+
+def run(
+    scenario: Scenario,
+    script: Script | None = None,
+    pair: Callable[[], tuple[socket.socket, socket.socket]] = socket.socketpair,
+) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        ours, theirs = socket.socketpair()
+        ours, theirs = pair()
         ours.setblocking(False)
         theirs.setblocking(False)
         dispatcher: Any = script if script is not None else Script()
@@ -98,6 +108,50 @@ async def settle() -> None:
     for _ in range(5):
         await asyncio.sleep(0)
     await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("pair", [tcp_pair, socket.socketpair])
+@pytest.mark.parametrize("pause_s", [0.0, 0.001])
+def test_large_frames_arrive_whole_however_they_are_cut(
+    pair: Callable[[], tuple[socket.socket, socket.socket]], pause_s: float
+) -> None:
+    """A large frame behind another one is read in one piece once it is there, or put together from several."""
+    bodies = [b"n" + os.urandom(size) for size in (300_000, 1_000_000, 5, 900_000, 400_000, 6_000_000, 3, 700_000)]
+
+    async def scenario(script: Script, client: socket.socket, connection: Connection) -> None:
+        loop = asyncio.get_running_loop()
+
+        async def send() -> None:
+            data = framed(*bodies)
+            for start in range(0, len(data), 211_111):
+                await loop.sock_sendall(client, data[start : start + 211_111])
+                await asyncio.sleep(pause_s)
+
+        sending = asyncio.create_task(send())
+        for body in bodies:
+            assert await receive(client, len(body)) == body
+        await sending
+
+    run(scenario, pair=pair)
+
+
+def test_a_client_that_goes_away_inside_a_large_frame_is_noticed() -> None:
+    async def scenario(script: Script, client: socket.socket, connection: Connection) -> None:
+        large = b"n" + bytes(500_000)
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(client, framed(large))
+        assert await receive(client, len(large)) == large
+        await loop.sock_sendall(client, framed(large)[:300_000])
+        await settle()
+        assert not connection.closed
+        client.close()
+        for _ in range(100):
+            if connection.closed:
+                break
+            await settle()
+        assert connection.closed and script.handled == 1
+
+    run(scenario, pair=tcp_pair)
 
 
 def test_replies_leave_in_the_order_of_the_requests() -> None:
