@@ -97,8 +97,12 @@ class ProducerEntry:
         if header.producer_epoch != self.epoch:
             return None
         first_sequence = header.base_sequence
-        for batch in self.batches:
-            if batch.first_sequence == first_sequence and batch.last_sequence == header.last_sequence:
+        batches = self.batches
+        if not batches or batches[-1].last_sequence + 1 == first_sequence:
+            return None  # nearly always: what comes next
+        last_sequence = header.last_sequence
+        for batch in batches:
+            if batch.first_sequence == first_sequence and batch.last_sequence == last_sequence:
                 return batch
         return None
 
