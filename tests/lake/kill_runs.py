@@ -15,8 +15,8 @@ from typing import Any
 from zlib import crc32
 
 from moldau.client import Consumer, Producer, TopicPartition
+from moldau.lake.open_table import detect_format, open_table
 from moldau.lake.reading import read_table
-from moldau.lake.table import detect_format, open_table
 from tests.interop.nodes import RECENT_MS
 from tests.spark.jobs import Program
 

@@ -17,8 +17,8 @@ from moldau.lake.errors import LakeError
 from moldau.lake.load import LoadSettings
 from moldau.lake.maintenance import optimize
 from moldau.lake.newest import newest
+from moldau.lake.open_table import open_table
 from moldau.lake.reading import read_table
-from moldau.lake.table import open_table
 from moldau.lake.tasks import LoadTask, TaskResult, run_here
 from tests.interop.nodes import RECENT_MS, MoldauNode
 from tests.lake.conftest import MakeTopic, Topic

@@ -10,8 +10,9 @@ from click.testing import CliRunner, Result
 
 from moldau.cli.root import root
 from moldau.lake.lock import WriterLock
+from moldau.lake.open_table import create_table
 from moldau.lake.run_log import RoundStats, RunLog
-from moldau.lake.table import LakeTable, create_table
+from moldau.lake.table import LakeTable
 from moldau.spark.rows import arrow_schema
 from tests.lake.test_commits import load, offsets, rows, write
 

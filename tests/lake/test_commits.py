@@ -18,9 +18,10 @@ from moldau.lake.file_writer import FileWriter
 from moldau.lake.iceberg_table import open_catalog
 from moldau.lake.load import LoadSettings, write_settings
 from moldau.lake.lock import WriterLock, is_held
+from moldau.lake.open_table import create_table, detect_format, open_or_create, open_table
 from moldau.lake.positions import Positions, check_topic_ids
 from moldau.lake.reading import read_table
-from moldau.lake.table import LakeTable, Note, create_table, detect_format, new_columns, open_or_create, open_table
+from moldau.lake.table import LakeTable, Note, new_columns
 from moldau.spark.planning import OffsetRange
 from moldau.spark.rows import arrow_schema
 

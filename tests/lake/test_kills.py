@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from moldau.lake.maintenance import vacuum
-from moldau.lake.table import open_table
+from moldau.lake.open_table import open_table
 from tests.interop.nodes import MoldauNode
 from tests.lake.conftest import MakeTopic
 from tests.lake.kill_runs import (

@@ -12,8 +12,8 @@ import pytest
 from moldau.client import Admin, Consumer, Producer, TopicPartition
 from moldau.lake.errors import LakeError, LostRaceError
 from moldau.lake.load import Load, LoadSettings, Round
+from moldau.lake.open_table import detect_format, open_table
 from moldau.lake.reading import read_table
-from moldau.lake.table import detect_format, open_table
 from moldau.lake.tasks import LoadTask, TaskResult, run_here
 from moldau.spark.lookup import ReadError
 from tests.interop.nodes import RECENT_MS, MoldauNode

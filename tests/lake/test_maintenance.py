@@ -11,8 +11,9 @@ import pytest
 from moldau.lake.errors import LakeError
 from moldau.lake.lock import WriterLock
 from moldau.lake.maintenance import describe, expire_rows, forget_topic, optimize, parse_age, vacuum
+from moldau.lake.open_table import create_table, open_table
 from moldau.lake.positions import Positions
-from moldau.lake.table import LakeTable, create_table, open_table
+from moldau.lake.table import LakeTable
 from moldau.spark.planning import OffsetRange
 from moldau.spark.rows import arrow_schema
 from tests.lake.test_commits import FORMATS, NOTE, ORDERS, load, offsets, rows, write

@@ -15,8 +15,9 @@ from moldau.lake.ddl import parse_schema
 from moldau.lake.errors import LakeError
 from moldau.lake.file_writer import FileWriter, WriteSettings
 from moldau.lake.load import Load, LoadSettings
+from moldau.lake.open_table import open_table
 from moldau.lake.reading import read_table
-from moldau.lake.table import Partitioning, open_table
+from moldau.lake.table import Partitioning
 from moldau.lake.tasks import run_here
 from moldau.spark.lookup import ReadError
 from tests.lake.conftest import MakeTopic, Topic

@@ -17,11 +17,11 @@ from moldau.client import Producer
 from moldau.lake.api import load_topics, replay_table, table_frame
 from moldau.lake.errors import LakeError
 from moldau.lake.lock import WriterLock
+from moldau.lake.open_table import open_table
 from moldau.lake.pipeline_file import read_pipeline
 from moldau.lake.pipeline_run import run_pipeline
 from moldau.lake.reading import read_table
 from moldau.lake.run_log import RunLog
-from moldau.lake.table import open_table
 from tests.interop.nodes import RECENT_MS, MoldauNode
 from tests.lake.conftest import MakeTopic, Topic
 from tests.lake.kill_runs import read_topic

@@ -4,34 +4,25 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 
 import click
 
 from moldau.cli import positions
 from moldau.cli.completion import complete_groups, complete_topics
+from moldau.cli.consume_output import Ends, Output
 from moldau.cli.options import CONSUMER, Connection, connected
 from moldau.cli.output import print_note
 from moldau.cli.positions import Position, check_partitions, parse_partitions, parse_position
 from moldau.cli.progress import WorkBar
 from moldau.cli.record_filter import RecordFilter, filter_options
-from moldau.cli.record_text import BadFormat, compile_format, fast_writer, to_json_line
 from moldau.client.consumer import Consumer
-from moldau.client.record import ConsumerRecord
 from moldau.client.results import TopicPartition
-from moldau.records.text_writer import NO_LIMIT, TextWriter
 
 POLL_MS = 1_000
 # Where an end is near, it may be one that no record stands before: a transaction's marker, or a hole of compaction.
 POLL_TO_END_MS = 200
-POLL_RECORDS = 5_000
-POLL_ROWS = 50_000
-
 # Whole topics are read here, not one event after the other: larger fetches than a program's default.
 PARTITION_FETCH_BYTES = 4 * 1024 * 1024
-
-Renderer = Callable[[ConsumerRecord], bytes]
-Ends = dict[TopicPartition, int]
 
 
 @click.command()
@@ -136,75 +127,6 @@ def consume(
             chosen += choose_partitions(topic, consumer.partitions_for(topic), wanted)
         ends = place(consumer, chosen, start, stop, follow)
         Reading(consumer, output, ends, count, connection.timeout_s).run()
-
-
-class Output:
-    """Where records go and how they look there: the compiled writer if it can do it, else one record at a time."""
-
-    def __init__(
-        self, text_format: str, null: bytes, chosen: RecordFilter, with_topic: bool, one_by_one: bool = False
-    ) -> None:
-        """one_by_one: no more than is printed may be taken; the compiled writer takes whole batches."""
-        terminal = sys.stdout.isatty()
-        if text_format == "auto":
-            text_format = "pretty" if terminal else "value"
-        self.filter = chosen
-        self.writer: TextWriter | None = None
-        self.render: Renderer = to_json_line
-        self.rows = 0
-        self.bytes = 0
-        self._out = sys.stdout.buffer
-        try:
-            if text_format == "pretty":
-                from moldau.cli.record_view import PrettyRenderer
-
-                self.render = PrettyRenderer(with_topic, terminal and click.get_current_context().color is not False)
-            elif text_format == "hex":
-                from moldau.cli.record_view import render_hex
-
-                self.render = render_hex
-            else:
-                self.writer = None if chosen or one_by_one else fast_writer(text_format, null)
-                if self.writer is None and text_format != "json":
-                    self.render = compile_format("%s\\n" if text_format == "value" else text_format, null)
-        except BadFormat as error:
-            raise click.UsageError(str(error)) from None
-
-    def poll(self, consumer: Consumer, timeout_ms: int, remaining: int | None, ends: Ends | None) -> int:
-        """Prints what arrived and is wanted; returns how many records were printed."""
-        if self.writer is not None:
-            rows = self._poll_text(self.writer, consumer, timeout_ms, remaining)
-        else:
-            rows = self._poll_records(consumer, timeout_ms, remaining, ends)
-        self.rows += rows
-        return rows
-
-    def _poll_text(self, writer: TextWriter, consumer: Consumer, timeout_ms: int, remaining: int | None) -> int:
-        before = int(writer.rows)
-        writer.limit = NO_LIMIT if remaining is None else before + remaining
-        consumer.poll_text(writer, timeout_ms, POLL_ROWS)
-        self.bytes = int(writer.record_bytes)
-        self._write(writer.take())
-        return int(writer.rows) - before
-
-    def _poll_records(self, consumer: Consumer, timeout_ms: int, remaining: int | None, ends: Ends | None) -> int:
-        limit = POLL_RECORDS if remaining is None or self.filter else min(POLL_RECORDS, remaining)
-        records = consumer.poll(timeout_ms, limit)
-        if ends is not None:
-            records = [item for item in records if item.offset < ends[TopicPartition(item.topic, item.partition)]]
-        if self.filter:
-            records = [record for record in records if self.filter.matches(record)]
-        if remaining is not None:
-            records = records[:remaining]
-        texts = [self.render(record) for record in records]
-        self.bytes += sum(len(text) for text in texts)
-        self._write(b"".join(texts))
-        return len(records)
-
-    def _write(self, text: bytes) -> None:
-        if text:
-            self._out.write(text)
-            self._out.flush()
 
 
 class Reading:

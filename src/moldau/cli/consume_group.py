@@ -15,7 +15,7 @@ from moldau.client.consumer import Consumer
 from moldau.client.results import TopicPartition
 
 if TYPE_CHECKING:
-    from moldau.cli.consume import Output
+    from moldau.cli.consume_output import Output
 
 POLL_MS = 1_000
 COMMIT_S = 1.0

@@ -26,7 +26,7 @@ path_argument = click.argument("path", metavar="PATH")
 def describe(path: str, commits: int, output_format: str) -> None:
     """Show schema, files, offsets and the newest commits of a table."""
     from moldau.lake import maintenance
-    from moldau.lake.table import open_table
+    from moldau.lake.open_table import open_table
 
     told = maintenance.describe(open_table(path), commits)
     if output_format == "json":
@@ -93,7 +93,7 @@ def _commit_row(item: dict[str, object]) -> list[object]:
 def optimize(path: str, target_size: int, output_format: str) -> None:
     """Join small files into larger ones. A load may run meanwhile; what was joined goes with `moldau lake vacuum`."""
     from moldau.lake import maintenance
-    from moldau.lake.table import open_table
+    from moldau.lake.open_table import open_table
 
     done = maintenance.optimize(open_table(path), target_size * 1024 * 1024)
     if output_format == "json":
@@ -122,7 +122,7 @@ def vacuum(path: str, retain: str, dry_run: bool, output_format: str) -> None:
     With less than a day, the table must not be in use by a load.
     """
     from moldau.lake import maintenance
-    from moldau.lake.table import open_table
+    from moldau.lake.open_table import open_table
 
     hours = maintenance.parse_age(retain).total_seconds() / 3600
     removed = maintenance.vacuum(open_table(path), hours, dry_run)
@@ -146,7 +146,7 @@ def expire(path: str, older_than: str, output_format: str) -> None:
     Tables that are partitioned by date lose whole days, plain parquet tables whole files.
     """
     from moldau.lake import maintenance
-    from moldau.lake.table import open_table
+    from moldau.lake.open_table import open_table
 
     rows = maintenance.expire_rows(open_table(path), datetime.now(UTC) - maintenance.parse_age(older_than))
     if output_format == "json":
@@ -166,7 +166,7 @@ def forget(path: str, topic: str, yes: bool, output_format: str) -> None:
     For topics that were deleted and created again.
     """
     from moldau.lake import maintenance
-    from moldau.lake.table import open_table
+    from moldau.lake.open_table import open_table
 
     if not yes:
         click.confirm(f"Load topic {topic} into {path} from the beginning again?", abort=True)

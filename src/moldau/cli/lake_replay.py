@@ -46,10 +46,10 @@ def replay(
       moldau lake replay lake/orders --to orders-again --from-time 2026-11-01 --to-time 2026-11-02
       moldau lake replay lake/orders --to orders --by-key --run-id backfill-7
     """
+    from moldau.lake.open_table import open_table
     from moldau.lake.replay import Selection
     from moldau.lake.replay import replay as run
     from moldau.lake.session import start_session
-    from moldau.lake.table import open_table
 
     table = open_table(path)
     selection = Selection(_microseconds(from_time), _microseconds(to_time), topics, partitions)

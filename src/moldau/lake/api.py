@@ -15,9 +15,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from moldau.lake.load import Load, LoadSettings
+from moldau.lake.open_table import open_table
 from moldau.lake.run_log import RunStats, now_ms
 from moldau.lake.session import parallelism, start_session
-from moldau.lake.table import open_table
 from moldau.lake.tasks import SparkRunner
 
 if TYPE_CHECKING:

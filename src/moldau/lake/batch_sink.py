@@ -21,9 +21,10 @@ from moldau.lake.extras import need
 from moldau.lake.file_writer import FileWriter, WriteSettings
 from moldau.lake.load import LoadSettings, write_settings
 from moldau.lake.lock import WriterLock
+from moldau.lake.open_table import open_or_create
 from moldau.lake.positions import Positions, fingerprint
 from moldau.lake.session import raise_sentence
-from moldau.lake.table import LakeTable, Note, local_path, open_or_create
+from moldau.lake.table import LakeTable, Note, local_path
 from moldau.lake.tasks import TaskResult
 from moldau.protocol.uuids import uuid_to_text
 from moldau.spark.planning import OffsetRange

@@ -14,10 +14,11 @@ from moldau.client.results import TopicPartition
 from moldau.lake.errors import LakeError
 from moldau.lake.file_writer import WriteSettings
 from moldau.lake.lock import WriterLock
+from moldau.lake.open_table import open_or_create
 from moldau.lake.positions import Positions, check_topic_ids
 from moldau.lake.row_shape import RowShape, make_shape
 from moldau.lake.run_log import RoundStats, now_ms
-from moldau.lake.table import LakeTable, Note, local_path, open_or_create
+from moldau.lake.table import LakeTable, Note, local_path
 from moldau.lake.tasks import LoadTask, Runner, TaskResult
 from moldau.spark.group_progress import GroupProgress
 from moldau.spark.lookup import Found, Lookup

@@ -18,6 +18,7 @@ from moldau.lake.errors import LakeError
 from moldau.lake.frames import read_frame
 from moldau.lake.load import Load, LoadSettings, write_settings
 from moldau.lake.lock import WriterLock
+from moldau.lake.open_table import open_or_create, open_table
 from moldau.lake.pipeline import (
     APPEND,
     UPDATE,
@@ -36,7 +37,7 @@ from moldau.lake.pipeline import (
 from moldau.lake.positions import Positions
 from moldau.lake.run_log import RoundStats, RunLog, now_ms
 from moldau.lake.session import first_line, parallelism, raise_sentence
-from moldau.lake.table import Note, local_path, open_or_create, open_table
+from moldau.lake.table import Note, local_path
 from moldau.lake.tasks import SparkRunner
 
 if TYPE_CHECKING:

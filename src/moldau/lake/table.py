@@ -11,13 +11,12 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from moldau.client.results import TopicPartition
 from moldau.lake.data_file import DataFile
-from moldau.lake.errors import CommitConflict, LakeError, LostRaceError, NoTableError
+from moldau.lake.errors import CommitConflict, LakeError, LostRaceError
 from moldau.lake.positions import Positions
 
 FORMATS = ("delta", "iceberg", "parquet")
@@ -180,55 +179,6 @@ def local_path(text: str) -> str:
     return os.path.abspath(text)
 
 
-def detect_format(path: str) -> str | None:
-    """The format of the table in a folder, None if there is none."""
-    folder = Path(path)
-    if (folder / "_delta_log").is_dir():
-        return "delta"
-    if (folder / "_moldau" / "catalog.db").is_file():
-        return "iceberg"
-    if (folder / "_moldau" / "commits").is_dir():
-        return "parquet"
-    return None
-
-
-def open_table(path: str, format_name: str | None = None) -> LakeTable:
-    """The table in a folder; LakeError if there is none, or one of another format."""
-    folder = local_path(path)
-    found = detect_format(folder)
-    if found is None:
-        raise NoTableError(f"There is no table in {folder}. `moldau load TOPIC --to {folder}` makes one.")
-    if format_name is not None and format_name != found:
-        raise LakeError(
-            f"The table in {folder} is {found}, not {format_name}: leave --format out, or name another folder."
-        )
-    return _class_of(found).open(folder)
-
-
-def open_or_create(path: str, format_name: str | None, schema: Any, partition_by: Sequence[str]) -> LakeTable:
-    """The table in a folder, made if there is none; LakeError if it is divided in another way than asked for."""
-    folder = local_path(path)
-    try:
-        table = open_table(folder, format_name)
-    except NoTableError:
-        return create_table(folder, format_name or detect_format(folder) or "delta", schema, partition_by)
-    if partition_by and tuple(partition_by) != table.partitioning.columns:
-        by = ", ".join(table.partitioning.columns) or "nothing"
-        raise LakeError(f"{folder} is partitioned by {by}: leave partitions out, or write to another table.")
-    return table
-
-
-def create_table(path: str, format_name: str, schema: Any, partition_by: Sequence[str]) -> LakeTable:
-    """Makes an empty table; if somebody else was faster, opens that one."""
-    folder = local_path(path)
-    if format_name not in FORMATS:
-        raise LakeError(f"{format_name} is no format of tables: there are {', '.join(FORMATS)}.")
-    check_partition_columns(schema, partition_by)
-    if os.path.isdir(folder) and any(name not in LEFT_BY_KILLS for name in os.listdir(folder)):
-        raise LakeError(f"{folder} is not empty and holds no table: name an empty folder.")
-    return _class_of(format_name).create(folder, schema, partition_by)
-
-
 def check_partition_columns(schema: Any, columns: Sequence[str]) -> None:
     """Raises LakeError for columns that rows cannot be divided by."""
     from moldau.lake.extras import need
@@ -272,17 +222,3 @@ def new_columns(table: Any, wanted: Any, path: str) -> list[Any]:
                 " columns do not change: give the field another name, or load into another table."
             )
     return added
-
-
-def _class_of(format_name: str) -> Any:
-    if format_name == "delta":
-        from moldau.lake.delta_table import DeltaLakeTable
-
-        return DeltaLakeTable
-    if format_name == "iceberg":
-        from moldau.lake.iceberg_table import IcebergLakeTable
-
-        return IcebergLakeTable
-    from moldau.lake.parquet_table import ParquetLakeTable
-
-    return ParquetLakeTable

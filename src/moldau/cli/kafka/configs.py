@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from moldau.cli.kafka.admin_tools import Connect, ask, connect, get_all, said
+from moldau.cli.kafka.config_entities import DEFAULTS, FLAGS, ILLEGAL, RESOURCES, TERSE, Entities, singular
 from moldau.cli.kafka.java_order import hash_map_order
 from moldau.cli.kafka.options import (
     VALUE,
@@ -22,31 +23,6 @@ from moldau.cli.kafka.options import (
 if TYPE_CHECKING:
     from moldau.client.admin import Admin
 
-# The flags for one entity and what --entity-type calls it, in the order in which they are looked at.
-FLAGS = {
-    "topic": "topics",
-    "client": "clients",
-    "user": "users",
-    "broker": "brokers",
-    "broker-logger": "broker-loggers",
-    "ip": "ips",
-    "client-metrics": "client-metrics",
-    "group": "groups",
-}
-DEFAULTS = {
-    "client-defaults": "clients",
-    "user-defaults": "users",
-    "broker-defaults": "brokers",
-    "ip-defaults": "ips",
-}
-# type -> (resource type, the source of its own values; None: all count)
-RESOURCES: dict[str, tuple[int, int | None]] = {
-    "topics": (2, 1),
-    "brokers": (4, 2),
-    "broker-loggers": (8, None),
-    "client-metrics": (16, 7),
-    "groups": (32, 8),
-}
 DEFAULT_BROKER_SOURCE = 3
 SOURCES = [
     "UNKNOWN",
@@ -59,10 +35,6 @@ SOURCES = [
     "DYNAMIC_CLIENT_METRICS_CONFIG",
     "DYNAMIC_GROUP_CONFIG",
 ]
-ILLEGAL = "java.lang.IllegalArgumentException"
-# Errors of the user, told in one sentence; what a broker says comes with the command line and the exception.
-TERSE = (ILLEGAL, "org.apache.kafka.common.errors.InvalidConfigurationException (found here)")
-
 PARSER = OptionParser(
     [
         Option("bootstrap-server", "The brokers to connect to.", VALUE, described_as="server to connect to"),
@@ -83,23 +55,6 @@ PARSER = OptionParser(
         *(Option(flag, f"The defaults of {kind}.") for flag, kind in DEFAULTS.items()),
     ]
 )
-
-
-class Entities:
-    """Whom the command line is about; an empty name stands for the default."""
-
-    def __init__(self, options: Options, arguments: list[str]) -> None:
-        named = [flag for flag in FLAGS if options.has(flag)]
-        defaults = [flag for flag in DEFAULTS if options.has(flag)]
-        self.types = options.values("entity-type") + [FLAGS[flag] for flag in named] + [DEFAULTS[f] for f in defaults]
-        values = iter(options.values("entity-name"))
-        words = [word.partition("=")[0].lstrip("-") for word in arguments if word.startswith("--")]
-        self.names = [
-            next(values, "") if word == "entity-name" else ""
-            for word in words
-            if word in ("entity-name", "entity-default")
-        ]
-        self.names += [options.text(flag) or "" for flag in named] + [""] * len(defaults)
 
 
 def main(arguments: list[str], connect: Connect = connect) -> int:
@@ -199,10 +154,6 @@ def _describe(admin: Admin, options: Options, entities: Entities) -> None:
             print(f"{'All' if every else 'Dynamic'} configs for {singular(kind)} {entity} are:")
         for line in config_lines(admin, kind, entity, every):
             print(line)
-
-
-def singular(kind: str) -> str:
-    return kind[:-1]
 
 
 def _exists(admin: Admin, kind: str, name: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from moldau.cli.kafka.admin_tools import get_all, read_config
-from moldau.cli.kafka.configs import ILLEGAL, RESOURCES, TERSE, Entities, singular
+from moldau.cli.kafka.config_entities import ILLEGAL, RESOURCES, TERSE, Entities, singular
 from moldau.cli.kafka.configs_quotas import ENTITY_TYPES, find_quotas
 from moldau.cli.kafka.options import JavaFailure, Options
 
