@@ -128,7 +128,11 @@ def moldau_consume_batches(server: str, topic: str, count: int) -> Result:
         return measured(work)
 
 
-def moldau_consume_arrow(server: str, topic: str, count: int) -> Result:
+def moldau_consume_views(server: str, topic: str, count: int) -> Result:
+    return moldau_consume_arrow(server, topic, count, views=True)
+
+
+def moldau_consume_arrow(server: str, topic: str, count: int, views: bool = False) -> Result:
     import pyarrow.compute  # noqa: F401  (not to be measured)
 
     with moldau_consumer(server, topic) as consumer:
@@ -136,7 +140,7 @@ def moldau_consume_arrow(server: str, topic: str, count: int) -> Result:
         def work() -> None:
             seen = 0
             while seen < count:
-                rows = consumer.poll_arrow(1000)
+                rows = consumer.poll_arrow(1000, views=views)
                 seen += 0 if rows is None else rows.num_rows
 
         return measured(work)
@@ -311,6 +315,7 @@ CONSUME: dict[str, Callable[[str, str, int], Result]] = {
     "moldau iteration": moldau_consume,
     "moldau poll": moldau_consume_batches,
     "moldau poll_arrow": moldau_consume_arrow,
+    "moldau poll_arrow, views": moldau_consume_views,
     "confluent-kafka poll": confluent_consume,
     "confluent-kafka consume": confluent_consume_batches,
     "aiokafka": aiokafka_consume,

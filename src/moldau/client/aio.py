@@ -316,9 +316,11 @@ class AsyncConsumer:
         if not future.cancelled() and future.exception() is None:
             self._kept += future.result()
 
-    async def poll_arrow(self, timeout_ms: int = 0, max_rows: int = ARROW_ROWS, headers: bool = False) -> Any:
+    async def poll_arrow(
+        self, timeout_ms: int = 0, max_rows: int = ARROW_ROWS, headers: bool = False, views: bool = False
+    ) -> Any:
         """A pyarrow RecordBatch of what arrived, or None."""
-        return await self._worker.run(partial(self._consumer.poll_arrow, timeout_ms, max_rows, headers))
+        return await self._worker.run(partial(self._consumer.poll_arrow, timeout_ms, max_rows, headers, views))
 
     def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
         return self._records()

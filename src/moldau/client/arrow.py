@@ -313,10 +313,12 @@ def _headers(pa: Any, array: Any) -> HeaderColumn:
     )
 
 
-def to_record_batch(parts: list[ArrowPart], columns: ArrowColumns, buffers: list[bytes]) -> Any:
-    """The decoded columns as a RecordBatch; keys and values are copied out of the fetched bytes by Arrow."""
+def to_record_batch(parts: list[ArrowPart], columns: ArrowColumns, buffers: list[bytes], views: bool = False) -> Any:
+    """The decoded columns as a RecordBatch. Keys and values are views into the fetched bytes, which stay in memory with
+    them, or are copied out by Arrow."""
     pa = pyarrow()
     rows = int(columns.rows)
+    kind = pa.binary_view() if views else pa.binary()
     topics = list(dict.fromkeys(part.partition.topic for part in parts))
     numbers = b"".join(topics.index(part.partition.topic).to_bytes(4, "little") * part.rows for part in parts)
     partitions = b"".join(part.partition.partition.to_bytes(4, "little") * part.rows for part in parts)
@@ -329,8 +331,8 @@ def to_record_batch(parts: list[ArrowPart], columns: ArrowColumns, buffers: list
         "offset": _fixed(pa, pa.int64(), rows, columns.offsets.getvalue()),
         "timestamp": _fixed(pa, pa.timestamp("ms", "UTC"), rows, columns.timestamps.getvalue()),
         "timestamp_type": _fixed(pa, pa.int32(), rows, kinds),
-        "key": _views(pa, columns.keys, data).cast(pa.binary()),
-        "value": _views(pa, columns.values, data).cast(pa.binary()),
+        "key": _views(pa, columns.keys, data).cast(kind),
+        "value": _views(pa, columns.values, data).cast(kind),
     }
     if columns.with_headers:
         names = _views(pa, columns.header_names, data).cast(pa.binary())

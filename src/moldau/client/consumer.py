@@ -352,11 +352,15 @@ class Consumer:
                 return records
 
     @_inside
-    def poll_arrow(self, timeout_ms: int = 0, max_rows: int = ARROW_ROWS, headers: bool = False) -> Any:
+    def poll_arrow(
+        self, timeout_ms: int = 0, max_rows: int = ARROW_ROWS, headers: bool = False, views: bool = False
+    ) -> Any:
         """A pyarrow RecordBatch of what arrived, None if nothing does before the timeout.
 
         Whole batches are taken, so there may be some more rows than max_rows. Columns: topic, partition, offset,
-        timestamp, timestamp_type, key, value, and headers if asked for. No object is made for a record.
+        timestamp, timestamp_type, key, value, and headers if asked for. No object is made for a record. With views, key
+        and value are of the type binary_view and point into what was fetched, which is quicker where values are large;
+        not everything that takes Arrow takes that type.
         """
         from moldau.client.arrow import to_record_batch
 
@@ -370,7 +374,7 @@ class Consumer:
             parts = self._fetcher.take_arrow(max_rows, columns, buffers)
             if not self._go_on(bool(parts), deadline_ms):
                 parts = parts or self._fetcher.take_arrow(max_rows, columns, buffers)
-                return to_record_batch(parts, columns, buffers) if parts else None
+                return to_record_batch(parts, columns, buffers, views) if parts else None
 
     @_inside
     def poll_text(self, writer: TextWriter, timeout_ms: int = 0, max_rows: int = ARROW_ROWS) -> bool:

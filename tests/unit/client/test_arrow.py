@@ -169,7 +169,10 @@ def decoded(batches: list[bytes], position: int, **more: bool) -> tuple[list[Con
     buffers: list[bytes] = []
     parts = results[1][0].take_arrow(10**6, columns, buffers)
     assert results[0][1].position == results[1][1].position
-    return records, to_record_batch(parts, columns, buffers)
+    table = to_record_batch(parts, columns, buffers)
+    views = to_record_batch(parts, columns, buffers, views=True)
+    assert views.schema.field("value").type == pa.binary_view() and views.to_pylist() == table.to_pylist()
+    return records, table
 
 
 @pytest.mark.parametrize("seed", range(12))
