@@ -11,90 +11,48 @@ than --limit ends the run of that system, and the table says so.
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
 import shutil
 import signal
 import socket
-import struct
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT / "src"))  # where moldau is not installed
+from side_by_side import (
+    HOST,
+    KafkaScript,
+    Wire,
+    combined_node_settings,
+    cpu_seconds_of,
+    format_moldau,
+    free_ports,
+    memory_mb_of,
+    parser_of,
+    say,
+    start_moldau,
+)
 
-from moldau.protocol import api_keys  # noqa: E402
-from moldau.protocol.messages import describe_quorum_request as quorum  # noqa: E402
-from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest  # noqa: E402
-from moldau.protocol.messages.headers import RequestHeader, ResponseHeader  # noqa: E402
-from moldau.protocol.messages.metadata_request import MetadataRequest  # noqa: E402
-from moldau.protocol.primitives import Message, Reader, Writer  # noqa: E402
+from moldau.protocol.messages import describe_quorum_request as quorum
+from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from moldau.protocol.messages.metadata_request import MetadataRequest
+from moldau.protocol.primitives import Reader
 
-HOST = "127.0.0.1"
 NODES = (1, 2, 3)
 TOPICS = 100
 TOPICS_PER_REQUEST = 10
 CREATE_VERSION, QUORUM_VERSION = 7, 1
 # The last one without flexible fields, which is quicker to take apart.
 METADATA_VERSION = 8
-TICKS = os.sysconf("SC_CLK_TCK")
 SETTLE_S = 15.0
 IDLE_S = 20.0
-CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
 
 
 class TooLong(Exception):
     """A step did not finish in time; the text says which."""
-
-
-# The wire
-
-
-class Wire:
-    """One connection to one node."""
-
-    def __init__(self, port: int, timeout_s: float = 10.0) -> None:
-        self.socket = socket.create_connection((HOST, port), timeout_s)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def __enter__(self) -> Wire:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.socket.close()
-
-    def exchange(self, request: Message, version: int) -> Reader:
-        """The answer, behind its header."""
-        key = type(request).API_KEY
-        writer = Writer()
-        RequestHeader(key, version, 7, "bench").encode(writer, api_keys.request_header_version(key, version))
-        request.encode(writer, version)
-        data = writer.to_bytes()
-        self.socket.sendall(struct.pack(">i", len(data)) + data)
-        size = struct.unpack(">i", self._exactly(4))[0]
-        reader = Reader(self._exactly(size))
-        ResponseHeader.decode(reader, api_keys.response_header_version(key, version))
-        return reader
-
-    def ask(self, request: Message, version: int) -> Any:
-        reader = self.exchange(request, version)
-        return api_keys.response_class(type(request).API_KEY).decode(reader, version)
-
-    def _exactly(self, size: int) -> bytes:
-        parts = []
-        while size:
-            part = self.socket.recv(min(size, 1 << 20))
-            if not part:
-                raise ConnectionError("the node closed the connection")
-            parts.append(part)
-            size -= len(part)
-        return b"".join(parts)
 
 
 def partitions_of(port: int) -> Iterator[tuple[int, int]]:
@@ -177,19 +135,11 @@ class System:
         return found
 
     def cpu_seconds(self, node: int) -> float:
-        total = 0
-        for pid in self.processes(node):
-            fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-            total += int(fields[11]) + int(fields[12])
-        return total / TICKS
+        return sum(cpu_seconds_of(pid) for pid in self.processes(node))
 
     def memory_mb(self, node: int) -> float:
-        total = 0
-        for pid in self.processes(node):
-            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-                if line.startswith("Pss:"):
-                    total += int(line.split()[1])
-        return total / 1024
+        """Pages that several processes share are counted once."""
+        return sum(memory_mb_of(pid, "Pss", "smaps_rollup") for pid in self.processes(node))
 
 
 class Moldau(System):
@@ -202,25 +152,12 @@ class Moldau(System):
         self.running: dict[int, subprocess.Popen[bytes]] = {}
         ports = free_ports(6)
         self.ports = dict(zip(NODES, ports, strict=False))
-        self.controller_ports = dict(zip(NODES, ports[3:], strict=True))
+        controller_ports = dict(zip(NODES, ports[3:], strict=True))
         for node in NODES:
-            self._write_properties(node)
-
-    def _write_properties(self, node: int) -> None:
-        voters = ",".join(f"{other}@{HOST}:{port}" for other, port in self.controller_ports.items())
-        settings = {
-            "process.roles": "broker,controller",
-            "node.id": node,
-            "listeners": f"PLAINTEXT://{HOST}:{self.ports[node]},CONTROLLER://{HOST}:{self.controller_ports[node]}",
-            "controller.quorum.voters": voters,
-            "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "log.dirs": self.data(node),
-        }
-        self._properties(node).parent.mkdir(parents=True)
-        self._properties(node).write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-        format_command = ["storage", "format", "-t", CLUSTER_ID, "-c", str(self._properties(node))]
-        subprocess.run([*self.command, *format_command], check=True, stdout=subprocess.DEVNULL, env=self._environment())
+            properties = self._properties(node)
+            properties.parent.mkdir(parents=True)
+            settings = combined_node_settings(node, self.ports[node], controller_ports, self.data(node))
+            format_moldau(command, properties, settings)
 
     def _properties(self, node: int) -> Path:
         return self.folder / f"node-{node}" / "server.properties"
@@ -228,21 +165,10 @@ class Moldau(System):
     def data(self, node: int) -> Path:
         return self.folder / f"node-{node}" / "data"
 
-    def _environment(self) -> dict[str, str]:
-        environment = dict(os.environ)
-        # An installed command must not take up the sources.
-        environment.pop("PYTHONPATH", None)
-        if self.command[0] == sys.executable:
-            environment["PYTHONPATH"] = str(ROOT / "src")
-        return environment
-
     def _begin(self, node: int) -> None:
-        with open(self.folder / f"node-{node}" / "output.log", "ab") as log:
-            process = subprocess.Popen(
-                [*self.command, "server", str(self._properties(node))], stdout=log, stderr=log, env=self._environment()
-            )
-        self.running[node] = process
-        self.pids[node] = process.pid
+        properties = self._properties(node)
+        self.running[node] = start_moldau(self.command, properties, properties.with_name("output.log"))
+        self.pids[node] = self.running[node].pid
 
     def start_all(self) -> None:
         for node in NODES:
@@ -272,29 +198,19 @@ class Moldau(System):
 
 
 class Kafka(System):
-    """Apache Kafka as the oracle starts it: 1 GB heap and G1, as in the distribution."""
-
     name = "Apache Kafka 4.3.1"
 
-    def __init__(self, script: Path) -> None:
+    def __init__(self, path: Path) -> None:
         super().__init__()
-        self.script = script
-        base = free_ports(1)[0]
-        self.environment = {**os.environ, "KAFKA_ORACLE_PORT": str(base)}
-        self.ports = {node: base + node - 1 for node in NODES}
+        self.script = KafkaScript(path)
+        self.ports = {node: self.script.port + node - 1 for node in NODES}
         self.folder = Path()
-
-    def _run(self, *arguments: str) -> dict[str, str]:
-        done = subprocess.run(
-            [str(self.script), *arguments], check=True, stdout=subprocess.PIPE, text=True, env=self.environment
-        )
-        return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
 
     def data(self, node: int) -> Path:
         return self.folder / f"node{node}"
 
     def start_all(self) -> None:
-        facts = self._run("start", "3")
+        facts = self.script.run("start", "3")
         self.folder = Path(facts["data"])
         for node in NODES:
             self._note_pid(node)
@@ -303,7 +219,7 @@ class Kafka(System):
         self.pids[node] = int((self.folder / f"node{node}.pid").read_text())
 
     def start(self, node: int) -> None:
-        self._run("start-node", str(node))
+        self.script.run("start-node", str(node))
         self._note_pid(node)
 
     def kill(self, node: int) -> None:
@@ -313,20 +229,10 @@ class Kafka(System):
 
     def stop(self, node: int) -> None:
         del self.pids[node]
-        self._run("stop-node", str(node))
+        self.script.run("stop-node", str(node))
 
     def remove(self) -> None:
-        self._run("stop")
-
-
-def free_ports(count: int) -> list[int]:
-    held = [socket.socket() for _ in range(count)]
-    for one in held:
-        one.bind((HOST, 0))
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
-    return ports
+        self.script.run("stop")
 
 
 def is_open(port: int) -> bool:
@@ -359,7 +265,7 @@ class Run:
 
     def note(self, row: str, value: str) -> None:
         self.rows[row] = value
-        print(f"{self.system.name}: {row}: {value}", file=sys.stderr, flush=True)
+        say(f"{self.system.name}: {row}: {value}")
 
     def timed(self, row: str, condition: Callable[[], bool], began: float | None = None, pause_s: float = 0.02) -> None:
         """How long it takes until something is so."""
@@ -428,7 +334,7 @@ class Run:
 
     def active_controller(self) -> int:
         request = quorum.DescribeQuorumRequest([quorum.TopicData("__cluster_metadata", [quorum.PartitionData(0)])])
-        with Wire(self.system.ports[self.system.others[0]]) as wire:
+        with Wire(self.system.ports[self.system.others[0]], 10.0) as wire:
             leader: int = wire.ask(request, QUORUM_VERSION).topics[0].partitions[0].leader_id
         return leader
 
@@ -481,7 +387,7 @@ def measured(system: System, partitions: int, limit_s: float) -> dict[str, str]:
         system.start_all()
         run.all()
     except (TooLong, OSError, RuntimeError, subprocess.SubprocessError) as error:
-        print(f"{system.name}: {error!r}", file=sys.stderr)
+        say(f"{system.name}: {error!r}")
         run.rows.setdefault("ended early", str(error))
     finally:
         system.remove()
@@ -500,9 +406,7 @@ def show(results: dict[str, dict[str, str]], markdown: bool) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--moldau", default=f"{sys.executable} -m moldau", help="the command to measure")
-    parser.add_argument("--kafka", type=Path, default=ROOT.parent / "shared" / "oracle" / "kafka")
+    parser = parser_of((__doc__ or "").splitlines()[0])
     parser.add_argument("--systems", default="moldau,kafka")
     parser.add_argument("--partitions", type=int, default=10_000)
     parser.add_argument("--limit", type=float, default=240.0, help="seconds for one step")
@@ -511,7 +415,7 @@ def main() -> None:
     results: dict[str, dict[str, str]] = {}
     for wanted in arguments.systems.split(","):
         if wanted == "kafka" and not arguments.kafka.exists():
-            print(f"{arguments.kafka} is not there: Moldau alone", file=sys.stderr)
+            say(f"{arguments.kafka} is not there: Moldau alone")
             continue
         system = Moldau(shlex.split(arguments.moldau)) if wanted == "moldau" else Kafka(arguments.kafka)
         results[system.name] = measured(system, arguments.partitions, arguments.limit)

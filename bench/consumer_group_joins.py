@@ -15,92 +15,71 @@ process.
 
 from __future__ import annotations
 
-import argparse
-import selectors
-import shlex
-import socket
-import statistics
-import struct
-import sys
 import time
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT / "src"))  # where moldau is not installed
-sys.path.insert(0, str(ROOT / "bench"))
+from group_joins import Group, Member, add_options, show_medians
+from groups import wait_for_groups
+from side_by_side import Broker, create_topic, fresh_brokers, parser_of
 
-from groups import Broker, Kafka, Moldau, frame  # noqa: E402
-
-from moldau.protocol.messages.consumer_group_heartbeat_request import (  # noqa: E402
+from moldau.protocol.messages.consumer_group_heartbeat_request import (
     ConsumerGroupHeartbeatRequest,
     TopicPartitions,
 )
-from moldau.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse  # noqa: E402
-from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest  # noqa: E402
-from moldau.protocol.messages.incremental_alter_configs_request import (  # noqa: E402
+from moldau.protocol.messages.incremental_alter_configs_request import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from moldau.protocol.primitives import Reader  # noqa: E402
+from moldau.protocol.primitives import Message
 
-VERSION = 1
 HEARTBEAT_MS = 20
-ROUND_SECONDS_MAX = 60
 STEADY_HEARTBEATS = 20_000
 GROUP_RESOURCE = 32
 TOPIC = "consumers"
+ROWS = (
+    "joining, interval 0, ms",
+    "joining, interval 0, CPU ms",
+    "joining, interval 1 s, ms",
+    "joining, interval 1 s, CPU ms",
+    "heartbeats a second",
+    "heartbeat, CPU us",
+)
 
 
-class Member:
-    """One connection, one heartbeat in flight."""
+class ConsumerMember(Member):
+    versions = {ConsumerGroupHeartbeatRequest: 1}
 
-    def __init__(self, group: Group, port: int, number: int) -> None:
+    def __init__(self, group: ConsumerGroup, port: int, number: int) -> None:
+        super().__init__(port)
         self.group = group
-        self.socket = socket.create_connection(("127.0.0.1", port), 60)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.member_id = f"member-{number}"
         self.epoch = 0
         self.owned: list[TopicPartitions] = []
-        self.pending = False
         self.must_acknowledge = False
-        self.heartbeat_at = 0.0
-        self._rest = b""
 
-    def send(self, **fields: Any) -> None:
-        self.pending = True
+    def send_heartbeat(self, **fields: Any) -> None:
         request = ConsumerGroupHeartbeatRequest(
             **{"group_id": self.group.name, "member_id": self.member_id, "member_epoch": self.epoch, **fields}
         )
-        self.socket.sendall(frame(request, VERSION))
+        self.send(request)
 
     def join(self) -> None:
-        self.send(rebalance_timeout_ms=300_000, subscribed_topic_names=[TOPIC], topic_partitions=[])
+        self.send_heartbeat(rebalance_timeout_ms=300_000, subscribed_topic_names=[TOPIC], topic_partitions=[])
 
     def heartbeat(self) -> None:
         if self.must_acknowledge:
             self.must_acknowledge = False
-            self.send(topic_partitions=self.owned)
+            self.send_heartbeat(topic_partitions=self.owned)
         else:
-            self.send()
+            self.send_heartbeat()
 
     def leave(self) -> None:
-        self.send(member_epoch=-1)
+        self.send_heartbeat(member_epoch=-1)
 
-    def on_readable(self) -> None:
-        data = self.socket.recv(1 << 18)
-        if not data:
-            raise ConnectionError("the broker closed the connection")
-        self._rest += data
-        if len(self._rest) < 4 or len(self._rest) < 4 + struct.unpack(">i", self._rest[:4])[0]:
-            return
-        reader, self._rest = Reader(self._rest[8:]), b""
-        reader.unknown_tags()
-        answer = ConsumerGroupHeartbeatResponse.decode(reader, VERSION)
+    def on_answer(self, request: type[Message], answer: Any) -> None:
         if answer.error_code:
             raise RuntimeError(f"a heartbeat failed with error {answer.error_code}: {answer.error_message}")
-        self.pending = False
         self.epoch = answer.member_epoch
         self.heartbeat_at = time.perf_counter() + self.group.heartbeat_seconds
         if answer.assignment is not None:
@@ -114,19 +93,18 @@ class Member:
     def count(self) -> int:
         return sum(len(topic.partitions) for topic in self.owned)
 
+    @property
+    def progress(self) -> tuple[int, ...]:
+        return self.epoch, self.count
 
-class Group:
-    """All members, driven by one loop."""
 
+class ConsumerGroup(Group[ConsumerMember]):
+    pause_seconds = 0.002
     heartbeat_seconds = HEARTBEAT_MS / 1000
 
     def __init__(self, name: str, broker: Broker, size: int, partitions: int) -> None:
-        self.name = name
         self.partitions = partitions
-        self.members = [Member(self, broker.port, number) for number in range(size)]
-        self.selector = selectors.DefaultSelector()
-        for member in self.members:
-            self.selector.register(member.socket, selectors.EVENT_READ, member)
+        super().__init__(name, [ConsumerMember(self, broker.port, number) for number in range(size)])
 
     def is_stable(self) -> bool:
         epoch = self.members[0].epoch
@@ -135,46 +113,16 @@ class Group:
         counts = [member.count for member in self.members]
         return sum(counts) == self.partitions and max(counts) - min(counts) <= 1
 
-    def run_until_stable(self) -> None:
-        deadline = time.perf_counter() + ROUND_SECONDS_MAX
-        while not self.is_stable():
-            self.turn()
-            if time.perf_counter() > deadline:
-                raise RuntimeError(f"not stable: {sorted((one.epoch, one.count) for one in self.members)}")
-
-    def turn(self) -> None:
-        for key, _ in self.selector.select(0.002):
-            key.data.on_readable()
-        now = time.perf_counter()
-        for member in self.members:
-            if not member.pending and member.heartbeat_at <= now:
-                member.heartbeat()
-
     def run_steady(self, count: int) -> None:
         """Every member sends its next heartbeat when the last one is answered."""
         sent = 0
         while sent < count:
             for member in self.members:
-                if not member.pending:
-                    member.send()
+                if member.pending is None:
+                    member.send_heartbeat()
                     sent += 1
-            for key, _ in self.selector.select(0.01):
-                key.data.on_readable()
+            self.take_answers(0.01)
         self.settle()
-
-    def settle(self) -> None:
-        while any(member.pending for member in self.members):
-            for key, _ in self.selector.select(0.005):
-                key.data.on_readable()
-
-    def close(self) -> None:
-        self.settle()
-        for member in self.members:
-            member.leave()
-        self.settle()
-        self.selector.close()
-        for member in self.members:
-            member.socket.close()
 
 
 def configure(broker: Broker, group: str, interval_ms: int) -> None:
@@ -186,26 +134,16 @@ def configure(broker: Broker, group: str, interval_ms: int) -> None:
 
 def measure_joining(broker: Broker, name: str, size: int, partitions: int, interval_ms: int) -> tuple[float, float]:
     """Milliseconds until stable, and of the broker's CPU."""
-    broker.wait_for_groups([name])
-    configure(broker, name, interval_ms)
-    group = Group(name, broker, size, partitions)
-    cpu, start = broker.cpu_seconds(), time.perf_counter()
-    for member in group.members:
-        member.join()
-    group.run_until_stable()
-    took, used = time.perf_counter() - start, broker.cpu_seconds() - cpu
+    group = prepared(broker, name, size, partitions, interval_ms)
+    found = group.join_all(broker)
     group.close()
-    return took * 1000, used * 1000
+    return found
 
 
 def measure_heartbeats(broker: Broker, name: str, size: int, partitions: int) -> tuple[float, float]:
     """Heartbeats a second, and microseconds of the broker's CPU for each."""
-    broker.wait_for_groups([name])
-    configure(broker, name, 0)
-    group = Group(name, broker, size, partitions)
-    for member in group.members:
-        member.join()
-    group.run_until_stable()
+    group = prepared(broker, name, size, partitions, 0)
+    group.join_all(broker)
     group.settle()
     cpu, start = broker.cpu_seconds(), time.perf_counter()
     group.run_steady(STEADY_HEARTBEATS)
@@ -214,57 +152,32 @@ def measure_heartbeats(broker: Broker, name: str, size: int, partitions: int) ->
     return STEADY_HEARTBEATS / took, used * 1e6 / STEADY_HEARTBEATS
 
 
-def measure(broker: Broker, number: int, size: int, partitions: int) -> dict[str, float]:
-    work = measure_joining(broker, f"work{number}", size, partitions, 0)
-    default = measure_joining(broker, f"default{number}", size, partitions, 1000)
-    steady = measure_heartbeats(broker, f"steady{number}", size, partitions)
-    return {
-        "joining, interval 0, ms": work[0],
-        "joining, interval 0, CPU ms": work[1],
-        "joining, interval 1 s, ms": default[0],
-        "joining, interval 1 s, CPU ms": default[1],
-        "heartbeats a second": steady[0],
-        "heartbeat, CPU us": steady[1],
-    }
+def prepared(broker: Broker, name: str, size: int, partitions: int, interval_ms: int) -> ConsumerGroup:
+    """Nobody has joined yet."""
+    wait_for_groups(broker, [name])
+    configure(broker, name, interval_ms)
+    return ConsumerGroup(name, broker, size, partitions)
 
 
-def prepare(broker: Broker, partitions: int) -> None:
-    broker.start()
-    new = CreatableTopic(name=TOPIC, num_partitions=partitions, replication_factor=1)
-    broker.connect().ask(CreateTopicsRequest(topics=[new], timeout_ms=60_000), 7)
+def measure(broker: Broker, number: int, size: int, partitions: int) -> tuple[float, ...]:
+    return (
+        *measure_joining(broker, f"work{number}", size, partitions, 0),
+        *measure_joining(broker, f"default{number}", size, partitions, 1000),
+        *measure_heartbeats(broker, f"steady{number}", size, partitions),
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--moldau", default=f"{sys.executable} -m moldau.cli.main")
-    parser.add_argument("--kafka", type=Path, default=ROOT.parent / "shared" / "oracle" / "kafka")
-    parser.add_argument("--members", type=int, default=100)
-    parser.add_argument("--partitions", type=int, default=200)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser = parser_of(__doc__)
+    add_options(parser)
     parser.add_argument("--heartbeat-ms", type=int, default=HEARTBEAT_MS)
     options = parser.parse_args()
-    Group.heartbeat_seconds = options.heartbeat_ms / 1000
-    brokers: list[Broker] = [Moldau(shlex.split(options.moldau))]
-    if options.kafka.exists():
-        brokers.append(Kafka(options.kafka))
-    figures: dict[str, dict[str, list[float]]] = {broker.name: {} for broker in brokers}
-    try:
+    ConsumerGroup.heartbeat_seconds = options.heartbeat_ms / 1000
+    with fresh_brokers(options, {}) as brokers:
         for broker in brokers:
-            prepare(broker, options.partitions)
-        for number in range(-2, options.rounds):
-            for broker in brokers:
-                row = measure(broker, number, options.members, options.partitions)
-                if number < 0:
-                    # Warms up, the JVM most of all.
-                    continue
-                for name, value in row.items():
-                    figures[broker.name].setdefault(name, []).append(value)
-    finally:
-        for broker in brokers:
-            broker.remove()
-    for name in next(iter(figures.values())):
-        cells = [f"{broker.name} {statistics.median(figures[broker.name][name]):.1f}" for broker in brokers]
-        print(f"{name:30}", "   ".join(cells))
+            broker.start()
+            create_topic(broker.connect(), TOPIC, options.partitions)
+        show_medians(brokers, ROWS, 2, options.rounds, lambda b, n: measure(b, n, options.members, options.partitions))
 
 
 if __name__ == "__main__":

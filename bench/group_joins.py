@@ -11,54 +11,136 @@ on both sides, so that what is measured is work and not waiting. Rounds alternat
 from __future__ import annotations
 
 import argparse
+import itertools
+import math
 import selectors
-import shlex
-import socket
-import statistics
 import struct
-import sys
 import time
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT / "src"))  # where moldau is not installed
-sys.path.insert(0, str(ROOT / "bench"))
+from groups import wait_for_groups
+from side_by_side import Broker, Wire, alternating, frame, fresh_brokers, parser_of
 
-from groups import Broker, Kafka, Moldau, frame  # noqa: E402
-
-from moldau.protocol import api_keys, errors  # noqa: E402
-from moldau.protocol.messages.consumer_protocol import (  # noqa: E402
+from moldau.protocol import api_keys, errors
+from moldau.protocol.messages.consumer_protocol import (
     AssignmentTopicPartition,
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
 )
-from moldau.protocol.messages.heartbeat_request import HeartbeatRequest  # noqa: E402
-from moldau.protocol.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol  # noqa: E402
-from moldau.protocol.messages.leave_group_request import LeaveGroupRequest, MemberIdentity  # noqa: E402
-from moldau.protocol.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment  # noqa: E402
-from moldau.protocol.primitives import Message, Reader, Writer  # noqa: E402
+from moldau.protocol.messages.heartbeat_request import HeartbeatRequest
+from moldau.protocol.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
+from moldau.protocol.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
+from moldau.protocol.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
+from moldau.protocol.primitives import Message, Reader, Writer
 
-DELAY = "group.initial.rebalance.delay.ms=0"
+SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
 HEARTBEAT_SECONDS = 0.1
 ROUND_SECONDS_MAX = 60
-VERSIONS = {JoinGroupRequest: 9, SyncGroupRequest: 5, HeartbeatRequest: 4, LeaveGroupRequest: 5}
+ROWS = ("joining, ms", "joining, CPU ms", "rebalance, ms", "rebalance, CPU ms")
 
 
-class MoldauWithoutDelay(Moldau):
-    def __init__(self, command: list[str]) -> None:
-        super().__init__(command)
-        self.properties.write_text(f"{self.properties.read_text()}{DELAY}\n")
+class Member(Wire):
+    """One connection, one request in flight; those of each kind of group know what to ask."""
+
+    versions: dict[type[Message], int] = {}
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port)
+        self.pending: type[Message] | None = None
+        self.heartbeat_at = math.inf
+        self._rest = b""
+
+    def send(self, request: Message) -> None:
+        self.pending = type(request)
+        self.socket.sendall(frame(request, self.versions[type(request)]))
+
+    def on_readable(self) -> None:
+        self._rest += self.receive(1 << 18)
+        if len(self._rest) < 4 or len(self._rest) < 4 + struct.unpack(">i", self._rest[:4])[0]:
+            return
+        request, self.pending = self.pending, None
+        assert request is not None
+        reader, self._rest = Reader(self._rest[8:]), b""
+        reader.unknown_tags()
+        answer = api_keys.response_class(request.API_KEY).decode(reader, self.versions[request])
+        self.on_answer(request, answer)
+
+    def on_answer(self, request: type[Message], answer: Any) -> None:
+        raise NotImplementedError
+
+    def join(self) -> None:
+        raise NotImplementedError
+
+    def heartbeat(self) -> None:
+        raise NotImplementedError
+
+    def leave(self) -> None:
+        raise NotImplementedError
+
+    @property
+    def progress(self) -> tuple[int, ...]:
+        """How far it is, for people."""
+        raise NotImplementedError
 
 
-class KafkaWithoutDelay(Kafka):
-    def __init__(self, script: Path) -> None:
-        super().__init__(script)
-        # The script sees by an INFO line that the broker is ready.
-        self.environment["KAFKA_ORACLE_LOG"] = "INFO"
+AnyMember = TypeVar("AnyMember", bound=Member)
 
-    def _run(self, *arguments: str) -> dict[str, str]:
-        return super()._run(*arguments, *([DELAY] if arguments[0] == "start" else []))
+
+class Group(Generic[AnyMember]):
+    """All members, driven by one loop."""
+
+    pause_seconds = 0.005
+
+    def __init__(self, name: str, members: list[AnyMember]) -> None:
+        self.name = name
+        self.members = members
+        self.selector = selectors.DefaultSelector()
+        for member in self.members:
+            self.selector.register(member.socket, selectors.EVENT_READ, member)
+
+    def is_stable(self) -> bool:
+        raise NotImplementedError
+
+    def join_all(self, broker: Broker) -> tuple[float, float]:
+        """Milliseconds until stable, and of the broker's CPU."""
+        cpu, start = broker.cpu_seconds(), time.perf_counter()
+        for member in self.members:
+            member.join()
+        self.run_until_stable()
+        return (time.perf_counter() - start) * 1000, (broker.cpu_seconds() - cpu) * 1000
+
+    def run_until_stable(self) -> None:
+        deadline = time.perf_counter() + ROUND_SECONDS_MAX
+        while not self.is_stable():
+            self.turn()
+            if time.perf_counter() > deadline:
+                raise RuntimeError(f"not stable: {sorted(member.progress for member in self.members)}")
+
+    def turn(self) -> None:
+        self.take_answers(self.pause_seconds)
+        now = time.perf_counter()
+        for member in self.members:
+            if member.pending is None and member.heartbeat_at <= now:
+                member.heartbeat()
+
+    def take_answers(self, seconds_max: float) -> None:
+        for key, _ in self.selector.select(seconds_max):
+            key.data.on_readable()
+
+    def settle(self) -> None:
+        """Until nothing is in flight."""
+        while any(member.pending is not None for member in self.members):
+            self.take_answers(0.005)
+
+    def close(self) -> None:
+        self.settle()
+        for member in self.members:
+            member.leave()
+        self.settle()
+        self.selector.close()
+        for member in self.members:
+            member.socket.close()
 
 
 def embedded(message: Message) -> bytes:
@@ -71,23 +153,15 @@ def embedded(message: Message) -> bytes:
 SUBSCRIPTION = embedded(ConsumerProtocolSubscription(["bench"]))
 
 
-class Member:
-    """One connection, one request in flight."""
+class ClassicMember(Member):
+    versions = {JoinGroupRequest: 9, SyncGroupRequest: 5, HeartbeatRequest: 4, LeaveGroupRequest: 5}
 
-    def __init__(self, group: Group, port: int) -> None:
+    def __init__(self, group: ClassicGroup, port: int) -> None:
+        super().__init__(port)
         self.group = group
-        self.socket = socket.create_connection(("127.0.0.1", port), 60)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.member_id = ""
         self.generation = -1
         self.synced = -1
-        self.heartbeat_at = 0.0
-        self.pending: type[Message] | None = None
-        self._rest = b""
-
-    def send(self, request: Message) -> None:
-        self.pending = type(request)
-        self.socket.sendall(frame(request, VERSIONS[type(request)]))
 
     def join(self) -> None:
         self.synced = -1
@@ -99,20 +173,6 @@ class Member:
 
     def leave(self) -> None:
         self.send(LeaveGroupRequest(self.group.name, members=[MemberIdentity(self.member_id)]))
-
-    def on_readable(self) -> None:
-        data = self.socket.recv(1 << 18)
-        if not data:
-            raise ConnectionError("the broker closed the connection")
-        self._rest += data
-        if len(self._rest) < 4 or len(self._rest) < 4 + struct.unpack(">i", self._rest[:4])[0]:
-            return
-        request, self.pending = self.pending, None
-        assert request is not None
-        reader, self._rest = Reader(self._rest[8:]), b""
-        reader.unknown_tags()
-        answer: Any = api_keys.response_class(request.API_KEY).decode(reader, VERSIONS[request])
-        self.on_answer(request, answer)
 
     def on_answer(self, request: type[Message], answer: Any) -> None:
         code = answer.error_code
@@ -137,17 +197,15 @@ class Member:
         rows = self.group.assign([row.member_id for row in answer.members]) if answer.members else []
         self.send(SyncGroupRequest(self.group.name, self.generation, self.member_id, None, "consumer", "range", rows))
 
+    @property
+    def progress(self) -> tuple[int, ...]:
+        return (self.synced,)
 
-class Group:
-    """All members, driven by one loop."""
 
+class ClassicGroup(Group[ClassicMember]):
     def __init__(self, name: str, broker: Broker, size: int, partitions: int) -> None:
-        self.name = name
         self.partitions = partitions
-        self.members = [Member(self, broker.port) for _ in range(size)]
-        self.selector = selectors.DefaultSelector()
-        for member in self.members:
-            self.selector.register(member.socket, selectors.EVENT_READ, member)
+        super().__init__(name, [ClassicMember(self, broker.port) for _ in range(size)])
 
     def assign(self, ids: list[str]) -> list[SyncGroupRequestAssignment]:
         rows = []
@@ -161,90 +219,50 @@ class Group:
         generation = self.members[0].synced
         return generation >= 0 and all(member.synced == generation for member in self.members)
 
-    def run_until_stable(self) -> None:
-        deadline = time.perf_counter() + ROUND_SECONDS_MAX
-        while not self.is_stable():
-            self.turn()
-            if time.perf_counter() > deadline:
-                raise RuntimeError(f"not stable: {sorted(member.synced for member in self.members)}")
 
-    def turn(self) -> None:
-        for key, _ in self.selector.select(0.005):
-            key.data.on_readable()
-        now = time.perf_counter()
-        for member in self.members:
-            if member.pending is None and member.synced >= 0 and member.heartbeat_at <= now:
-                member.heartbeat()
-
-    def settle(self) -> None:
-        """Until nothing is in flight."""
-        while any(member.pending is not None for member in self.members):
-            for key, _ in self.selector.select(0.005):
-                key.data.on_readable()
-
-    def close(self) -> None:
-        self.settle()
-        for member in self.members:
-            member.leave()
-        self.settle()
-        self.selector.close()
-        for member in self.members:
-            member.socket.close()
-
-
-def measure(broker: Broker, name: str, size: int, partitions: int) -> dict[str, float]:
+def measure(broker: Broker, number: int, size: int, partitions: int) -> tuple[float, ...]:
     """Milliseconds until stable and of the broker's CPU, for joining and for one rebalance."""
-    broker.wait_for_groups([name])
-    group = Group(name, broker, size, partitions)
-    cpu, start = broker.cpu_seconds(), time.perf_counter()
-    for member in group.members:
-        member.join()
-    group.run_until_stable()
-    joined, joined_cpu = time.perf_counter() - start, broker.cpu_seconds() - cpu
+    name = f"group{number}"
+    wait_for_groups(broker, [name])
+    group = ClassicGroup(name, broker, size, partitions)
+    joined = group.join_all(broker)
     group.settle()
-    cpu, start = broker.cpu_seconds(), time.perf_counter()
-    for member in group.members:
-        member.join()
-    group.run_until_stable()
-    rebalanced, rebalanced_cpu = time.perf_counter() - start, broker.cpu_seconds() - cpu
+    rebalanced = group.join_all(broker)
     group.close()
-    return {
-        "joining, ms": joined * 1000,
-        "joining, CPU ms": joined_cpu * 1000,
-        "rebalance, ms": rebalanced * 1000,
-        "rebalance, CPU ms": rebalanced_cpu * 1000,
-    }
+    return (*joined, *rebalanced)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--moldau", default=f"{sys.executable} -m moldau.cli.main")
-    parser.add_argument("--kafka", type=Path, default=ROOT.parent / "shared" / "oracle" / "kafka")
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--members", type=int, default=100)
     parser.add_argument("--partitions", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=7)
+
+
+def show_medians(
+    brokers: list[Broker],
+    rows: Sequence[str],
+    warm_up: int,
+    rounds: int,
+    work: Callable[[Broker, int], Sequence[float]],
+) -> None:
+    """`work` gets the number of the round as well, for names that are new."""
+    number = itertools.count()
+    # Warms up, the JVM most of all.
+    alternating(brokers, warm_up, lambda broker: work(broker, next(number)))
+    medians = alternating(brokers, rounds, lambda broker: work(broker, next(number)))
+    for row, values in zip(rows, medians, strict=True):
+        cells = [f"{broker.name} {value:.1f}" for broker, value in zip(brokers, values, strict=True)]
+        print(f"{row:30}", "   ".join(cells))
+
+
+def main() -> None:
+    parser = parser_of(__doc__)
+    add_options(parser)
     options = parser.parse_args()
-    brokers: list[Broker] = [MoldauWithoutDelay(shlex.split(options.moldau))]
-    if options.kafka.exists():
-        brokers.append(KafkaWithoutDelay(options.kafka))
-    figures: dict[str, dict[str, list[float]]] = {broker.name: {} for broker in brokers}
-    try:
+    with fresh_brokers(options, SETTINGS) as brokers:
         for broker in brokers:
             broker.start()
-        for number in range(-3, options.rounds):
-            for broker in brokers:
-                row = measure(broker, f"group{number}", options.members, options.partitions)
-                if number < 0:
-                    # Warms up, the JVM most of all.
-                    continue
-                for name, value in row.items():
-                    figures[broker.name].setdefault(name, []).append(value)
-    finally:
-        for broker in brokers:
-            broker.remove()
-    for name in next(iter(figures.values())):
-        cells = [f"{broker.name} {statistics.median(figures[broker.name][name]):.1f}" for broker in brokers]
-        print(f"{name:22}", "   ".join(cells))
+        show_medians(brokers, ROWS, 3, options.rounds, lambda b, n: measure(b, n, options.members, options.partitions))
 
 
 if __name__ == "__main__":

@@ -25,45 +25,39 @@ import gc
 import os
 import random
 import re
-import shlex
-import shutil
-import signal
-import socket
 import struct
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-try:
-    import moldau  # noqa: F401
-except ImportError:
-    sys.path.insert(0, str(ROOT / "src"))
-
-from moldau.client.admin import TOPIC, Admin, ConfigChange, ConfigResource, NewTopic  # noqa: E402
-from moldau.protocol import api_keys  # noqa: E402
-from moldau.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic  # noqa: E402
-from moldau.protocol.messages.headers import RequestHeader  # noqa: E402
-from moldau.protocol.messages.produce_request import (  # noqa: E402
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
+from side_by_side import (
+    HOST,
+    Broker,
+    Moldau,
+    Table,
+    Wire,
+    cpu_seconds_of,
+    frame,
+    free_ports,
+    makers,
+    memory_mb_of,
+    parser_of,
+    say,
 )
-from moldau.protocol.primitives import Message, Writer  # noqa: E402
-from moldau.protocol.records_data import MemoryRecords  # noqa: E402
-from moldau.records.builder import BatchBuilder  # noqa: E402
+
+from moldau.client.admin import TOPIC, Admin, ConfigChange, ConfigResource, NewTopic
+from moldau.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from moldau.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
+from moldau.protocol.records_data import MemoryRecords
+from moldau.records.builder import BatchBuilder
 
 KEYS = 200_000
 BATCH_BYTES = 16_384
 IN_FLIGHT = 16
 MB = 1 << 20
-TICKS = os.sysconf("SC_CLK_TCK")
 SETTINGS = {
     "log.segment.bytes": str(128 * MB),
     "log.cleaner.backoff.ms": "100",
@@ -74,6 +68,7 @@ SETTINGS = {
 HELD_BACK = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(1 << 40), "min.cleanable.dirty.ratio": "0.01"}
 PRODUCE_VERSION = 9
 FETCH_VERSION = 11
+METRICS = "moldau.metrics.listener"
 
 # What the two brokers log at the end of a compaction.
 MOLDAU_RUN = re.compile(
@@ -99,20 +94,28 @@ class Run:
         self.size = size
 
 
+def runs_of(broker: Broker, topic: str) -> list[Run]:
+    """The compactions of a topic so far, in the order in which they ended."""
+    pattern, to_run = (MOLDAU_RUN, moldau_run) if isinstance(broker, Moldau) else (KAFKA_RUN, kafka_run)
+    matches = pattern.finditer(broker.output())
+    return [to_run(match) for match in matches if match["log"].rsplit("-", 1)[0] == topic]
+
+
+def moldau_run(match: re.Match[str]) -> Run:
+    return Run(match["log"], parse_time(match["time"]), float(match["seconds"]), float(match["bytes"]))
+
+
+def kafka_run(match: re.Match[str]) -> Run:
+    size = float(match["megabytes"].replace(",", "")) * MB
+    rate = float(match["rate"].replace(",", "")) * MB
+    return Run(match["log"], parse_time(match["time"]), size / rate, size)
+
+
 def parse_time(text: str) -> float:
     return datetime.strptime(text, "%Y-%m-%d %H:%M:%S,%f").timestamp()
 
 
 # The wire
-
-
-def frame(request: Message, version: int) -> bytes:
-    key = type(request).API_KEY
-    writer = Writer()
-    RequestHeader(key, version, 7, "bench").encode(writer, api_keys.request_header_version(key, version))
-    request.encode(writer, version)
-    data = writer.to_bytes()
-    return struct.pack(">i", len(data)) + data
 
 
 def produce_frame(topic: str, partition: int, batch: bytes) -> bytes:
@@ -128,41 +131,6 @@ def fetch_frame(topic: str, partition: int, offset: int, size: int) -> bytes:
     return frame(request, FETCH_VERSION)
 
 
-class Wire:
-    """One connection; answers come in the order of the requests."""
-
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), 60)
-        self.socket.settimeout(120)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def answer(self) -> bytes:
-        size = struct.unpack(">i", self._exactly(4))[0]
-        return self._exactly(size)
-
-    def _exactly(self, size: int) -> bytes:
-        data = bytearray(size)
-        view = memoryview(data)
-        while view:
-            count = self.socket.recv_into(view)
-            if count == 0:
-                raise ConnectionError("the broker closed the connection")
-            view = view[count:]
-        return bytes(data)
-
-    def pipeline(self, frames: Iterator[bytes], check: Callable[[bytes], None]) -> None:
-        """Sends all of them, some in flight."""
-        waiting = 0
-        for one in frames:
-            self.socket.sendall(one)
-            waiting += 1
-            if waiting == IN_FLIGHT:
-                check(self.answer())
-                waiting -= 1
-        for _ in range(waiting):
-            check(self.answer())
-
-
 def check_produced(answer: bytes) -> None:
     """The error code of the only partition of a produce response v9: a compact topic name comes before it."""
     name_size = answer[6] - 1
@@ -171,209 +139,27 @@ def check_produced(answer: bytes) -> None:
         raise RuntimeError(f"a produce request failed with error {code}")
 
 
-# Brokers
+def admin_of(broker: Broker) -> Admin:
+    return Admin(bootstrap_servers=f"{HOST}:{broker.port}", request_timeout_ms=60_000)
 
 
-class Broker:
-    """One node with its processes."""
-
-    name = ""
-    port = 0
-    pid = 0
-    run_pattern = MOLDAU_RUN
-
-    def start(self, wait: bool = True) -> None:
-        raise NotImplementedError
-
-    def stop(self) -> None:
-        raise NotImplementedError
-
-    def kill(self) -> None:
-        raise NotImplementedError
-
-    def remove(self) -> None:
-        raise NotImplementedError
-
-    def output(self) -> str:
-        raise NotImplementedError
-
-    def runs(self, topic: str) -> list[Run]:
-        """The compactions of a topic so far, in the order in which they ended."""
-        found = []
-        for match in self.run_pattern.finditer(self.output()):
-            log = match["log"]
-            if log.rsplit("-", 1)[0] == topic:
-                found.append(self.to_run(match))
-        return found
-
-    def to_run(self, match: re.Match[str]) -> Run:
-        return Run(match["log"], parse_time(match["time"]), float(match["seconds"]), float(match["bytes"]))
-
-    def connect(self) -> Wire:
-        deadline = time.monotonic() + 300
-        while True:
-            try:
-                return Wire(self.port)
-            except OSError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.005)
-
-    def admin(self) -> Admin:
-        return Admin(bootstrap_servers=f"127.0.0.1:{self.port}", request_timeout_ms=60_000)
-
-    def cpu_seconds(self) -> float:
-        """Of the broker and of those of its children that have ended."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return sum(map(int, fields[11:15])) / TICKS
-
-    def processes(self) -> list[int]:
-        """The broker and its children."""
-        found = [self.pid]
-        try:
-            children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-            found += [int(child) for child in children]
-        except OSError:
-            pass
-        return found
+# Processes
 
 
-class Moldau(Broker):
-    name = "Moldau"
-
-    def __init__(self, command: list[str], settings: dict[str, str]) -> None:
-        self.command = command
-        self.folder = Path(tempfile.mkdtemp(prefix="moldau-bench-"))
-        self.process: subprocess.Popen[bytes] | None = None
-        self.port, controller_port, self.metrics_port = free_ports(3)
-        self.properties = self.folder / "server.properties"
-        values = {
-            "process.roles": "broker,controller",
-            "node.id": "1",
-            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller_port}",
-            "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
-            "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "log.dirs": f"{self.folder}/data",
-            "moldau.metrics.listener": f"127.0.0.1:{self.metrics_port}",
-            **settings,
-        }
-        self.properties.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
-        # A cluster id: 22 characters of base64.
-        format_command = ["storage", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qk", "-c", str(self.properties)]
-        subprocess.run([*command, *format_command], check=True, stdout=subprocess.DEVNULL, env=self._environment())
-
-    def _environment(self) -> dict[str, str]:
-        environment = {**os.environ, "MOLDAU_LOG_LEVEL": "INFO"}
-        # An installed command must not take up the sources.
-        environment.pop("PYTHONPATH", None)
-        if self.command[0] == sys.executable:
-            environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-        return environment
-
-    def start(self, wait: bool = True) -> None:
-        with open(self.folder / "output.log", "ab") as log:
-            self.process = subprocess.Popen(
-                [*self.command, "server", str(self.properties)], stdout=log, stderr=log, env=self._environment()
-            )
-        self.pid = self.process.pid
-        if wait:
-            self.connect().socket.close()
-
-    def stop(self) -> None:
-        if self.process is not None:
-            self.process.send_signal(signal.SIGTERM)
-            self.process.wait(120)
-            self.process = None
-
-    def kill(self) -> None:
-        assert self.process is not None
-        self.process.kill()
-        self.process.wait()
-        self.process = None
-
-    def remove(self) -> None:
-        self.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def output(self) -> str:
-        return (self.folder / "output.log").read_text(errors="replace")
-
-    def metric(self, name: str) -> float:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=60) as answer:
-            for line in answer.read().decode().splitlines():
-                if line.startswith(f"{name} "):
-                    return float(line.rsplit(" ", 1)[1])
-        raise KeyError(name)
+def cpu_seconds(broker: Broker) -> float:
+    """Of the broker and of those of its children that have ended: a worker compacts in a process of its own."""
+    return cpu_seconds_of(broker.pid, with_ended_children=True)
 
 
-class Kafka(Broker):
-    """Apache Kafka as the oracle starts it: 1 GB heap and G1, as in the distribution."""
-
-    name = "Apache Kafka"
-    run_pattern = KAFKA_RUN
-
-    def __init__(self, script: Path, settings: dict[str, str]) -> None:
-        self.script = script
-        self.settings = settings
-        self.port = free_ports(1)[0]
-        self.environment = {**os.environ, "KAFKA_ORACLE_PORT": str(self.port), "KAFKA_ORACLE_WAIT": "300"}
-        self.folder: Path | None = None
-        self.starting: subprocess.Popen[str] | None = None
-
-    def _run(self, *arguments: str) -> dict[str, str]:
-        done = subprocess.run(
-            [str(self.script), *arguments], check=True, stdout=subprocess.PIPE, text=True, env=self.environment
-        )
-        return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
-
-    def start(self, wait: bool = True) -> None:
-        if self.folder is None:
-            facts = self._run("start", "1", *(f"{key}={value}" for key, value in self.settings.items()))
-            self.folder = Path(facts["data"])
-        elif wait:
-            self._run("start-node", "1")
-        else:
-            # It waits for the node in steps; whoever starts it this way watches the port.
-            self.starting = subprocess.Popen([str(self.script), "start-node", "1"], env=self.environment)
-        if wait:
-            self.pid = int((self.folder / "node1.pid").read_text())
-
-    def stop(self) -> None:
-        self._end_starting()
-        self._run("stop-node", "1")
-
-    def kill(self) -> None:
-        self._end_starting()
-        self._run("kill-node", "1")
-
-    def _end_starting(self) -> None:
-        if self.starting is not None:
-            self.starting.wait(300)
-            self.starting = None
-
-    def remove(self) -> None:
-        self._end_starting()
-        self._run("stop")
-
-    def output(self) -> str:
-        assert self.folder is not None
-        return (self.folder / "node1.out").read_text(errors="replace")
-
-    def to_run(self, match: re.Match[str]) -> Run:
-        size = float(match["megabytes"].replace(",", "")) * MB
-        rate = float(match["rate"].replace(",", "")) * MB
-        return Run(match["log"], parse_time(match["time"]), size / rate, size)
-
-
-def free_ports(count: int) -> list[int]:
-    held = [socket.socket() for _ in range(count)]
-    for one in held:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
-    return ports
+def processes(broker: Broker) -> list[int]:
+    """The broker and its children."""
+    found = [broker.pid]
+    try:
+        children = Path(f"/proc/{broker.pid}/task/{broker.pid}/children").read_text().split()
+        found += [int(child) for child in children]
+    except OSError:
+        pass
+    return found
 
 
 class PeakMemory:
@@ -388,11 +174,10 @@ class PeakMemory:
 
     def _watch(self) -> None:
         while not self._over.wait(0.02):
-            for pid in self._broker.processes():
+            for pid in processes(self._broker):
                 try:
-                    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-                        if line.startswith("VmHWM:"):
-                            self._peaks[pid] = int(line.split()[1]) / 1024
+                    # One that is about to end has no memory any more.
+                    self._peaks[pid] = max(self._peaks.get(pid, 0.0), memory_mb_of(pid, "VmHWM"))
                 except OSError:
                     pass  # it has ended
 
@@ -423,7 +208,7 @@ def encode_batches(value_bytes: int, records: int, seed: int) -> list[bytes]:
 
 
 def create(broker: Broker, topic: str, partitions: int, configs: dict[str, str]) -> None:
-    with broker.admin() as admin:
+    with admin_of(broker) as admin:
         admin.create_topics([NewTopic(topic, partitions, 1, configs=configs)])[topic].get()
     # Until every partition takes records.
     probe = BatchBuilder()
@@ -443,18 +228,27 @@ def create(broker: Broker, topic: str, partitions: int, configs: dict[str, str])
 
 
 def delete(broker: Broker, topic: str) -> None:
-    with broker.admin() as admin:
+    with admin_of(broker) as admin:
         admin.delete_topics([topic])[topic].get()
 
 
 def fill(broker: Broker, topic: str, partition: int, batches: list[bytes]) -> None:
-    broker.connect().pipeline((produce_frame(topic, partition, batch) for batch in batches), check_produced)
+    wire = broker.connect()
+    waiting = 0
+    for batch in batches:
+        wire.socket.sendall(produce_frame(topic, partition, batch))
+        waiting += 1
+        if waiting == IN_FLIGHT:
+            check_produced(wire.answer())
+            waiting -= 1
+    for _ in range(waiting):
+        check_produced(wire.answer())
 
 
 def release(broker: Broker, topic: str) -> None:
     """From now on the topic may be compacted."""
     os.sync()
-    with broker.admin() as admin:
+    with admin_of(broker) as admin:
         resource = ConfigResource(TOPIC, topic)
         admin.incremental_alter_configs({resource: [ConfigChange("min.compaction.lag.ms", "0")]})[resource].get()
 
@@ -464,7 +258,7 @@ def wait_for_runs(broker: Broker, topic: str, count: int, seconds: float = 300.0
     deadline = time.monotonic() + seconds
     while True:
         first: dict[str, Run] = {}
-        for run in broker.runs(topic):
+        for run in runs_of(broker, topic):
             first.setdefault(run.log, run)
         if len(first) == count:
             return list(first.values())
@@ -497,10 +291,10 @@ def measure_compaction(
         for partition in range(workers):
             fill(broker, topic, partition, batches)
         memory = PeakMemory(broker)
-        cpu = broker.cpu_seconds()
+        cpu = cpu_seconds(broker)
         release(broker, topic)
         runs = wait_for_runs(broker, topic, workers)
-        cpu = (broker.cpu_seconds() - cpu) / sum(run.size for run in runs) * 1e9
+        cpu = (cpu_seconds(broker) - cpu) / sum(run.size for run in runs) * 1e9
         broker_mb, worker_mb = memory.stop()
         seconds = max(run.ended for run in runs) - min(run.started for run in runs)
         rate = sum(run.size for run in runs) / seconds
@@ -522,7 +316,7 @@ def compaction_rows(arguments: argparse.Namespace, table: Table) -> None:
         record_bytes = sum(map(len, batches)) / (len(batches) * max(1, BATCH_BYTES // value_bytes))
         for workers in (1, 2):
             found = []
-            for broker in fresh(arguments, {**SETTINGS, "log.cleaner.threads": str(workers)}):
+            for broker in one_by_one(arguments, {**SETTINGS, "log.cleaner.threads": str(workers)}):
                 broker.start()
                 found.append(measure_compaction(broker, batches, workers, arguments.rounds, record_bytes))
             what = f"compaction, {value_bytes} B values, {'one worker' if workers == 1 else 'two workers'}"
@@ -583,7 +377,7 @@ def latency_round(broker: Broker, batches: list[bytes], topic: str, seconds: flo
             fetched.measure(fetching, fetch)
         if time.time() > next_look:
             next_look = time.time() + 1.0
-            runs = broker.runs(topic)
+            runs = runs_of(broker, topic)
             if len({run.log for run in runs}) == 4:
                 break
     releasing.join()
@@ -602,7 +396,7 @@ def latency_round(broker: Broker, batches: list[bytes], topic: str, seconds: flo
 def latency_rows(arguments: argparse.Namespace, table: Table) -> None:
     batches = encode_batches(1000, arguments.records // 2, 2)
     found = []
-    for broker in fresh(arguments, SETTINGS):
+    for broker in one_by_one(arguments, SETTINGS):
         broker.start()
         create(broker, "side", 1, {"retention.bytes": str(1 << 30)})
         fill(broker, "side", 0, batches[: 1 << 12])
@@ -650,7 +444,7 @@ def recovery_rows(arguments: argparse.Namespace, table: Table, scrub: bool) -> N
         "moldau.log.scrub.bytes.per.second": str(1 << 40),
     }
     found, rates = [], []
-    for broker in fresh(arguments, settings):
+    for broker in one_by_one(arguments, settings):
         broker.start()
         create(broker, "large", partitions, {})
         for partition in range(partitions):
@@ -675,86 +469,44 @@ def measure_scrub(broker: Moldau) -> float:
     """Megabytes a second of the first pass, which begins a minute after the start."""
     deadline = time.monotonic() + 600
     begin, first = 0.0, 0.0
-    while broker.metric("moldau_log_scrub_passes_total") == 0:
-        seen = broker.metric("moldau_log_scrub_bytes_total")
+    while metric(broker, "moldau_log_scrub_passes_total") == 0:
+        seen = metric(broker, "moldau_log_scrub_bytes_total")
         if seen > 0 and begin == 0.0:
             begin, first = time.perf_counter(), seen
         if time.monotonic() > deadline:
             raise RuntimeError("the scrub has not passed over everything in ten minutes")
         time.sleep(0.05)
-    return (broker.metric("moldau_log_scrub_bytes_total") - first) / (time.perf_counter() - begin) / 1e6
+    return (metric(broker, "moldau_log_scrub_bytes_total") - first) / (time.perf_counter() - begin) / 1e6
 
 
-# Output
+def metric(broker: Moldau, name: str) -> float:
+    with urllib.request.urlopen(f"http://{broker.settings[METRICS]}/metrics", timeout=60) as answer:
+        for line in answer.read().decode().splitlines():
+            if line.startswith(f"{name} "):
+                return float(line.rsplit(" ", 1)[1])
+    raise KeyError(name)
 
 
-def say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
-class Table:
-    def __init__(self, names: list[str], markdown: bool) -> None:
-        self.markdown = markdown
-        columns = ["measurement", *names, *(["better by"] if len(names) == 2 else [])]
-        self._print(columns)
-        if markdown:
-            print("|---|" + "---:|" * (len(columns) - 1), flush=True)
-
-    def add(self, name: str, values: list[float], more_is_better: bool, form: str) -> None:
-        cells = [form.format(value) for value in values]
-        if len(values) == 2 and min(values) > 0:
-            ratio = values[0] / values[1] if more_is_better else values[1] / values[0]
-            cells.append(f"{ratio:.2f}×")
-        self._print([name, *cells])
-
-    def _print(self, cells: list[str]) -> None:
-        line = (
-            "| " + " | ".join(cells) + " |"
-            if self.markdown
-            else f"{cells[0]:<62}" + "".join(f"{c:>16}" for c in cells[1:])
-        )
-        print(line, flush=True)
-
-
-def fresh(arguments: argparse.Namespace, settings: dict[str, str]) -> Iterator[Broker]:
+def one_by_one(arguments: argparse.Namespace, settings: dict[str, str]) -> Iterator[Broker]:
     """One broker after the other, each with an empty folder; it is removed before the next one comes."""
-    with_kafka = arguments.kafka.exists()
-    for name in (Moldau.name, Kafka.name) if with_kafka else (Moldau.name,):
-        broker: Broker
-        if name == Moldau.name:
-            broker = Moldau(shlex.split(arguments.moldau), settings)
-        else:
-            known = {key: value for key, value in settings.items() if not key.startswith("moldau.")}
-            broker = Kafka(arguments.kafka, known)
-        try:
+    for make in makers(arguments, {**settings, METRICS: f"{HOST}:{free_ports(1)[0]}"}):
+        with make() as broker:
             yield broker
-        finally:
-            broker.remove()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--moldau", default=f"{sys.executable} -m moldau", help="the moldau command to measure")
-    parser.add_argument("--kafka", type=Path, default=ROOT.parent / "shared" / "oracle" / "kafka")
-    parser.add_argument("--rows", default="compaction,latency,recovery,scrub")
+    parser = parser_of(__doc__, ("compaction", "latency", "recovery", "scrub"))
     parser.add_argument(
         "--records", type=int, default=1_000_000, help="records of 1 KB in a log; five times as many of 100 B"
     )
     parser.add_argument("--gigabytes", type=float, default=10.0, help="how much is recovered")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=8.0, help="how long the load runs alone")
-    parser.add_argument("--markdown", action="store_true")
     arguments = parser.parse_args()
-    rows = arguments.rows.split(",")
-    unknown = [row for row in rows if row not in ("compaction", "latency", "recovery", "scrub")]
-    if unknown:
-        parser.error(f"there is no row {unknown[0]}: compaction, latency, recovery, scrub")
-    names = ["Moldau"]
-    if arguments.kafka.exists():
-        names.append("Apache Kafka")
-    else:
-        say(f"Apache Kafka is not measured: {arguments.kafka}, which starts it, is not there")
-    table = Table(names, arguments.markdown)
+    rows = arguments.rows
+    # Moldau says at this level how long a compaction took.
+    os.environ["MOLDAU_LOG_LEVEL"] = "INFO"
+    table = Table(arguments)
     if "compaction" in rows:
         compaction_rows(arguments, table)
     if "latency" in rows:

@@ -18,44 +18,28 @@ idempotence  Produce over a plain socket, five in flight, with and without produ
 
 from __future__ import annotations
 
-import argparse
-import shlex
 import socket
 import struct
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-try:
-    import moldau  # noqa: F401  # an installation of this Python, which may be a compiled one, before the sources
-except ImportError:
-    sys.path.insert(0, str(ROOT / "src"))
-sys.path.insert(0, str(ROOT / "bench"))
+from side_by_side import Broker, Table, Wire, alternating, create_topic, frame, fresh_brokers, parser_of
 
-from moldau.protocol import errors  # noqa: E402
-from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest  # noqa: E402
-from moldau.protocol.messages.end_txn_request import EndTxnRequest  # noqa: E402
-from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest  # noqa: E402
-from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest  # noqa: E402
-from moldau.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic  # noqa: E402
-from moldau.protocol.messages.produce_request import (  # noqa: E402
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
-from moldau.protocol.messages.txn_offset_commit_request import (  # noqa: E402
+from moldau.protocol import errors
+from moldau.protocol.messages.end_txn_request import EndTxnRequest
+from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
+from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
+from moldau.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from moldau.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
+from moldau.protocol.messages.txn_offset_commit_request import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from moldau.protocol.records_data import MemoryRecords  # noqa: E402
-from moldau.records.builder import BatchBuilder  # noqa: E402
-from moldau.records.crc import crc32c  # noqa: E402
-
-from groups import Broker, Kafka, Moldau, Table, Wire, alternating, frame  # noqa: E402  # isort: skip
+from moldau.protocol.records_data import MemoryRecords
+from moldau.records.builder import BatchBuilder
+from moldau.records.crc import crc32c
 
 GROUP, TRANSACTIONAL = 0, 1
 PRODUCE_VERSION = 12
@@ -227,8 +211,7 @@ def find_coordinator(wire: Wire, key: str, kind: int) -> None:
 
 def make_topic(broker: Broker, topic: str, partitions: int) -> None:
     wire = broker.connect()
-    new = CreatableTopic(name=topic, num_partitions=partitions, replication_factor=1)
-    wire.ask(CreateTopicsRequest(topics=[new], timeout_ms=60_000), 7)
+    create_topic(wire, topic, partitions)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         answer: Any = wire.ask(MetadataRequest(topics=[MetadataRequestTopic(name=topic)]), 9)
@@ -382,7 +365,7 @@ def end_of(answer: memoryview, at: int, end: int) -> int:
     return position
 
 
-def run_fetch(brokers: list[Broker], table: Table, rounds: int, seconds: float) -> None:
+def run_fetch(brokers: list[Broker], table: Table, rounds: int) -> None:
     for broker in brokers:
         broker.start()
         fill(broker, "mixed")
@@ -488,39 +471,23 @@ def run_idempotence(brokers: list[Broker], table: Table, rounds: int, seconds: f
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--moldau", default=f"{sys.executable} -m moldau", help="the moldau command to measure")
-    parser.add_argument("--kafka", type=Path, default=ROOT.parent / "shared" / "oracle" / "kafka")
-    parser.add_argument("--rows", default="raw,clients,fetch,idempotence")
+    parser = parser_of(__doc__, ("raw", "clients", "fetch", "idempotence"))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3.0)
-    parser.add_argument("--markdown", action="store_true")
     arguments = parser.parse_args()
+    rounds, seconds = arguments.rounds, arguments.seconds
     clients = {"confluent-kafka": confluent_transactions, "Moldau's client": own_transactions}
-    rows: dict[str, Callable[[list[Broker], Table], None]] = {
-        "raw": lambda b, t: run_transactions(
-            b, t, arguments.rounds, arguments.seconds, {"plain socket": raw_transactions}
-        ),
-        "clients": lambda b, t: run_transactions(b, t, arguments.rounds, arguments.seconds, clients),
-        "fetch": lambda b, t: run_fetch(b, t, arguments.rounds, arguments.seconds),
-        "idempotence": lambda b, t: run_idempotence(b, t, arguments.rounds, arguments.seconds),
-    }
-    shown = False
-    for row in arguments.rows.split(","):
-        if row not in rows:
-            parser.error(f"there is no row {row}: {', '.join(rows)}")
-        brokers: list[Broker] = [Moldau(shlex.split(arguments.moldau))]
-        if arguments.kafka.exists():
-            brokers.append(Kafka(arguments.kafka))
-        table = Table(brokers, arguments.markdown)
-        if not shown:
-            table.head()
-            shown = True
-        try:
-            rows[row](brokers, table)
-        finally:
-            for broker in brokers:
-                broker.remove()
+    table = Table(arguments)
+    for row in arguments.rows:
+        with fresh_brokers(arguments, {}) as brokers:
+            if row == "raw":
+                run_transactions(brokers, table, rounds, seconds, {"plain socket": raw_transactions})
+            elif row == "clients":
+                run_transactions(brokers, table, rounds, seconds, clients)
+            elif row == "fetch":
+                run_fetch(brokers, table, rounds)
+            else:
+                run_idempotence(brokers, table, rounds, seconds)
 
 
 if __name__ == "__main__":
