@@ -30,7 +30,7 @@ _numbers = itertools.count(1)
 THOROUGH = re.compile(
     r"test_(maintenance|load|kills|spark).*\[(iceberg|parquet)"
     r"|test_changelog.*(optimized_meanwhile|columns_of_changes)"
-    r"|test_commits.*snapshots_shorten|test_many_kills|test_a_driver_and_a_worker_are_killed"
+    r"|test_from_kafka|test_commits.*snapshots_shorten|test_many_kills|test_a_driver_and_a_worker_are_killed"
 )
 
 
