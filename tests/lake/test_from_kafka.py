@@ -10,9 +10,6 @@ from tests.interop import kafka_oracle
 from tests.interop.kafka_oracle import KafkaNode
 from tests.lake.test_changelog import test_the_table_equals_the_newest_values as test_the_table_equals_the_newest_values
 from tests.lake.test_load import test_a_load_can_be_bounded_by_time as test_a_load_can_be_bounded_by_time
-from tests.lake.test_load import (
-    test_a_topic_that_was_deleted_and_created_again_is_refused as test_a_topic_created_again_is_refused,
-)
 from tests.lake.test_load import test_aborted_transactions_are_not_loaded as test_aborted_transactions_are_not_loaded
 from tests.lake.test_load import test_each_run_loads_what_is_new as test_each_run_loads_what_is_new
 from tests.lake.test_load import test_rows_are_the_records_field_by_field as test_rows_are_the_records_field_by_field
