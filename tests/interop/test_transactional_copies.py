@@ -75,7 +75,8 @@ class Kills:
     def _kill_copier(self, victim: Copier) -> None:
         """In the middle of its work: when something of this life of it was committed."""
         before = self._at_start[victim.name]
-        self._await(lambda: self._reader.copied_by(victim) > before or victim.finished)
+        everything = sum(RECORDS // PARTITIONS[place.topic.removesuffix("-copy")] for place in victim.places)
+        self._await(lambda: self._reader.copied_by(victim) > before or victim.finished or before == everything)
         if not victim.finished:
             print(f"{self._reader.copied:7d} records copied: {victim.name} is killed", flush=True)
             victim.kill()
