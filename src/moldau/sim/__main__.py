@@ -44,11 +44,12 @@ def main(arguments: list[str] | None = None) -> int:
     which.add_argument("--consumer-groups", action="store_true", help="a node with members of consumer groups")
     parser.add_argument("-v", "--verbose", action="store_true", help="print every event as it happens")
     options = parser.parse_args(arguments)
-    failures = 0
-    for seed in range(options.seed, options.seed + options.count):
-        kind = next((name for name in WORLDS if getattr(options, name.replace("-", "_"), False)), "node")
-        failures += not replay(seed, options.steps, kind=kind, verbose=options.verbose)
-    return 1 if failures else 0
+    kind = next((name for name in WORLDS if getattr(options, name.replace("-", "_"), False)), "node")
+    seeds = range(options.seed, options.seed + options.count)
+    failed = [seed for seed in seeds if not replay(seed, options.steps, kind=kind, verbose=options.verbose)]
+    if len(seeds) > 1:
+        print(f"{len(seeds)} seeds, {len(failed)} failed" + (f": {', '.join(map(str, failed))}" if failed else ""))
+    return 1 if failed else 0
 
 
 WORLDS: dict[str, type[LogWorld] | type[NodeWorld] | type[ClusterWorld] | type[RaftWorld]] = {

@@ -35,9 +35,15 @@ class TwoPhaseInstance(Instance):
         noted, attempt = self.application.noted, self.application.attempt
         found = self.process.manager.prepared
         self.world.note(f"{self.name} finds {found} prepared, noted is {noted}, {attempt!r}")
+        self._check_store()
         yield from self._wait(self.process.complete(noted))
         if found != noted and attempt is not None and not attempt.told:
             self.ledger.on_told(attempt, ABORT)
+
+    def _check_store(self) -> None:
+        """Who was stopped for long may be the coordinator's newest instance and yet not the store's."""
+        if self.application.owner is not self:
+            raise GaveUp("somebody else has the store")
 
     def _end(self, attempt: Attempt) -> Script:
         process, application = self.process, self.application
@@ -49,8 +55,7 @@ class TwoPhaseInstance(Instance):
             yield
         prepared = process.prepare()
         yield
-        if application.owner is not self:
-            raise GaveUp("somebody else has the store")
+        self._check_store()
         application.attempt = attempt
         attempt.wanted = self._wish()
         if attempt.wanted == COMMIT:
