@@ -320,9 +320,9 @@ class MetadataLog(RaftLog):
 
     def _agrees_with(self, snapshot: OffsetAndEpoch) -> bool:
         """Whether the log holds what the snapshot ends with. A replica that fetched a snapshot because its log had
-        parted from the leader's may have crashed before it emptied the log."""
+        parted from the leader's may have crashed before it emptied the log, or before it forgot its epochs."""
         if self.start_offset() == snapshot.offset:
-            return True
+            return self.end_offset() > snapshot.offset or self.last_epoch() == snapshot.epoch
         end = self.end_offset_for_epoch(snapshot.epoch)
         return self.end_offset() >= snapshot.offset and end.epoch == snapshot.epoch and end.offset >= snapshot.offset
 

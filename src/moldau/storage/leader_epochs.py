@@ -162,10 +162,13 @@ class LeaderEpochs:
         self._on_changed(write)
 
     def clear(self) -> None:
-        if self.epochs:
-            self.epochs = []
-            self.start_offsets = []
-            self._on_changed(True)
+        """Forgets all, the file too: it goes for good when the folder is synced, and what a file kept of records that
+        are gone would be held for the epoch of the records before the log."""
+        self.disk.remove(f"{self.directory}/{LEADER_EPOCH_FILE}")
+        self.epochs = []
+        self.start_offsets = []
+        self.latest_epoch = UNDEFINED_EPOCH
+        self.unsynced = self.has_file = self.begun_in_memory = False
 
     def entries(self) -> list[tuple[int, int]]:
         return list(zip(self.epochs, self.start_offsets, strict=True))

@@ -671,6 +671,7 @@ class Log:
         logger.info("deleting all of %s-%d, it starts again at offset %d", self.topic, self.partition, offset)
         self.truncations += 1
         self._retire(self.segments, -1)
+        self.leader_epochs.clear()
         self.disk.sync_directory(self.directory)
         segment = self.new_segment(offset, now_ms)
         segment.create()
@@ -681,7 +682,6 @@ class Log:
         self.log_end_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
         self.flush_target = min(self.flush_target, offset)
-        self.leader_epochs.clear()
         self.snapshots.clear()
         self.producers.clear(offset)
         self.directory_changed = True

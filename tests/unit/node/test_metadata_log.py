@@ -120,6 +120,35 @@ def test_a_log_that_contradicts_its_snapshot_starts_anew_behind_it(epochs: list[
     assert log.last_epoch() == (epochs[-1][0] if kept else 3)
 
 
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("epoch", [1, 5], ids=["older epoch", "newer epoch"])
+def test_the_epochs_of_a_log_that_a_snapshot_replaced_do_not_come_back(epoch: int, seed: int) -> None:
+    """A voter would say of its log that it ends in an epoch of which it has nothing."""
+    disk = new_disk(seed)
+    log = opened(disk)
+    append(log, epoch, 5)
+    log.sync_later(lambda error: None)
+    fetch_snapshot(log, OffsetAndEpoch(20, 3))
+    disk.power_loss()
+    log = opened(disk)
+    assert (log.end_offset(), log.last_epoch()) == (20, 3)
+    append(log, 3, 2)
+    log.sync_later(lambda error: None)
+    disk.power_loss()
+    log = opened(disk)
+    assert (log.end_offset(), log.last_epoch()) == (22, 3)
+    assert log.end_offset_for_epoch(3) == OffsetAndEpoch(22, 3)
+
+
+@pytest.mark.parametrize("epoch", [1, 5], ids=["older epoch", "newer epoch"])
+def test_epochs_that_contradict_the_snapshot_before_an_empty_log_are_forgotten(epoch: int) -> None:
+    disk = new_disk()
+    fetch_snapshot(opened(disk), OffsetAndEpoch(20, 3))
+    disk.write_file(f"{DIRECTORY}/leader-epoch-checkpoint", b"0\n1\n%d 0\n" % epoch)
+    log = opened(disk)
+    assert (log.start_offset(), log.end_offset(), log.last_epoch()) == (20, 20, 3)
+
+
 def test_a_snapshot_that_is_ready_after_a_newer_one_was_fetched_is_dropped() -> None:
     """It would be named to followers as the place where their log parts from this one, below what is committed."""
     later: list[Callable[[], None]] = []
