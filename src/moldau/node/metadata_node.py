@@ -70,6 +70,7 @@ HOUSEKEEPING_INTERVAL_MS = 10_000
 READ_BYTES = 1 << 20
 LATE_MS = 200
 """A timer that comes later than that tells of a node that was busy, with thousands of new logs for example."""
+STOPPED_CONTROLLING = "This node stopped being the active controller."
 SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
@@ -519,8 +520,10 @@ class MetadataNode:
                 last = self.raft.propose(values, self._now_ms)
         except (OSError, KafkaError) as error:
             if self.log.end_offset() > first:
-                # What is in the log counts, and this controller knows nothing of it: the next one starts from the log.
+                # What is in the log counts, and this controller knows nothing of it: the next one starts from the log,
+                # and whoever asked has to ask that one.
                 self._fatal(f"a change could be written only in part: {error}")
+                raise KafkaError(errors.NOT_CONTROLLER, STOPPED_CONTROLLING) from error
             raise
         appended = [record for batch in batches for record in batch]
         delta, image = controller.replay(appended, first, self.raft.epoch, self._now_ms)
@@ -532,7 +535,7 @@ class MetadataNode:
         """Runs `verb` on the active controller; `done` gets its response when everything it saw is committed."""
         if now_ms is not None:
             self._now_ms = max(self._now_ms, now_ms)
-        if self._controller is None:
+        if self._controller is None or self._failed:
             done(KafkaError(errors.NOT_CONTROLLER, "This node is not the active controller."))
             return
         try:
@@ -554,7 +557,7 @@ class MetadataNode:
 
     def _fail_pending(self) -> None:
         pending, self._pending = self._pending, deque()
-        error = KafkaError(errors.NOT_CONTROLLER, "This node stopped being the active controller.")
+        error = KafkaError(errors.NOT_CONTROLLER, STOPPED_CONTROLLING)
         for entry in pending:
             for done, _ in entry.done:
                 done(error)

@@ -9,6 +9,7 @@ import pytest
 from moldau.protocol import errors
 from moldau.protocol.messages import describe_quorum_request as quorum
 from moldau.protocol.messages import incremental_alter_configs_request as alter
+from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from moldau.protocol.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from moldau.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from moldau.protocol.messages.incremental_alter_configs_request import (
@@ -199,6 +200,30 @@ def test_a_request_that_waits_for_a_controller_nobody_hears_goes_to_its_successo
     asked = followers(cluster)[0]
     cluster.cut_off(cluster.active())
     assert asked.create("t", replicas=2) == errors.NONE
+
+
+def test_a_request_that_meets_a_failing_metadata_log_is_answered_by_the_next_controller(cluster: Cluster) -> None:
+    """What it wanted is in the log already when a follower's waiting fetch cannot be read from it."""
+    cluster.run(200)  # until the followers' fetches wait at the leader
+    asked, failing = followers(cluster)[0], cluster.active()
+    failing.node.on_fatal = lambda reason: cluster.schedule(0, failing.kill)
+    failing.disk.fail("read", "__cluster_metadata")
+    assert asked.create("t", replicas=2) == errors.NONE
+    assert not failing.is_up
+    assert cluster.active().node.metadata.image.topics_by_name["t"]
+
+
+def test_a_controller_whose_metadata_log_failed_decides_nothing_more(cluster: Cluster) -> None:
+    """Until its process is gone: it does not know what is in its log."""
+    cluster.run(200)
+    asked, failing = followers(cluster)[0], cluster.active()
+    failing.disk.fail("read", "__cluster_metadata")
+    failing.send(CreateTopicsRequest(topics=[CreatableTopic("t", 1, 2)], timeout_ms=5000), 5)
+    assert "only in part" in failing.fatal[0]
+    end = failing.node.metadata.log.end_offset()
+    asked.send(CreateTopicsRequest(topics=[CreatableTopic("u", 1, 2)], timeout_ms=5000), 5)
+    cluster.run(100)
+    assert failing.node.metadata.log.end_offset() == end
 
 
 def test_a_controller_that_was_cut_off_follows_its_successor_when_it_is_back(cluster: Cluster) -> None:
