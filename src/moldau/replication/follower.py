@@ -156,6 +156,7 @@ class Follower:
         high_watermark = data.high_watermark
         self.lag = high_watermark - end_offset if high_watermark > end_offset else 0
         if partition.high_watermark.advance_to(high_watermark if high_watermark < end_offset else end_offset):
+            log.producers.on_high_watermark(partition.high_watermark.offset)
             moved = True
         if data.log_start_offset > log.log_start_offset:
             log.advance_log_start(min(data.log_start_offset, end_offset))

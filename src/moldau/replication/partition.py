@@ -237,6 +237,7 @@ class Partition:
                 return  # what is committed must be on enough replicas to survive (KIP-966)
             end_offset = state.committed_end(log.log_end_offset, end_offset, now_ms, self.context.brokers)
         if self.high_watermark.advance_to(end_offset):
+            log.producers.on_high_watermark(end_offset)
             if self.waiters:
                 self.notify_waiters(now_ms)
             for listener in self.listeners:

@@ -655,9 +655,9 @@ class Log:
         self.flush_target = min(self.flush_target, offset)
         self.size_bytes = sum([segment.size for segment in self.segments])
         self.leader_epochs.truncate_from_end(offset)
-        producers_before = self.producers.entries
+        producers_before, unreplicated_before = self.producers.entries, self.producers.unreplicated
         self.reload_producers(now_ms, -1)
-        self.producers.keep_windows(producers_before, offset)
+        self.producers.keep_known(producers_before, unreplicated_before, offset)
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int = 0) -> None:
         """Forgets everything; the next append gets `offset` or more."""

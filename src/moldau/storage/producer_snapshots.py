@@ -1,8 +1,9 @@
 """Files with the producer state at some offset (.snapshot), so that a start need not read the whole log.
 
 One is taken at each roll and at a clean stop. A damaged one is deleted and the one before it used. The format is Apache
-Kafka's and has the last batch of a producer; beside the newest one a file of our own has what is missing there, the
-other batches by which a retry is known and when the producer was last heard of (`producer_window.py`).
+Kafka's and has the last batch of a producer; beside the newest one a file of our own has what is missing there: the
+other batches by which a retry is known, when the producer was last heard of, and which finished transactions were not
+replicated yet (`producer_window.py`).
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class ProducerSnapshots:
         if offset <= self.last_offset:
             return False
         snapshot = encode_snapshot(state)
-        if state.entries:
+        if state.entries or state.unreplicated:
             # First, so that a crash in between leaves the snapshot before and more to replay, and not a window of one.
             window = producer_window.encode(state, offset, snapshot)
             self.disk.write_file(f"{self.directory}/{producer_window.FILE}", window, sync=False)
@@ -129,8 +130,9 @@ class ProducerSnapshots:
                 logger.warning("cannot use a producer snapshot, trying an older one: %s", error)
                 self.remove(offset)
                 continue
-            self._restore_windows(entries, offset, snapshot, now_ms)
+            unreplicated = self._restore_windows(entries, offset, snapshot, now_ms)
             state.restore(entries, offset)
+            state.unreplicated = unreplicated
             if expiration_ms >= 0:
                 state.expire(now_ms, expiration_ms)
             self.last_offset = offset
@@ -138,15 +140,19 @@ class ProducerSnapshots:
         state.clear(log_start_offset)
         self.last_offset = log_start_offset
 
-    def _restore_windows(self, entries: list[ProducerEntry], offset: int, snapshot: bytes, now_ms: int) -> None:
+    def _restore_windows(
+        self, entries: list[ProducerEntry], offset: int, snapshot: bytes, now_ms: int
+    ) -> dict[int, int]:
+        """Returns the finished transactions that were not replicated."""
         for entry in entries:
             entry.seen_ms = now_ms  # unless more is known
-        if entries and self.has_window:
+        if self.has_window:
             path = f"{self.directory}/{producer_window.FILE}"
             try:
-                producer_window.restore(entries, self.disk.read_file(path), offset, snapshot, now_ms)
+                return producer_window.restore(entries, self.disk.read_file(path), offset, snapshot, now_ms)
             except (producer_window.DamagedWindow, FileNotFoundError) as error:
                 logger.warning("of each producer only the last batch is known: %s: %s", path, error)
+        return {}
 
     def remove(self, offset: int) -> None:
         self.disk.remove(self.path(offset))

@@ -247,9 +247,12 @@ class ProducerState:
         for first_offset, producer_id in opened:
             self.ongoing[first_offset] = producer_id
 
-    def keep_windows(self, before: dict[int, ProducerEntry], end_offset: int) -> None:
-        """The log was cut at `end_offset`: of what was known `before`, batches below it are still in the log, and a
-        snapshot has told of the last one only."""
+    def keep_known(self, before: dict[int, ProducerEntry], unreplicated: dict[int, int], end_offset: int) -> None:
+        """The log was cut at `end_offset`: of what was known before, batches and markers below it are still in the log,
+        and a snapshot has told of each producer's last batch only."""
+        for first_offset, last_offset in unreplicated.items():
+            if last_offset < end_offset:
+                self.unreplicated[first_offset] = last_offset
         for entry in self.entries.values():
             known = before.get(entry.producer_id)
             if known is None:
@@ -373,6 +376,8 @@ class ProducerState:
 
     def on_high_watermark(self, high_watermark: int) -> None:
         """Forgets finished transactions whose marker is below the high watermark."""
+        if not self.unreplicated:
+            return
         passed = [first for first, last in self.unreplicated.items() if last < high_watermark]
         for first_offset in passed:
             del self.unreplicated[first_offset]

@@ -14,7 +14,7 @@ from moldau.records.builder import BatchBuilder
 from moldau.replication.follower import DELAYED, FAILED, FETCHING, TRUNCATING, Follower
 from moldau.replication.partition import Partition
 from moldau.storage.log_manager import LogManager
-from tests.unit.storage.helpers import NOW_MS, TOPIC_ID, FaultyDisk, batch, config, read_all
+from tests.unit.storage.helpers import NOW_MS, TOPIC_ID, FaultyDisk, batch, config, marker, read_all
 
 BACKOFF_MS = 1000
 
@@ -62,6 +62,15 @@ def test_the_high_watermark_is_the_leaders_but_not_beyond_the_own_end_and_never_
     assert world.partition.high_watermark.offset == 2 and world.follower.lag == 7
     assert not world.take(answer(high_watermark=1))
     assert world.partition.high_watermark.offset == 2
+
+
+def test_finished_transactions_are_forgotten_when_they_are_replicated(world: World) -> None:
+    """Also when nobody reads here, so that nobody asks what is stable."""
+    records = batch(producer_id=1, epoch=0, sequence=0, transactional=True, leader_epoch=5)
+    world.take(answer(records + marker(1, 0, commit=True, base_offset=1), high_watermark=1))
+    assert world.log.producers.unreplicated == {0: 1}
+    world.take(answer(high_watermark=2))
+    assert world.log.producers.unreplicated == {}
 
 
 def test_the_log_start_follows_the_leaders(world: World) -> None:

@@ -20,8 +20,8 @@ from moldau.replication.partition import (
     PartitionRead,
 )
 from moldau.replication.waiter import PartitionWaiter
-from moldau.storage.validation import CLIENT
-from tests.unit.storage.helpers import NOW_MS, TOPIC_ID, batch, config, new_log
+from moldau.storage.validation import CLIENT, COORDINATOR
+from tests.unit.storage.helpers import NOW_MS, TOPIC_ID, batch, config, marker, new_log
 
 BROKER = 1
 PLENTY = 1 << 20
@@ -117,6 +117,17 @@ def test_with_others_in_sync_nothing_is_committed_or_seen_until_they_leave(parti
     partition.update(BROKER, 5, 2, [BROKER, 2], [BROKER], NOW_MS)
     assert partition.high_watermark.offset == 3
     assert read(partition, 1).records is not None
+
+
+def test_finished_transactions_are_forgotten_when_they_are_committed(partition: Partition) -> None:
+    """Also when nobody reads, so that nobody asks what is stable."""
+    partition.update(BROKER, 5, 1, [BROKER, 2], [BROKER, 2], NOW_MS)
+    records = batch(producer_id=1, epoch=0, sequence=0, transactional=True)
+    for data in (records, marker(1, 0, commit=True)):
+        partition.append_as_leader(MemoryRecords(data), 1, NOW_MS, COORDINATOR)
+    assert partition.log is not None and partition.log.producers.unreplicated == {0: 1}
+    partition.update(BROKER, 5, 2, [BROKER, 2], [BROKER], NOW_MS)
+    assert partition.high_watermark.offset == 2 and partition.log.producers.unreplicated == {}
 
 
 def test_acks_all_needs_enough_replicas_in_sync(tmp_path: Path) -> None:

@@ -326,6 +326,64 @@ def test_a_damaged_window_counts_for_nothing(log: Log) -> None:
         assert len(reopen(log, clean=True).producers.entries[1].batches) == 1
 
 
+def commit_one(log: Log) -> None:
+    """Offsets 0 to 2; the last is the marker."""
+    append(log, b"a", b"b", producer_id=1, epoch=0, sequence=0, transactional=True)
+    append_marker(log, 1, 0, commit=True)
+
+
+def is_held_back_until_replicated(log: Log) -> bool:
+    return [log.last_stable_offset(high_watermark) for high_watermark in (1, 2, 3)] == [0, 0, 3]
+
+
+def test_a_marker_that_is_not_replicated_holds_back_readers_after_a_clean_stop(log: Log) -> None:
+    commit_one(log)
+    log.close(NOW_MS)
+    assert is_held_back_until_replicated(reopen(log, clean=True))
+
+
+def test_a_marker_that_is_not_replicated_holds_back_readers_after_a_roll_and_a_crash(log: Log) -> None:
+    commit_one(log)
+    log.roll(NOW_MS)
+    append(log, b"c")
+    assert is_held_back_until_replicated(reopen(log, recovery_point=3))
+
+
+def test_a_marker_that_is_not_replicated_holds_back_readers_after_a_crash_that_goes_back_to_an_older_snapshot(
+    log: Log,
+) -> None:
+    commit_one(log)
+    log.roll(NOW_MS)
+    append(log, b"c", producer_id=2, epoch=0, sequence=0)
+    log.roll(NOW_MS)
+    assert is_held_back_until_replicated(reopen(log, recovery_point=3))
+
+
+def test_a_marker_that_is_not_replicated_holds_back_readers_after_a_cut_behind_it(log: Log) -> None:
+    commit_one(log)
+    log.roll(NOW_MS)
+    append(log, b"c", b"d")
+    window_of(log).unlink()
+    log.truncate_to(4, NOW_MS)
+    assert is_held_back_until_replicated(log)
+
+
+def test_a_marker_that_was_cut_off_leaves_its_transaction_open(log: Log) -> None:
+    append(log, b"a", producer_id=1, epoch=0, sequence=0, transactional=True)
+    log.roll(NOW_MS)
+    append(log, b"b", producer_id=1, epoch=0, sequence=1, transactional=True)
+    append_marker(log, 1, 0, commit=True)
+    log.truncate_to(2, NOW_MS)
+    assert log.producers.unreplicated == {} and log.producers.ongoing == {0: 1}
+
+
+def test_a_replicated_marker_is_not_written_down(log: Log) -> None:
+    commit_one(log)
+    log.producers.on_high_watermark(3)
+    log.close(NOW_MS)
+    assert reopen(log, clean=True).last_stable_offset(1) == 1
+
+
 def test_a_log_without_producers_has_no_file_for_them(log: Log) -> None:
     append(log, b"x")
     log.close(NOW_MS)
