@@ -9,6 +9,8 @@ import pytest
 from moldau.controller.batches import split_into_batches
 from moldau.controller.controller import Controller
 from moldau.controller.result import Result
+from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
 from moldau.protocol.stored.metadata_records import BeginTransactionRecord, EndTransactionRecord, decode_metadata_record
 from moldau.raft.batches import metadata_values
 from moldau.records.batch import split_batches
@@ -83,7 +85,6 @@ def test_an_open_transaction_is_not_there_for_whoever_comes_after() -> None:
     harness = ready()
     start = harness.node.log.end_offset()
     harness.create("before")
-    done: list[object] = []
     propose, harness.node.raft.propose = harness.node.raft.propose, None  # type: ignore[method-assign, assignment]
     calls: list[int] = []
 
@@ -94,11 +95,9 @@ def test_an_open_transaction_is_not_there_for_whoever_comes_after() -> None:
         return propose(values, now_ms)
 
     harness.node.raft.propose = propose_first  # type: ignore[method-assign]
-    try:
-        harness.create("large", RECORDS_PER_BATCH_MAX)
-    except OSError:
-        done.append("failed")
-    assert done and calls == [RECORDS_PER_BATCH_MAX, 3]
+    refused = harness.create("large", RECORDS_PER_BATCH_MAX)
+    assert isinstance(refused, KafkaError) and refused.code == errors.NOT_CONTROLLER
+    assert calls == [RECORDS_PER_BATCH_MAX, 3]
     harness.node.raft.propose = propose  # type: ignore[method-assign]
     harness.node.log.sync_later(lambda error: None)
     harness.run_for(100)
