@@ -204,12 +204,15 @@ def state_of(machine: GroupMachine) -> Any:
     group = machine.state.groups.get(GROUP)
     if not isinstance(group, ConsumerGroup):
         return None
-    members = {
-        member_id: [getattr(member, name) for name in type(member).__slots__]
-        for member_id, member in group.members.items()
-    }
+    members = {member_id: attributes_of(member) for member_id, member in group.members.items()}
     hidden = ("members", "metadata_expires_ms", "metadata_looked_at_epoch")
-    return members, {name: value for name, value in vars(group).items() if name not in hidden}
+    return members, {name: value for name, value in attributes_of(group).items() if name not in hidden}
+
+
+def attributes_of(item: object) -> dict[str, object]:
+    """Compiled objects have neither slots nor a dictionary to look into."""
+    found = {name: getattr(item, name) for name in dir(item) if not name.startswith("_")}
+    return {name: value for name, value in found.items() if not callable(value)}
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
