@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from moldau.client.first_use import on_first_use
+
 if TYPE_CHECKING:
     from moldau.client.admin import Admin, NewTopic
     from moldau.client.aio import AsyncAdmin, AsyncConsumer, AsyncProducer
@@ -39,27 +41,20 @@ __all__ = [
 ]
 
 _HOME = {
-    "Admin": "admin",
-    "NewTopic": "admin",
-    "AsyncAdmin": "aio",
-    "AsyncConsumer": "aio",
-    "AsyncProducer": "aio",
-    "Consumer": "consumer",
-    "ConsumerGroupMetadata": "results",
-    "ConsumerRecord": "consumer",
-    "OffsetAndMetadata": "results",
-    "PreparedTransaction": "results",
-    "Producer": "producer",
-    "RebalanceListener": "rebalance",
-    "RecordMetadata": "results",
-    "TopicPartition": "results",
+    "Admin": "moldau.client.admin",
+    "NewTopic": "moldau.client.admin",
+    "AsyncAdmin": "moldau.client.aio",
+    "AsyncConsumer": "moldau.client.aio",
+    "AsyncProducer": "moldau.client.aio",
+    "Consumer": "moldau.client.consumer",
+    "ConsumerGroupMetadata": "moldau.client.results",
+    "ConsumerRecord": "moldau.client.consumer",
+    "OffsetAndMetadata": "moldau.client.results",
+    "PreparedTransaction": "moldau.client.results",
+    "Producer": "moldau.client.producer",
+    "RebalanceListener": "moldau.client.rebalance",
+    "RecordMetadata": "moldau.client.results",
+    "TopicPartition": "moldau.client.results",
 }
 
-
-def __getattr__(name: str) -> object:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+__getattr__ = on_first_use(__name__, _HOME)

@@ -165,7 +165,8 @@ class Connection:
     @property
     def piece_wanted(self) -> int:
         """So many bytes may be given to received_piece(), better all of them at once; 0: they go into space()."""
-        return self._needed - 4 if self._expects_large and self._filled == 4 else 0
+        size = self._needed - 4
+        return size if self._expects_large and self._filled == 4 and size >= LARGE_ANSWER_BYTES else 0
 
     def received_piece(self, piece: bytes) -> None:
         """Takes an answer without its size; one that is not whole goes on in space()."""

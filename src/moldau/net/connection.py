@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from moldau.net.framing import Frame, FrameError, FrameReader, Scratch
 from moldau.net.log_limit import LogLimit
-from moldau.net.low_water import is_there, set_low_water
+from moldau.net.low_water import LargeReads
 from moldau.node.context import ClientContext
 from moldau.node.reply import Reply
 from moldau.protocol.primitives import DecodeError
@@ -64,6 +64,7 @@ class Connection:
         self.context = context
         self._scratch = scratch
         self._frames = FrameReader(scratch, frame_bytes_max)
+        self._large_reads = LargeReads()
         self._ready_frames: deque[Frame] = deque()
         self._clock = clock
         self._on_close = on_close
@@ -72,7 +73,6 @@ class Connection:
         self._unsent_bytes = 0
         self._file_sent = 0
         self._reading = False
-        self._waits_for_piece = False
         self._writing = False
         self._handling = False
         self._advances_at_end = False
@@ -101,15 +101,11 @@ class Connection:
             while True:
                 wanted = frames.piece_wanted
                 if wanted > 0 and not self._close_when_sent:
-                    if not self._waits_for_piece and not is_there(self._sock, wanted):
-                        self._waits_for_piece = True
-                        set_low_water(self._sock, wanted)
+                    there = self._large_reads.receive(self._sock, wanted)
+                    if there is None:
                         return
-                    piece = self._sock.recv(wanted)
+                    piece = there
                     count = len(piece)
-                    if self._waits_for_piece:
-                        self._waits_for_piece = False
-                        set_low_water(self._sock, 1)
                 else:
                     count = self._sock.recv_into(frames.window())
                 if count == 0:

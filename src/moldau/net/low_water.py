@@ -14,15 +14,32 @@ import termios
 COUNT_BYTES = 4
 
 
-def is_there(sock: socket.socket, size: int) -> bool:
-    """Whether so many bytes can be read now."""
+class LargeReads:
+    """Reads the large frames of one socket."""
+
+    def __init__(self) -> None:
+        self._waits = False
+
+    def receive(self, sock: socket.socket, size: int) -> bytes | None:
+        """The next bytes, so many if they can be had at once; None while they are on their way."""
+        if not self._waits and not _is_there(sock, size):
+            self._waits = True
+            _set_low_water(sock, size)
+            return None
+        piece = sock.recv(size)
+        if self._waits:
+            self._waits = False
+            _set_low_water(sock, 1)
+        return piece
+
+
+def _is_there(sock: socket.socket, size: int) -> bool:
     count = fcntl.ioctl(sock, termios.FIONREAD, bytes(COUNT_BYTES))
     return int.from_bytes(count, sys.byteorder, signed=True) >= size
 
 
-def set_low_water(sock: socket.socket, size: int) -> None:
-    """From how many bytes on the socket is readable; a system that cannot do this reads in pieces."""
+def _set_low_water(sock: socket.socket, size: int) -> None:
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
     except OSError:
-        pass
+        pass  # a system that cannot do this reads in pieces

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Final
 
 from moldau.net.framing import FrameError, FrameReader, Scratch
-from moldau.net.low_water import is_there, set_low_water
+from moldau.net.low_water import LargeReads
 from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, UNREACHABLE, Answered, Channel, NoAnswer, Outbox
 from moldau.protocol import api_keys
 from moldau.protocol.errors import UNSUPPORTED_VERSION
@@ -75,7 +75,7 @@ class SocketChannel(Channel):
         self._addresses: list[Address] = []
         self._reason = UNREACHABLE
         self._frames = FrameReader(outbox.scratch, ANSWER_BYTES_MAX)
-        self._waits_for_piece = False
+        self._large_reads = LargeReads()
         self._awaited: deque[AwaitedAnswer] = deque()
         self._unsent: deque[bytes | memoryview] = deque()
         self._writing = False
@@ -226,15 +226,11 @@ class SocketChannel(Channel):
             while True:
                 wanted = frames.piece_wanted
                 if wanted > 0:
-                    if not self._waits_for_piece and not is_there(sock, wanted):
-                        self._waits_for_piece = True
-                        set_low_water(sock, wanted)
+                    there = self._large_reads.receive(sock, wanted)
+                    if there is None:
                         return
-                    piece = sock.recv(wanted)
+                    piece = there
                     count = len(piece)
-                    if self._waits_for_piece:
-                        self._waits_for_piece = False
-                        set_low_water(sock, 1)
                 else:
                     count = sock.recv_into(frames.window())
                 if count == 0:
@@ -321,7 +317,7 @@ class SocketChannel(Channel):
         self._loop.remove_reader(self._fd)
         sock.close()
         self._frames = FrameReader(self._outbox.scratch, ANSWER_BYTES_MAX)
-        self._waits_for_piece = False
+        self._large_reads = LargeReads()
 
     # Deadlines: one timer, which is set again when it comes too early, not with every request
 

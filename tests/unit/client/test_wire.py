@@ -135,7 +135,13 @@ def test_a_small_answer_behind_a_large_one_is_taken_as_well() -> None:
     for call in small:
         connection.submit(call, 0)
     connection.receive(frames[0])
-    connection.receive(b"".join(frame(MetadataResponse(cluster_id="s"), 3, 13, call.correlation_id) for call in small))
+    answers = [frame(MetadataResponse(cluster_id="s"), 3, 13, call.correlation_id) for call in small]
+    connection.receive(answers[0][:4])
+    assert connection.piece_wanted == 0
+    connection.receive(answers[0][4:])
+    with connection.space() as space:
+        assert len(space) > 4  # and the sizes of those behind it are not read alone
+    connection.receive(answers[1])
     assert large.done and [call.answer().cluster_id for call in small] == ["s", "s"]
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from moldau.client.first_use import on_first_use
+
 if TYPE_CHECKING:
     from moldau.client.admin.acls import AclBinding, AclFilter, AclOperation, AclPermission, PatternType, ResourceType
     from moldau.client.admin.client import Admin
@@ -216,11 +218,4 @@ _HOME = {
     "OffsetAndMetadata": "moldau.client.results",
 }
 
-
-def __getattr__(name: str) -> object:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(home), name)
+__getattr__ = on_first_use(__name__, _HOME)
