@@ -5,6 +5,7 @@ pyarrow is imported when it is first needed; `pip install moldau[arrow]` brings 
 
 from __future__ import annotations
 
+import functools
 import importlib
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from moldau.client.delivery import DeliveryFuture, Fate
 from moldau.client.errors import ClientError, ConfigError, error_for
 from moldau.protocol.errors import MESSAGE_TOO_LARGE, UNKNOWN_TOPIC_OR_PARTITION
-from moldau.records.arrow_decoder import ArrowColumns, ViewColumn
+from moldau.records.arrow_decoder import ArrowColumns, ViewColumn, repeated_text
 from moldau.records.arrow_encoder import (
     BinaryColumn,
     FramedRows,
@@ -318,36 +319,56 @@ def to_record_batch(parts: list[ArrowPart], columns: ArrowColumns, buffers: list
     them, or are copied out by Arrow."""
     pa = pyarrow()
     rows = int(columns.rows)
-    kind = pa.binary_view() if views else pa.binary()
-    topics = list(dict.fromkeys(part.partition.topic for part in parts))
-    numbers = b"".join(topics.index(part.partition.topic).to_bytes(4, "little") * part.rows for part in parts)
-    partitions = b"".join(part.partition.partition.to_bytes(4, "little") * part.rows for part in parts)
-    kinds = b"".join(part.timestamp_type.to_bytes(4, "little") * part.rows for part in parts)
+    schema = _fetched_schema(columns.with_headers, views)
+    ends, names = repeated_text([(part.partition.topic.encode(), part.rows) for part in parts])
+    partitions = b"".join([part.partition.partition.to_bytes(4, "little") * part.rows for part in parts])
+    kinds = b"".join([part.timestamp_type.to_bytes(4, "little") * part.rows for part in parts])
     data = [pa.py_buffer(item) for item in buffers]
-    indices = _fixed(pa, pa.int32(), rows, numbers)
-    arrays = {
-        "topic": pa.DictionaryArray.from_arrays(indices, pa.array(topics, pa.string())).dictionary_decode(),
-        "partition": _fixed(pa, pa.int32(), rows, partitions),
-        "offset": _fixed(pa, pa.int64(), rows, columns.offsets.getvalue()),
-        "timestamp": _fixed(pa, pa.timestamp("ms", "UTC"), rows, columns.timestamps.getvalue()),
-        "timestamp_type": _fixed(pa, pa.int32(), rows, kinds),
-        "key": _views(pa, columns.keys, data).cast(kind),
-        "value": _views(pa, columns.values, data).cast(kind),
-    }
+    arrays = [
+        pa.StringArray.from_buffers(rows, pa.py_buffer(ends), pa.py_buffer(names)),
+        _fixed(pa, schema.types[1], rows, partitions),
+        _fixed(pa, schema.types[2], rows, columns.offsets.getvalue()),
+        _fixed(pa, schema.types[3], rows, columns.timestamps.getvalue()),
+        _fixed(pa, schema.types[4], rows, kinds),
+        _views(pa, columns.keys, data, views),
+        _views(pa, columns.values, data, views),
+    ]
     if columns.with_headers:
-        names = _views(pa, columns.header_names, data).cast(pa.binary())
-        values = _views(pa, columns.header_values, data).cast(pa.binary())
-        pairs = pa.StructArray.from_arrays([names, values], ["key", "value"])
+        header_names = _views(pa, columns.header_names, data, False)
+        header_values = _views(pa, columns.header_values, data, False)
+        pairs = pa.StructArray.from_arrays([header_names, header_values], ["key", "value"])
         offsets = _fixed(pa, pa.int32(), rows + 1, columns.header_offsets.getvalue())
-        arrays["headers"] = pa.ListArray.from_arrays(offsets, pairs)
-    return pa.RecordBatch.from_arrays(list(arrays.values()), list(arrays))
+        arrays.append(pa.ListArray.from_arrays(offsets, pairs))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+@functools.cache
+def _fetched_schema(with_headers: bool, views: bool) -> Any:
+    pa = pyarrow()
+    binary = pa.binary_view() if views else pa.binary()
+    fields = [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("ms", "UTC")),
+        ("timestamp_type", pa.int32()),
+        ("key", binary),
+        ("value", binary),
+    ]
+    if with_headers:
+        fields.append(("headers", pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))))
+    return pa.schema(fields)
 
 
 def _fixed(pa: Any, kind: Any, rows: int, data: bytes) -> Any:
     return pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(data)])
 
 
-def _views(pa: Any, column: ViewColumn, data: list[Any]) -> Any:
+def _views(pa: Any, column: ViewColumn, data: list[Any], as_views: bool) -> Any:
+    rows = int(column.rows)
+    if column.nulls == rows:
+        return pa.nulls(rows, pa.binary_view() if as_views else pa.binary())
     validity = column.validity()
     buffers = [None if validity is None else pa.py_buffer(validity), pa.py_buffer(column.views.getvalue()), *data]
-    return pa.Array.from_buffers(pa.binary_view(), int(column.rows), buffers, int(column.nulls))
+    array = pa.Array.from_buffers(pa.binary_view(), rows, buffers, int(column.nulls))
+    return array if as_views else array.cast(pa.binary())

@@ -28,6 +28,9 @@ __all__ = ["ArrowPart", "ConsumerRecord", "Fetcher", "PartitionState"]
 # A control record's key: int16 version, int16 type; type 0 ends a transaction as aborted.
 ABORT_MARKER = b"\x00\x00\x00\x00"
 
+# A column of topic names this long, each up to 249 bytes, stays within the 2 GB of an Arrow column.
+ARROW_ROWS_MAX = 8_000_000
+
 NO_EPOCH = -1
 NO_REPLICA = -1
 
@@ -244,6 +247,7 @@ class Fetcher:
     def take_arrow(self, limit: int, columns: ArrowColumns, buffers: list[bytes]) -> list[ArrowPart]:
         """Adds whole batches to the columns until there are limit rows or nothing is kept; positions move past them."""
         parts: list[ArrowPart] = []
+        limit = min(limit, ARROW_ROWS_MAX)
         for _ in range(len(self._order)):
             state = self.partitions[self._order[0]]
             if not state.paused and not state.held:

@@ -148,6 +148,21 @@ class ArrowColumns:
         return position
 
 
+def repeated_text(parts: list[tuple[bytes, int]]) -> tuple[bytes, bytes]:
+    """A string column that has each text so many times: its offsets and its data."""
+    ends = BytesWriter()
+    write_i32_le(ends, 0)
+    end: i64 = 0
+    for text, count in parts:
+        size: i64 = len(text)
+        left: i64 = count
+        while left > 0:
+            left -= 1
+            end += size
+            write_i32_le(ends, i32(end))
+    return ends.getvalue(), b"".join([text * count for text, count in parts])
+
+
 def _sum(base_timestamp: i64, delta: i64) -> i64:
     if -SAFE_SUMMAND <= base_timestamp <= SAFE_SUMMAND and -SAFE_SUMMAND <= delta <= SAFE_SUMMAND:
         return base_timestamp + delta

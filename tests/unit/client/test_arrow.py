@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -198,3 +200,53 @@ def test_arrow_shows_the_same_records_as_poll(seed: int) -> None:
     assert [[(n.encode(), v) for n, v in record.headers] for record in records] == [
         [(pair["key"], pair["value"]) for pair in row["headers"]] for row in rows
     ]
+
+
+def test_several_topics_in_one_batch_and_keys_that_are_all_null() -> None:
+    from moldau.client.arrow import to_record_batch
+
+    fetcher = Fetcher(0, 1 << 30, 1 << 30, True)
+    partitions = [TopicPartition("short", 0), TopicPartition("ein längerer", 7)]
+    fetcher.assign(partitions)
+    for place, partition in enumerate(partitions):
+        builder = BatchBuilder(5, 0)
+        for number in range(place + 2):
+            builder.append_at(5 + number, 1_000 + number, None, b"v" * number, [])
+        data = builder.build()
+        state = fetcher.partitions[partition]
+        fetcher.seek(state, 5)
+        row = PartitionData(partition_index=partition.partition, records=MemoryRecords(data, 0, len(data)))
+        assert fetcher.on_partition(state, 5, row) is None
+    columns = ArrowColumns(False)
+    buffers: list[bytes] = []
+    table = to_record_batch(fetcher.take_arrow(10**9, columns, buffers), columns, buffers)
+    table.validate(full=True)
+    assert [(row["topic"], row["partition"], row["offset"], row["key"], row["value"]) for row in table.to_pylist()] == [
+        ("short", 0, 5, None, b""),
+        ("short", 0, 6, None, b"v"),
+        ("ein längerer", 7, 5, None, b""),
+        ("ein längerer", 7, 6, None, b"v"),
+        ("ein längerer", 7, 7, None, b"vv"),
+    ]
+
+
+def test_reading_does_not_wait_for_pandas() -> None:
+    """pyarrow.array() imports pandas where that is installed, which takes longer than reading a million records."""
+    script = """
+import sys
+from moldau.client.arrow import to_record_batch
+from moldau.client.fetcher import ArrowPart
+from moldau.client.results import TopicPartition
+from moldau.records.arrow_decoder import ArrowColumns
+from moldau.records.batch import read_header
+from moldau.records.builder import BatchBuilder
+builder = BatchBuilder(0, 0)
+builder.append_at(0, 1, b"key", b"a value of some length", [("name", b"header")])
+batch = builder.build()
+for views in (False, True):
+    columns = ArrowColumns(True)
+    columns.add_batch(batch, 61, len(batch), read_header(batch, 0, len(batch)), 0, 0)
+    assert to_record_batch([ArrowPart(TopicPartition("t", 0), 1, 0)], columns, [batch], views).num_rows == 1
+assert "pandas" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
