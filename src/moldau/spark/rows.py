@@ -167,8 +167,9 @@ class _RangeReader:
                 self._wait(progress_ms + self._poll_timeout_ms)
 
     def _slices(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """A fetched batch may hold far more rows than are good for the JVM at once."""
-        rows = self._rows_wanted
+        """A fetched batch may hold far more rows than are good for the JVM at once: it is cut into equal parts."""
+        by_bytes, by_rows = round(batch.nbytes / BATCH_BYTES), -(-batch.num_rows // self._rows_per_batch)
+        rows = -(-batch.num_rows // max(by_bytes, by_rows, 1))
         for start in range(0, batch.num_rows, rows):
             yield batch.slice(start, rows)
         self._rows_wanted = min(self._rows_per_batch, max(1, BATCH_BYTES * batch.num_rows // max(1, batch.nbytes)))
