@@ -288,4 +288,6 @@ def test_a_copier_survives_kills_of_the_broker(start_moldau: Any, topic: str) ->
             values = read_all(node, f"{topic}-copy", 3000, in_order=True, seconds=4 * SECONDS)
         finally:
             copier.kill()
+            said = copier.communicate()[0].decode()
+    assert len(values) == 3000, f"{len(values)} of 3,000 records; the copier said: {said}"
     assert values == [str(number).encode() for number in range(3000)]
