@@ -9,8 +9,8 @@ from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPa
 
 SECONDS = 20
 # Brokers come back within moments here: there is no reason to be patient with them.
-# librdkafka that starts anew from its bootstrap servers when all brokers are away can wait for ever, whatever the timeout,
-# for a coordinator that it has dropped: AddOffsetsToTxn is answered, and TxnOffsetCommit is never sent.
+# librdkafka that starts anew from its bootstrap servers when all brokers are away can wait for ever, whatever the
+# timeout, for a coordinator that it has dropped: AddOffsetsToTxn is answered, and TxnOffsetCommit is never sent.
 QUICK = {
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 500,
