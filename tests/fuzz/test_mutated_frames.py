@@ -147,7 +147,8 @@ def test_mutated_frames_disturb_nobody(tmp_path: Path) -> None:
     try:
         assert node.process is not None
         with RawConnection(node.port) as connection:
-            connection.create_topic(GOOD_TOPIC, 1, {})
+            # Its records are years old: retention, which first looks after 30 s, would take them away.
+            connection.create_topic(GOOD_TOPIC, 1, {"retention.ms": "-1"})
             connection.create_topic(DECOY_TOPIC, 2, {})
             connection.await_topic(GOOD_TOPIC, 1)
             served = connection.api_keys()
