@@ -319,12 +319,6 @@ def _compress_zstd(data: bytes, level: int) -> bytes:
     return flushed + bytes(compressor.finish())
 
 
-def compress_zstd_at_once(data: bytes | memoryview, level: int) -> bytes:
-    """For a program with other threads, which run meanwhile, as they do not beside the library's stream. The frame
-    says how long its content is, so its bytes are not those of Java's stream."""
-    return bytes(cramjam.zstd.compress(data, level=ZSTD_DEFAULT_LEVEL if level == DEFAULT_LEVEL else level))
-
-
 def _decompress_zstd(data: bytes, limit: int) -> bytes:
     most = _most_in_zstd(data, limit)
     if most == 0:

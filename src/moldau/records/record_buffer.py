@@ -14,7 +14,7 @@ from mypy_extensions import i64
 
 from moldau.records.batch import HEADER_SIZE, NO_LEADER_EPOCH, NO_TIMESTAMP, TRANSACTIONAL_FLAG, BatchHeader
 from moldau.records.builder import header_start, header_tail
-from moldau.records.codecs import NONE, ZSTD, compress, compress_zstd_at_once, decompress
+from moldau.records.codecs import NONE, compress, decompress
 from moldau.records.crc import crc32c
 from moldau.records.varints import varint_size, write_varint
 from moldau.records.walk import DECOMPRESSED_BYTES_MAX, Record, parse_records
@@ -122,9 +122,7 @@ class RecordBuffer:
         self.seal()
         if not self._closed:
             self._closed = True
-            if self.codec == ZSTD:
-                self._body = compress_zstd_at_once(self._body, self.level)
-            elif self.codec != NONE:
+            if self.codec != NONE:
                 self._body = compress(self.codec, _as_bytes(self._body), self.level)
 
     def parts(
