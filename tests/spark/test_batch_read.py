@@ -14,6 +14,10 @@ from tests.spark import topics
 pytestmark = pytest.mark.interop
 pytest.importorskip("pyspark", reason="pyspark is missing: pip install 'moldau[spark]'")
 
+from moldau.spark.options import read_options  # noqa: E402
+from moldau.spark.reader import BatchReader  # noqa: E402
+from moldau.spark.source import MoldauSource  # noqa: E402
+
 
 def reader(spark: Any, node: Node, topic: str, **options: Any) -> Any:
     read = spark.read.format("moldau").option("kafka.bootstrap.servers", node.bootstrap).option("subscribe", topic)
@@ -136,6 +140,35 @@ def test_aborted_records_are_seen_unless_only_committed_ones_are_asked_for(spark
     assert values(committed.option("minPartitions", 9).load()) == [
         value for value in every if not value.startswith("1")
     ]
+
+
+def test_worker_processes_do_not_walk_through_all_modules_after_each_task(
+    spark: Any, moldau_node: Node, topic: str
+) -> None:
+    with Producer(moldau_node.bootstrap) as producer:
+        producer.send(topic, b"v").result()
+
+    class Looking(BatchReader):
+        def read(self, partition: Any) -> Any:
+            import gc
+
+            import pyarrow as pa
+
+            for batch in super().read(partition):
+                yield batch.set_column(4, "offset", pa.array([gc.get_freeze_count()] * batch.num_rows, pa.int64()))
+
+    class Look(MoldauSource):
+        @classmethod
+        def name(cls) -> str:
+            return "look"
+
+        def reader(self, schema: Any) -> BatchReader:
+            return Looking(read_options(self.options), schema)
+
+    spark.dataSource.register(Look)
+    read = spark.read.format("look").option("kafka.bootstrap.servers", moldau_node.bootstrap).option("subscribe", topic)
+    seen = [read.load().collect()[0].offset for _ in range(4)]
+    assert seen[0] == 0 and max(seen) > 10_000, f"{seen}: Spark's workers are others than moldau.spark looks for"
 
 
 def test_an_empty_topic_has_no_rows(spark: Any, moldau_node: Node, topic: str) -> None:

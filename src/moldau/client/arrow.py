@@ -320,16 +320,17 @@ def to_record_batch(parts: list[ArrowPart], columns: ArrowColumns, buffers: list
     pa = pyarrow()
     rows = int(columns.rows)
     schema = _fetched_schema(columns.with_headers, views)
+    types = schema.types
     ends, names = repeated_text([(part.partition.topic.encode(), part.rows) for part in parts])
     partitions = b"".join([part.partition.partition.to_bytes(4, "little") * part.rows for part in parts])
     kinds = b"".join([part.timestamp_type.to_bytes(4, "little") * part.rows for part in parts])
     data = [pa.py_buffer(item) for item in buffers]
     arrays = [
         pa.StringArray.from_buffers(rows, pa.py_buffer(ends), pa.py_buffer(names)),
-        _fixed(pa, schema.types[1], rows, partitions),
-        _fixed(pa, schema.types[2], rows, columns.offsets.getvalue()),
-        _fixed(pa, schema.types[3], rows, columns.timestamps.getvalue()),
-        _fixed(pa, schema.types[4], rows, kinds),
+        _fixed(pa, types[1], rows, partitions),
+        _fixed(pa, types[2], rows, columns.offsets.getvalue()),
+        _fixed(pa, types[3], rows, columns.timestamps.getvalue()),
+        _fixed(pa, types[4], rows, kinds),
         _views(pa, columns.keys, data, views),
         _views(pa, columns.values, data, views),
     ]

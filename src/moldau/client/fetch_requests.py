@@ -60,8 +60,7 @@ class FetchRequests:
         for state in self._fetcher.fetchable(now_ms):
             broker_id = self._broker_for(state, now_ms)
             if broker_id is None:
-                self._positions.stale_topics.add(state.partition.topic)
-                self._positions.back_off(state)
+                self._positions.want_leader(state)
             elif not self._positions.is_unvalidated(state) and not network.in_flight_count(
                 self._cluster.broker_address(broker_id)
             ):

@@ -107,9 +107,15 @@ class Positions:
         self.last_error = error
         if error.refresh_metadata or isinstance(error, NetworkError | RequestTimeoutError):
             self.stale_topics.add(state.partition.topic)
-        self.back_off(state)
+        self._back_off(state)
 
-    def back_off(self, state: PartitionState) -> None:
+    def want_leader(self, state: PartitionState) -> None:
+        """No leader is known: metadata that is on its way may name it at once, what is there will not."""
+        if not self._asking_metadata:
+            self.stale_topics.add(state.partition.topic)
+            self._back_off(state)
+
+    def _back_off(self, state: PartitionState) -> None:
         state.failures += 1
         state.not_before_ms = self._cluster.network.now_ms() + self._cluster.backoff.delay_ms(state.failures)
 

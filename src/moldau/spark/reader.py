@@ -14,6 +14,7 @@ from moldau.spark.options import ReadOptions
 from moldau.spark.planning import OffsetRange
 from moldau.spark.rows import read_range
 from moldau.spark.schema import checked_schema
+from moldau.spark.worker_process import settle
 
 if TYPE_CHECKING:
     from moldau.spark.decode import Decoder
@@ -44,7 +45,7 @@ class ReadTask:
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         wanted = partition.value
         if not isinstance(wanted, OffsetRange):
-            return iter(())  # Spark makes one task where there is nothing to read
+            return  # Spark makes one task where there is nothing to read
         options = self._options
         batches = read_range(
             wanted,
@@ -57,8 +58,10 @@ class ReadTask:
         if self._decoder is not None:
             from moldau.spark.value_reader import decode_values
 
-            return decode_values(batches, self._decoder, options, self._schema)
-        return self._as_spark_wants(batches)
+            yield from decode_values(batches, self._decoder, options, self._schema)
+        else:
+            yield from self._as_spark_wants(batches)
+        settle("read")
 
     def _as_spark_wants(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Spark compares schemas strictly, names inside of lists included; only those differ, no data is copied."""

@@ -160,6 +160,7 @@ class _RangeReader:
                 self._state.paused = True  # nothing more is asked for while Spark works on the last rows
             self._ask()
             if batch is not None and batch.num_rows:
+                network.poll(0)  # what was asked is on its way while Spark works on what is there
                 yield from self._slices(batch)
             if self._position != before:
                 progress_ms = network.now_ms()
@@ -202,7 +203,6 @@ class _RangeReader:
             self._fetch_settings.partition_max_bytes = min(self._fetch_bytes_max, needed)
         self._positions.ask()
         self._fetches.send()
-        self._cluster.network.poll(0)  # what was asked is on its way while Spark works on what is there
 
     def _wait(self, deadline_ms: int) -> None:
         """Nothing is there: waits for an answer, and says why where none comes."""

@@ -15,6 +15,7 @@ from moldau.spark.decisions import SinkError, Written
 from moldau.spark.options import OptionError
 from moldau.spark.sink_options import WriteOptions, write_options
 from moldau.spark.sink_schema import check_schema
+from moldau.spark.worker_process import settle
 
 # Spark runs the parts of a writer in processes of their own, which start again and again: each imports what it needs.
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def batch_writer(options: Mapping[str, str], schema: StructType, overwrite: bool
         raise OptionError('A topic cannot be overwritten: write with mode("append").')
     read = write_options(options)
     check_schema(schema, read)
+    settle("plan")
     return BatchWriter(read)
 
 
@@ -51,6 +53,7 @@ def stream_writer(options: Mapping[str, str], schema: StructType, overwrite: boo
     if read.run_id:
         raise OptionError("The option runId is for batch jobs: a stream is known by its checkpoint.")
     check_schema(schema, read)
+    settle("plan")
     return StreamWriter(read)
 
 
@@ -67,15 +70,19 @@ class BatchWriter(DataSourceArrowWriter):
         from moldau.spark.sink_tasks import Place, write_in_transaction, write_plain
 
         place = Place(self._run_id, self._options.run_batch, _partition_id(), self._run)
-        if not self._options.exactly_once:
-            return TaskWritten(write_plain(self._options, place, iterator))
-        return TaskWritten(write_in_transaction(self._options, place, iterator, not self._is_named))
+        if self._options.exactly_once:
+            written = write_in_transaction(self._options, place, iterator, not self._is_named)
+        else:
+            written = write_plain(self._options, place, iterator)
+        settle("write")
+        return TaskWritten(written)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         if self._options.exactly_once:
             from moldau.spark.sink_driver import commit_batch
 
             commit_batch(self._options, self._run_id, self._options.run_batch, _reports(messages))
+        settle("commit")
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         if self._options.exactly_once:
@@ -97,9 +104,12 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
         query, batch = _query_and_batch()
         place = Place(query, batch, _partition_id(), self._run)
-        if not self._options.exactly_once:
-            return TaskWritten(write_plain(self._options, place, iterator))
-        return TaskWritten(write_in_transaction(self._options, place, iterator, only_near=False))
+        if self._options.exactly_once:
+            written = write_in_transaction(self._options, place, iterator, only_near=False)
+        else:
+            written = write_plain(self._options, place, iterator)
+        settle("write")
+        return TaskWritten(written)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         reports = _reports(messages)
@@ -107,6 +117,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
             from moldau.spark.sink_driver import commit_batch
 
             commit_batch(self._options, reports[0].sink, batchId, reports)
+        settle("commit")
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         reports = _reports(messages)

@@ -179,6 +179,28 @@ def test_without_a_position_the_reset_policy_decides() -> None:
         consumer.poll(10)
 
 
+def test_a_position_that_is_given_is_read_as_soon_as_the_leader_is_known() -> None:
+    consumer, log = set_up()
+    log.add(0, [b"a"])
+    consumer.seek(P0, 0)
+    start_ms = consumer._cluster.network.now_ms()
+    assert values(consumer) == [b"a"]
+    waited_ms = consumer._cluster.network.now_ms() - start_ms
+    assert waited_ms < 50, "the pause after failures, 100 ms, is not for metadata that is being asked for"
+
+
+def test_a_partition_that_does_not_exist_is_asked_for_now_and_then() -> None:
+    consumer, log = set_up()
+    beyond = TopicPartition("t", 7)
+    consumer.assign([beyond])
+    consumer.seek(beyond, 0)
+    network = consumer._cluster.network
+    assert isinstance(network, FakeNetwork)
+    assert consumer.poll(10_000) == [] and not log.fetches
+    asked = [request for _, request in network.brokers[HOME].seen if isinstance(request, MetadataRequest)]
+    assert 5 < len(asked) < 100, "again and again, with pauses"
+
+
 def test_an_offset_out_of_range_is_reset_or_raised() -> None:
     consumer, log = set_up(auto_offset_reset="earliest")
     log.add(0, [b"a"])
