@@ -161,9 +161,7 @@ def main() -> None:
     parser.add_argument("--codecs", default="none,zstd")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--latency", action="store_true", help="micro-batches instead of throughput")
-    parser.add_argument(
-        "--unix-sockets", action="store_true", help="as `moldau pipeline` and `moldau load` start Spark"
-    )
+    parser.add_argument("--unix-sockets", action="store_true", help="between the JVM and Python, not TCP")
     given = parser.parse_args()
     reason = connector.missing()
     if reason:

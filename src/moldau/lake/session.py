@@ -23,8 +23,6 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     "spark.log.level": "ERROR",
-    # Between the JVM and its Python processes: TCP holds short messages back for 40 ms here and there.
-    "spark.python.unix.domain.socket.enabled": "true",
 }
 
 
