@@ -47,7 +47,9 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
     log = folder / "_spark_metadata"
     if log.is_dir():
-        lines = [line for path in log.iterdir() if path.name.isdigit() for line in path.read_text().splitlines()[1:]]
+        # Each tenth entry is called .compact, and has all before it.
+        parts = [path for path in log.iterdir() if path.name.removesuffix(".compact").isdigit()]
+        lines = {line for path in parts for line in path.read_text().splitlines()[1:]}
         files = [Path(json.loads(line)["path"].removeprefix("file://")) for line in lines]
     else:
         files = list(folder.glob("*.parquet"))
