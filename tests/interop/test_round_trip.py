@@ -284,8 +284,7 @@ def check_files(node: Node, clean: bool) -> None:
     """Nothing is wrong in the directory, as we see it and as the real tool sees it."""
     done = run_moldau("log", "verify", str(node.data), "--format", "json")
     found = json.loads(done.stdout)["findings"]
-    # Deleted later, or the work of a cleaner that the stop has ended.
-    leaving = ("-delete", ".deleted", ".cleaned")
+    leaving = ("-delete", ".deleted")
     errors_found = [each for each in found if each["severity"] == "error" and not each["path"].endswith(leaving)]
     assert not errors_found
     if clean:
