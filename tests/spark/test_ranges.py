@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,10 +14,20 @@ from tests.spark import topics
 pytestmark = pytest.mark.interop
 pytest.importorskip("pyarrow", reason="pyarrow is missing: pip install 'moldau[spark]'")
 
+from moldau.spark import kept_clusters  # noqa: E402
 from moldau.spark.batch_plan import plan_batch  # noqa: E402
 from moldau.spark.options import read_options  # noqa: E402
 from moldau.spark.planning import OffsetRange  # noqa: E402
 from moldau.spark.rows import ReadError, read_range  # noqa: E402
+
+
+@pytest.fixture(params=["alone", "kept"], autouse=True)
+def _process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A process of its own for each task, or one of Spark's, which keeps connections and metadata for the next task."""
+    monkeypatch.setattr(kept_clusters, "is_worker", lambda: request.param == "kept")
+    yield
+    while kept_clusters._kept:
+        kept_clusters._kept.pop()[2].close()
 
 
 def config(node: Node, **more: str) -> dict[str, str]:
@@ -132,3 +143,44 @@ def test_offsets_without_records_are_no_data_loss(moldau_node: Node, topic: str)
     assert (wanted.start, wanted.end) == (0, 2)
     assert values(moldau_node, wanted, isolation_level="read_committed") == []
     assert values(moldau_node, wanted) == ["a"]
+
+
+def test_tasks_of_one_process_use_the_same_connections(
+    moldau_node: Node, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_clusters, "is_worker", lambda: True)
+    topics.fill(moldau_node, topic, topics.numbers(0, 10))
+    wanted = planned(moldau_node, topic)
+    assert values(moldau_node, wanted) == topics.numbers(0, 10)
+    [(_, _, kept)] = kept_clusters._kept
+    assert values(moldau_node, wanted) == topics.numbers(0, 10)
+    assert [cluster for _, _, cluster in kept_clusters._kept] == [kept]
+    assert values(moldau_node, wanted, isolation_level="read_committed") == topics.numbers(0, 10)
+    assert len(kept_clusters._kept) == 2, "other settings, other connections"
+    batches = read_range(wanted, config(moldau_node), rows_per_batch=3)
+    next(batches)
+    del batches
+    assert len(kept_clusters._kept) == 1, "a task that was cut short may leave answers on the way"
+    monkeypatch.setattr(kept_clusters, "KEEP_SECONDS", 0.0)
+    [(_, _, kept)] = kept_clusters._kept
+    assert values(moldau_node, wanted, isolation_level="read_committed") == topics.numbers(0, 10)
+    assert kept_clusters._kept[0][2] is not kept, "brokers drop connections that nobody uses"
+
+
+def test_a_broker_that_was_started_again_between_tasks(own_node: Node, topic: str) -> None:
+    topics.fill(own_node, topic, topics.numbers(0, 10))
+    wanted = planned(own_node, topic)
+    assert values(own_node, wanted) == topics.numbers(0, 10)
+    own_node.kill()
+    own_node.start()
+    assert values(own_node, wanted) == topics.numbers(0, 10)
+
+
+def test_a_topic_created_again_between_tasks(moldau_node: Node, topic: str) -> None:
+    """A task that was planned after it reads the new one, whatever the process knew before."""
+    topics.fill(moldau_node, topic, topics.numbers(0, 10))
+    assert values(moldau_node, planned(moldau_node, topic)) == topics.numbers(0, 10)
+    topics.delete(moldau_node, topic)
+    topics.fill(moldau_node, topic, topics.numbers(100, 150))
+    assert values(moldau_node, planned(moldau_node, topic)) == topics.numbers(100, 150)
+    assert values(moldau_node, OffsetRange(topic, 0, 0, 50)) == topics.numbers(100, 150)

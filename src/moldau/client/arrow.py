@@ -317,10 +317,15 @@ def _headers(pa: Any, array: Any) -> HeaderColumn:
 def to_record_batch(parts: list[ArrowPart], columns: ArrowColumns, buffers: list[bytes], views: bool = False) -> Any:
     """The decoded columns as a RecordBatch. Keys and values are views into the fetched bytes, which stay in memory with
     them, or are copied out by Arrow."""
+    schema = fetched_schema(columns.with_headers, views)
+    return pyarrow().RecordBatch.from_arrays(to_arrays(parts, columns, buffers, views), schema=schema)
+
+
+def to_arrays(parts: list[ArrowPart], columns: ArrowColumns, buffers: list[bytes], views: bool = False) -> list[Any]:
+    """Like to_record_batch(), each column by itself, in the order of fetched_schema()."""
     pa = pyarrow()
     rows = int(columns.rows)
-    schema = _fetched_schema(columns.with_headers, views)
-    types = schema.types
+    types = _fetched_types(columns.with_headers, views)
     ends, names = repeated_text([(part.partition.topic.encode(), part.rows) for part in parts])
     partitions = b"".join([part.partition.partition.to_bytes(4, "little") * part.rows for part in parts])
     kinds = b"".join([part.timestamp_type.to_bytes(4, "little") * part.rows for part in parts])
@@ -340,11 +345,11 @@ def to_record_batch(parts: list[ArrowPart], columns: ArrowColumns, buffers: list
         pairs = pa.StructArray.from_arrays([header_names, header_values], ["key", "value"])
         offsets = _fixed(pa, pa.int32(), rows + 1, columns.header_offsets.getvalue())
         arrays.append(pa.ListArray.from_arrays(offsets, pairs))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return arrays
 
 
 @functools.cache
-def _fetched_schema(with_headers: bool, views: bool) -> Any:
+def fetched_schema(with_headers: bool, views: bool) -> Any:
     pa = pyarrow()
     binary = pa.binary_view() if views else pa.binary()
     fields = [
@@ -359,6 +364,11 @@ def _fetched_schema(with_headers: bool, views: bool) -> Any:
     if with_headers:
         fields.append(("headers", pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))))
     return pa.schema(fields)
+
+
+@functools.cache
+def _fetched_types(with_headers: bool, views: bool) -> list[Any]:
+    return list(fetched_schema(with_headers, views).types)
 
 
 def _fixed(pa: Any, kind: Any, rows: int, data: bytes) -> Any:

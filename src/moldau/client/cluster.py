@@ -336,6 +336,10 @@ class Cluster:
         self.topics[name] = TopicMetadata(name, row.topic_id, row.is_internal, partitions)
         self._topic_ids[row.topic_id] = name
 
+    def forget_topic(self, name: str) -> None:
+        """What is known of a topic turned out to be wrong: it is as if it had never been asked for."""
+        self.topics.pop(name, None)
+
     def topic_error(self, name: str) -> ClientError | None:
         """What the last metadata said against the topic."""
         return self._topic_errors.get(name)

@@ -14,7 +14,7 @@ from moldau.spark.options import ReadOptions
 from moldau.spark.planning import OffsetRange
 from moldau.spark.rows import read_range
 from moldau.spark.schema import checked_schema
-from moldau.spark.worker_process import settle
+from moldau.spark.worker_process import AnswersAtOnce, settle
 
 if TYPE_CHECKING:
     from moldau.spark.decode import Decoder
@@ -27,7 +27,7 @@ class RangePartition(InputPartition):
         super().__init__(wanted)
 
 
-class ReadTask:
+class ReadTask(AnswersAtOnce):
     """What tasks do, of a batch read and of micro-batches alike. Plain data: pickled to executors."""
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
@@ -61,12 +61,17 @@ class ReadTask:
             yield from decode_values(batches, self._decoder, options, self._schema)
         else:
             yield from self._as_spark_wants(batches)
-        settle("read")
+        settle()
 
     def _as_spark_wants(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Spark compares schemas strictly, names inside of lists included; only those differ, no data is copied."""
-        for batch in batches:
-            yield batch if batch.schema.equals(self._schema) else batch.cast(self._schema)
+        for first in batches:
+            if first.schema.equals(self._schema):
+                yield first
+                yield from batches
+            else:
+                yield first.cast(self._schema)
+                yield from (batch.cast(self._schema) for batch in batches)
 
 
 class BatchReader(DataSourceReader):

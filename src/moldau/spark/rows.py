@@ -7,14 +7,15 @@ waited out for `poll_timeout_ms`; nothing is read twice, because the position on
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
 from moldau.client import config as client_settings
-from moldau.client.arrow import to_record_batch
-from moldau.client.cluster import Cluster
+from moldau.client.arrow import to_arrays
+from moldau.client.cluster import TopicMetadata
 from moldau.client.errors import ClientError
 from moldau.client.fetch_requests import FetchRequests, FetchSettings
 from moldau.client.fetcher import Fetcher
@@ -24,6 +25,7 @@ from moldau.client.results import TopicPartition
 from moldau.protocol.errors import OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
 from moldau.protocol.uuids import uuid_to_text
 from moldau.records.arrow_decoder import ArrowColumns
+from moldau.spark.kept_clusters import leave_cluster, take_cluster
 from moldau.spark.lookup import DATA_LOSS_ADVICE, ReadError, explain, recreated_sentence
 from moldau.spark.options import FETCH_BYTES, POLL_TIMEOUT_MS, ROWS_PER_BATCH
 from moldau.spark.planning import OffsetRange
@@ -32,9 +34,11 @@ __all__ = ["HEADERS_TYPE", "ReadError", "arrow_schema", "read_range"]
 
 logger = logging.getLogger("moldau.spark")
 
-# The first fetch tells how large records are; the others ask for what the range needs, and a little more.
+# The first fetch tells how large records are; the others ask for what the range needs, and a little more. The next
+# task that reads the topic in this process knows it from the one before.
 FIRST_FETCH_BYTES = 1024 * 1024
 SPARE_FETCH_BYTES = 64 * 1024
+_offset_bytes: dict[str, int] = {}
 # What Arrow batches on the way to the JVM have at most, about: more falls out of the processor's caches.
 BATCH_BYTES = 2 * 1024 * 1024
 # A broker that has just started may not know a topic yet.
@@ -54,6 +58,7 @@ _FIELDS = [
 ]
 
 
+@functools.cache
 def arrow_schema(include_headers: bool = False) -> pa.Schema:
     """The columns of a read, as Arrow: key, value, topic, partition, offset, timestamp, timestampType, headers."""
     return pa.schema([*_FIELDS, pa.field("headers", HEADERS_TYPE)] if include_headers else _FIELDS)
@@ -82,8 +87,10 @@ def read_range(
     reader = _RangeReader(wanted, client_config, include_headers, fail_on_data_loss, poll_timeout_ms, rows_per_batch)
     try:
         yield from reader.batches()
-    finally:
-        reader.close()
+    except BaseException:
+        reader.give_up()
+        raise
+    reader.leave()
 
 
 class _RangeReader:
@@ -98,6 +105,7 @@ class _RangeReader:
         poll_timeout_ms: int,
         rows_per_batch: int,
     ) -> None:
+        self._client_config = client_config
         settings = client_settings.read(client_settings.CONSUMER, None, client_config, {})
         isolation = READ_COMMITTED if settings.get_text("isolation.level") == "read_committed" else READ_UNCOMMITTED
         chosen = "max.partition.fetch.bytes" in settings.given
@@ -113,7 +121,12 @@ class _RangeReader:
         self._bytes_seen = 0
         self._offsets_seen = 0
         self._gone_since_ms = -1
-        self._cluster = Cluster(settings)
+        # As the topic was when it was last found to be the right one.
+        self._topic: TopicMetadata | None = None
+        self._cluster = take_cluster(client_config, settings)
+        known = self._cluster.topics.get(wanted.topic)
+        if known is not None and uuid_to_text(known.topic_id) != wanted.topic_id:
+            self._cluster.forget_topic(wanted.topic)
         self._fetcher = Fetcher(
             isolation,
             max(settings.get_int("fetch.max.bytes"), self._fetch_bytes_max),
@@ -136,9 +149,18 @@ class _RangeReader:
             settings.get_int("metadata.max.age.ms"),
             "none",
         )
+        if wanted.topic in _offset_bytes:
+            self._want_bytes(wanted.size * _offset_bytes[wanted.topic])
         self._fetches = FetchRequests(self._cluster, self._fetcher, self._positions, self._fetch_settings)
 
-    def close(self) -> None:
+    def leave(self) -> None:
+        """Everything was read."""
+        if self._offsets_seen:
+            _offset_bytes[self._wanted.topic] = self._bytes_seen // self._offsets_seen
+        leave_cluster(self._client_config, self._cluster)
+
+    def give_up(self) -> None:
+        """Spark has enough, or nothing more can be read."""
         self._cluster.close()
 
     @property
@@ -155,7 +177,7 @@ class _RangeReader:
         progress_ms = network.now_ms()
         while self._position < self._wanted.end:
             before = self._position
-            batch = self._take()
+            batch = None if self._state.empty else self._take()
             if self._position >= self._wanted.end:
                 self._state.paused = True  # nothing more is asked for while Spark works on the last rows
             self._ask()
@@ -169,11 +191,15 @@ class _RangeReader:
 
     def _slices(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """A fetched batch may hold far more rows than are good for the JVM at once: it is cut into equal parts."""
-        by_bytes, by_rows = round(batch.nbytes / BATCH_BYTES), -(-batch.num_rows // self._rows_per_batch)
-        rows = -(-batch.num_rows // max(by_bytes, by_rows, 1))
-        for start in range(0, batch.num_rows, rows):
-            yield batch.slice(start, rows)
-        self._rows_wanted = min(self._rows_per_batch, max(1, BATCH_BYTES * batch.num_rows // max(1, batch.nbytes)))
+        size, rows = batch.nbytes, batch.num_rows
+        self._rows_wanted = min(self._rows_per_batch, max(1, BATCH_BYTES * rows // max(1, size)))
+        count = max(round(size / BATCH_BYTES), -(-rows // self._rows_per_batch), 1)
+        if count == 1:
+            yield batch
+            return
+        step = -(-rows // count)
+        for start in range(0, rows, step):
+            yield batch.slice(start, step)
 
     def _take(self) -> pa.RecordBatch | None:
         """Rows of what arrived; None if there are none."""
@@ -190,7 +216,8 @@ class _RangeReader:
         self._offsets_seen += self._position - first
         if not parts:
             return None
-        return _trimmed(_to_columns(to_record_batch(parts, columns, buffers), self._include_headers), self._wanted.end)
+        batch = _to_batch(to_arrays(parts, columns, buffers), self._include_headers)
+        return batch if self._position < self._wanted.end else _trimmed(batch, self._wanted.end)
 
     def _ask(self) -> None:
         """Asks the leader ahead of the reader, for no more than the range seems to need."""
@@ -199,10 +226,12 @@ class _RangeReader:
         if left <= 0:
             return
         if self._offsets_seen:
-            needed = left * self._bytes_seen // self._offsets_seen + SPARE_FETCH_BYTES
-            self._fetch_settings.partition_max_bytes = min(self._fetch_bytes_max, needed)
+            self._want_bytes(left * self._bytes_seen // self._offsets_seen)
         self._positions.ask()
         self._fetches.send()
+
+    def _want_bytes(self, estimate: int) -> None:
+        self._fetch_settings.partition_max_bytes = min(self._fetch_bytes_max, estimate + SPARE_FETCH_BYTES)
 
     def _wait(self, deadline_ms: int) -> None:
         """Nothing is there: waits for an answer, and says why where none comes."""
@@ -221,13 +250,18 @@ class _RangeReader:
                 f" {self._poll_timeout_ms} ms.{reason} The option kafkaConsumer.pollTimeoutMs sets how long to wait."
             )
         network.poll(min(remaining_ms, self._positions.until_retry_ms()))
+        while self._state.in_flight and (remaining_ms := deadline_ms - network.now_ms()) > 0:
+            network.poll(remaining_ms)  # an answer comes in pieces, and until it is whole there is nothing else to do
 
     # What may be wrong
 
     def _check_topic(self) -> None:
         """The topic under this name must be the one that was planned for: another one has other records."""
         found = self._cluster.topics.get(self._wanted.topic)
+        if found is not None and found is self._topic:
+            return
         if found is not None:
+            self._topic = found
             self._gone_since_ms = -1
             topic_id = uuid_to_text(found.topic_id)
             if not self._topic_id:
@@ -278,20 +312,11 @@ class _RangeReader:
         self._fetcher.seek(self._state, position)
 
 
-def _to_columns(batch: pa.RecordBatch, include_headers: bool) -> pa.RecordBatch:
+def _to_batch(arrays: list[pa.Array], include_headers: bool) -> pa.RecordBatch:
     """The client's columns as Spark's connector names and types them."""
-    arrays = [
-        batch.column("key"),
-        batch.column("value"),
-        batch.column("topic"),
-        batch.column("partition"),
-        batch.column("offset"),
-        _microseconds(batch.column("timestamp")),
-        batch.column("timestamp_type"),
-    ]
-    if include_headers:
-        arrays.append(_headers(batch.column("headers")))
-    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(include_headers))
+    topic, partition, offset, timestamp, timestamp_type, key, value, *headers = arrays
+    columns = [key, value, topic, partition, offset, _microseconds(timestamp), timestamp_type, *map(_headers, headers)]
+    return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(include_headers))
 
 
 def _microseconds(times: pa.Array) -> pa.Array:

@@ -58,6 +58,9 @@ class DecisionLog:
         self._consumer: Consumer | None = None
         self._producer: Producer | None = None
         self._is_there = False
+        # Up to where the log was read to its end, and what was the newest decision then.
+        self._read_to: int | None = None
+        self._newest: SinkState | None = None
 
     def close(self) -> None:
         if self._producer is not None:
@@ -82,11 +85,18 @@ class DecisionLog:
         """
         if not self._exists():
             return None
-        start, end = self._bounds()
-        near = max(start, end - NEAR_OFFSETS)
-        found = self._scan(near, end)
-        if found is None and near > start and not only_near:
-            found = self._scan(start, near)
+        end = self._offset(LATEST)
+        if self._read_to is not None and self._read_to <= end:
+            found = self._scan(self._read_to, end, self._newest)
+        else:
+            start = self._offset(EARLIEST)
+            near = max(start, end - NEAR_OFFSETS)
+            found = self._scan(near, end, None)
+            if found is None and near > start:
+                if only_near:
+                    return None
+                found = self._scan(start, near, None)
+        self._read_to, self._newest = end, found
         return found
 
     def _exists(self) -> bool:
@@ -103,26 +113,24 @@ class DecisionLog:
             self._is_there = True
         return True
 
-    def _bounds(self) -> tuple[int, int]:
-        """The first offset, and the high watermark."""
-        places = [
-            self.admin.list_offsets({self._partition: place}, timeout_ms=self._timeout_ms)[self._partition].get().offset
-            for place in (EARLIEST, LATEST)
-        ]
-        return places[0], places[1]
+    def _offset(self, place: int) -> int:
+        """The first offset, or the high watermark."""
+        asked = self.admin.list_offsets({self._partition: place}, timeout_ms=self._timeout_ms)
+        return asked[self._partition].get().offset
 
-    def _scan(self, start: int, end: int) -> SinkState | None:
-        """The last state between two offsets. Waits for transactions of others that are open there, for a decision may
-        lie behind them."""
+    def _scan(self, start: int, end: int, found: SinkState | None) -> SinkState | None:
+        """The last state between two offsets, or the given one. Waits for transactions of others that are open there,
+        for a decision may lie behind them."""
         if self._consumer is None:
             self._consumer = Consumer(
                 config={**self._config, "isolation.level": "read_committed", "auto.offset.reset": "earliest"}
             )
             self._consumer.assign([self._partition])
+            self._consumer.seek(self._partition, start)
         consumer = self._consumer
-        consumer.seek(self._partition, start)
+        if consumer.position(self._partition) != start:
+            consumer.seek(self._partition, start)
         deadline = time.monotonic() + self._timeout_ms / 1000
-        found: SinkState | None = None
         while consumer.position(self._partition) < end:
             for record in consumer.poll(POLL_MS):
                 if record.key == self._key and record.offset < end:
@@ -184,4 +192,4 @@ class DecisionLog:
             time.sleep(0.02)
         # Leaders are elected a moment later; the first write waits for that, the first read must.
         with contextlib.suppress(ClientError):
-            self._bounds()
+            self._offset(LATEST)

@@ -15,7 +15,7 @@ from moldau.spark.decisions import SinkError, Written
 from moldau.spark.options import OptionError
 from moldau.spark.sink_options import WriteOptions, write_options
 from moldau.spark.sink_schema import check_schema
-from moldau.spark.worker_process import settle
+from moldau.spark.worker_process import AnswersAtOnce, settle
 
 # Spark runs the parts of a writer in processes of their own, which start again and again: each imports what it needs.
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def batch_writer(options: Mapping[str, str], schema: StructType, overwrite: bool
         raise OptionError('A topic cannot be overwritten: write with mode("append").')
     read = write_options(options)
     check_schema(schema, read)
-    settle("plan")
+    settle()
     return BatchWriter(read)
 
 
@@ -53,11 +53,11 @@ def stream_writer(options: Mapping[str, str], schema: StructType, overwrite: boo
     if read.run_id:
         raise OptionError("The option runId is for batch jobs: a stream is known by its checkpoint.")
     check_schema(schema, read)
-    settle("plan")
+    settle()
     return StreamWriter(read)
 
 
-class BatchWriter(DataSourceArrowWriter):
+class BatchWriter(AnswersAtOnce, DataSourceArrowWriter):
     """One run of a batch job, or one batch of a run; the same object travels to the tasks and to the end of the job."""
 
     def __init__(self, options: WriteOptions) -> None:
@@ -74,7 +74,7 @@ class BatchWriter(DataSourceArrowWriter):
             written = write_in_transaction(self._options, place, iterator, not self._is_named)
         else:
             written = write_plain(self._options, place, iterator)
-        settle("write")
+        settle()
         return TaskWritten(written)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
@@ -82,7 +82,7 @@ class BatchWriter(DataSourceArrowWriter):
             from moldau.spark.sink_driver import commit_batch
 
             commit_batch(self._options, self._run_id, self._options.run_batch, _reports(messages))
-        settle("commit")
+        settle()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         if self._options.exactly_once:
@@ -92,7 +92,7 @@ class BatchWriter(DataSourceArrowWriter):
                 driver.abort(self._options.run_batch, _reports(messages), self._run)
 
 
-class StreamWriter(DataSourceStreamArrowWriter):
+class StreamWriter(AnswersAtOnce, DataSourceStreamArrowWriter):
     """One micro-batch of a stream. Spark makes it anew for each, and once more for the commit: it remembers nothing."""
 
     def __init__(self, options: WriteOptions) -> None:
@@ -108,7 +108,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
             written = write_in_transaction(self._options, place, iterator, only_near=False)
         else:
             written = write_plain(self._options, place, iterator)
-        settle("write")
+        settle()
         return TaskWritten(written)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
@@ -117,7 +117,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
             from moldau.spark.sink_driver import commit_batch
 
             commit_batch(self._options, reports[0].sink, batchId, reports)
-        settle("commit")
+        settle()
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         reports = _reports(messages)

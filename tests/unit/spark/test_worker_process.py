@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import gc
 import importlib.machinery
+import pickle
+import socket
 import sys
 from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
 
-from moldau.spark.worker_process import settle
+from moldau.spark import worker_process
+from moldau.spark.worker_process import AnswersAtOnce, settle
 
 
 @pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    settle.cache_clear()
+def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(worker_process, "_modules_settled", 0)
     yield
-    settle.cache_clear()
     gc.unfreeze()
 
 
@@ -27,21 +29,44 @@ def run_as(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "__main__", main)
 
 
-def test_a_worker_settles_once_for_each_part(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_settles_when_a_task_has_loaded_something(monkeypatch: pytest.MonkeyPatch) -> None:
     run_as("pyspark.daemon", monkeypatch)
-    settle("read")
+    settle()
     frozen = gc.get_freeze_count()
     assert frozen > 1000
     loaded = [[] for _ in range(5000)]  # type: ignore[var-annotated]
-    settle("read")
+    settle()
     assert gc.get_freeze_count() <= frozen, "tasks leave garbage behind that must be found"
-    settle("write")
-    assert gc.get_freeze_count() > frozen + len(loaded) // 2, "what the first task of another kind has loaded stays too"
+    monkeypatch.setitem(sys.modules, "loaded_by_a_later_task", ModuleType("loaded_by_a_later_task"))
+    settle()
+    assert gc.get_freeze_count() > frozen + len(loaded) // 2, "what a later task has loaded stays too"
 
 
 def test_other_programs_are_left_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     before = gc.get_freeze_count()
-    settle("read")
+    settle()
     run_as("notebook", monkeypatch)
-    settle("write")
+    settle()
     assert gc.get_freeze_count() == before
+
+
+class Task(AnswersAtOnce):
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def test_a_task_that_is_unpacked_lets_acknowledgements_leave_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = pickle.dumps(Task(7))
+    worker_process._connections_to_jvm.cache_clear()
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as connection:
+        assert pickle.loads(packed).number == 7
+        assert worker_process._connections_to_jvm.cache_info().currsize == 0, "not one of Spark's processes"
+        run_as("pyspark.daemon", monkeypatch)
+        assert pickle.loads(packed).number == 7
+        found = worker_process._connections_to_jvm()
+        names = [item.getsockname() for item in found]
+        assert connection.getsockname() in names or not hasattr(socket, "TCP_QUICKACK")
+        for item in found:
+            item.close()
+    assert pickle.loads(packed).number == 7, "a connection that is gone is nobody's trouble"
+    worker_process._connections_to_jvm.cache_clear()
