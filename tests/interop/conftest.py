@@ -19,6 +19,8 @@ from tests.interop import kafka_oracle
 from tests.interop.kafka_oracle import KafkaNode
 from tests.interop.nodes import MoldauNode, Node
 from tests.interop.peers import Peer
+from tests.interop.secured import SecuredKafka
+from tests.interop.secured import missing as secured_missing
 
 AGAINST_KAFKA = os.environ.get("MOLDAU_INTEROP_SELF") == "1"
 _numbers = itertools.count(1)
@@ -111,6 +113,19 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaNode]:
     """A real Apache Kafka with the same settings."""
     require_kafka()
     node = KafkaNode(tmp_path_factory.mktemp("kafka"))
+    node.format()
+    node.start()
+    yield node
+    stop_cleanly(node)
+
+
+@pytest.fixture(scope="session")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
+    """A real Apache Kafka with a listener for each kind of TLS and SASL."""
+    reason = secured_missing()
+    if reason:
+        pytest.skip(reason)
+    node = SecuredKafka(tmp_path_factory.mktemp("secured"))
     node.format()
     node.start()
     yield node

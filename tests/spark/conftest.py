@@ -21,6 +21,8 @@ import pytest
 from tests.interop import kafka_oracle
 from tests.interop.kafka_oracle import KafkaNode
 from tests.interop.nodes import MoldauNode, Node
+from tests.interop.secured import SecuredKafka
+from tests.interop.secured import missing as secured_missing
 
 _numbers = itertools.count(1)
 
@@ -106,6 +108,15 @@ def kafka_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     if reason:
         pytest.skip(reason)
     yield from running(KafkaNode(tmp_path_factory.mktemp("kafka")))
+
+
+@pytest.fixture(scope="session")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A real Apache Kafka with a listener for each kind of TLS and SASL: a `SecuredKafka`."""
+    reason = secured_missing()
+    if reason:
+        pytest.skip(reason)
+    yield from running(SecuredKafka(tmp_path_factory.mktemp("secured")))
 
 
 @pytest.fixture

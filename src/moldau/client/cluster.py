@@ -454,6 +454,11 @@ def _topic_sentence(name: str, code: int) -> str | None:
 
 
 def socket_network(config: ClientConfig) -> SocketNetwork:
+    security = None
+    if config.get_text("security.protocol") != "PLAINTEXT":
+        from moldau.client.security import read_security
+
+        security = read_security(config)
     return SocketNetwork(
         config.get_text("client.id"),
         config.get_int("socket.connection.setup.timeout.ms"),
@@ -463,4 +468,5 @@ def socket_network(config: ClientConfig) -> SocketNetwork:
         Backoff(config.get_int("reconnect.backoff.ms"), config.get_int("reconnect.backoff.max.ms"), random.random),
         config.get_int("connections.max.idle.ms"),
         config.get_int("socket.connection.setup.timeout.max.ms"),
+        security,
     )

@@ -19,12 +19,14 @@ Value = int | float | bool | str
 # auto.offset.reset (KIP-1106): what follows is an ISO 8601 duration.
 BY_DURATION = "by_duration:"
 
-# Kafka's settings for what this client does not have yet: worth another sentence than a misspelt name.
+# Kafka's settings for what this client does not have: worth another sentence than a misspelt name.
 _NOT_YET = (
     "ssl.",
     "sasl.",
     "security.",
 )
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+STORE_TYPES = ("JKS", "PKCS12", "PEM")
 
 
 class Setting(NamedTuple):
@@ -54,7 +56,26 @@ _COMMON: dict[str, Setting] = {
     # Kafka's defaults would switch off the system's own tuning of these.
     "send.buffer.bytes": Setting(-1, -1, INT_MAX),
     "receive.buffer.bytes": Setting(-1, -1, INT_MAX),
-    "security.protocol": Setting("PLAINTEXT", choices=("PLAINTEXT",), any_case=True),
+    "security.protocol": Setting("PLAINTEXT", choices=SECURITY_PROTOCOLS, any_case=True),
+    "sasl.jaas.config": Setting(None),
+    "sasl.mechanism": Setting("GSSAPI"),
+    # Not Kafka's, but librdkafka's: what a JAAS line would say.
+    "sasl.password": Setting(None),
+    "sasl.username": Setting(None),
+    "ssl.enabled.protocols": Setting("TLSv1.2,TLSv1.3"),
+    "ssl.endpoint.identification.algorithm": Setting("https"),
+    "ssl.key.password": Setting(None),
+    "ssl.keystore.certificate.chain": Setting(None),
+    "ssl.keystore.key": Setting(None),
+    "ssl.keystore.location": Setting(None),
+    "ssl.keystore.password": Setting(None),
+    # What a store is can be seen by looking into it.
+    "ssl.keystore.type": Setting("JKS", choices=STORE_TYPES, any_case=True),
+    "ssl.protocol": Setting("TLSv1.3"),
+    "ssl.truststore.certificates": Setting(None),
+    "ssl.truststore.location": Setting(None),
+    "ssl.truststore.password": Setting(None),
+    "ssl.truststore.type": Setting("JKS", choices=STORE_TYPES, any_case=True),
 }
 
 ADMIN: dict[str, Setting] = {
@@ -168,7 +189,7 @@ def _unknown(name: str, settings: Mapping[str, Setting]) -> str:
     import difflib
 
     if name.startswith(_NOT_YET):
-        return f"The client does not support Kafka's setting {name} yet."
+        return f"The client does not support Kafka's setting {name}."
     near = difflib.get_close_matches(name, list(settings), 1)
     hint = f" Did you mean {near[0]}?" if near else ""
     return f"The client has no setting {name}.{hint}"

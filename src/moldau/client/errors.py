@@ -173,6 +173,13 @@ class ProtocolError(ClientError):
         super().__init__(UNKNOWN_SERVER_ERROR, message)
 
 
+class TlsError(ClientError):
+    """One side does not trust the other: certificates, names or protocols do not fit. Asking again would not help."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(INVALID_CONFIG, message)
+
+
 class ConfigError(ClientError):
     """A setting of the client is unknown, or has a value that is not allowed."""
 

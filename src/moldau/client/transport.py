@@ -14,14 +14,17 @@ import random
 import selectors
 import socket
 import time
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from mypy_extensions import mypyc_attr
 
 from moldau.client.backoff import Backoff
-from moldau.client.errors import ClientError, NetworkError, RequestTimeoutError
+from moldau.client.errors import ClientError, NetworkError, RequestTimeoutError, TlsError
 from moldau.client.wire import Call, Connection
 from moldau.protocol.primitives import Message
+
+if TYPE_CHECKING:
+    from moldau.client.security import Security
 
 logger = logging.getLogger("moldau.client")
 
@@ -75,7 +78,7 @@ class _Trouble:
     def __init__(self) -> None:
         self.failures: int = 0
         self.not_before_ms: int = 0
-        self.error: NetworkError = NetworkError("")
+        self.error: ClientError = NetworkError("")
 
 
 class _Link:
@@ -89,6 +92,8 @@ class _Link:
         self.candidates: list[tuple[int, tuple[object, ...]]] = candidates
         self.socket: socket.socket | None = None
         self.connecting: bool = True
+        # The socket is connected, and both sides are about to agree on TLS.
+        self.shaking_hands: bool = False
         self.connect_deadline_ms: int = 0
         self.outgoing: list[memoryview] = []
         self.events: int = 0
@@ -110,7 +115,10 @@ class SocketNetwork(Network):
         reconnect_backoff: Backoff | None = None,
         idle_max_ms: int = -1,
         connect_timeout_max_ms: int = 30_000,
+        security: Security | None = None,
     ) -> None:
+        self._security: Security | None = security
+        self._uses_tls: bool = security is not None and security.uses_tls
         self._client_id: str = client_id
         self._connect_timeout_ms: int = connect_timeout_ms
         self._request_timeout_ms: int = request_timeout_ms
@@ -147,7 +155,7 @@ class SocketNetwork(Network):
                 return
             try:
                 link = self._open(address)
-            except NetworkError as error:
+            except ClientError as error:
                 self._remember(address, error)
                 call.finish(None, error)
                 return
@@ -191,7 +199,7 @@ class SocketNetwork(Network):
         self._wake_receiver.close()
         self._wake_sender.close()
 
-    def _remember(self, address: Address, error: NetworkError) -> None:
+    def _remember(self, address: Address, error: ClientError) -> None:
         """Until a pause that grows is over, calls to the address fail at once with the same error."""
         trouble = self._troubles.setdefault(address, _Trouble())
         trouble.failures += 1
@@ -223,7 +231,9 @@ class SocketNetwork(Network):
         except socket.gaierror as error:
             raise NetworkError(f"The host name {host} cannot be resolved: {error.strerror}.") from None
         candidates = [(family, sockaddr) for family, _, _, _, sockaddr in found]
-        link = _Link(address, Connection(address_text(address), self._client_id), list(reversed(candidates)))
+        new_login = None if self._security is None else self._security.new_login
+        connection = Connection(address_text(address), self._client_id, new_login)
+        link = _Link(address, connection, list(reversed(candidates)))
         self._connect_next(link, "it has no address")
         self._links[address] = link
         return link
@@ -240,6 +250,7 @@ class SocketNetwork(Network):
                 continue
             if code in (0, errno.EINPROGRESS):
                 link.connecting = True
+                link.shaking_hands = False
                 link.connect_deadline_ms = self.now_ms() + self._patience_ms(link.address)
                 link.events = selectors.EVENT_WRITE
                 self._selector.register(link.socket, link.events, link)
@@ -265,6 +276,9 @@ class SocketNetwork(Network):
         return sock
 
     def _on_events(self, link: _Link, events: int) -> None:
+        if link.shaking_hands:
+            self._shake_hands(link)
+            return
         if link.connecting:
             self._on_connected(link)
             return
@@ -279,6 +293,34 @@ class SocketNetwork(Network):
         if code:
             self._try_elsewhere(link, os.strerror(code))
             return
+        if self._uses_tls:
+            assert self._security is not None
+            self._selector.unregister(link.socket)
+            link.socket = self._security.wrap(link.socket, link.address[0])
+            link.shaking_hands = True
+            self._selector.register(link.socket, link.events, link)
+            self._shake_hands(link)
+        else:
+            self._start(link)
+
+    def _shake_hands(self, link: _Link) -> None:
+        assert link.socket is not None and self._security is not None
+        try:
+            state = self._security.shake_hands(link.socket, address_text(link.address))
+        except ClientError as error:
+            self._drop(link, error)
+            return
+        except OSError as error:
+            self._drop(link, self._lost(link, error.strerror or str(error)))
+            return
+        if state == 0:
+            link.shaking_hands = False
+            self._start(link)
+            return
+        link.events = selectors.EVENT_READ if state == 1 else selectors.EVENT_WRITE
+        self._selector.modify(link.socket, link.events, link)
+
+    def _start(self, link: _Link) -> None:
         link.connecting = False
         link.connection.start(self.now_ms(), self._request_timeout_ms)
         self._flush(link)
@@ -295,9 +337,11 @@ class SocketNetwork(Network):
 
     def _read(self, link: _Link) -> None:
         connection = link.connection
-        for _ in range(READS_AT_ONCE):
+        turn = 0
+        while turn < READS_AT_ONCE:
+            turn += 1
             assert link.socket is not None
-            wanted = connection.piece_wanted
+            wanted = 0 if self._uses_tls else connection.piece_wanted
             if wanted > 0 and link.low_water == 1:
                 # From here on it counts how much has arrived: what is there already is noticed by the next poll.
                 self._set_low_water(link, min(wanted, LOW_WATER_MAX))
@@ -313,7 +357,9 @@ class SocketNetwork(Network):
             except BlockingIOError:
                 break
             except OSError as error:
-                self._drop(link, self._lost(link, error.strerror or str(error)))
+                if self._uses_tls and _only_waits(error):
+                    break
+                self._drop(link, self._failed(link, error))
                 return
             if not count:
                 self._drop(link, self._lost(link, "the other side closed it"))
@@ -325,8 +371,13 @@ class SocketNetwork(Network):
                 connection.received(count)
             if connection.closed:
                 self._forget(link)
+                if connection.refusal is not None:
+                    self._remember(link.address, connection.refusal)
                 return
-            if count < room:
+            if self._uses_tls:
+                if _is_pending(link.socket):
+                    turn = 0  # nobody would tell of what is decrypted already
+            elif count < room:
                 break
         if connection.negotiated and link.address in self._troubles:
             del self._troubles[link.address]
@@ -349,6 +400,16 @@ class SocketNetwork(Network):
             " or a listener that wants TLS or SASL."
         )
 
+    def _failed(self, link: _Link, error: OSError) -> ClientError:
+        """What to say of a socket that cannot be read or written any more."""
+        if self._uses_tls and not link.connection.negotiated:
+            from moldau.client.security import refusal
+
+            refused = refusal(error, address_text(link.address))
+            if refused is not None:
+                return refused
+        return self._lost(link, error.strerror or str(error))
+
     def _flush(self, link: _Link) -> None:
         """Sends what the socket takes now and asks to be told when it takes more."""
         if link.connecting or link.socket is None:
@@ -359,13 +420,17 @@ class SocketNetwork(Network):
                     link.outgoing = [memoryview(part) for part in link.connection.take_parts()]
                     if not link.outgoing:
                         break
-                sent = link.socket.sendmsg(link.outgoing[:PARTS_AT_ONCE])
+                if self._uses_tls:
+                    sent = link.socket.send(link.outgoing[0])
+                else:
+                    sent = link.socket.sendmsg(link.outgoing[:PARTS_AT_ONCE])
                 _drop_sent(link.outgoing, sent)
         except BlockingIOError:
             pass
         except OSError as error:
-            self._drop(link, self._lost(link, error.strerror or str(error)))
-            return
+            if not self._uses_tls or not _only_waits(error):
+                self._drop(link, self._failed(link, error))
+                return
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if link.outgoing else 0)
         if events != link.events:
             link.events = events
@@ -386,7 +451,7 @@ class SocketNetwork(Network):
 
     def _drop(self, link: _Link, error: ClientError) -> None:
         self._forget(link)
-        if isinstance(error, NetworkError) and not link.connection.negotiated and not self._closed:
+        if isinstance(error, NetworkError | TlsError) and not link.connection.negotiated and not self._closed:
             self._remember(link.address, error)
         logger.debug("connection to %s closed: %s", address_text(link.address), error)
         link.connection.close(error)
@@ -398,6 +463,19 @@ class SocketNetwork(Network):
             self._selector.unregister(link.socket)
             link.socket.close()
             link.socket = None
+
+
+def _only_waits(error: OSError) -> bool:
+    from moldau.client.security import waits
+
+    return waits(error)
+
+
+def _is_pending(secured: socket.socket) -> bool:
+    """Whether TLS has decrypted more than was read."""
+    from moldau.client.security import pending
+
+    return pending(secured)
 
 
 def _drop_sent(outgoing: list[memoryview], sent: int) -> None:

@@ -5,24 +5,31 @@ the socket is gone. A connection first asks ApiVersions; calls that are submitte
 only then the version of their request can be chosen. Brokers answer in the order of the requests, so the answers are
 matched from the head of a queue and a correlation id that does not fit ends the connection.
 
-TLS and SASL, when they come, stand before the negotiation: a connection that is not yet authenticated keeps its calls
-waiting just as one that has not yet negotiated does.
+Where brokers want to know who asks, a login follows the negotiation, and the calls wait for it too. A session of a
+limited time (KIP-368) is renewed on the same connection, behind the requests that are on their way, before it is over.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar, cast
 
 from moldau import __version__
-from moldau.client.errors import ClientError, NetworkError, ProtocolError, UnsupportedVersionError
+from moldau.client.errors import ClientError, NetworkError, ProtocolError, UnsupportedVersionError, error_for
 from moldau.protocol import api_keys
 from moldau.protocol.errors import UNSUPPORTED_VERSION
 from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
 from moldau.protocol.messages.api_versions_response import ApiVersionsResponse
 from moldau.protocol.messages.headers import RequestHeader, ResponseHeader
+from moldau.protocol.messages.sasl_authenticate_request import SaslAuthenticateRequest
+from moldau.protocol.messages.sasl_authenticate_response import SaslAuthenticateResponse
+from moldau.protocol.messages.sasl_handshake_request import SaslHandshakeRequest
+from moldau.protocol.messages.sasl_handshake_response import SaslHandshakeResponse
 from moldau.protocol.primitives import DecodeError, EncodeError, Message, Reader, Writer
+
+if TYPE_CHECKING:
+    from moldau.client.sasl import Login
 
 Answer = TypeVar("Answer", bound=Message)
 Piece = bytes | memoryview
@@ -38,6 +45,9 @@ SPACE_BYTES_KEPT: Final = 1 << 22
 LARGE_ANSWER_BYTES: Final = 1 << 18
 
 API_VERSIONS: Final = 18
+
+# Java's client renews a session when 85 to 95 % of its time are over.
+RENEW_PERCENT: Final = 85
 
 
 class Features(NamedTuple):
@@ -97,10 +107,20 @@ class Call(Generic[Answer]):
 class Connection:
     """The protocol's side of one connection."""
 
-    def __init__(self, name: str, client_id: str) -> None:
+    def __init__(self, name: str, client_id: str, new_login: Callable[[], Login | None] | None = None) -> None:
+        """new_login: what begins a login; None where brokers take everybody."""
         self.name: str = name
         self.client_id: str = client_id
+        self._new_login: Callable[[], Login | None] | None = new_login
+        self._login: Login | None = None
+        self._login_call: Call[Message] | None = None
+        self._login_timeout_ms: int = 0
+        self._renew_at_ms: int = 0
+        self._was_ready: bool = False
+        self._now_ms: int = 0
         self.closed: bool = False
+        # Why there was no login.
+        self.refusal: ClientError | None = None
         self.negotiated: bool = False
         # api key -> lowest and highest version that the broker offers
         self.versions: dict[int, tuple[int, int]] = {}
@@ -123,11 +143,17 @@ class Connection:
         """Asks for the broker's versions; nothing else is sent before the answer."""
         # Whoever gave up meanwhile needs no answer, and its deadline must not end the connection.
         self._waiting = deque(call for call in self._waiting if not call.done)
+        self._now_ms = now_ms
+        self._login_timeout_ms = timeout_ms
         self._ask_versions(ApiVersionsRequest.HIGHEST_VERSION, now_ms + timeout_ms)
 
     def submit(self, call: Call[Answer], now_ms: int) -> None:
         call.deadline_ms = now_ms + call.timeout_ms
+        self._now_ms = now_ms
         generic = cast("Call[Message]", call)
+        if self._renew_at_ms and now_ms >= self._renew_at_ms and self.negotiated:
+            self.negotiated = False
+            self._begin_login()
         if self.closed:
             call.finish(None, NetworkError(f"The connection to {self.name} is closed."))
         elif self.negotiated:
@@ -283,7 +309,7 @@ class Connection:
         if available < 4:
             return -1
         size = int.from_bytes(data[position : position + 4], "big", signed=True)
-        limit = ANSWER_BYTES_MAX if self.negotiated else FIRST_ANSWER_BYTES_MAX
+        limit = ANSWER_BYTES_MAX if self._was_ready else FIRST_ANSWER_BYTES_MAX
         if size < 4 or size > limit:
             self.close(self._not_kafka())
             return -1
@@ -308,7 +334,7 @@ class Connection:
                 self._in_flight.appendleft(call)
             self.close(self._not_kafka())
             return
-        if not self.negotiated:
+        if not self.versions:
             self._on_versions(data[start:end], call)
             return
         reader = Reader(data, start, end)
@@ -319,7 +345,10 @@ class Connection:
             self._in_flight.appendleft(call)
             self.close(self._not_kafka())
             return
-        call.finish(answer)
+        if call is self._login_call:
+            self._on_login_answer(answer)
+        else:
+            call.finish(answer)
 
     def _on_versions(self, frame: bytes, call: Call[Message]) -> None:
         """KIP-511: a broker that does not know our version of ApiVersions answers in version 0 with its own range."""
@@ -337,10 +366,60 @@ class Connection:
         if answer.error_code != 0:
             self.close(self._not_kafka())
             return
-        self.negotiated = True
         self.versions = offered
         levels = {row.name: row.max_version_level for row in answer.finalized_features}
         self.features = Features(answer.finalized_features_epoch, levels)
+        self._begin_login()
+
+    def _begin_login(self) -> None:
+        self._login = None if self._new_login is None else self._new_login()
+        if self._login is None:
+            self._ready()
+        else:
+            self._say(
+                SaslHandshakeRequest(mechanism=self._login.mechanism), cast("type[Message]", SaslHandshakeResponse)
+            )
+
+    def _say(self, request: Message, answer_class: type[Message]) -> None:
+        """Sends a request of the login itself; the others wait."""
+        call: Call[Message] = Call(request, answer_class, 0)
+        call.deadline_ms = self._now_ms + self._login_timeout_ms
+        self._login_call = call
+        try:
+            self._write(call, self.choose_version(request, request.HIGHEST_VERSION))
+        except UnsupportedVersionError as error:
+            self.close(error)
+
+    def _on_login_answer(self, answer: Message) -> None:
+        login = self._login
+        assert login is not None
+        try:
+            if isinstance(answer, SaslHandshakeResponse):
+                if answer.error_code != 0:
+                    offered = ", ".join(answer.mechanisms) or "no mechanism"
+                    sentence = f"The broker at {self.name} does not take {login.mechanism}: it offers {offered}."
+                    raise error_for(answer.error_code, sentence)
+                said: bytes | None = login.first()
+            else:
+                assert isinstance(answer, SaslAuthenticateResponse)
+                if answer.error_code != 0:
+                    raise error_for(answer.error_code, answer.error_message or None)
+                said = login.next(answer.auth_bytes)
+                lifetime_ms = answer.session_lifetime_ms
+                self._renew_at_ms = self._now_ms + lifetime_ms * RENEW_PERCENT // 100 if lifetime_ms > 0 else 0
+        except ClientError as error:
+            self.refusal = error
+            self.close(error)
+            return
+        if said is None:
+            self._login_call = None
+            self._ready()
+        else:
+            self._say(SaslAuthenticateRequest(auth_bytes=said), cast("type[Message]", SaslAuthenticateResponse))
+
+    def _ready(self) -> None:
+        self.negotiated = True
+        self._was_ready = True
         waiting = list(self._waiting)
         self._waiting.clear()
         for item in waiting:

@@ -259,10 +259,10 @@ def client_config(options: Mapping[str, str], settings: Mapping[str, client_sett
     for name, value in given.items():
         if settings is not client_settings.PRODUCER and name in _REFUSED_KAFKA:
             raise OptionError(f"The option kafka.{name} cannot be set: {_REFUSED_KAFKA[name]}.")
-        if name.startswith(_SECURITY) and (name not in settings or value.strip().upper() != "PLAINTEXT"):
+        if name.startswith(_SECURITY) and name not in settings:
             raise OptionError(
-                f"The option kafka.{name} asks for a secured connection, and Moldau's client has no TLS and no SASL"
-                ' yet: use a PLAINTEXT listener, or Spark\'s own connector, format("kafka").'
+                f"The option kafka.{name} says how connections are secured, and Moldau's client has no such setting:"
+                " docs/client.md names those it has."
             )
         if name in settings:
             chosen[name] = value
@@ -272,7 +272,11 @@ def client_config(options: Mapping[str, str], settings: Mapping[str, client_sett
     for name in ("group.id", "group.instance.id", "allow.auto.create.topics"):
         chosen.pop(name, None)
     try:
-        client_settings.read(settings, None, None, dict(chosen))
+        config = client_settings.read(settings, None, None, dict(chosen))
+        if config.get_text("security.protocol") != "PLAINTEXT":
+            from moldau.client.security import read_security
+
+            read_security(config)  # a file that is missing is told here, and not by each task
         client_settings.parse_addresses(chosen["bootstrap.servers"])
     except ConfigError as error:
         raise OptionError(f"In the kafka.* options: {error.message}") from None
