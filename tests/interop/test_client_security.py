@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from moldau.client import Admin, Consumer, NewTopic, Producer, TopicPartition
-from moldau.client.errors import ClientError, ConfigError, TlsError
+from moldau.client.errors import ClientError, ConfigError, NetworkError, TlsError
 from tests.interop.secured import ESCAPED_USER, PASSWORD, PLAIN_USER, REAUTH_MS, SCRAM_USER, SecuredKafka, User
 
 pytestmark = pytest.mark.interop
@@ -216,6 +216,29 @@ def test_a_certificate_for_another_host(secured: SecuredKafka) -> None:
         with Admin(address, config=unchecked) as admin, pytest.raises(ClientError) as caught:
             admin.list_topics()
         assert not isinstance(caught.value, TlsError)
+
+
+def test_a_broker_that_goes_away_in_the_handshake_may_come_back(secured: SecuredKafka) -> None:
+    """That is no question of trust: it is tried again until the time is over."""
+    settings: Settings = {"security.protocol": "SSL", **trust(secured), "default.api.timeout.ms": 1_500}
+    met = 0
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            nonlocal met
+            with contextlib.suppress(OSError):
+                while True:
+                    plain, _ = server.accept()
+                    plain.recv(1000)
+                    plain.close()
+                    met += 1
+
+        threading.Thread(target=serve, daemon=True).start()
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with Admin(address, config=settings) as admin, pytest.raises(NetworkError):
+            admin.list_topics()
+        server.shutdown(socket.SHUT_RDWR)
+    assert met > 1
 
 
 def test_stores_that_cannot_be_read(tmp_path: Path, secured: SecuredKafka) -> None:

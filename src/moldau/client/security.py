@@ -19,6 +19,8 @@ from moldau.client.sasl import Login, login_maker
 
 DONE, WANTS_READ, WANTS_WRITE = range(3)
 
+_LOST = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+
 _PROTOCOLS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
 
@@ -50,6 +52,8 @@ class Security:
             return WANTS_READ
         except ssl.SSLWantWriteError:
             return WANTS_WRITE
+        except _LOST:
+            raise  # the other side went away, and may be back: that is no question of trust
         except ssl.SSLCertVerificationError as error:
             raise TlsError(f"The certificate of {name} is not trusted: {error.verify_message}.") from None
         except ssl.SSLError as error:
@@ -69,7 +73,7 @@ def pending(secured: socket.socket) -> bool:
 
 def refusal(error: OSError, name: str) -> ClientError | None:
     """What a broker says against our side of TLS after the handshake, such as that a certificate is missing."""
-    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+    if isinstance(error, ssl.SSLError) and not isinstance(error, _LOST):
         return TlsError(f"{name} has ended the TLS connection: {_reason(error)}.")
     return None
 
