@@ -198,8 +198,10 @@ class Cluster:
         wait_for(lambda: node.is_ready, START_S_MAX, f"node {node_id} is ready", node.output)
 
     def kill(self, node_id: int) -> None:
-        self.nodes[node_id].kill()
+        # The ports of a process that dies close before its connections. A door that is shut later may let those in
+        # who come back at once, and leave them waiting for an answer.
         self.network.shut_doors(node_id)
+        self.nodes[node_id].kill()
 
     def stop(self, node_id: int) -> int:
         code = self.nodes[node_id].stop()

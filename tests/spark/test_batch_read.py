@@ -186,5 +186,6 @@ def test_what_is_wrong_is_told_in_a_sentence(spark: Any, moldau_node: Node, topi
     assert values(frame) == topics.numbers(0, 10)
     at = json.dumps({topic: {"0": 1, "7": 1}})
     assert f"{topic}-7, which does not exist" in refusal(reader(spark, moldau_node, topic, startingOffsets=at).load())
-    assert "no TLS and no SASL" in refusal(reader(spark, moldau_node, topic, kafka__security__protocol="SSL").load())
+    lost = {"kafka__security__protocol": "SSL", "kafka__ssl__truststore__location": "/none"}
+    assert "/none cannot be read" in refusal(reader(spark, moldau_node, topic, **lost).load())
     assert "leave out schema" in refusal(reader(spark, moldau_node, topic).schema("value STRING").load())

@@ -395,9 +395,10 @@ class SocketNetwork(Network):
         where = address_text(link.address)
         if link.connection.negotiated:
             return NetworkError(f"The connection to {where} was lost: {reason}.")
+        other = "without TLS" if self._uses_tls else "that wants TLS or SASL"
         return NetworkError(
             f"The connection to {where} was lost before the first answer: {reason}. It may be another service,"
-            " or a listener that wants TLS or SASL."
+            f" or a listener {other}."
         )
 
     def _failed(self, link: _Link, error: OSError) -> ClientError:
