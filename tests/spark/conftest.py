@@ -30,7 +30,7 @@ _numbers = itertools.count(1)
 # What `make spark` runs and the run for every change does not: the same questions to Apache Kafka, but for two.
 THOROUGH = re.compile(
     r"(?<!sparks_connector)(?<!every_record_once)\[kafka|test_sink_kills|test_declarative|test_connector_against_moldau"
-    r"|timeouts|test_stream_read.*(created_again|own_connector|another_topic)|test_write.*at-least-once"
+    r"|test_secured_kafka|timeouts|test_stream_read.*(created_again|own_connector|another_topic)|test_write.*at-least-once"
 )
 
 
