@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import pytest
 
@@ -21,6 +21,8 @@ from tests.interop.nodes import MoldauNode, Node
 from tests.interop.peers import Peer
 from tests.interop.secured import SecuredKafka
 from tests.interop.secured import missing as secured_missing
+
+AnyNode = TypeVar("AnyNode", bound=Node)
 
 AGAINST_KAFKA = os.environ.get("MOLDAU_INTEROP_SELF") == "1"
 _numbers = itertools.count(1)
@@ -73,6 +75,14 @@ def stop_cleanly(node: Node) -> None:
     assert code == 0 or isinstance(node, KafkaNode), f"{node.name} ended with {code}:\n{node.output()[-3000:]}"
 
 
+def running(node: AnyNode) -> Iterator[AnyNode]:
+    """For fixtures: a node that is started, and stopped behind the last test."""
+    node.format()
+    node.start()
+    yield node
+    stop_cleanly(node)
+
+
 def require_kafka() -> None:
     reason = kafka_oracle.missing()
     if reason:
@@ -112,11 +122,7 @@ def start_moldau(tmp_path: Path) -> Iterator[NodeFactory]:
 def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaNode]:
     """A real Apache Kafka with the same settings."""
     require_kafka()
-    node = KafkaNode(tmp_path_factory.mktemp("kafka"))
-    node.format()
-    node.start()
-    yield node
-    stop_cleanly(node)
+    yield from running(KafkaNode(tmp_path_factory.mktemp("kafka")))
 
 
 @pytest.fixture(scope="session")
@@ -125,11 +131,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
     reason = secured_missing()
     if reason:
         pytest.skip(reason)
-    node = SecuredKafka(tmp_path_factory.mktemp("secured"))
-    node.format()
-    node.start()
-    yield node
-    stop_cleanly(node)
+    yield from running(SecuredKafka(tmp_path_factory.mktemp("secured")))
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
 import os
 import socket
@@ -43,19 +42,18 @@ class AnswersAtOnce:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if is_worker():
-            for connection in _connections_to_jvm():
-                with contextlib.suppress(OSError):
-                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+            _acknowledge_at_once()
 
 
-@functools.cache
-def _connections_to_jvm() -> list[socket.socket]:
-    """The process has no others when its first task arrives; none where they are not TCP, or this is not Linux."""
-    found: list[socket.socket] = []
+def _acknowledge_at_once() -> None:
+    """On all connections of this process: that to the JVM is one of them. Only Linux holds back what can be let go."""
     if not hasattr(socket, "TCP_QUICKACK") or not os.path.isdir("/proc/self/fd"):
-        return found
+        return
     for name in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):  # it was that of the listing itself
+        with contextlib.suppress(OSError):  # closed meanwhile, or not TCP
             if stat.S_ISSOCK(os.fstat(int(name)).st_mode):
-                found.append(socket.socket(fileno=os.dup(int(name))))
-    return [item for item in found if item.family in (socket.AF_INET, socket.AF_INET6)]
+                connection = socket.socket(fileno=int(name))
+                try:
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+                finally:
+                    connection.detach()  # it belongs to somebody else, who closes it

@@ -55,18 +55,17 @@ class Task(AnswersAtOnce):
         self.number = number
 
 
+@pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="Linux alone lets acknowledgements leave at once")
 def test_a_task_that_is_unpacked_lets_acknowledgements_leave_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     packed = pickle.dumps(Task(7))
-    worker_process._connections_to_jvm.cache_clear()
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
         assert pickle.loads(packed).number == 7
-        assert worker_process._connections_to_jvm.cache_info().currsize == 0, "not one of Spark's processes"
+        assert not connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK), "not one of Spark's processes"
         run_as("pyspark.daemon", monkeypatch)
         assert pickle.loads(packed).number == 7
-        found = worker_process._connections_to_jvm()
-        names = [item.getsockname() for item in found]
-        assert connection.getsockname() in names or not hasattr(socket, "TCP_QUICKACK")
-        for item in found:
-            item.close()
-    assert pickle.loads(packed).number == 7, "a connection that is gone is nobody's trouble"
-    worker_process._connections_to_jvm.cache_clear()
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK)
+        accepted, _ = server.accept()
+        connection.close()
+        assert accepted.recv(1) == b"", "nothing but its owner keeps a connection open"
+        accepted.close()
