@@ -1,21 +1,27 @@
 # One command each; every target sets up the virtual environments it needs.
 #
-#   make                 the developer's loop, under a minute: format, lint, types, architecture, unit tests, a few seeds
+#   make                 the developer's loop: format, lint, types, architecture, unit tests, a few seeds
 #   make test            everything, interpreted and compiled, with real clients and tools
 #   make test-compiled   the same tests against the compiled build
 #   make interop         all tests with real clients, real tools and a real Apache Kafka; `make test` leaves out the slowest
 #   make sim SEED=7      one seed of a simulated cluster, with its trace; WORLD=node, logs, groups, … for the other worlds
 #   make sims            a thousand seeds of a simulated cluster; WORLD=transactions for another world, SIMS=…, SEED=…
+#   make planted         bugs planted into the code, each of which a simulation has to find; interpreted, takes long
 #   make cluster         only the tests with several real nodes: faults under load, rolling restart, `moldau up`
 #   make spark           only the tests with real Spark: data source, sink, lake, pipelines
-#   make chaos           the same load with 300 faults; MOLDAU_FAULT_SEED=7 repeats the choices of a run
+#   make chaos           the same load with 300 faults, pauses and stuck disks among them; MOLDAU_FAULT_SEED=7 repeats the choices
+#   make share-chaos     twenty members of a share group while 300 faults befall three nodes
 #   make compaction      millions of random records through compaction, and a crash at every step of its swap
 #   make sink-kills      Spark's exactly-once sink with many kills of workers, drivers and brokers
 #   make lake-kills      all tests of loads and pipelines, with many kills of drivers, workers, executors and brokers
 #   make copies          100,000 records copied in transactions while brokers and copiers are killed; Kafka Streams likewise
+#   make plugin          only the tests of moldau.testing, its pytest plugin and its sample projects
+#   make starts          a broker for tests started 500 times in a row and 200 times with 8 at once: none may fail
 #   make torture         kill -9 under load 50 times, and 100,000 mutated frames
 #   make demo            a broker, a topic, a producer and a consumer; then a lake filled by Spark, exactly once
-#   make bench           side by side with Apache Kafka
+#   make wheel           a wheel and an sdist in dist/, audited, and tried in clean environments without a compiler
+#   make image           the container image from the wheel in dist/, tried with podman or docker
+#   make bench           side by side with Apache Kafka; BENCH="--rows single --markdown" for a part of it
 #   make generate        message classes, file map and compatibility table from their sources
 #   make clean           removes environments and caches
 
@@ -24,9 +30,9 @@ SEED ?= 1
 WORLD ?= cluster
 SIMS ?= 1000
 SEEDS ?= 25
-# Few where they take twice as long; all of them run compiled.
-SEEDS_INTERPRETED ?= 3
 WORKERS ?= 2
+# Options of bench/compare.py.
+BENCH ?=
 
 VENV := .venv
 COMPILED := .venv-compiled
@@ -41,22 +47,33 @@ INTEROP_WORKERS ?= 6
 INTEROP := -n $(INTEROP_WORKERS) --dist loadfile
 # The broker itself, interpreted, with every client; everything runs compiled.
 INTEROP_OF_THE_BROKER := $(addprefix tests/interop/test_,confluent.py aiokafka.py kafka_python.py kcat.py)
+# What the time of a run went to stands at its end.
+SLOWEST := --durations=25 --durations-min=1
 # Without this pytest would prefer the interpreted sources to the installed, compiled ones.
 ON_COMPILED := MOLDAU_EXPECT_COMPILED=1 MOLDAU_COMMAND="$(CURDIR)/$(COMPILED_BIN)/moldau" \
-	$(COMPILED_BIN)/python -m pytest -o pythonpath=.
-ON_INTERPRETED := MOLDAU_COMMAND="$(CURDIR)/$(BIN)/moldau" $(BIN)/python -m pytest
+	$(COMPILED_BIN)/python -m pytest -o pythonpath=. $(SLOWEST)
+ON_INTERPRETED := MOLDAU_COMMAND="$(CURDIR)/$(BIN)/moldau" $(BIN)/python -m pytest $(SLOWEST)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop cluster spark spark-brief lake-brief chaos compaction sink-kills lake-kills copies torture sim sims demo bench clean compiled
+.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop cluster spark spark-brief lake-brief chaos share-chaos compaction sink-kills lake-kills copies plugin starts torture sim sims planted demo wheel image bench clean compiled
 
-check: format lint types generated fast
+# Types are checked on one core while the tests run on the other.
+check: format
+	@$(MAKE) --no-print-directory --jobs=2 types lint-and-generated fast WORKERS=$(WORKERS)
+
+.PHONY: lint-and-generated
+lint-and-generated: lint generated
 
 # --- environments -----------------------------------------------------------------------------------------------
 
-define make_environment
+define check_python
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Moldau needs Python 3.11 or newer; $(PYTHON) is older. Name another one: make PYTHON=python3.12"; exit 1; }
+endef
+
+define make_environment
+	$(check_python)
 	@$(PYTHON) -m venv $(1) || $(PYTHON) -m virtualenv $(1) || \
 		{ echo "$(PYTHON) cannot make a virtual environment: install its venv module (Debian: apt install python3-venv)"; exit 1; }
 endef
@@ -97,14 +114,16 @@ types: $(VENV)/.ready
 generated: $(VENV)/.ready
 	@$(BIN)/python tools/generate_messages.py --check
 	@$(BIN)/python tools/generate_record_fields.py --check
+	@$(BIN)/python tools/generate_setting_types.py --check
 	@$(BIN)/python tools/generate_docs.py --check
 
 fast: $(VENV)/.ready
-	@MOLDAU_SIM_SEEDS=5 $(ON_INTERPRETED) -n $(WORKERS) $(FAST_TESTS) tests/sim
+	@MOLDAU_SIM_SEEDS=2 $(ON_INTERPRETED) -n $(WORKERS) $(FAST_TESTS) tests/sim
 
 generate: $(VENV)/.ready
 	@$(BIN)/python tools/generate_messages.py
 	@$(BIN)/python tools/generate_record_fields.py
+	@$(BIN)/python tools/generate_setting_types.py
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/python tools/generate_docs.py
 
@@ -124,15 +143,16 @@ static: format-check lint types generated
 format-check: $(VENV)/.ready
 	@$(BIN)/ruff format --quiet --check .
 
+# Simulations do the same with a seed in both builds, and take twice as long here: they run compiled.
 test-interpreted: $(VENV)/.ready
-	@MOLDAU_SIM_SEEDS=$(SEEDS_INTERPRETED) $(ON_INTERPRETED) -n $(WORKERS) $(FAST_TESTS) tests/sim
+	@$(ON_INTERPRETED) -n $(WORKERS) $(FAST_TESTS)
 	@$(ON_INTERPRETED) $(INTEROP) $(INTEROP_OF_THE_BROKER)
 
 # Nodes that are killed and Spark both wait more than they work, so three of them share the two cores.
 test-compiled: $(COMPILED)/.installed
 	@MOLDAU_SIM_SEEDS=$(SEEDS) $(ON_COMPILED) -n $(WORKERS) tests/unit tests/scripts $(SLOW_TESTS)
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target cluster spark-brief lake-brief
-	@MOLDAU_INTEROP=brief $(ON_COMPILED) $(INTEROP) tests/interop
+	@MOLDAU_INTEROP=brief $(ON_COMPILED) $(INTEROP) tests/interop tests/testing
 
 interop: $(COMPILED)/.installed
 	@$(ON_COMPILED) $(INTEROP) tests/interop
@@ -152,6 +172,15 @@ spark: $(COMPILED)/.installed
 chaos: $(COMPILED)/.installed
 	@MOLDAU_FAULTS=300 $(ON_COMPILED) -s tests/cluster/test_faults.py
 
+share-chaos: $(COMPILED)/.installed
+	@MOLDAU_SHARE_FAULTS=300 $(ON_COMPILED) -s tests/cluster/test_share_faults.py
+
+plugin: $(COMPILED)/.installed
+	@$(ON_COMPILED) -n $(WORKERS) tests/unit/testing tests/testing
+
+starts: $(COMPILED)/.installed
+	@$(COMPILED_BIN)/python tools/start_brokers.py
+
 torture: $(COMPILED)/.installed
 	@MOLDAU_KILLS=50 MOLDAU_FUZZ_FRAMES=100000 $(ON_COMPILED) tests/crash tests/fuzz
 
@@ -160,6 +189,9 @@ sim: $(VENV)/.ready
 
 sims: $(COMPILED)/.installed
 	@$(COMPILED_BIN)/python -m moldau.sim $(if $(filter-out node,$(WORLD)),--$(WORLD)) --seed $(SEED) --count $(SIMS)
+
+planted: $(VENV)/.ready
+	@MOLDAU_SIM_SEEDS=10 $(ON_INTERPRETED) -n $(WORKERS) tests/sim -k "planted or trusted_too_much"
 
 lake-kills: $(COMPILED)/.installed
 	@MOLDAU_LAKE=thorough MOLDAU_LAKE_KILLS=10 MOLDAU_LAKE_SPARK_KILLS=30 $(ON_COMPILED) -s tests/lake
@@ -176,15 +208,23 @@ copies: $(COMPILED)/.installed
 
 # --- to look at -------------------------------------------------------------------------------------------------
 
-demo: $(COMPILED)/.installed
-	@tools/ensure_java.sh || true
-	@$(COMPILED_BIN)/python tools/demo.py
+# Sets up what each of its parts needs when that part is next, and says so.
+demo:
+	$(check_python)
+	@$(PYTHON) tools/demo.py
 
 bench: $(COMPILED)/.installed
-	@if [ -x ../shared/bench/compare ]; then \
-		$(PYTHON) ../shared/bench/compare --rows single,cluster,start,partitions --moldau "$(CURDIR)/$(COMPILED_BIN)/moldau"; \
-	else echo "the side-by-side benchmark (../shared/bench/compare) is not on this machine"; fi
+	@tools/ensure_java.sh && tools/fetch_kafka.sh || true
+	@$(COMPILED_BIN)/python bench/compare.py --moldau "$(CURDIR)/$(COMPILED_BIN)/moldau" $(BENCH)
+
+wheel:
+	$(check_python)
+	@$(PYTHON) tools/make_wheel.py
+
+image:
+	$(check_python)
+	@$(PYTHON) tools/try_image.py
 
 clean:
-	rm -rf $(VENV) $(COMPILED) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(COMPILED) .venv-demo .venv-wheel dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -22,6 +22,10 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from compiled_docs import documented  # noqa: E402
+
 CHOICE = os.environ.get("MOLDAU_COMPILE", "")
 # Collecting metadata needs no compiler, and an editable install would put extension modules into the source tree.
 COMPILES = bool({"bdist_wheel", "build", "build_ext", "install"} & set(sys.argv))
@@ -84,7 +88,8 @@ def extensions() -> list[Extension]:
         from mypyc.build import mypycify
 
         modules: list[Extension] = mypycify(
-            [f"--cache-dir={BUILD_BASE / 'mypy-cache'}", *sources],
+            # For the compiler, arguments of users are any object: moldau/client/arguments.py says what is wrong.
+            [f"--cache-dir={BUILD_BASE / 'mypy-cache'}", "--always-true=FOR_COMPILER", *sources],
             opt_level=os.environ.get("MOLDAU_OPT_LEVEL", "3"),
             debug_level="0",
             multi_file=True,
@@ -94,6 +99,9 @@ def extensions() -> list[Extension]:
     except (Exception, SystemExit) as failure:  # mypyc reports type errors by leaving the process
         give_up(f"mypyc could not translate the hot modules ({type(failure).__name__}: {failure})")
         return []
+    for module in modules:
+        module.sources = documented(module.sources, ROOT / "src" / "moldau")
+        module.include_dirs.append(str(BUILD_BASE / "c"))
     return modules
 
 

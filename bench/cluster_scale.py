@@ -1,40 +1,23 @@
 """Measures a cluster with many partitions: creation, idle CPU, memory, failover of the controller and of a broker.
 
-    python bench/cluster_scale.py [--moldau COMMAND] [--kafka PATH] [--partitions 10000] [--systems moldau,kafka]
+    python bench/cluster_scale.py [--moldau COMMAND] [--kafka FOLDER] [--partitions 10000] [--systems moldau,kafka]
 
-Three combined nodes on this machine, 100 topics, three replicas of each partition. Moldau first, then, where
-`../shared/oracle/kafka` (or the script named with --kafka) can start them, three Apache Kafkas with the heap of the
-distribution; both with their default settings. Nodes are killed with SIGKILL, and everything is timed from outside, by
-asking the nodes that are left. CPU and memory are those of the nodes' processes, from /proc. A step that takes longer
-than --limit ends the run of that system, and the table says so.
+Three combined nodes on this machine, 100 topics, three replicas of each partition. Moldau first, then, where its jars
+are (tools/fetch_kafka.sh, or --kafka FOLDER), three nodes of Apache Kafka with the heap of the distribution; both with
+their default settings. Nodes are killed with SIGKILL, and everything is timed from outside, by asking the nodes that
+are left. CPU and memory are those of the nodes' processes, from /proc. A step that takes longer than --limit ends the
+run of that system, and the table says so.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
-import shutil
-import signal
-import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
-from side_by_side import (
-    HOST,
-    KafkaScript,
-    Wire,
-    combined_node_settings,
-    cpu_seconds_of,
-    format_moldau,
-    free_ports,
-    memory_mb_of,
-    parser_of,
-    say,
-    start_moldau,
-)
+from side_by_side import KafkaProgram, MoldauProgram, Nodes, Wire, parser_of, say, why_no_kafka
 
 from moldau.protocol.messages import describe_quorum_request as quorum
 from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
@@ -86,163 +69,6 @@ def skip_numbers(reader: Reader) -> int:
     return count
 
 
-# The systems
-
-
-class System:
-    """Three nodes; `pids` are those that run."""
-
-    name = ""
-
-    def __init__(self) -> None:
-        self.ports: dict[int, int] = {}
-        self.pids: dict[int, int] = {}
-
-    def start_all(self) -> None:
-        raise NotImplementedError
-
-    def start(self, node: int) -> None:
-        """Returns when it lets clients in."""
-        raise NotImplementedError
-
-    def stop(self, node: int) -> None:
-        """A clean stop."""
-        raise NotImplementedError
-
-    def remove(self) -> None:
-        raise NotImplementedError
-
-    def data(self, node: int) -> Path:
-        raise NotImplementedError
-
-    def kill(self, node: int) -> None:
-        os.kill(self.pids.pop(node), signal.SIGKILL)
-
-    @property
-    def others(self) -> list[int]:
-        """Those that run."""
-        return list(self.pids)
-
-    def processes(self, node: int) -> list[int]:
-        """A node's process and those it started."""
-        found = [self.pids[node]]
-        for pid in found:
-            try:
-                for task in os.listdir(f"/proc/{pid}/task"):
-                    found += [int(child) for child in Path(f"/proc/{pid}/task/{task}/children").read_text().split()]
-            except OSError:
-                continue
-        return found
-
-    def cpu_seconds(self, node: int) -> float:
-        return sum(cpu_seconds_of(pid) for pid in self.processes(node))
-
-    def memory_mb(self, node: int) -> float:
-        """Pages that several processes share are counted once."""
-        return sum(memory_mb_of(pid, "Pss", "smaps_rollup") for pid in self.processes(node))
-
-
-class Moldau(System):
-    name = "Moldau"
-
-    def __init__(self, command: list[str]) -> None:
-        super().__init__()
-        self.command = command
-        self.folder = Path(tempfile.mkdtemp(prefix="moldau-bench-"))
-        self.running: dict[int, subprocess.Popen[bytes]] = {}
-        ports = free_ports(6)
-        self.ports = dict(zip(NODES, ports, strict=False))
-        controller_ports = dict(zip(NODES, ports[3:], strict=True))
-        for node in NODES:
-            properties = self._properties(node)
-            properties.parent.mkdir(parents=True)
-            settings = combined_node_settings(node, self.ports[node], controller_ports, self.data(node))
-            format_moldau(command, properties, settings)
-
-    def _properties(self, node: int) -> Path:
-        return self.folder / f"node-{node}" / "server.properties"
-
-    def data(self, node: int) -> Path:
-        return self.folder / f"node-{node}" / "data"
-
-    def _begin(self, node: int) -> None:
-        properties = self._properties(node)
-        self.running[node] = start_moldau(self.command, properties, properties.with_name("output.log"))
-        self.pids[node] = self.running[node].pid
-
-    def start_all(self) -> None:
-        for node in NODES:
-            self._begin(node)
-        for node in NODES:
-            wait_until(lambda: is_open(self.ports[node]), 60, "the start of a node")  # noqa: B023
-
-    def start(self, node: int) -> None:
-        self._begin(node)
-        wait_until(lambda: is_open(self.ports[node]), 120, "the start of a node")
-
-    def kill(self, node: int) -> None:
-        super().kill(node)
-        self.running.pop(node).wait()
-
-    def stop(self, node: int) -> None:
-        del self.pids[node]
-        process = self.running.pop(node)
-        process.terminate()
-        process.wait(120)
-
-    def remove(self) -> None:
-        for process in self.running.values():
-            process.kill()
-            process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-class Kafka(System):
-    name = "Apache Kafka 4.3.1"
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.script = KafkaScript(path)
-        self.ports = {node: self.script.port + node - 1 for node in NODES}
-        self.folder = Path()
-
-    def data(self, node: int) -> Path:
-        return self.folder / f"node{node}"
-
-    def start_all(self) -> None:
-        facts = self.script.run("start", "3")
-        self.folder = Path(facts["data"])
-        for node in NODES:
-            self._note_pid(node)
-
-    def _note_pid(self, node: int) -> None:
-        self.pids[node] = int((self.folder / f"node{node}.pid").read_text())
-
-    def start(self, node: int) -> None:
-        self.script.run("start-node", str(node))
-        self._note_pid(node)
-
-    def kill(self, node: int) -> None:
-        pid = self.pids[node]
-        super().kill(node)
-        wait_until(lambda: not Path(f"/proc/{pid}/exe").exists(), 30, "the end of a process")
-
-    def stop(self, node: int) -> None:
-        del self.pids[node]
-        self.script.run("stop-node", str(node))
-
-    def remove(self) -> None:
-        self.script.run("stop")
-
-
-def is_open(port: int) -> bool:
-    try:
-        socket.create_connection((HOST, port), 1).close()
-    except OSError:
-        return False
-    return True
-
-
 def wait_until(condition: Callable[[], bool], limit_s: float, what: str, pause_s: float = 0.01) -> None:
     deadline = time.monotonic() + limit_s
     while not condition():
@@ -257,7 +83,7 @@ def wait_until(condition: Callable[[], bool], limit_s: float, what: str, pause_s
 class Run:
     """One system from its start to the last fault; `rows` has what was measured."""
 
-    def __init__(self, system: System, partitions: int, limit_s: float) -> None:
+    def __init__(self, system: Nodes, partitions: int, limit_s: float) -> None:
         self.system = system
         self.partitions = partitions
         self.limit_s = limit_s
@@ -265,7 +91,7 @@ class Run:
 
     def note(self, row: str, value: str) -> None:
         self.rows[row] = value
-        say(f"{self.system.name}: {row}: {value}")
+        say(f"{self.system.program.name}: {row}: {value}")
 
     def timed(self, row: str, condition: Callable[[], bool], began: float | None = None, pause_s: float = 0.02) -> None:
         """How long it takes until something is so."""
@@ -306,7 +132,7 @@ class Run:
 
     def is_known(self, gone: int = 0, in_sync: int = 1) -> bool:
         """Whether every node that runs knows a leader other than the one that is gone, for all partitions."""
-        for node in self.system.others:
+        for node in list(self.system.processes):
             try:
                 rows = list(partitions_of(self.system.ports[node]))
             except OSError:
@@ -334,7 +160,7 @@ class Run:
 
     def active_controller(self) -> int:
         request = quorum.DescribeQuorumRequest([quorum.TopicData("__cluster_metadata", [quorum.PartitionData(0)])])
-        with Wire(self.system.ports[self.system.others[0]], 10.0) as wire:
+        with Wire(self.system.ports[next(iter(self.system.processes))], 10.0) as wire:
             leader: int = wire.ask(request, QUORUM_VERSION).topics[0].partitions[0].leader_id
         return leader
 
@@ -356,7 +182,7 @@ class Run:
         """Whether one of the nodes that are left creates a topic."""
         name = f"after-{time.monotonic_ns()}"
         request = CreateTopicsRequest(topics=[CreatableTopic(name=name, num_partitions=1, replication_factor=2)])
-        for node in self.system.others:
+        for node in list(self.system.processes):
             try:
                 with Wire(self.system.ports[node], 2.0) as wire:
                     if wire.ask(request, CREATE_VERSION).topics[0].error_code == 0:
@@ -381,13 +207,13 @@ class Run:
         self.note("rolling restart of all three, in sync after each", f"{time.monotonic() - began:.2f} s")
 
 
-def measured(system: System, partitions: int, limit_s: float) -> dict[str, str]:
+def measured(system: Nodes, partitions: int, limit_s: float) -> dict[str, str]:
     run = Run(system, partitions, limit_s)
     try:
-        system.start_all()
+        system.start()
         run.all()
     except (TooLong, OSError, RuntimeError, subprocess.SubprocessError) as error:
-        say(f"{system.name}: {error!r}")
+        say(f"{system.program.name}: {error!r}")
         run.rows.setdefault("ended early", str(error))
     finally:
         system.remove()
@@ -414,11 +240,14 @@ def main() -> None:
     arguments = parser.parse_args()
     results: dict[str, dict[str, str]] = {}
     for wanted in arguments.systems.split(","):
-        if wanted == "kafka" and not arguments.kafka.exists():
-            say(f"{arguments.kafka} is not there: Moldau alone")
+        reason = why_no_kafka(arguments.kafka)
+        if wanted == "kafka" and reason is not None:
+            say(f"Moldau alone: {reason}")
             continue
-        system = Moldau(shlex.split(arguments.moldau)) if wanted == "moldau" else Kafka(arguments.kafka)
-        results[system.name] = measured(system, arguments.partitions, arguments.limit)
+        is_moldau = wanted == "moldau"
+        program = MoldauProgram(shlex.split(arguments.moldau)) if is_moldau else KafkaProgram(arguments.kafka)
+        system = Nodes(program, len(NODES), {})
+        results[system.program.name] = measured(system, arguments.partitions, arguments.limit)
     print(show(results, arguments.markdown))
 
 

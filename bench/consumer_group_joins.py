@@ -1,6 +1,6 @@
 """Measures consumer groups (KIP-848): how long until many members that join at once have their partitions, and leave.
 
-    python bench/consumer_group_joins.py [--moldau COMMAND] [--kafka PATH] [--members 100] [--partitions 200]
+    python bench/consumer_group_joins.py [--moldau COMMAND] [--kafka FOLDER] [--members 100] [--partitions 200]
                                          [--heartbeat-ms 20]
 
 Members are plain sockets in this process that do what a consumer does: join, send a heartbeat every 20 ms, and at once
@@ -9,7 +9,7 @@ until stable is the coordinator's and not that of members who wait for their nex
 partition has one member, nobody has two more than anybody else, and all are in the same epoch. Three things are
 measured: joining with the assignment interval 0 (an assignment for every member that comes: work), with the default of
 a second (mostly waiting), and steady heartbeats, one of each member in flight. Rounds alternate between Moldau and,
-where the script `../shared/oracle/kafka` can start one, Apache Kafka; figures are medians, CPU is that of the broker's
+where its jars are (tools/fetch_kafka.sh), Apache Kafka; figures are medians, CPU is that of the broker's
 process.
 """
 

@@ -1,11 +1,11 @@
 """Measures classic groups: how long until many members that join at once are stable, and how long a rebalance takes.
 
-    python bench/group_joins.py [--moldau COMMAND] [--kafka PATH] [--members 100] [--partitions 200] [--rounds 7]
+    python bench/group_joins.py [--moldau COMMAND] [--kafka FOLDER] [--members 100] [--partitions 200] [--rounds 7]
 
 Members are plain sockets in this process that do what a consumer does: ask for a member id, join, sync (the leader
 brings an assignment of every partition), send heartbeats every 100 ms, join again when told to. The initial delay is 0
-on both sides, so that what is measured is work and not waiting. Rounds alternate between Moldau and, where the script
-`../shared/oracle/kafka` can start one, Apache Kafka; figures are medians, CPU is that of the broker's process.
+on both sides, so that what is measured is work and not waiting. Rounds alternate between Moldau and, where its jars
+are (tools/fetch_kafka.sh), Apache Kafka; figures are medians, CPU is that of the broker's process.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ import contextlib
 import os
 import shlex
 import shutil
-import signal
 import socket
 import statistics
 import struct
@@ -35,6 +34,10 @@ HOST = "127.0.0.1"
 # 22 characters of base64.
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
 TICKS = os.sysconf("SC_CLK_TCK")
+START_LIMIT_S = 300.0
+KAFKA_VERSION = "4.3.1"
+# Where tools/fetch_kafka.sh puts them.
+KAFKA_JARS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / f"apache-kafka-{KAFKA_VERSION}" / "libs"
 
 
 # The wire
@@ -78,15 +81,26 @@ class Wire:
         size = struct.unpack(">i", self._exactly(4))[0]
         return self._exactly(size)
 
+    def answer_into(self, buffer: memoryview) -> int:
+        """The same without a copy, for loads: into `buffer`, which is large enough; returns its size."""
+        self.fill(buffer[:4])
+        size: int = struct.unpack_from(">i", buffer)[0]
+        self.fill(buffer[:size])
+        return size
+
     def _exactly(self, size: int) -> bytes:
         data = bytearray(size)
-        view = memoryview(data)
-        while view:
-            count = self.socket.recv_into(view)
+        self.fill(memoryview(data))
+        return bytes(data)
+
+    def fill(self, view: memoryview) -> None:
+        """Receives exactly as much as fits."""
+        missing = len(view)
+        while missing:
+            count = self.socket.recv_into(view[-missing:] if missing < len(view) else view)
             if count == 0:
                 raise ConnectionError("the broker closed the connection")
-            view = view[count:]
-        return bytes(data)
+            missing -= count
 
     def receive(self, size_max: int) -> bytes:
         """What has come, be it several answers or a part of one; for those who take them apart themselves."""
@@ -126,6 +140,18 @@ def memory_mb_of(pid: int, what: str = "VmRSS", file: str = "status") -> float:
     return 0.0
 
 
+def family_of(pid: int) -> list[int]:
+    """A process, those it started, and theirs."""
+    found = [pid]
+    for each in found:
+        try:
+            for task in os.listdir(f"/proc/{each}/task"):
+                found += [int(child) for child in Path(f"/proc/{each}/task/{task}/children").read_text().split()]
+        except OSError:
+            continue
+    return found
+
+
 def environment_of(command: list[str]) -> dict[str, str]:
     """An installed command must not take up the sources; this Python takes the moldau that is imported here."""
     environment = dict(os.environ)
@@ -148,38 +174,214 @@ def combined_node_settings(node: int, port: int, controller_ports: dict[int, int
     }
 
 
-def format_moldau(command: list[str], properties: Path, settings: dict[str, str]) -> None:
-    properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-    arguments = ["storage", "format", "-t", CLUSTER_ID, "-c", str(properties)]
-    subprocess.run([*command, *arguments], check=True, stdout=subprocess.DEVNULL, env=environment_of(command))
+def internal_topics(nodes: int) -> dict[str, str]:
+    """What the topics of coordinators need where there are fewer nodes than replicas by default."""
+    if nodes >= 3:
+        return {}
+    replicas, in_sync = str(nodes), str(min(nodes, 2))
+    return {
+        "offsets.topic.replication.factor": replicas,
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": in_sync,
+        "share.coordinator.state.topic.replication.factor": replicas,
+        "share.coordinator.state.topic.min.isr": in_sync,
+    }
 
 
-def start_moldau(command: list[str], properties: Path, output_file: Path) -> subprocess.Popen[bytes]:
-    with open(output_file, "ab") as log:
-        return subprocess.Popen(
-            [*command, "server", str(properties)], stdout=log, stderr=log, env=environment_of(command)
-        )
+# Programs and their nodes
 
 
-class KafkaScript:
-    """The script that starts real Kafkas, with a port of its own: 1 GB heap and G1, as in the distribution."""
+class Program:
+    """One of the two systems: how the storage of a node is formatted, how the node is started, when it is ready."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.port = free_ports(1)[0]
-        # It sees by a line of this level that a node is ready.
-        self.environment = {**os.environ, "KAFKA_ORACLE_LOG": "INFO", "KAFKA_ORACLE_WAIT": "300"}
-        self.environment["KAFKA_ORACLE_PORT"] = str(self.port)
+    name = ""
 
-    def run(self, *arguments: str) -> dict[str, str]:
-        """What it says in lines of key=value."""
-        done = subprocess.run(
-            [str(self.path), *arguments], check=True, stdout=subprocess.PIPE, text=True, env=self.environment
-        )
-        return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+    def settings_for(self, settings: dict[str, str]) -> dict[str, str]:
+        """Those that it knows."""
+        return settings
 
-    def begin(self, *arguments: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([str(self.path), *arguments], env=self.environment)
+    def format_command(self, properties: Path) -> list[str]:
+        raise NotImplementedError
+
+    def server_command(self, properties: Path) -> list[str]:
+        raise NotImplementedError
+
+    def environment(self) -> dict[str, str]:
+        return dict(os.environ)
+
+    def says_ready(self, output: str) -> bool:
+        """Whether a node with this output is ready, as far as that shows; its port must be open, too."""
+        return True
+
+
+class MoldauProgram(Program):
+    name = "Moldau"
+
+    def __init__(self, command: list[str]) -> None:
+        self.command = command
+
+    def format_command(self, properties: Path) -> list[str]:
+        return [*self.command, "storage", "format", "-t", CLUSTER_ID, "-c", str(properties)]
+
+    def server_command(self, properties: Path) -> list[str]:
+        return [*self.command, "server", str(properties)]
+
+    def environment(self) -> dict[str, str]:
+        return environment_of(self.command)
+
+
+class KafkaProgram(Program):
+    """Apache Kafka from the jars that tools/fetch_kafka.sh has fetched, with the JVM's options of its distribution."""
+
+    name = "Apache Kafka"
+    heap = ["-Xmx1G", "-Xms1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"]
+    collector = ["-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent"]
+    logging = [
+        "status = error",
+        "appender.out.type = Console",
+        "appender.out.name = out",
+        "appender.out.layout.type = PatternLayout",
+        "appender.out.layout.pattern = [%d] %p %m (%c)%n",
+        "rootLogger.level = INFO",
+        "rootLogger.appenderRef.out.ref = out",
+    ]
+
+    def __init__(self, jars: Path) -> None:
+        self.jars = jars
+
+    def settings_for(self, settings: dict[str, str]) -> dict[str, str]:
+        return {key: value for key, value in settings.items() if not key.startswith("moldau.")}
+
+    def format_command(self, properties: Path) -> list[str]:
+        options = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+        arguments = ["format", "-t", CLUSTER_ID, "-c", str(properties)]
+        return self._java(properties, options, "kafka.tools.StorageTool", arguments)
+
+    def server_command(self, properties: Path) -> list[str]:
+        return self._java(properties, [*self.heap, *self.collector], "kafka.Kafka", [str(properties)])
+
+    def _java(self, properties: Path, options: list[str], main_class: str, arguments: list[str]) -> list[str]:
+        logging = properties.with_name("log4j2.properties")
+        logging.write_text("\n".join(self.logging) + "\n")
+        more = ["-Djava.awt.headless=true", f"-Dlog4j2.configurationFile={logging}", "-cp", f"{self.jars}/*"]
+        return ["java", *options, *more, main_class, *arguments]
+
+    def says_ready(self, output: str) -> bool:
+        return "Kafka Server started" in output
+
+
+def why_no_kafka(jars: Path) -> str | None:
+    """Why Apache Kafka cannot be run here; None where it can."""
+    if not (jars / f"kafka_2.13-{KAFKA_VERSION}.jar").exists():
+        return f"Apache Kafka {KAFKA_VERSION} is not in {jars}: run tools/fetch_kafka.sh"
+    if shutil.which("java") is None:
+        return "there is no Java: run tools/ensure_java.sh"
+    return None
+
+
+def is_open(port: int) -> bool:
+    try:
+        socket.create_connection((HOST, port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+class Nodes:
+    """Some nodes of a program on this machine, each broker and controller; removed at the end of a `with`."""
+
+    def __init__(self, program: Program, count: int, settings: dict[str, str]) -> None:
+        self.program = program
+        self.numbers = range(1, count + 1)
+        self.folder = Path(tempfile.mkdtemp(prefix="moldau-bench-"))
+        self.processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._output_before: dict[int, int] = {}
+        ports = free_ports(2 * count)
+        self.ports = dict(zip(self.numbers, ports, strict=False))
+        controller_ports = dict(zip(self.numbers, ports[count:], strict=True))
+        for node in self.numbers:
+            wanted = {
+                **combined_node_settings(node, self.ports[node], controller_ports, self.data(node)),
+                **internal_topics(count),
+                **settings,
+            }
+            properties = self.properties(node)
+            properties.parent.mkdir()
+            lines = [f"{key}={value}\n" for key, value in program.settings_for(wanted).items()]
+            properties.write_text("".join(lines))
+            command, environment = program.format_command(properties), program.environment()
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+
+    def __enter__(self) -> Nodes:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+    def properties(self, node: int) -> Path:
+        return self.folder / f"node{node}" / "server.properties"
+
+    def data(self, node: int) -> Path:
+        return self.folder / f"node{node}" / "data"
+
+    def output_file(self, node: int) -> Path:
+        return self.folder / f"node{node}" / "output.log"
+
+    def start(self, *nodes: int, wait: bool = True) -> None:
+        """All of them if none is named. Returns when they let clients in, or at once."""
+        chosen = nodes or tuple(self.numbers)
+        for node in chosen:
+            command = self.program.server_command(self.properties(node))
+            with open(self.output_file(node), "ab") as log:
+                self._output_before[node] = log.tell()
+                environment = self.program.environment()
+                self.processes[node] = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+        for node in chosen:
+            deadline = time.monotonic() + START_LIMIT_S
+            while wait and not self.is_ready(node):
+                if time.monotonic() > deadline or self.processes[node].poll() is not None:
+                    end = self.output_file(node).read_text(errors="replace")[-3000:]
+                    raise RuntimeError(f"node {node} of {self.program.name} did not start:\n{end}")
+                time.sleep(0.01)
+
+    def is_ready(self, node: int) -> bool:
+        if not is_open(self.ports[node]):
+            return False
+        output = self.output_file(node).read_bytes()[self._output_before[node] :]
+        return self.program.says_ready(output.decode(errors="replace"))
+
+    def stop(self, *nodes: int) -> None:
+        """A clean stop, of all that run if none is named."""
+        chosen = nodes or tuple(self.processes)
+        for node in chosen:
+            self.processes[node].terminate()
+        for node in chosen:
+            self.processes.pop(node).wait(120)
+
+    def kill(self, *nodes: int) -> None:
+        """kill -9, of all that run if none is named."""
+        for node in nodes or tuple(self.processes):
+            process = self.processes.pop(node)
+            process.kill()
+            process.wait()
+
+    def remove(self) -> None:
+        """Stops them, and deletes their data."""
+        try:
+            self.stop()
+        finally:
+            self.kill()
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def cpu_seconds(self, *nodes: int) -> float:
+        """Of the processes that run and of those they started."""
+        pids = [pid for node in nodes or tuple(self.processes) for pid in family_of(self.processes[node].pid)]
+        return sum(cpu_seconds_of(pid) for pid in pids)
+
+    def memory_mb(self, *nodes: int) -> float:
+        """Pages that several processes share are counted once."""
+        pids = [pid for node in nodes or tuple(self.processes) for pid in family_of(self.processes[node].pid)]
+        return sum(memory_mb_of(pid, "Pss", "smaps_rollup") for pid in pids)
 
 
 # Brokers
@@ -189,9 +391,13 @@ class Broker:
     """A single node and its process; removed at the end of a `with`."""
 
     name = ""
-    port = 0
-    pid = 0
-    output_file = Path()
+
+    def __init__(self, program: Program, settings: dict[str, str]) -> None:
+        self.nodes = Nodes(program, 1, settings)
+        self.settings = program.settings_for(settings)
+        self.port = self.nodes.ports[1]
+        self.output_file = self.nodes.output_file(1)
+        self.pid = 0
 
     def __enter__(self) -> Broker:
         return self
@@ -201,23 +407,24 @@ class Broker:
 
     def start(self, wait: bool = True) -> None:
         """Returns when the node lets clients in, or at once."""
-        raise NotImplementedError
+        self.nodes.start(wait=wait)
+        self.pid = self.nodes.processes[1].pid
 
     def stop(self) -> None:
-        raise NotImplementedError
+        self.nodes.stop()
 
     def kill(self) -> None:
-        raise NotImplementedError
+        self.nodes.kill()
 
     def remove(self) -> None:
         """Stops it, and deletes its data."""
-        raise NotImplementedError
+        self.nodes.remove()
 
     def output(self) -> str:
         return self.output_file.read_text(errors="replace")
 
     def connect(self) -> Wire:
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + START_LIMIT_S
         while True:
             try:
                 return Wire(self.port)
@@ -234,89 +441,19 @@ class Broker:
 
 
 class Moldau(Broker):
-    name = "Moldau"
+    name = MoldauProgram.name
 
     def __init__(self, command: list[str], settings: dict[str, str]) -> None:
-        self.command = command
-        self.folder = Path(tempfile.mkdtemp(prefix="moldau-bench-"))
-        self.properties = self.folder / "server.properties"
-        self.output_file = self.folder / "output.log"
-        self.process: subprocess.Popen[bytes] | None = None
-        self.port, controller_port = free_ports(2)
-        self.settings = {
-            **combined_node_settings(1, self.port, {1: controller_port}, self.folder / "data"),
-            "offsets.topic.replication.factor": "1",
-            "transaction.state.log.replication.factor": "1",
-            "transaction.state.log.min.isr": "1",
-            **settings,
-        }
-        format_moldau(command, self.properties, self.settings)
-
-    def start(self, wait: bool = True) -> None:
-        self.process = start_moldau(self.command, self.properties, self.output_file)
-        self.pid = self.process.pid
-        if wait:
-            self.connect().socket.close()
-
-    def stop(self) -> None:
-        if self.process is not None:
-            self.process.send_signal(signal.SIGTERM)
-            self.process.wait(120)
-            self.process = None
-
-    def kill(self) -> None:
-        assert self.process is not None
-        self.process.kill()
-        self.process.wait()
-        self.process = None
-
-    def remove(self) -> None:
-        self.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        super().__init__(MoldauProgram(command), settings)
 
 
 class Kafka(Broker):
     """Apache Kafka, with those of the settings that are not Moldau's own."""
 
-    name = "Apache Kafka"
+    name = KafkaProgram.name
 
-    def __init__(self, script: Path, settings: dict[str, str]) -> None:
-        self.script = KafkaScript(script)
-        self.port = self.script.port
-        self.settings = {key: value for key, value in settings.items() if not key.startswith("moldau.")}
-        self.folder: Path | None = None
-        self.starting: subprocess.Popen[bytes] | None = None
-
-    def start(self, wait: bool = True) -> None:
-        if self.folder is None:
-            facts = self.script.run("start", "1", *(f"{key}={value}" for key, value in self.settings.items()))
-            self.folder = Path(facts["data"])
-            self.output_file = self.folder / "node1.out"
-        elif wait:
-            self.script.run("start-node", "1")
-        else:
-            # It waits for the node in steps; whoever starts it this way watches the port.
-            self.starting = self.script.begin("start-node", "1")
-        if wait:
-            self.pid = int((self.folder / "node1.pid").read_text())
-            self.connect().socket.close()
-
-    def stop(self) -> None:
-        self._end_starting()
-        self.script.run("stop-node", "1")
-
-    def kill(self) -> None:
-        self._end_starting()
-        self.script.run("kill-node", "1")
-
-    def remove(self) -> None:
-        self._end_starting()
-        self.script.run("stop")
-
-    def _end_starting(self) -> None:
-        if self.starting is not None:
-            self.starting.wait(300)
-            self.starting = None
+    def __init__(self, jars: Path, settings: dict[str, str]) -> None:
+        super().__init__(KafkaProgram(jars), settings)
 
 
 # Running and showing
@@ -329,8 +466,8 @@ def parser_of(description: str | None, rows: Sequence[str] = ()) -> argparse.Arg
     parser.add_argument(
         "--kafka",
         type=Path,
-        default=ROOT.parent / "shared" / "oracle" / "kafka",
-        help="the script that starts Apache Kafka; without it Moldau is measured alone",
+        default=KAFKA_JARS,
+        help="the folder with the jars of Apache Kafka; without them Moldau is measured alone",
     )
 
     def chosen(text: str) -> list[str]:
@@ -353,7 +490,7 @@ def say(line: str) -> None:
 def makers(arguments: argparse.Namespace, settings: dict[str, str]) -> list[Callable[[], Broker]]:
     """What makes each of the brokers to be measured: with an empty folder, and not started."""
     found: list[Callable[[], Broker]] = [lambda: Moldau(shlex.split(arguments.moldau), settings)]
-    if arguments.kafka.exists():
+    if why_no_kafka(arguments.kafka) is None:
         found.append(lambda: Kafka(arguments.kafka, settings))
     return found
 
@@ -378,13 +515,14 @@ def alternating(brokers: Sequence[Broker], rounds: int, work: Callable[[Broker],
 class Table:
     """Printed row by row: a figure of each broker, and by how much Moldau's is the better one."""
 
-    def __init__(self, arguments: argparse.Namespace) -> None:
+    def __init__(self, arguments: argparse.Namespace, names: Sequence[str] = ()) -> None:
+        """`names`: whose figures come, if not those of all systems that can be run here."""
         self.markdown = arguments.markdown
-        columns = ["measurement", Moldau.name]
-        if arguments.kafka.exists():
-            columns += [Kafka.name, "better by"]
-        else:
-            say(f"Apache Kafka is not measured: {arguments.kafka}, which starts it, is not there")
+        reason = why_no_kafka(arguments.kafka)
+        if not names and reason is not None:
+            say(f"Moldau alone: {reason}")
+        measured = names or ([Moldau.name, Kafka.name] if reason is None else [Moldau.name])
+        columns = ["measurement", *measured, *(["better by"] if len(measured) == 2 else [])]
         self._print(columns)
         if self.markdown:
             print("|---|" + "---:|" * (len(columns) - 1), flush=True)

@@ -1,217 +1,94 @@
-"""`make demo`: a broker, a topic, a producer and a consumer, then a lake filled by Spark, all without traces.
+"""`make demo`: from a fresh clone to records on the screen within a minute; then the compiled build, then a lake.
 
-The broker is the `moldau` command as anybody would start it, on its embedded default; the client is confluent-kafka,
-which does not know that it talks to anything but Apache Kafka. The second half (demo_pipeline.py) needs Java.
+Needs nothing but Python. What a part needs is set up just before it, in an environment of the demo's own (.venv-demo),
+and every wait says what it waits for:
+
+1. a broker, a topic and a real client (demo_broker.py): the run-time packages and confluent-kafka;
+2. the same with the hot modules compiled: mypyc and a C compiler;
+3. a pipeline that fills a lake table through Spark (demo_pipeline.py): Spark's packages and Java.
+
+What the second and the third need is fetched and compiled side by side, with the first part on the screen already. A
+second `make demo` finds everything there. Ctrl-C at any time ends whatever runs and removes the demo's data.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
-import socket
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from types import FrameType
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
-from demo_pipeline import show_pipeline
-from rich.console import Console
-from rich.table import Table
+from demo_setup import Setup
+from demo_steps import SetupFailed, Steps
 
-TOPIC = "vltava"
-RECORDS = 200_000
-RECORD_BYTES = 200
-CLIENT = {"log_level": 3}  # librdkafka reports its own housekeeping otherwise
-POEM = ["two springs in the forest", "a wide stream", "the rapids of Saint John", "Prague"]
-
-console = Console(highlight=False, soft_wrap=True)
+TOOLS = Path(__file__).resolve().parent
 
 
 def main() -> int:
+    began = time.monotonic()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
     folder = Path(tempfile.mkdtemp(prefix="moldau-demo-"))
-    broker: subprocess.Popen[str] | None = None
+    steps = Steps(began)
     try:
-        broker, port, seconds = start(folder)
-        console.print(f"  broker ready on port {port}      [bold]{seconds * 1000:.0f} ms[/] after its process began")
-        idle = memory_mb(broker.pid)
-        bootstrap = f"127.0.0.1:{port}"
-        say("Create a topic", f"{TOPIC}, 3 partitions")
-        create(bootstrap)
-        say("Produce and consume", "through confluent-kafka, the client of librdkafka")
-        few(bootstrap)
-        say("Now many", f"{RECORDS:,} records of {RECORD_BYTES} bytes, acks=all, idempotent")
-        written, read = many(bootstrap)
-        loaded = memory_mb(broker.pid)
-        say("On disk", "as Apache Kafka would have written it")
-        show_files(folder)
-        if shutil.which("java"):
-            say(
-                "Now the lake",
-                "moldau pipeline run clicks.toml: a Delta table and a topic, exactly once, through Spark",
-            )
-            show_pipeline(console, moldau_command(), bootstrap, folder)
-        else:
-            say("The lake is left out", "Spark needs Java 17 or newer")
-        code = stop(broker)
-        broker = None
-        summary(seconds, idle, loaded, written, read, code)
-        return 0 if code == 0 else 1
-    except (KafkaException, OSError, RuntimeError) as error:
-        console.print(f"[red]the demo failed:[/] {error}")
+        show(steps, Setup(steps), folder)
+        steps.say(
+            f"\nThe demo took {time.monotonic() - began:.0f} s. Everything was in a temporary folder that is gone now."
+            " Start your own: moldau server"
+        )
+        return 0
+    except SetupFailed as failure:
+        steps.say(f"\nthe demo cannot go on: {failure}")
         return 1
+    except KeyboardInterrupt:
+        steps.say("\nstopping")
+        return 130
     finally:
-        if broker is not None:
-            broker.kill()
-            broker.wait()
+        # What is stopped here must not be interrupted by a second Ctrl-C.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        steps.end_all()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def say(what: str, more: str) -> None:
-    console.print(f"\n[bold cyan]{what}[/]  [dim]{more}[/]")
+def interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
-def start(folder: Path) -> tuple[subprocess.Popen[str], int, float]:
-    """Starts `moldau server` in an empty folder and waits for the line that says it is ready."""
-    port, overrides = 9092, []
-    if busy(9092) or busy(9093):
-        port, controller = free_port(), free_port()
-        listeners = f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}"
-        for setting in (
-            f"listeners={listeners}",
-            f"advertised.listeners=PLAINTEXT://127.0.0.1:{port}",
-            f"controller.quorum.voters=1@127.0.0.1:{controller}",
-        ):
-            overrides += ["--override", setting]
-    command = moldau_command()
-    version = subprocess.run([command, "--version"], capture_output=True, text=True).stdout.strip()
-    console.print(f"[bold cyan]moldau server[/]  [dim]{version}, embedded default, in an empty folder[/]")
-    began = time.perf_counter()
-    broker = subprocess.Popen([command, "server", *overrides], cwd=folder, stdout=subprocess.PIPE, text=True)
-    assert broker.stdout is not None
-    line = broker.stdout.readline()
-    seconds = time.perf_counter() - began
-    if "ready" not in line:
-        raise RuntimeError(f"the broker did not start: {line.strip() or 'it ended without a word'}")
-    return broker, port, seconds
+def show(steps: Steps, setup: Setup, folder: Path) -> None:
+    setup.make_ready_to_run()
+    compiled = setup.is_compiled()
+    run_part(steps, setup, compiled, "demo_broker.py", folder / "first")
+    wants_compiled = not compiled and setup.can_compile()
+    wants_lake = setup.make_java_ready()
+    if wants_compiled or (wants_lake and not setup.has_spark()):
+        steps.say("\nThat was the broker. Its compiled build and the lake need more, which comes now (once).")
+        setup.make_rest_ready(wants_compiled, wants_lake)
+    if wants_compiled:
+        compiled = True
+        run_part(steps, setup, compiled, "demo_broker.py", folder / "second")
+    if wants_lake:
+        run_part(steps, setup, compiled, "demo_pipeline.py", folder / "lake", str(setup.spark_archive))
+    else:
+        steps.say("\nThe lake is left out: Spark needs Java 17 or newer.")
 
 
-def moldau_command() -> str:
-    """The one that was installed beside the Python that runs this."""
-    return shutil.which("moldau", path=str(Path(sys.executable).parent)) or "moldau"
-
-
-def busy(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def memory_mb(pid: int) -> float:
-    """The resident memory of the broker."""
-    status = Path(f"/proc/{pid}/status")
-    if status.exists():
-        rows = [line for line in status.read_text().splitlines() if line.startswith("VmRSS:")]
-        return int(rows[0].split()[1]) / 1024
-    return int(subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True).stdout) / 1024
-
-
-def create(bootstrap: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap, **CLIENT})
-    began = time.perf_counter()
-    for future in admin.create_topics([NewTopic(TOPIC, 3, 1)]).values():
-        future.result(10)
-    console.print(f"  created                        {(time.perf_counter() - began) * 1000:.0f} ms")
-
-
-def few(bootstrap: str) -> None:
-    """A handful of records there and back, as a person would try it."""
-    producer = Producer({"bootstrap.servers": bootstrap, **CLIENT})
-    for line in POEM:
-        producer.produce(TOPIC, key=b"river", value=line.encode(), partition=0, headers=[("by", b"Smetana")])
-    if producer.flush(10):
-        raise RuntimeError("records were not delivered within 10 s")
-    consumer = reader(bootstrap)
-    consumer.assign([TopicPartition(TOPIC, 0, 0)])
-    seen = 0
-    while seen < len(POEM):
-        message = consumer.poll(10)
-        if message is None or message.error():
-            raise RuntimeError(f"reading failed: {message.error() if message else 'nothing came within 10 s'}")
-        console.print(f"  {message.topic()}-{message.partition()} @ {message.offset()}   {message.value().decode()}")
-        seen += 1
-    consumer.close()
-
-
-def reader(bootstrap: str) -> Consumer:
-    return Consumer({"bootstrap.servers": bootstrap, "group.id": "demo", "enable.auto.commit": False, **CLIENT})
-
-
-def many(bootstrap: str) -> tuple[float, float]:
-    """Records per second written and read."""
-    producer = Producer(
-        {
-            "bootstrap.servers": bootstrap,
-            "enable.idempotence": True,
-            "linger.ms": 5,
-            "queue.buffering.max.messages": 10**6,
-            **CLIENT,
-        }
-    )
-    failed: list[object] = []
-    value = b"." * RECORD_BYTES
-    began = time.perf_counter()
-    for number in range(RECORDS):
-        producer.produce(
-            TOPIC, value, partition=1 + number % 2, on_delivery=lambda error, _: error and failed.append(error)
-        )
-        if number % 10_000 == 0:
-            producer.poll(0)
-    if producer.flush(30) or failed:
-        raise RuntimeError(f"records were not delivered: {failed[:1] or 'time is up'}")
-    written = RECORDS / (time.perf_counter() - began)
-    console.print(f"  written                        {written:,.0f} records/s, every one acknowledged")
-
-    consumer = reader(bootstrap)
-    consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in (1, 2)])
-    count, began = 0, time.perf_counter()
-    while count < RECORDS:
-        messages = consumer.consume(10_000, 10)
-        if not messages:
-            raise RuntimeError(f"only {count} of {RECORDS} records came back")
-        count += sum(1 for message in messages if not message.error())
-    read = RECORDS / (time.perf_counter() - began)
-    consumer.close()
-    console.print(f"  read back                      {read:,.0f} records/s, all {count:,} of them")
-    return written, read
-
-
-def show_files(folder: Path) -> None:
-    for path in sorted((folder / "moldau-data").rglob(f"{TOPIC}-1/*")):
-        console.print(f"  {path.relative_to(folder)}  [dim]{path.stat().st_size:,} bytes[/]")
-
-
-def stop(broker: subprocess.Popen[str]) -> int:
-    broker.send_signal(signal.SIGTERM)
-    return broker.wait(20)
-
-
-def summary(seconds: float, idle: float, loaded: float, written: float, read: float, code: int) -> None:
-    table = Table(title="\nWhat happened", title_justify="left", title_style="bold cyan", show_header=False, box=None)
-    table.add_row("start to ready", f"{seconds * 1000:.0f} ms")
-    table.add_row("memory, idle / after load", f"{idle:.0f} / {loaded:.0f} MB")
-    table.add_row("written, one producer", f"{written:,.0f} records/s, {written * RECORD_BYTES / 1e6:.0f} MB/s")
-    table.add_row("read, one consumer", f"{read:,.0f} records/s, {read * RECORD_BYTES / 1e6:.0f} MB/s")
-    table.add_row("stopped by SIGTERM", "cleanly" if code == 0 else f"with exit code {code}")
-    console.print(table)
-    console.print("\nEverything was in a temporary folder that is gone now. Start your own: [bold]moldau server[/]")
+def run_part(steps: Steps, setup: Setup, compiled: bool, name: str, folder: Path, *arguments: str) -> None:
+    """Runs one part of the demo in its environment, with its output on the screen."""
+    folder.mkdir()
+    environment = dict(os.environ)
+    environment.pop("PYTHONPATH", None)
+    if not compiled:
+        environment["PYTHONPATH"] = str(setup.sources)
+    command = [str(setup.python), str(TOOLS / name), *arguments]
+    part = steps.start(command, cwd=folder, env=environment)
+    code = part.wait()
+    if code:
+        raise SetupFailed(f"{name} ended with code {code}; what went wrong is above")
 
 
 if __name__ == "__main__":

@@ -18,10 +18,12 @@ FOLDERS = {
     "config": "every broker, topic and group setting: type, default, validation, where it may change",
     "records": "record batch v2: header, record walk, builder, codecs",
     "storage": "one partition on disk: segments, indexes, recovery, retention, checkpoints",
+    "quota": "rates, token buckets, and what clients may use of a broker",
     "raft": "the metadata quorum as a pure state machine (KRaft)",
     "metadata": "the cluster as every node sees it: image and delta",
     "controller": "decides: topics, placement, leaders, brokers, configs",
     "replication": "one partition's replicas: leader state, high watermark",
+    "coordinator": "event-sourced coordinators: groups, transactions",
     "node": "joins the above into a broker and a controller",
     "api": "what each request means, one file per family",
     "net": "listener, connection, frames",
@@ -30,7 +32,15 @@ FOLDERS = {
     "spark": "Spark's data source `moldau`: batch and streaming reads, the sink",
     "lake": "topics to lake tables and back: loads, commits, maintenance, changelogs, replay, pipelines",
     "cli": "the `moldau` command",
+    "testing": "brokers for other people's tests: pytest plugin, clusters, faults",
     "sim": "the simulated world: clock, network, disk, faults, checkers",
+}
+# What is not in a package: who looks for it, by the folder below the project's root.
+BESIDE = {
+    "src": "beside the packages: `python -m moldau`, and the name by which Spark finds its data source",
+    "bench": "measurements; each says at its head what it measures and how it is run",
+    "tools": "what `make` runs",
+    "examples": "programs to begin with",
 }
 
 
@@ -59,7 +69,19 @@ def file_map() -> str:
         if generated:
             lines.append(f"- {len(generated)} generated modules, one per message or group of stored records.")
         lines.append("")
+    lines += ["---", ""]
+    for folder, subject in BESIDE.items():
+        lines += [f"## `{folder}/` — {subject}", ""]
+        for path in modules_beside(ROOT / folder):
+            lines.append(f"- `{path.relative_to(ROOT / folder)}`: {first_line(path)}")
+        lines.append("")
     return "\n".join(lines)
+
+
+def modules_beside(folder: Path) -> list[Path]:
+    """Modules that say what they are and are in none of the packages above."""
+    found = sorted(path for path in folder.rglob("*.py") if SOURCE not in path.parents or path.parent == SOURCE)
+    return [path for path in found if first_line(path)]
 
 
 def api_table() -> list[str]:

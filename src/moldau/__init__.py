@@ -1,3 +1,3 @@
 """Moldau: Apache Kafka's system in Python."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

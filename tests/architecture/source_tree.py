@@ -16,11 +16,12 @@ ALLOWED_BELOW: dict[str, set[str]] = {
     "protocol": set(),
     "config": {"protocol"},
     "records": {"protocol", "config"},
+    "quota": set(),
     "storage": {"protocol", "config", "records"},
     "raft": {"protocol", "config", "records"},
     "metadata": {"protocol", "config", "records"},
-    "replication": {"protocol", "config", "records", "storage", "metadata"},
-    "controller": {"protocol", "config", "records", "metadata"},
+    "replication": {"protocol", "config", "records", "quota", "storage", "metadata"},
+    "controller": {"protocol", "config", "records", "quota", "metadata"},
     "coordinator": {"protocol", "config", "records", "metadata"},
 }
 ALLOWED_BELOW["node"] = set(ALLOWED_BELOW)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import pytest
 
 from moldau.api import registry
 from moldau.protocol import api_keys
-from tests.architecture.source_tree import ROOT
+from tests.architecture.source_tree import ROOT, modules
 
 SERVED = sorted({*registry.BROKER_HANDLERS, *registry.CONTROLLER_HANDLERS})
 
@@ -46,3 +47,18 @@ def test_a_line_in_the_registry_leads_to_a_handler(on_controller: bool) -> None:
         if not handler.__name__.startswith("handle_"):
             wrong.append(f"{api.name}: {handler.__name__} should be named handle_…")
     assert not wrong, "\n".join(wrong)
+
+
+def test_a_handler_is_in_the_registry() -> None:
+    """Whoever writes `handle_name(call, request)` and forgets its line would never be called."""
+    registered = {f"moldau.api.{name}" for name in registry.BROKER_HANDLERS.values()}
+    registered |= {f"moldau.api.{name}" for name in registry.CONTROLLER_HANDLERS.values()}
+    forgotten = [
+        f"{module.where(node)}: {node.name}"
+        for module in modules()
+        if module.layer == "api"
+        for node in module.tree.body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("handle_") and len(node.args.args) == 2
+        if f"{module.name}.{node.name}" not in registered
+    ]
+    assert not forgotten, "add a line to api/registry.py:\n" + "\n".join(forgotten)

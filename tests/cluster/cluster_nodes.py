@@ -131,9 +131,15 @@ class ClusterNode:
 class Cluster:
     """All nodes and the network between them."""
 
-    def __init__(self, folder: Path, size: int = 3, overrides: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        size: int = 3,
+        overrides: dict[str, str] | None = None,
+        node_class: type[ClusterNode] = ClusterNode,
+    ) -> None:
         self.network = ProxyNetwork()
-        self.nodes = {number: ClusterNode(number, folder / f"node-{number}") for number in range(1, size + 1)}
+        self.nodes = {number: node_class(number, folder / f"node-{number}") for number in range(1, size + 1)}
         self._admin: Admin | None = None
         self._write_properties(overrides or {})
         cluster_id = random_cluster_id()

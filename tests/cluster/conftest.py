@@ -9,6 +9,7 @@ import pytest
 
 from moldau.client import NewTopic
 from tests.cluster.cluster_nodes import QUICK, Cluster
+from tests.cluster.stuck_node import StuckNode
 
 TOPIC = "ledger"
 PARTITIONS = 4
@@ -17,7 +18,7 @@ PARTITIONS = 4
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     """Three running nodes with quick timeouts, and a topic with a replica on each of them."""
-    with Cluster(tmp_path, 3, QUICK) as started:
+    with Cluster(tmp_path, 3, QUICK, StuckNode) as started:
         started.start()
         create_topic(started)
         yield started

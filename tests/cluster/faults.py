@@ -9,12 +9,14 @@ import random
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from tests.cluster.cluster_nodes import Cluster, wait_for
 from tests.cluster.load import Load
+from tests.cluster.stuck_node import StuckNode
 
-KILL, PAUSE, ISOLATE, DEAF, MUTE, APART = "kill", "pause", "isolate", "deaf", "mute", "apart"
+KILL, PAUSE, ISOLATE, DEAF, MUTE, APART, STUCK = "kill", "pause", "isolate", "deaf", "mute", "apart", "stuck"
 LEADER, FOLLOWER, CONTROLLER, ANY = "leader", "follower", "controller", "any"
 HOWS = {
     KILL: "kill -9",
@@ -23,6 +25,7 @@ HOWS = {
     DEAF: "hears nothing of the others",
     MUTE: "is not heard by the others",
     APART: "has no way to one of the others",
+    STUCK: "its disk does not sync segments",
 }
 WHOMS = (LEADER, FOLLOWER, CONTROLLER, ANY)
 # Long enough for every timeout that has to find out, and for what must then be done.
@@ -90,8 +93,15 @@ class FaultLoop:
             self._cluster.kill(node_id)
         elif how == PAUSE:
             self._cluster.nodes[node_id].pause()
+        elif how == STUCK:
+            self._stuck_file(node_id).touch()
         else:
             self._cluster.network.block(self._cut(how, node_id))
+
+    def _stuck_file(self, node_id: int) -> Path:
+        node = self._cluster.nodes[node_id]
+        assert isinstance(node, StuckNode)
+        return node.stuck
 
     def _cut(self, how: str, node_id: int) -> list[tuple[int, int]]:
         """From whom to whom nothing gets."""
@@ -106,6 +116,8 @@ class FaultLoop:
             self._cluster.start(node_id)
         elif how == PAUSE:
             self._cluster.nodes[node_id].go_on()
+        elif how == STUCK:
+            self._stuck_file(node_id).unlink()
         else:
             self._cluster.network.heal()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 import select
+import socket
 import threading
 import time
 from bisect import bisect_left
@@ -73,6 +74,13 @@ class PartitionLoad:
             self.acknowledged[offset] = first + index
 
 
+def is_readable(sock: socket.socket) -> bool:
+    """Not by `select`, which refuses descriptors above 1023: the process may have many files open."""
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(0))
+
+
 def write_until_killed(node: MoldauNode, loads: list[PartitionLoad], rng: random.Random, base_ms: int) -> int:
     """Pipelines produce requests with acks=1 until the connection breaks; returns the acknowledged requests."""
     waiting: deque[tuple[int, int, int, int]] = deque()
@@ -85,7 +93,7 @@ def write_until_killed(node: MoldauNode, loads: list[PartitionLoad], rng: random
                     first, count, batch = load.next_batch(rng, base_ms)
                     correlation = connection.send_produce(TOPIC, load.partition, batch)
                     waiting.append((correlation, load.partition, first, count))
-                    if select.select([connection.socket], [], [], 0)[0]:
+                    if is_readable(connection.socket):
                         break
                 correlation, answer = connection.receive()
                 wanted, partition, first, count = waiting.popleft()

@@ -43,9 +43,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 # and questions that are about Apache Kafka itself.
 THOROUGH = re.compile(
     r"true_of_apache_kafka|older_transaction_versions|test_dump_log_same|test_same_group_tools|test_kafka_tools_same"
+    r"|test_same_share_tools.*(kafka|moldau)\]"
     r"|test_cli_golden.*ours_against_kafka|test_round_trip.*kill -9|test_cluster_tools.*\[kafka"
     r"|test_client_transactions.*\[kafka|test_client_transactions.*tool_shows|test_cli_golden.*real_tools"
     r"|test_compaction.*own_tester|test_streams|test_transactional_copies"
+    r"|test_same_connection_limits.*comes_too_often|test_same_quotas.*librdkafka"
 )
 
 

@@ -221,6 +221,8 @@ class RealTools:
 
 
 _MASKS: list[tuple[str, str]] = [
+    # Level 2 is of Kafka 4.4: dead letters of share groups.
+    (r"^(Feature: share\.version +SupportedMinVersion: 0 +SupportedMaxVersion: )2", r"\g<1>1"),
     (r"^\s+at .*\n|^\s+\.\.\. \d+ more\n", ""),
     (r"^Option +Description *\n(.*\n)*", "[options]\n"),
     (r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]", "[TIME]"),

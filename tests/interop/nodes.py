@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import os
 import random
 import shlex
@@ -10,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -24,13 +26,20 @@ RECENT_MS = int(time.time()) // 1000 * 1_000_000 - 3_600_000
 PORTS = range(10_000, 32_000)
 
 
+_taken: set[int] = set()
+_claims: list[int] = []
+
+
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on at this moment."""
+    """Ports that nobody listens on, and that no other test has got or gets while this process lives."""
     held: list[socket.socket] = []
     while len(held) < count:
+        port = random.SystemRandom().choice(PORTS)
+        if not _claim(port):
+            continue
         listener = socket.socket()
         try:
-            listener.bind((HOST, random.SystemRandom().choice(PORTS)))
+            listener.bind((HOST, port))
         except OSError:
             listener.close()
         else:
@@ -39,6 +48,21 @@ def free_ports(count: int) -> list[int]:
     for listener in held:
         listener.close()
     return ports
+
+
+def _claim(port: int) -> bool:
+    """A locked byte of a file that all tests on this machine share: the lock ends with the process."""
+    if port in _taken:
+        return False
+    if not _claims:
+        path = Path(tempfile.gettempdir()) / f"moldau-test-ports-{os.getuid()}"
+        _claims.append(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    try:
+        fcntl.lockf(_claims[0], fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    _taken.add(port)
+    return True
 
 
 def random_cluster_id() -> str:

@@ -185,7 +185,10 @@ def reassign(cluster: ThreeNodes, tools: Tools, topic: str) -> list[Done]:
     run(*execute, "plan.json", "--throttle", "100000000")
     cluster.wait_for(lambda admin: not admin.list_partition_reassignments())
     assert run(*verify).count("is completed.") == 2
-    run("--describe", "--entity-type", "topics", "--entity-name", topic, tool="configs")
+    described = ("--describe", "--entity-type", "topics", "--entity-name", topic)
+    # The broker that is asked hears of the throttle's end a moment later.
+    cluster.wait_for(lambda _: "throttled" not in tools.run("configs", *described).out)
+    run(*described, tool="configs")
     run("--describe", "--topic", topic, tool="topics")
     return seen
 

@@ -120,7 +120,9 @@ def test_the_real_dump_log_accepts_what_compaction_wrote(start_moldau: NodeFacto
     node = start_moldau(SETTINGS)
     with Admin(bootstrap_servers=node.bootstrap) as admin:
         admin.create_topics([NewTopic("table", 1, 1, configs=TOPIC_SETTINGS)])
-    last: dict[bytes, bytes | None] = {}
+    last: dict[bytes, bytes | None] = {b"deleted and never written again": None}
+    with Producer(bootstrap_servers=node.bootstrap) as producer:
+        producer.send("table", None, key=b"deleted and never written again", partition=0)
     for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
         with Producer(bootstrap_servers=node.bootstrap, compression_type=codec, linger_ms=50) as producer:
             produce_round(producer, last, 0, 2_000)

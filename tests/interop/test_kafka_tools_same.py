@@ -153,6 +153,7 @@ CONFIGS = """
 --describe --user alice
 --describe --entity-type users
 --alter --user nobody --delete-config SCRAM-SHA-512
+--alter --user-defaults --add-config producer_byte_rate=1000000000
 --alter --group %g --add-config consumer.session.timeout.ms=50000
 --alter --group %g --add-config consumer.session.timeout.ms=1
 --alter --client-metrics %m --add-config interval.ms=10000,metrics=org.apache
@@ -166,6 +167,110 @@ CONFIGS = """
 --describe --entity-type topics --entity-type topics
 alone --describe --entity-type topics
 --describe --topic a --add-config b=c
+"""
+
+# Limits that nobody here reaches: they hold for the tools as well.
+QUOTAS = """
+--alter --user %u --add-config producer_byte_rate=1048576,consumer_byte_rate=2097152
+--alter --user %u --add-config producer_byte_rate=1048576
+--describe --user %u
+--alter --user %u --delete-config producer_byte_rate
+--describe --user %u
+--alter --user %u --delete-config producer_byte_rate
+--alter --user %u --add-config request_percentage=75.5 --delete-config consumer_byte_rate
+--describe --entity-type users --entity-name %u
+--alter --user %u --delete-config request_percentage
+--describe --user %u
+--alter --entity-type clients --entity-name %c --add-config consumer_byte_rate=123456789,controller_mutation_rate=0.001
+--describe --entity-type clients --entity-name %c
+--describe --client %c
+--alter --client %c --delete-config consumer_byte_rate,controller_mutation_rate
+--alter --client %c --delete-config consumer_byte_rate,nope
+--alter --user %u --client %c --add-config producer_byte_rate=99999999,request_percentage=1e9
+--describe --user %u --client %c
+--describe --client %c --user %u
+--describe --user %u
+--describe --client %c
+--describe --entity-type users --entity-name %u --entity-type clients --entity-name %c
+--describe --entity-type clients --entity-name %c --entity-type users --entity-name %u
+--describe --entity-type users --entity-name %u --entity-type clients
+--describe --entity-type users --entity-name %u --entity-type clients --entity-default
+--alter --user %u --client-defaults --add-config producer_byte_rate=88888888
+--describe --user %u --client-defaults
+--describe --entity-type users --entity-type clients --entity-name %u
+--alter --user %u --client-defaults --delete-config producer_byte_rate
+--alter --entity-type clients --entity-name %c --entity-type users --entity-name %u --delete-config request_percentage
+--alter --user %u --client %c --delete-config producer_byte_rate
+--alter --user-defaults --client %c --add-config consumer_byte_rate=77777777
+--describe --user-defaults --client %c
+--alter --user-defaults --client %c --delete-config consumer_byte_rate
+--alter --user-defaults --client-defaults --add-config consumer_byte_rate=66666666
+--describe --user-defaults --client-defaults
+--describe --entity-type users --entity-default --entity-type clients --entity-default
+--alter --entity-type users --entity-default --add-config consumer_byte_rate=1000000000
+--describe --user-defaults
+--describe --entity-type users --entity-default
+--alter --client-defaults --add-config request_percentage=100000
+--describe --client-defaults
+--describe --entity-type clients --entity-default
+--alter --ip-defaults --add-config connection_creation_rate=100000
+--alter --ip 127.0.0.8 --add-config connection_creation_rate=100000
+--alter --entity-type ips --entity-name 127.0.0.7 --add-config connection_creation_rate=7
+--describe --ip 127.0.0.8
+--describe --ip-defaults
+--describe --entity-type ips --entity-default
+--describe --entity-type ips --entity-name 127.0.0.7
+--describe --ip 127.0.0.6
+--alter --ip 127.0.0.7 --add-config connection_creation_rate=1.5
+--alter --ip 127.0.0.7 --add-config connection_creation_rate=0
+--alter --ip 127.0.0.7 --add-config connection_creation_rate=-1
+--alter --ip 127.0.0.7 --add-config connection_creation_rate=4294967296
+--alter --ip 127.0.0.7 --add-config connection_creation_rate=x
+--alter --ip 127.0.0.7 --add-config producer_byte_rate=1
+--alter --ip 127.0.0.7 --delete-config producer_byte_rate
+--alter --ip not.a.host.invalid --add-config connection_creation_rate=7
+--describe --ip not.a.host.invalid
+--alter --ip 127.0.0.7 --user a --add-config connection_creation_rate=7
+--alter --entity-type ips --add-config connection_creation_rate=7
+--alter --entity-type users --add-config producer_byte_rate=7
+--alter --entity-type users --entity-type clients --entity-name a --add-config producer_byte_rate=7
+--alter --user %u --add-config producer_byte_rate=0
+--alter --user %u --add-config producer_byte_rate=-5
+--alter --user %u --add-config producer_byte_rate=1.5
+--alter --user %u --add-config producer_byte_rate=1e30
+--alter --user %u --add-config producer_byte_rate=
+--alter --user %u --add-config producer_byte_rate=0x10
+--alter --user %u --add-config producer_byte_rate=1_000
+--alter --user %u --add-config producer_byte_rate=5d
+--alter --user %u --delete-config producer_byte_rate
+--alter --user %u --add-config request_percentage=0
+--alter --user %u --add-config controller_mutation_rate=-1
+--alter --user %u --add-config connection_creation_rate=1
+--alter --client %c --add-config connection_creation_rate=1
+--alter --user %u --client %c --add-config SCRAM-SHA-256=[password=x]
+--alter --client %c --add-config SCRAM-SHA-256=[password=x]
+--alter --user-defaults --add-config SCRAM-SHA-256=[password=x]
+--alter --user %u --delete-config no_such_quota
+--alter --client %c --delete-config no_such_quota
+--alter --client %c
+--alter --client %c --user
+--alter --entity-type users --entity-name '' --add-config producer_byte_rate=1000000000
+--describe --entity-type users --all
+--describe --user %u --all
+--describe --user-defaults --ip 127.0.0.8
+--describe --entity-type users --user a
+--describe --entity-type ips --entity-type users
+--describe --entity-type clients --entity-type ips --entity-name x
+--alter --user 'CN=a b' --add-config consumer_byte_rate=1000000
+--alter --client 'odd "client"' --add-config consumer_byte_rate=12345678901234
+--describe --user 'CN=a b'
+--describe --client 'odd "client"'
+--describe --entity-type users --entity-type clients
+--describe --entity-type clients
+--describe --entity-type ips
+--describe --bootstrap-controller --entity-type ips
+--alter --bootstrap-controller --user %u --add-config consumer_byte_rate=55555555
+--describe --bootstrap-controller --user %u
 """
 
 LOG_DIRS = """
@@ -281,6 +386,10 @@ def test_kafka_get_offsets(moldau_server: Node, real: RealTools) -> None:
 
 def test_kafka_configs(moldau_server: Node, real: RealTools) -> None:
     compare(moldau_server, real, "configs", CONFIGS)
+
+
+def test_kafka_configs_of_quotas(moldau_server: Node, real: RealTools) -> None:
+    compare(moldau_server, real, "configs", QUOTAS)
 
 
 def test_kafka_log_dirs(moldau_server: Node, real: RealTools) -> None:

@@ -83,7 +83,7 @@ class Wire:
         return self.receive(type(request).API_KEY, version)
 
 
-_TEXT_FIELDS = {"error_message", "message", "batch_index_error_message", "documentation"}
+_TEXT_FIELDS = {"error_message", "message", "batch_index_error_message", "acknowledge_error_message", "documentation"}
 
 
 def plain(value: Any, hide: frozenset[str] | set[str] = frozenset()) -> Any:

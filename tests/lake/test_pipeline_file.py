@@ -128,3 +128,18 @@ def test_a_report_is_one_page_without_anything_to_load() -> None:
     assert "79,800,000" in page
     assert "records" in render_report(RunStats("nothing", 0))
     assert bundle([1.0, 5.0, 2.0, 3.0], 2) == [5.0, 3.0] and short(1_234_567) == "1.23 M"
+
+
+def test_a_report_tells_sinks_and_phases_apart() -> None:
+    rounds = [
+        RoundStats(2_000, 1.0, 20_000, 48_000, 2, step="lake", rows_out=10_039, phases={"planning": 0.25}),
+        RoundStats(3_000, 1.0, 20_000, -1, -1, step="alerts", rows_out=-1, phases={"planning": 0.5}),
+    ]
+    run = RunStats("pipeline orders", 0, rounds, 4_000, details={"spark_start_s": 12.5})
+    page = render_report(run)
+    assert "<td>lake</td><td>1</td><td>20,000</td><td>10,039</td><td>2</td><td>0.048</td><td>1.00</td>" in page
+    assert "<td>alerts</td><td>1</td><td>20,000</td><td>–</td><td>–</td><td>–</td><td>1.00</td>" in page
+    assert "<td>starting Spark</td><td>12.50</td>" in page and "<td>planning</td><td>0.75</td>" in page
+    assert "spark_start_s" not in page
+    assert "<svg" not in render_report(RunStats("one round", 0, rounds[:1])), "one bar is no plot"
+    assert "1 round<" in render_report(RunStats("one round", 0, rounds[:1]))

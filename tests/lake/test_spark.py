@@ -186,6 +186,8 @@ def test_a_pipeline_from_topics_tables_and_files_to_tables_and_topics(
             forget_last_batch(tmp_path / "orders.state" / "checkpoints")
         log = run_patiently(file, spark)
         assert {item.step for item in log.stats.rounds} == {"all", "rich", "alerts", "counts"}
+        if not run:
+            check_counts(log, tmp_path)
     everything = read_table(open_table(str(tmp_path / "all"))).to_pylist()
     assert sorted(row["id"] for row in everything) == list(range(300))
     rich = read_table(open_table(str(tmp_path / "rich"))).to_pylist()
@@ -199,6 +201,17 @@ def test_a_pipeline_from_topics_tables_and_files_to_tables_and_topics(
     assert {key: values[-1] for key, values in written.items()} == {"c0": 100, "c1": 100, "c2": 100}
     assert all(values == sorted(set(values)) for values in written.values())
     check_refusals(file, spark, tmp_path)
+
+
+def check_counts(log: RunLog, tmp_path: Path) -> None:
+    """What went in and out, sink by sink, and where the time went."""
+    sinks = log.stats.sinks()
+    assert {name: sink.rows_out for name, sink in sinks.items()} == {"all": 150, "rich": 150, "alerts": 50, "counts": 3}
+    for name in ("all", "rich"):
+        files = list(open_table(str(tmp_path / name)).files())
+        assert (sinks[name].files, sinks[name].bytes) == (len(files), sum(file.size for file in files))
+    assert sinks["alerts"].files == -1 and sinks["alerts"].bytes > 50 * len("50{}")
+    assert sinks["rich"].rows >= 150 and {"planning", "reading and writing"} <= set(log.stats.phases)
 
 
 def forget_last_batch(checkpoints: Path) -> None:

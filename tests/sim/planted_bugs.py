@@ -15,6 +15,7 @@ from moldau.api import produce
 from moldau.controller.leadership import Leadership
 from moldau.controller.partition_change import PartitionChange
 from moldau.metadata.model import NO_LEADER
+from moldau.node.answering_endpoints import AnsweringEndpoints
 from moldau.node.metadata_log import QUORUM_STATE_FILE, MetadataLog
 from moldau.node.metadata_node import MetadataNode
 from moldau.protocol.errors import KafkaError
@@ -23,8 +24,10 @@ from moldau.raft.state import NO_NODE
 from moldau.replication.follower import Follower
 from moldau.replication.leader import LeaderState
 from moldau.replication.partition import Partition
+from moldau.storage.disk import Done
 from moldau.storage.leader_epochs import LeaderEpochs
 from moldau.storage.producer_state import ProducerEntry
+from moldau.storage.run_note import KilledRun
 from tests.sim.worlds import Plant
 
 
@@ -99,9 +102,9 @@ def vote_twice(patch: pytest.MonkeyPatch) -> None:
 def forget_to_sync_votes(patch: pytest.MonkeyPatch) -> None:
     """quorum-state is written and not synced."""
 
-    def write(self: MetadataLog, state: Any, data_version: int, voter_ids: list[int]) -> None:
-        path = f"{self._directory}/{QUORUM_STATE_FILE}"
-        self.disk.write_file(path, state.to_json(data_version, voter_ids), sync=False)
+    def write(self: MetadataLog, state: Any, data_version: int, voter_ids: list[int], done: Done) -> None:
+        path, data = f"{self._directory}/{QUORUM_STATE_FILE}", state.to_json(data_version, voter_ids)
+        self.disk.do_later(self._directory, lambda disk: disk.write_file(path, data, sync=False), done)
 
     patch.setattr(MetadataLog, "write_quorum_state", write)
 
@@ -210,6 +213,25 @@ def answer_before_the_commit(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MetadataNode, "submit", submit)
 
 
+def believe_any_refusal(patch: pytest.MonkeyPatch) -> None:
+    """A controller asks the first listener of a broker and believes a refusal, whether it ever had an answer there."""
+
+    def answered(self: AnsweringEndpoints, broker_id: int, broker_epoch: int) -> list[Any]:
+        return list(self._registered[broker_id].endpoints.values())[:1]
+
+    patch.setattr(AnsweringEndpoints, "answered", answered)
+
+
+def trust_what_memory_shows(patch: pytest.MonkeyPatch) -> None:
+    """Nobody asks the disk whether it could write what a killed broker had handed to it."""
+    patch.setattr(KilledRun, "sync", lambda self, logs: None)
+
+
+def trust_a_shorter_log(patch: pytest.MonkeyPatch) -> None:
+    """Nobody looks whether the logs of a killed broker are as long as they were."""
+    patch.setattr(KilledRun, "check", lambda self, logs, directory: None)
+
+
 PLANTED: list[Plant] = [
     skip_truncation,
     count_any_replica,
@@ -229,4 +251,9 @@ PLANTED: list[Plant] = [
     acknowledge_at_once,
     append_every_retry,
     answer_before_the_commit,
+]
+
+PLANTED_IN_TRUST: list[Plant] = [
+    trust_what_memory_shows,
+    trust_a_shorter_log,
 ]

@@ -19,6 +19,7 @@ from moldau.coordinator.txn.machine import TransactionMachine
 from moldau.coordinator.txn.transaction import ONGOING, Transaction
 from moldau.node import txn_verification
 from moldau.node.txn_markers import TxnMarkers, Undelivered
+from moldau.node.txn_verification import TxnVerification
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.storage.log import Log
@@ -40,6 +41,37 @@ def late_produce_joins_the_next_transaction(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(HeldAppend, "check_verified", lambda self: None)
     patch.setattr(ProducerEntry, "check_data", check_data)
+
+
+def later_write_is_judged_first(patch: pytest.MonkeyPatch) -> None:
+    """A write does not wait for the verification of the one that it follows."""
+
+    def ask(self: TxnVerification, question: txn_verification.Question, now_ms: int) -> None:
+        question.give_up_ms = now_ms + self._backoff_max_ms
+        for topic, index in question.partitions:
+            self._last[(topic, index, question.producer_id)] = question
+        self._ask(question, now_ms)
+
+    def finish(self: TxnVerification, question: txn_verification.Question, codes: Any, now_ms: int) -> None:
+        for topic, index in question.partitions:
+            self._last.pop((topic, index, question.producer_id), None)
+        question.done(codes, now_ms)
+
+    patch.setattr(TxnVerification, "ask", ask)
+    patch.setattr(TxnVerification, "_finish", finish)
+
+
+def late_write_counts_as_one_that_waits(patch: pytest.MonkeyPatch) -> None:
+    """Nothing is written before the lowest sequence that was ever verified in a transaction, and be it an old one."""
+    original = ProducerState.check_guard
+
+    def check_guard(self: ProducerState, guard: Any, producer_id: int, sequence: int, starts_at_zero: bool) -> None:
+        original(self, guard, producer_id, sequence, starts_at_zero)
+        entry = self.entries.get(producer_id)
+        if entry is not None and entry.transaction_first_offset < 0 and sequence > guard.lowest_sequence:
+            raise KafkaError(errors.OUT_OF_ORDER_SEQUENCE_NUMBER)
+
+    patch.setattr(ProducerState, "check_guard", check_guard)
 
 
 def marker_is_lost(patch: pytest.MonkeyPatch) -> None:
@@ -205,6 +237,12 @@ PLANTED: list[tuple[Plant, int]] = [
     (partition_is_not_noted, 0),
 ]
 """Each with a seed that shows it; where somebody changes what seeds mean, another one does."""
+
+HASTY: list[tuple[Plant, int]] = [
+    (later_write_is_judged_first, 1),
+    (late_write_counts_as_one_that_waits, 6),
+]
+"""These show where requests of one producer do not wait for each other."""
 
 RARE: list[tuple[Plant, int]] = [
     (marker_of_an_old_coordinator_is_taken, 14),

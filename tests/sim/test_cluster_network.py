@@ -8,8 +8,9 @@ from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, UNREACHABLE, NoAnswer
 from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
 from moldau.protocol.messages.api_versions_response import ApiVersionsResponse
 from moldau.protocol.primitives import Message, Reader, Writer
+from moldau.records.clocks import NEVER_MS
 from moldau.sim.cluster_network import Network
-from moldau.sim.host import NEVER_MS, Host, Program, Slot
+from moldau.sim.host import Host, Program, Slot
 from moldau.sim.network import CLIENT_LISTENER, CONTROLLER_LISTENER
 from moldau.sim.outbox import SimOutbox
 from moldau.sim.world import World

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from moldau.sim.__main__ import main
-from moldau.sim.cluster_world import DEFAULT_MILLISECONDS, ClusterWorld
-from tests.sim.planted_bugs import PLANTED
-from tests.sim.seeds import CLUSTER_SEEDS, COUNT, kept_seeds
+from moldau.sim.cluster_world import DEFAULT_MILLISECONDS, ClusterWorld, OuterListenersWorld
+from tests.sim.planted_bugs import PLANTED, PLANTED_IN_TRUST, believe_any_refusal
+from tests.sim.seeds import SEEDS, in_a_long_run, kept_seeds
 from tests.sim.worlds import IS_COMPILED, Plant, check_that_it_is_found, trace_digest
 
 
-@pytest.mark.parametrize("seed", CLUSTER_SEEDS)
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_cluster_keeps_its_promises_through_every_fault(seed: int) -> None:
     """Replay with: python -m moldau.sim --cluster --seed SEED -v"""
     ClusterWorld(seed).run(DEFAULT_MILLISECONDS)
@@ -22,10 +22,11 @@ def test_seeds_that_failed_once_do_not_fail_again(seed: int, milliseconds: int) 
     ClusterWorld(seed).run(milliseconds)
 
 
+@in_a_long_run
 def test_the_faults_of_a_few_seeds_really_happen() -> None:
     faults: dict[str, int] = {}
     done: dict[str, int] = {}
-    deaths = losses = acknowledged = fetched = committed = 0
+    deaths = losses = acknowledged = fetched = committed = early_fencings = 0
     for seed in range(1000, 1012):
         setting = ClusterWorld(seed)
         setting.run(DEFAULT_MILLISECONDS)
@@ -34,6 +35,7 @@ def test_the_faults_of_a_few_seeds_really_happen() -> None:
         acknowledged += setting.acknowledged_records
         fetched += setting.fetched_records
         committed += setting.committed_offsets
+        early_fencings += setting.early_fencings
         for kind, count in setting.faults.counts.items():
             faults[kind] = faults.get(kind, 0) + count
         for kind, count in setting.admin.done.items():
@@ -43,16 +45,47 @@ def test_the_faults_of_a_few_seeds_really_happen() -> None:
     assert acknowledged > 1000
     assert fetched > 500
     assert committed > 50
+    assert early_fencings > 0
     assert {"kill", "pause", "isolation", "one-way loss", "slow links", "clean restart"} <= set(faults)
     assert {"create", "reassign", "elect", "alter"} <= set(done)
 
 
 @pytest.mark.skipif(IS_COMPILED, reason="compiled classes cannot be changed, so no bug can be planted into them")
-@pytest.mark.skipif(COUNT < 10, reason="takes too long for a short run: MOLDAU_SIM_SEEDS is less than 10")
+@in_a_long_run
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
 def test_a_planted_bug_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
     check_that_it_is_found(ClusterWorld, DEFAULT_MILLISECONDS)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nobody_who_lives_is_fenced_because_a_listener_refuses_the_controllers(seed: int) -> None:
+    OuterListenersWorld(seed).run(DEFAULT_MILLISECONDS)
+
+
+@pytest.mark.skipif(IS_COMPILED, reason="compiled classes cannot be changed, so no bug can be planted into them")
+def test_a_controller_that_believes_any_refusal_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    believe_any_refusal(monkeypatch)
+    check_that_it_is_found(OuterListenersWorld, DEFAULT_MILLISECONDS)
+
+
+class TrustWorld(ClusterWorld):
+    """Brokers are killed, and sometimes what they had written is taken away from them."""
+
+    only_faults = frozenset({"kill", "lost writes", "restored copy"})
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_was_acknowledged_is_not_lost_with_what_a_killed_broker_lost(seed: int) -> None:
+    TrustWorld(seed).run(DEFAULT_MILLISECONDS)
+
+
+@pytest.mark.skipif(IS_COMPILED, reason="compiled classes cannot be changed, so no bug can be planted into them")
+@in_a_long_run
+@pytest.mark.parametrize("plant", PLANTED_IN_TRUST, ids=lambda plant: plant.__name__)
+def test_a_killed_broker_that_is_trusted_too_much_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    check_that_it_is_found(TrustWorld, DEFAULT_MILLISECONDS)
 
 
 def test_the_same_seed_gives_the_same_trace_in_every_process() -> None:

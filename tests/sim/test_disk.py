@@ -252,3 +252,43 @@ def test_a_closed_file_opens_by_itself_unless_it_was_removed() -> None:
     file.close()
     with pytest.raises(FileNotFoundError):
         file.read(0, 1)
+
+
+def test_a_write_that_failed_unseen_is_told_once_to_whoever_syncs_next() -> None:
+    """Memory shows it until it is needed for something else; another process may be the one that is told."""
+    disk = SimDisk()
+    write(disk, "a", b"synced", sync=True)
+    disk.sync_directory("")
+    write(disk, "a", b"-lost", sync=False)
+    disk.fail_write_back("a")
+    disk.process_crash()
+    assert disk.read_file("a") == b"synced-lost" and disk.has_unseen_errors
+    with pytest.raises(OSError):
+        disk.sync_file("a")
+    disk.sync_file("a")
+    assert disk.read_file("a") == b"synced-lost" and not disk.has_unseen_errors
+    disk.evict()
+    assert disk.read_file("a") == b"synced"
+
+
+def test_a_sync_of_many_files_names_those_that_lost_something_and_shows_what_is_left() -> None:
+    disk = SimDisk()
+    for name in ("a", "b"):
+        write(disk, name, b"synced", sync=True)
+        write(disk, name, b"-more", sync=False)
+    disk.fail_write_back("a")
+    assert disk.sync_all(["a", "b"]) == ["a"]
+    assert (disk.read_file("a"), disk.read_file("b")) == (b"synced", b"synced-more")
+
+
+def test_a_restored_copy_leaves_what_the_machine_remembers() -> None:
+    disk = SimDisk()
+    disk.make_directory("data")
+    write(disk, "data/a", b"old", sync=True)
+    disk.remember("data", "7", b"details")
+    copy = disk.copy_files()
+    write(disk, "data/a", b" and new", sync=True)
+    disk.process_crash()
+    disk.restore_files(copy, lambda path: False)
+    assert disk.read_file("data/a") == b"old"
+    assert (disk.recall("data"), disk.recall_details("data")) == ("7", b"details")

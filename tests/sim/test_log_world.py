@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from moldau.sim import log_world
 from moldau.sim.disk import Inode, SimDisk
 from moldau.sim.log_world import LogWorld
 from moldau.sim.world import Violation
+from moldau.storage.truncation import Truncation
 from tests.sim.seeds import SEEDS, kept_seeds
 
 STEPS = 200
@@ -61,4 +64,38 @@ def test_a_disk_that_lies_is_found_out(disk: type[SimDisk], monkeypatch: pytest.
     monkeypatch.setattr(log_world, "SimDisk", disk)
     with pytest.raises((Violation, AssertionError)):
         for seed in range(SEEDS_TO_FIND_A_BUG):
+            LogWorld(seed).run(STEPS)
+
+
+def append_before_the_cut_is_durable(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(truncation: Truncation, write_checkpoints: object) -> None:
+        truncation._cut()
+        truncation._end()
+
+    monkeypatch.setattr(Truncation, "start", start)
+
+
+def cut_before_the_names_are_durable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Truncation, "start", lambda truncation, write_checkpoints: truncation._on_names(None))
+
+
+def cut_before_the_checkpoints_are_durable(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = Truncation.start
+    monkeypatch.setattr(Truncation, "start", lambda truncation, write_checkpoints: start(truncation, None))
+
+
+@pytest.mark.parametrize(
+    ("plant", "first_seed"),
+    [
+        (append_before_the_cut_is_durable, 0),
+        (cut_before_the_names_are_durable, 0),
+        (cut_before_the_checkpoints_are_durable, 150),
+    ],
+)
+def test_an_order_that_is_not_kept_is_found_out(
+    plant: Callable[[pytest.MonkeyPatch], None], first_seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    with pytest.raises((Violation, AssertionError)):
+        for seed in range(first_seed, first_seed + SEEDS_TO_FIND_A_BUG):
             LogWorld(seed).run(STEPS)

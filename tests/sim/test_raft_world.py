@@ -10,14 +10,18 @@ from moldau.node.metadata_log import DamagedMetadataLog
 from moldau.protocol.uuids import ZERO_UUID
 from moldau.raft.core import RaftCore
 from moldau.raft.elections import Elections
+from moldau.raft.following import Following
 from moldau.raft.leading import Leading
 from moldau.raft.membership import Membership
+from moldau.raft.ready import Ready
+from moldau.raft.replica import Raft
 from moldau.raft.roles import Leader, Role
 from moldau.raft.state import QuorumState, ReplicaKey
 from moldau.raft.voters import VoterSet
 from moldau.sim.raft_replica import DIRECTORY, Replica
 from moldau.sim.raft_world import RaftWorld
 from moldau.sim.world import Violation
+from moldau.storage.disk import Done
 from tests.sim.seeds import SEEDS, kept_seeds
 
 SEEDS_TO_FIND_A_BUG = 60
@@ -68,8 +72,9 @@ def vote_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 def forget_to_sync_quorum_state(monkeypatch: pytest.MonkeyPatch) -> None:
     """The vote is written, and lost when the power fails."""
 
-    def write(replica: Replica, state: QuorumState) -> None:
-        replica.disk.write_file(f"{DIRECTORY}/quorum-state", state.to_json(1, []), sync=False)
+    def write(replica: Replica, state: QuorumState, done: Done) -> None:
+        path, data = f"{DIRECTORY}/quorum-state", state.to_json(1, [])
+        replica.disk.do_later(DIRECTORY, lambda disk: disk.write_file(path, data, sync=False), done)
 
     monkeypatch.setattr(Replica, "write_quorum_state", write)
 
@@ -138,6 +143,21 @@ def answer_for_another_voter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Elections, "_count_votes", count)
 
 
+def answer_before_the_vote_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The vote is on its way to the disk when the candidate hears of it."""
+
+    def store(replica: Replica, raft: Raft, ready: Ready, state: QuorumState) -> None:
+        replica.write_quorum_state(state, lambda error: None)
+        replica._work_off(raft, ready)
+
+    monkeypatch.setattr(Replica, "_store", store)
+
+
+def fetch_on_without_a_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A voter fetches as a broker does."""
+    monkeypatch.setattr(Following, "_may_fetch", lambda raft: raft.log.is_settled())
+
+
 BUGS: list[Callable[[pytest.MonkeyPatch], None]] = [
     vote_twice,
     forget_to_sync_quorum_state,
@@ -148,6 +168,8 @@ BUGS: list[Callable[[pytest.MonkeyPatch], None]] = [
     elect_without_a_majority,
     lead_an_epoch_again_after_a_restart,
     answer_for_another_voter,
+    answer_before_the_vote_is_stored,
+    fetch_on_without_a_sync,
 ]
 
 

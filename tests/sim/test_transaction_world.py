@@ -6,18 +6,30 @@ import pytest
 
 from moldau.sim.__main__ import main
 from moldau.sim.transaction_ledger import ABORT, COMMIT
-from moldau.sim.transaction_world import DEFAULT_MILLISECONDS, TransactionWorld
-from tests.sim.planted_transaction_bugs import PLANTED, RARE
-from tests.sim.seeds import CLUSTER_SEEDS, COUNT, kept_seeds
+from moldau.sim.transaction_world import DEFAULT_MILLISECONDS, HastyWorld, TransactionWorld
+from tests.sim.planted_transaction_bugs import HASTY, PLANTED, RARE
+from tests.sim.seeds import COUNT, SEEDS, in_a_long_run, kept_seeds
 from tests.sim.worlds import IS_COMPILED, Plant, check_that_it_is_found, trace_digest
 
 TO_FIND = PLANTED + (RARE if COUNT >= 100 else [])
 
 
-@pytest.mark.parametrize("seed", CLUSTER_SEEDS)
+@pytest.mark.parametrize("seed", SEEDS)
 def test_transactions_stay_whole_through_every_fault(seed: int) -> None:
     """Replay with: python -m moldau.sim --transactions --seed SEED -v"""
     TransactionWorld(seed).run(DEFAULT_MILLISECONDS)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_requests_that_do_not_wait_for_each_other_are_judged_in_order(seed: int) -> None:
+    HastyWorld(seed).run(DEFAULT_MILLISECONDS)
+
+
+@pytest.mark.skipif(IS_COMPILED, reason="compiled classes cannot be changed, so no bug can be planted into them")
+@pytest.mark.parametrize(("plant", "likely_seed"), HASTY, ids=[plant.__name__ for plant, _ in HASTY])
+def test_a_bug_planted_into_the_order_is_found(plant: Plant, likely_seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    check_that_it_is_found(HastyWorld, DEFAULT_MILLISECONDS, likely_seed)
 
 
 @pytest.mark.parametrize(("seed", "milliseconds"), kept_seeds("transactions"))
@@ -25,6 +37,7 @@ def test_seeds_that_failed_once_do_not_fail_again(seed: int, milliseconds: int) 
     TransactionWorld(seed).run(milliseconds)
 
 
+@in_a_long_run
 def test_the_workload_and_the_faults_of_a_few_seeds_really_happen() -> None:
     faults: dict[str, int] = {}
     counts = {COMMIT: 0, ABORT: 0}
@@ -58,7 +71,7 @@ def test_the_workload_and_the_faults_of_a_few_seeds_really_happen() -> None:
 
 
 @pytest.mark.skipif(IS_COMPILED, reason="compiled classes cannot be changed, so no bug can be planted into them")
-@pytest.mark.skipif(COUNT < 10, reason="takes too long for a short run: MOLDAU_SIM_SEEDS is less than 10")
+@in_a_long_run
 @pytest.mark.parametrize(("plant", "likely_seed"), TO_FIND, ids=[plant.__name__ for plant, _ in TO_FIND])
 def test_a_planted_bug_is_found(plant: Plant, likely_seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from moldau.sim.host import NEVER_MS, BadFrame, Host, Program, Slot
+from moldau.records.clocks import NEVER_MS
+from moldau.sim.host import BadFrame, Host, Program, Slot
 from moldau.sim.network import CLIENT_LISTENER, Link
 from moldau.sim.world import World
 

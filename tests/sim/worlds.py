@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from moldau.node.metadata_node import CannotStart
 from moldau.replication import leader
 from moldau.sim.cluster_world import ClusterWorld
 from moldau.sim.node_world import NodeWorld
+from moldau.storage.log_manager import CannotStart
 
 IS_COMPILED = not str(leader.__file__).endswith(".py")
 PLANTED_SEEDS_MAX = 100

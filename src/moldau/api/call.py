@@ -3,13 +3,64 @@
 from __future__ import annotations
 
 import logging
+from typing import Any, Final
 
 from moldau.node.context import ClientContext
 from moldau.node.node import Node
 from moldau.node.reply import Reply
+from moldau.protocol import errors
+from moldau.protocol.api_keys import response_class
+from moldau.protocol.api_table import (
+    ADD_RAFT_VOTER,
+    ALTER_PARTITION,
+    BEGIN_QUORUM_EPOCH,
+    DESCRIBE_QUORUM,
+    END_QUORUM_EPOCH,
+    ENVELOPE,
+    FETCH,
+    FETCH_SNAPSHOT,
+    PRODUCE,
+    REMOVE_RAFT_VOTER,
+    UPDATE_RAFT_VOTER,
+    VOTE,
+    WRITE_TXN_MARKERS,
+)
 from moldau.protocol.primitives import Message, Writer
+from moldau.quota.client_quotas import ClientBudgets
 
 log = logging.getLogger("moldau.api")
+
+# Nobody waits because of the time that these take.
+EXEMPT: Final = frozenset({WRITE_TXN_MARKERS, ALTER_PARTITION})
+EXEMPT_ON_CONTROLLERS: Final = frozenset(
+    {
+        VOTE,
+        BEGIN_QUORUM_EPOCH,
+        END_QUORUM_EPOCH,
+        FETCH,
+        FETCH_SNAPSHOT,
+        DESCRIBE_QUORUM,
+        ADD_RAFT_VOTER,
+        REMOVE_RAFT_VOTER,
+        UPDATE_RAFT_VOTER,
+    }
+)
+THROTTLE_FIELD: Final = "throttle_time_ms"
+
+
+class Rest:
+    """What a connection used and was not yet counted when it ended: counted then, and nobody waits for it."""
+
+    def __init__(self, node: Node, context: ClientContext) -> None:
+        self.node = node
+        self.context = context
+
+    def on_closed(self, now_ms: int) -> None:
+        quotas, context = self.node.quotas, self.context
+        known = context.budgets
+        if context.unbilled_ns > 0 and quotas.request.is_on and known is not None:
+            quotas.record_request(quotas.budgets_of(known, known.principal, known.client_id), context.unbilled_ns)
+            context.unbilled_ns = 0
 
 
 class Call:
@@ -37,12 +88,25 @@ class Call:
         self.reply = Reply()
         self.frame: bytes | None = None
         """The request as it came, header included, where it may be passed on to the active controller."""
+        self.size = 0
+        """Of the request in bytes, header included."""
+        self.is_exempt = False
+        """From the quota of request time."""
+        self.is_charged = False
+        """What it used is recorded already; `throttle_ms` is what came of it."""
+        self.throttle_ms = 0
+        self.controller_throttle_ms = 0
+        """What the active controller says to a request that was passed on to it."""
 
     def respond(self, response: Message) -> None:
         """Encodes the answer in the version of the request and completes the reply."""
         self.respond_in_version(response, self.version)
 
     def respond_in_version(self, response: Message, version: int) -> None:
+        if self.node.quotas.is_on or self.controller_throttle_ms > 0:
+            throttle_ms = self.charge(response)
+            if throttle_ms > 0:
+                self._slow_down(response, throttle_ms)
         writer = Writer()
         writer.int32(0)
         writer.int32(self.correlation_id)
@@ -60,14 +124,132 @@ class Call:
 
     def respond_as_received(self, answer: bytes) -> None:
         """Passes on an answer that another node encoded for the same request, header included."""
+        self.controller_throttle_ms = max(0, read_throttle(answer, self.api_key, self.flexible_response_header))
+        if self.node.quotas.is_on or self.controller_throttle_ms > 0:
+            throttle_ms = self.charge(None)
+            if throttle_ms > self.controller_throttle_ms:
+                answer = with_throttle(answer, self.api_key, self.flexible_response_header, throttle_ms)
+            self.reply.mute_ms = throttle_ms
         self.reply.complete([len(answer).to_bytes(4, "big") + answer])
 
     def respond_nothing(self) -> None:
-        """For requests that want no answer."""
+        """For requests that want no answer. Whoever sent too much is slowed down all the same."""
+        if self.node.quotas.is_on:
+            self.is_exempt = True
+            self.reply.mute_ms = self.charge(None)
         self.reply.complete(None)
 
     def close_connection(self) -> None:
         """Closes the connection after what was answered before."""
+        if self.api_key == PRODUCE and self.node.quotas.is_on:
+            self.is_exempt = True
+            self.charge(None)  # what was sent counts, whatever became of it
         self.reply.close_connection = True
         if not self.reply.done:
             self.reply.complete(None)
+
+    # Quotas
+
+    def budgets(self) -> ClientBudgets:
+        context = self.context
+        found = self.node.quotas.budgets_of(context.budgets, context.principal, self.client_id)
+        context.budgets = found
+        return found
+
+    def charge(self, response: Message | None) -> int:
+        """Records what the request used, once; returns how long its connection is to be muted."""
+        if not self.is_charged:
+            self.is_charged = True
+            if self.node.quotas.is_on:
+                self.throttle_ms = self._charge(response)
+            if self.controller_throttle_ms > self.throttle_ms:
+                self.throttle_ms = self.controller_throttle_ms
+                budget = self.budgets().request
+                if budget is not None:
+                    self.node.quotas.request.note_throttle(budget, self.throttle_ms, self.node.quotas.now_ms)
+        return self.throttle_ms
+
+    def _charge(self, response: Message | None) -> int:
+        quotas = self.node.quotas
+        if self.api_key == ENVELOPE and not is_refused(response):
+            return 0  # counted for the client whose request was inside
+        budgets = self.budgets()
+        bandwidth_ms = quotas.record_produce(budgets, self.size) if self.api_key == PRODUCE else 0
+        nanoseconds = self._take_time()
+        request_ms = 0
+        if self._is_exempt() and not is_refused(response):
+            quotas.record_exempt(nanoseconds)
+        else:
+            request_ms = quotas.record_request(budgets, nanoseconds)
+        return quotas.throttled(budgets, quotas.produce, bandwidth_ms, request_ms)
+
+    def charge_fetch(self, size: int, takes_back: bool = True) -> int:
+        """Records an answer to a consumer before it is sent. If it has to wait, its bytes are taken back: the answer
+        then has to be an empty one, unless it is one that cannot be taken back."""
+        quotas = self.node.quotas
+        budgets = self.budgets()
+        request_ms = quotas.record_request(budgets, self._take_time())
+        bandwidth_ms = quotas.record_fetch(budgets, size)
+        self.is_charged = True
+        self.throttle_ms = quotas.throttled(budgets, quotas.fetch, bandwidth_ms, request_ms)
+        if self.throttle_ms > 0 and takes_back:
+            quotas.record_fetch(budgets, -size)
+        return self.throttle_ms
+
+    def size_of(self, response: Message) -> int:
+        """What counts of an answer to a consumer: its size field and its body."""
+        writer = Writer()
+        response.encode(writer, self.version)
+        return 4 + writer.size
+
+    def limit_fetch(self, max_bytes: int) -> int:
+        """What fits into the consumer's quota, if that is less."""
+        limit = self.node.quotas.fetch_bytes_max(self.budgets())
+        return max_bytes if limit < 0 else min(max_bytes, limit)
+
+    def _take_time(self) -> int:
+        context = self.context
+        nanoseconds, context.unbilled_ns = context.unbilled_ns, 0
+        if not context.bills_rest and self.node.quotas.measures_time and not context.is_forwarded:
+            context.bills_rest = True
+            context.when_closed(Rest(self.node, context).on_closed)
+        return nanoseconds
+
+    def _is_exempt(self) -> bool:
+        if self.is_exempt or self.api_key in EXEMPT:
+            return True
+        return self.context.is_controller_listener and self.api_key in EXEMPT_ON_CONTROLLERS
+
+    def _slow_down(self, response: Any, throttle_ms: int) -> None:
+        self.reply.mute_ms = throttle_ms
+        if THROTTLE_FIELD in response.FIELDS:
+            response.throttle_time_ms = throttle_ms
+
+
+def is_refused(response: Any) -> bool:
+    """Who may not ask at all is not exempt either."""
+    return response is not None and getattr(response, "error_code", 0) == errors.CLUSTER_AUTHORIZATION_FAILED
+
+
+# The throttle time of an answer that is passed on as bytes
+
+
+def throttle_position(answer: bytes, api_key: int, flexible: bool) -> int:
+    """Where it is, -1 if it is not there: the first field, after a header whose tags are empty."""
+    if response_class(api_key).FIELDS[0] != THROTTLE_FIELD:
+        return -1
+    if not flexible:
+        return 4 if len(answer) >= 8 else -1
+    return 5 if len(answer) >= 9 and answer[4] == 0 else -1
+
+
+def read_throttle(answer: bytes, api_key: int, flexible: bool) -> int:
+    position = throttle_position(answer, api_key, flexible)
+    return 0 if position < 0 else int.from_bytes(answer[position : position + 4], "big", signed=True)
+
+
+def with_throttle(answer: bytes, api_key: int, flexible: bool, throttle_ms: int) -> bytes:
+    position = throttle_position(answer, api_key, flexible)
+    if position < 0:
+        return answer
+    return answer[:position] + throttle_ms.to_bytes(4, "big") + answer[position + 4 :]

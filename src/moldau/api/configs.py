@@ -57,7 +57,7 @@ from moldau.protocol.messages.describe_configs_response import (
 )
 from moldau.protocol.messages.list_config_resources_request import ListConfigResourcesRequest
 from moldau.protocol.messages.list_config_resources_response import ConfigResource, ListConfigResourcesResponse
-from moldau.protocol.primitives import Message
+from moldau.protocol.primitives import Message, Writer
 
 if TYPE_CHECKING:
     from moldau.api.call import Call
@@ -97,22 +97,50 @@ def describe_configs(request: DescribeConfigsRequest, context: ConfigContext) ->
     response = DescribeConfigsResponse()
     # A resource that is asked for twice is answered once: an answer is a thousand times as long as the question.
     by_resource = {(resource.resource_type, resource.resource_name): resource for resource in request.resources}
+    topic_lines: dict[tuple[object, ...], list[DescribeConfigsResourceResult]] = {}
     for resource in by_resource.values():
         result = DescribeConfigsResult(
             error_message="", resource_type=resource.resource_type, resource_name=resource.resource_name
         )
         try:
-            described = _describe_resource(resource, context)
             wanted = set(resource.configuration_keys or ())
-            result.configs = [
-                _described_line(config, request.include_synonyms, request.include_documentation)
-                for config in described
-                if not wanted or config.name in wanted
-            ]
+            alike = _alike(resource, wanted, context)
+            lines = topic_lines.get(alike) if alike else None
+            if lines is None:
+                lines = [
+                    _described_line(config, request.include_synonyms, request.include_documentation)
+                    for config in _describe_resource(resource, context)
+                    if not wanted or config.name in wanted
+                ]
+                if alike:
+                    topic_lines[alike] = lines
+            result.configs = lines
         except KafkaError as error:
             result.error_code, result.error_message = error.code, error.message
         response.results.append(result)
     return response
+
+
+def _alike(resource: DescribeConfigsResource, wanted: set[str], context: ConfigContext) -> tuple[object, ...]:
+    """What the lines of an existing topic depend on within one response; empty for any other resource. Whoever asks for
+    all topics gets few different ones."""
+    if resource.resource_type != TOPIC or context.image.topic(resource.resource_name) is None:
+        return ()
+    overrides = context.image.config(TOPIC, resource.resource_name)
+    return tuple(overrides.items()), frozenset(wanted)
+
+
+class SharedLine(DescribeConfigsResourceResult):
+    """A line of one response that several resources may have: encoded when the first of them is."""
+
+    encoded: bytes | None = None
+
+    def encode(self, writer: Writer, version: int) -> None:
+        if self.encoded is None:
+            own = Writer()
+            super().encode(own, version)
+            self.encoded = own.to_bytes()
+        writer.raw(self.encoded)
 
 
 def _describe_resource(resource: DescribeConfigsResource, context: ConfigContext) -> list[DescribedConfig]:
@@ -163,7 +191,7 @@ def _described_line(
         DescribeConfigsSynonym(name=synonym.name, value=synonym.value, source=synonym.source)
         for synonym in (config.synonyms if include_synonyms else ())
     ]
-    return DescribeConfigsResourceResult(
+    return SharedLine(
         name=config.name,
         value=config.value,
         read_only=config.read_only,

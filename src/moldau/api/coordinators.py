@@ -1,7 +1,8 @@
 """FindCoordinator, and how requests about groups get to their coordinator and its errors back to the client.
 
 FindCoordinator versions 0-6: 1 adds the key type, 4 asks for many keys at once (KIP-699), 6 adds share groups. The
-first question for a group makes the topic __consumer_offsets, the first for a transactional id __transaction_state;
+first question for a group makes the topic __consumer_offsets, the first for a transactional id __transaction_state, the
+first for a share partition __share_group_state;
 clients ask again until the leaders are known.
 """
 
@@ -12,14 +13,16 @@ from typing import Final
 
 from moldau.api.call import Call
 from moldau.coordinator.shard import Done
-from moldau.node.auto_creation import create_missing_topics
+from moldau.coordinator.share.share_state import SharePartitionKey
+from moldau.node.auto_creation import create_own_topic
 from moldau.node.coordinators import GroupVerb
-from moldau.node.internal_topics import GROUP_TOPIC, TRANSACTION_TOPIC
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from moldau.protocol.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
 from moldau.protocol.primitives import Message
+from moldau.protocol.topic_names import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC
+from moldau.protocol.uuids import uuid_from_text
 
 GROUP_KEY: Final = 0
 TRANSACTION_KEY: Final = 1
@@ -140,15 +143,26 @@ def coordinator_node(call: Call, key_type: int, key: str) -> tuple[int, str, int
     if key_type == TRANSACTION_KEY:
         return leader_node(call, TRANSACTION_TOPIC, coordinators.transactions.partition_for(key))
     if key_type == SHARE_KEY and call.version >= FIRST_SHARE_VERSION:
-        # Nobody coordinates share groups here yet.
-        raise KafkaError(errors.COORDINATOR_NOT_AVAILABLE)
+        return leader_node(call, SHARE_TOPIC, coordinators.shares.partition_for(parse_share_key(key)))
     raise KafkaError(errors.INVALID_REQUEST)
+
+
+def parse_share_key(key: str) -> SharePartitionKey:
+    """`group:topicId:partition`; the group may have colons of its own."""
+    parts = key.rsplit(":", 2)
+    try:
+        group_id, topic_id, partition = parts[0], uuid_from_text(parts[1]), int(parts[2])
+    except (IndexError, ValueError) as error:
+        raise KafkaError(errors.INVALID_REQUEST) from error
+    if not group_id.strip():
+        raise KafkaError(errors.INVALID_REQUEST)
+    return group_id, topic_id, partition
 
 
 def leader_node(call: Call, topic: str, index: int) -> tuple[int, str, int]:
     node = call.node
     if topic not in node.image.topics_by_name:
-        create_missing_topics(node, [topic], call.context, call.now_ms)
+        create_own_topic(node, topic, call.now_ms)
         raise KafkaError(errors.COORDINATOR_NOT_AVAILABLE)
     leader, _ = node.leader_of(topic, index)
     endpoint = node.endpoint_of(leader, call.context.listener)

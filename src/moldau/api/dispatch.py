@@ -84,6 +84,10 @@ class Dispatcher:
             now_ms,
         )
         handler.requests_total += 1
+        call.size = end - start
+        quotas = self.node.quotas
+        if quotas.is_on:
+            quotas.now_ms = now_ms
         if handler.keeps_frame:
             call.frame = data[start:end]
         try:

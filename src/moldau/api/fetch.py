@@ -2,7 +2,8 @@
 
 Versions 4-18. Version 7 adds incremental sessions (KIP-227), 12 diverging epochs, 13 topic ids, 16 leader hints. A
 fetch waits until `min_bytes` are there, a partition fails or `max_wait_ms` is over. Every fetch returns at least one
-whole batch when there is one, whatever the limits say. Fetches of followers are in `fetch_follower.py`.
+whole batch when there is one, whatever the limits say. Where it must look at something cold to find the records, it
+waits until that is in memory and reads again. Fetches of followers are in `fetch_follower.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from moldau.api.call import Call
 from moldau.api.fetch_answer import FetchLimits, add_partition, failed_read
 from moldau.api.fetch_context import FetchContext, open_context
 from moldau.api.fetch_follower import handle_follower_fetch
+from moldau.node.cold_requests import ColdWait
 from moldau.node.fetch_session import FetchedPartition
 from moldau.node.node import Node
 from moldau.node.reply import Reply
@@ -22,6 +24,7 @@ from moldau.protocol.messages.fetch_response import FetchResponse
 from moldau.protocol.uuids import ZERO_UUID
 from moldau.replication.partition import Partition, PartitionRead
 from moldau.replication.replica_selector import NO_PREFERENCE
+from moldau.storage.disk import ColdRead
 
 
 class FetchRound:
@@ -31,10 +34,11 @@ class FetchRound:
         self.reads: list[PartitionRead] = []
         self.size = 0
         self.answer_now = False
+        self.cold: ColdRead | None = None  # the pass came to its end there
 
 
 class ParkedFetch(ParkedRequest):
-    """A long poll: reads again when a partition moved."""
+    """A long poll: reads again when a partition moved, or when what was cold is in memory."""
 
     def __init__(
         self,
@@ -49,22 +53,56 @@ class ParkedFetch(ParkedRequest):
         self.call = call
         self.context = context
         self.limits = limits
+        self.is_late = False  # its time is over: whatever there is when the disk has answered is the answer
+        self.cold_wait: ColdWait | None = None
 
     def maybe_answer(self, now_ms: int) -> bool:
-        found = read_partitions(self.call.node, self.context, self.limits)
-        if found.size < self.limits.min_bytes and not found.answer_now:
+        return self.read_and_answer()
+
+    def answer_at_deadline(self, now_ms: int) -> None:
+        self.is_late = True
+        self.read_and_answer()
+
+    def read_and_answer(self) -> bool:
+        """Answers if there is enough, or if it must; says whether it did."""
+        wait = self.cold_wait
+        if wait is not None and wait.is_reading:
             return False
+        found = read_partitions(self.call.node, self.context, self.limits, wait)
+        if found.cold is not None:
+            self.bring(found.cold)
+            return False
+        if found.size < self.limits.min_bytes and not found.answer_now and not self.is_late:
+            return False
+        self.finished = True
         answer(self.call, self.context, found)
         return True
 
-    def answer_at_deadline(self, now_ms: int) -> None:
-        answer(self.call, self.context, read_partitions(self.call.node, self.context, self.limits))
+    def bring(self, cold: ColdRead) -> None:
+        wait = self.cold_wait
+        if wait is None:
+            wait = self.cold_wait = ColdWait(self.call.node.disk, self.on_brought)
+        wait.bring(cold)
+
+    def on_brought(self) -> None:
+        if self.reply.done:
+            return
+        try:
+            self.read_and_answer()
+        except Exception:
+            self.give_up()
+
+    def cancel(self) -> None:
+        super().cancel()
+        if self.cold_wait is not None:
+            self.cold_wait.abandon()
 
 
 def handle_fetch(call: Call, request: FetchRequest) -> None:
     node = call.node
     replica_id = max(request.replica_id, request.replica_state.replica_id)
     if replica_id >= 0:
+        call.is_exempt = True
         handle_follower_fetch(call, request, replica_id)
         return
     context = open_context(node, request, call.version, call.now_ms)
@@ -72,16 +110,55 @@ def handle_fetch(call: Call, request: FetchRequest) -> None:
         call.respond(FetchResponse(error_code=context.error))
         return
     limits = FetchLimits(request, node.fetch_bytes_max, call)
-    found = read_partitions(node, context, limits)
+    if node.quotas.is_on:
+        limits.max_bytes = call.limit_fetch(limits.max_bytes)
+        limits.min_bytes = min(limits.min_bytes, limits.max_bytes)
+    found = read_partitions(node, context, limits, None)
+    if found.cold is not None:
+        wait_for_cold(call, request, context, limits, found.cold)
+        return
     if found.size >= limits.min_bytes or found.answer_now or request.max_wait_ms <= 0 or not context.targets:
         answer(call, context, found)
         return
-    partitions = [p for t in context.targets if (p := node.replicas.find(t.topic, t.index)) is not None]
-    node.waiting.park(ParkedFetch(call.reply, call, context, limits, partitions, call.now_ms + request.max_wait_ms))
+    node.waiting.park(new_parked_fetch(call, request, context, limits))
 
 
-def read_partitions(node: Node, context: FetchContext, limits: FetchLimits) -> FetchRound:
-    """Reads every partition of the fetch once, in the session's order, until the limit is used up."""
+def new_parked_fetch(call: Call, request: FetchRequest, context: FetchContext, limits: FetchLimits) -> ParkedFetch:
+    replicas = call.node.replicas
+    partitions = [p for t in context.targets if (p := replicas.find(t.topic, t.index)) is not None]
+    return ParkedFetch(call.reply, call, context, limits, partitions, call.now_ms + request.max_wait_ms)
+
+
+def wait_for_cold(
+    call: Call, request: FetchRequest, context: FetchContext, limits: FetchLimits, cold: ColdRead
+) -> None:
+    parked = new_parked_fetch(call, request, context, limits)
+    if request.max_wait_ms > 0:
+        call.node.waiting.park(parked)
+    else:
+        parked.is_late = True
+        call.reply.on_abandon = parked.cancel
+    parked.bring(cold)
+
+
+def read_partitions(node: Node, context: FetchContext, limits: FetchLimits, wait: ColdWait | None) -> FetchRound:
+    """Reads every partition of the fetch once, in the session's order, until the limit is used up, without ever waiting
+    for the medium: it stops where something is cold."""
+    disk = node.disk
+    if wait is None:
+        disk.refuses_cold = True
+    else:
+        wait.begin_try()
+    try:
+        return read_resident_partitions(node, context, limits)
+    finally:
+        if wait is None:
+            disk.refuses_cold = False
+        else:
+            wait.end_try()
+
+
+def read_resident_partitions(node: Node, context: FetchContext, limits: FetchLimits) -> FetchRound:
     found = FetchRound()
     left = limits.max_bytes
     min_one_batch = True
@@ -91,6 +168,9 @@ def read_partitions(node: Node, context: FetchContext, limits: FetchLimits) -> F
         except KafkaError as error:
             read = failed_read(error.code)
             found.answer_now = True
+        except ColdRead as cold:
+            found.cold = cold
+            return found
         records = read.records
         if records is not None and records.size > 0:
             min_one_batch = False
@@ -136,11 +216,23 @@ def find_preferred_replica(node: Node, partition: Partition, target: FetchedPart
 
 
 def answer(call: Call, context: FetchContext, found: FetchRound) -> None:
-    response = FetchResponse(session_id=context.session_id)
+    response = FetchResponse()
     for index in range(len(context.targets)):
         target = context.targets[index]
         read = found.reads[index]
         if context.should_tell(target, read):
             add_partition(call, response, target, read)
-    context.finish(call.node.fetch_sessions, call.now_ms)
+    if call.node.quotas.is_on and is_throttled(call, response):
+        # The client asks again for the same: nothing of this was told.
+        call.respond(FetchResponse(session_id=context.session_id, error_code=context.error_when_throttled()))
+        return
+    context.finish(call.node, found.reads, call.version, call.now_ms)
+    response.session_id = context.session_id
     call.respond(response)
+
+
+def is_throttled(call: Call, response: FetchResponse) -> bool:
+    endpoints, response.node_endpoints = response.node_endpoints, []  # not counted
+    size = call.size_of(response)
+    response.node_endpoints = endpoints
+    return call.charge_fetch(size) > 0

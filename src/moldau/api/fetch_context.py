@@ -14,7 +14,6 @@ from moldau.node.fetch_session import (
     NO_SESSION,
     FetchedPartition,
     FetchSession,
-    FetchSessionCache,
     SessionKey,
     session_key,
 )
@@ -35,19 +34,18 @@ class FetchContext:
         self.error = 0
         self.session_id = NO_SESSION
         self.session: FetchSession | None = None
+        self.wants_session = False  # and gets one with its answer
+        self.epoch = FINAL_EPOCH
         self.incremental = False
         self.targets: list[FetchedPartition] = []
-        self.returned_data: list[FetchedPartition] = []
 
     def should_tell(self, target: FetchedPartition, read: PartitionRead) -> bool:
         """Whether the partition is in the answer; an incremental one leaves out what did not change."""
-        if self.session is None:
+        if not self.incremental:
             return True
         records = read.records
-        has_data = records is not None and records.size > 0
-        tell = (
-            not self.incremental
-            or has_data
+        return (
+            (records is not None and records.size > 0)
             or read.error != 0
             or read.error != target.told_error
             or read.high_watermark != target.told_high_watermark
@@ -55,22 +53,34 @@ class FetchContext:
             or read.diverging_end_offset >= 0
             or read.preferred_read_replica >= 0
         )
-        target.told_high_watermark = read.high_watermark
-        target.told_log_start_offset = read.log_start_offset
-        # An error is told again in every answer until it is gone.
-        target.told_error = read.error
-        if tell and self.incremental and (has_data or read.error != 0):
-            self.returned_data.append(target)
-        return tell
 
-    def finish(self, cache: FetchSessionCache, now_ms: int) -> None:
-        """Partitions that had their turn go to the end of the line."""
+    def finish(self, node: Node, reads: list[PartitionRead], version: int, now_ms: int) -> None:
+        """The client is told: notes what, and partitions that had their turn go to the end of the line."""
+        if self.wants_session:
+            open_session(node, self, version, now_ms)
         session = self.session
         if session is None:
             return
-        for target in self.returned_data:
+        returned: list[FetchedPartition] = []
+        for index in range(len(self.targets)):
+            target = self.targets[index]
+            read = reads[index]
+            target.told_high_watermark = read.high_watermark
+            target.told_log_start_offset = read.log_start_offset
+            # An error is told again in every answer until it is gone.
+            target.told_error = read.error
+            if self.incremental:
+                records = read.records
+                if read.error != 0 or (records is not None and records.size > 0):
+                    returned.append(target)
+        for target in returned:
             session.move_to_end(target)
         session.last_used_ms = now_ms
+
+    def error_when_throttled(self) -> int:
+        """Another fetch of the session may have come before this one could be answered."""
+        session = self.session
+        return errors.INVALID_FETCH_SESSION_EPOCH if session is not None and session.epoch != self.epoch else 0
 
 
 def open_context(node: Node, request: FetchRequest, version: int, now_ms: int) -> FetchContext:
@@ -80,10 +90,8 @@ def open_context(node: Node, request: FetchRequest, version: int, now_ms: int) -
     if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
         if request.session_id != NO_SESSION:
             cache.remove(request.session_id)
-        wanted = list_targets(node, request, version)
-        context.targets = wanted
-        if epoch == INITIAL_EPOCH:
-            open_session(node, context, wanted, version, now_ms)
+        context.targets = list_targets(node, request, version)
+        context.wants_session = epoch == INITIAL_EPOCH
         return context
     session = cache.get(request.session_id)
     if session is None:
@@ -97,12 +105,12 @@ def open_context(node: Node, request: FetchRequest, version: int, now_ms: int) -
     return context
 
 
-def open_session(node: Node, context: FetchContext, wanted: list[FetchedPartition], version: int, now_ms: int) -> None:
+def open_session(node: Node, context: FetchContext, version: int, now_ms: int) -> None:
     uses_ids = version >= FIRST_TOPIC_ID_VERSION
     session = node.fetch_sessions.maybe_create(node.new_session_id(), uses_ids, False, now_ms)
     if session is None:
         return
-    for target in wanted:
+    for target in context.targets:
         session.partitions[session_key(target)] = target
     context.session = session
     context.session_id = session.session_id
@@ -133,6 +141,7 @@ def continue_session(
     node.fetch_sessions.touch(session, now_ms)
     context.session = session
     context.session_id = session.session_id
+    context.epoch = session.epoch
     context.incremental = True
     context.targets = list(session.partitions.values())
     for target in context.targets:

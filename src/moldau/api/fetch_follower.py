@@ -20,10 +20,13 @@ from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.fetch_request import FetchRequest
 from moldau.protocol.messages.fetch_response import FetchResponse
+from moldau.protocol.records_data import FileRecords, Records
 from moldau.protocol.uuids import ZERO_UUID
 from moldau.replication.partition import Partition, PartitionRead
+from moldau.storage.disk import ColdRead, File
 
 NO_ERROR: Final = 0
+WARMINGS_MAX: Final = 3
 
 
 class FollowerRound:
@@ -236,14 +239,20 @@ def read_ready(
         if incremental and left <= 0 and not min_one_batch:
             session.ready.append(target)
             continue
+        if target.is_waiting_for_disk():
+            session.ready.append(target)  # those who are in sync do not wait for one who catches up from a slow disk
+            continue
         if target.partition is None:
             note_position(node, session, target, now_ms)
         try:
-            read = read_partition(node, session, target, left, min_one_batch, now_ms)
+            read = read_without_waiting(node, session, target, left, min_one_batch, now_ms)
         except KafkaError as error:
             found.add(target, failed_read(error.code))
             found.answer_now = True
             served.append(target)
+            continue
+        if read is None:
+            session.ready.append(target)
             continue
         records = read.records
         if records is not None and records.size > 0:
@@ -268,6 +277,31 @@ def read_ready(
     return found
 
 
+def read_without_waiting(
+    node: Node, session: ReplicaSession, target: FollowedPartition, left: int, min_one_batch: bool, now_ms: int
+) -> PartitionRead | None:
+    """None if something is cold that has to be looked at, or the records are: a thread then brings it into memory."""
+    disk = node.disk
+    wait = target.cold_wait
+    disk.refuses_cold = True
+    try:
+        if wait is not None:
+            wait.begin_try()
+        read = read_partition(node, session, target, left, min_one_batch, now_ms)
+    except ColdRead as cold:
+        target.bring(disk, cold)
+        return None
+    finally:
+        disk.refuses_cold = False
+        if wait is not None:
+            wait.end_try()
+    target.cold_wait = None
+    records = read.records
+    if records is not None and records.size > 0 and is_kept_waiting(target, records):
+        return None
+    return read
+
+
 def read_partition(
     node: Node, session: ReplicaSession, target: FollowedPartition, left: int, min_one_batch: bool, now_ms: int
 ) -> PartitionRead:
@@ -281,6 +315,25 @@ def read_partition(
         target.last_fetched_epoch,
         now_ms,
     )
+
+
+def is_kept_waiting(target: FollowedPartition, records: Records) -> bool:
+    """Whether the records are cold and a thread now brings them into memory; they are told with a later answer. What
+    reaches the end of the log was just written, and is not asked about."""
+    partition = target.partition
+    log = None if partition is None else partition.log
+    if log is None or not isinstance(records, FileRecords):
+        return False
+    file = records.file
+    assert isinstance(file, File)
+    active = log.active
+    if file is active.file and records.position + records.size == active.size:
+        return False
+    if target.warmings >= WARMINGS_MAX or file.is_resident(records.position, records.size):
+        target.warmings = 0
+        return False
+    target.warm(file, records.position, records.size)
+    return True
 
 
 def has_unread(target: FollowedPartition, partition: Partition) -> bool:

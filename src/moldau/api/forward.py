@@ -48,6 +48,7 @@ def submit(call: Call, verb: Verb, on_error: Callable[[KafkaError], Message]) ->
         elif isinstance(answer, bytes):
             call.respond_as_received(answer)
         else:
+            note_throttle(call, answer)
             call.respond(answer)
 
     def envelope() -> EnvelopeRequest:
@@ -69,6 +70,8 @@ def submit_rest(call: Call, request: Message, verb: Verb, done: Callable[[Messag
             answer = unpack_response(answer, call.api_key, call.version)
         if isinstance(answer, KafkaError):
             note_failure(call, answer)
+        else:
+            note_throttle(call, answer)
         done(answer)
 
     def envelope() -> EnvelopeRequest:
@@ -94,6 +97,11 @@ def note_failure(call: Call, error: KafkaError) -> None:
         call.context.reached_controller = False
 
 
+def note_throttle(call: Call, answer: Any) -> None:
+    """The client waits for as long as the controller says, if this node has no reason to let it wait longer."""
+    call.controller_throttle_ms = getattr(answer, "throttle_time_ms", 0)
+
+
 # The controller's side
 
 
@@ -103,6 +111,7 @@ def handle_envelope(call: Call, request: EnvelopeRequest) -> None:
 
     try:
         context = unpack_context(call.context.listener, request)
+        context.unbilled_ns, call.context.unbilled_ns = call.context.unbilled_ns, 0
         header, message = unpack_request(request.request_data)
     except KafkaError as error:
         call.respond(EnvelopeResponse(error_code=error.code))

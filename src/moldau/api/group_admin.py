@@ -11,11 +11,14 @@ from collections.abc import Callable
 from typing import Final
 
 from moldau.api.call import Call
-from moldau.api.coordinators import Gathering, as_client_sees
+from moldau.api.coordinators import Gathering, as_client_sees, run_group
+from moldau.coordinator.group.group import SHARE
 from moldau.coordinator.group.machine import GroupMachine
+from moldau.coordinator.group.share_member import TopicPartitions
 from moldau.coordinator.outcome import Outcome
-from moldau.coordinator.shard import FAILED
+from moldau.coordinator.shard import FAILED, Done
 from moldau.node.coordinators import GroupVerb
+from moldau.node.share.groups import StateResults
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.delete_groups_request import DeleteGroupsRequest
@@ -125,14 +128,69 @@ def described(group_ids: list[str], result: Message | KafkaError) -> list[Descri
 
 
 def handle_delete_groups(call: Call, request: DeleteGroupsRequest) -> None:
-    def finish(answers: Answers) -> None:
-        response = DeleteGroupsResponse()
-        for group_ids, result in answers:
-            response.results += deleted(group_ids, result)
-        call.respond(response)
-
     group_ids = list(dict.fromkeys(request.groups_names))
-    ask_shards(call, group_ids, lambda named: DeleteVerb(named).decide, finish)
+
+    def delete(results: list[Message | KafkaError]) -> None:
+        """What share coordinators could not forget keeps its group."""
+        failed: dict[str, int] = {}
+        for group_id, result in zip(group_ids, results, strict=True):
+            if isinstance(result, KafkaError):
+                failed[group_id] = as_client_sees(result).code
+
+        def finish(answers: Answers) -> None:
+            response = DeleteGroupsResponse(results=[DeletableGroupResult(*one) for one in failed.items()])
+            for named, result in answers:
+                response.results += deleted(named, result)
+            call.respond(response)
+
+        left = [group_id for group_id in group_ids if group_id not in failed]
+        ask_shards(call, left, lambda named: DeleteVerb(named).decide, finish)
+
+    gathering = Gathering(len(group_ids), delete)
+    for number, group_id in enumerate(group_ids):
+        ShareStateDeletion(call, group_id, gathering.slot(number)).begin()
+    gathering.begin()
+
+
+class ShareStateDeletion:
+    """Before a share group goes, the state of its partitions does; other groups have none."""
+
+    def __init__(self, call: Call, group_id: str, done: Done) -> None:
+        self._call = call
+        self._group_id = group_id
+        self._done = done
+        self._topics: TopicPartitions = {}
+
+    def begin(self) -> None:
+        run_group(self._call, self._group_id, self._decide, self._on_marked)
+
+    def _decide(self, machine: GroupMachine) -> Outcome:
+        group = machine.state.find_group(self._group_id)
+        if group is None or group.kind != SHARE or not group.is_empty():
+            return Outcome(response=DeleteGroupsResponse())
+        outcome, self._topics = machine.share.begin_delete(self._group_id, None)
+        outcome.response = DeleteGroupsResponse()
+        return outcome
+
+    def _on_marked(self, result: Message | KafkaError) -> None:
+        if isinstance(result, KafkaError) or not self._topics:
+            self._done(result)
+            return
+        self._call.node.share_groups.delete(self._group_id, self._topics, self._on_deleted, self._call.now_ms)
+
+    def _on_deleted(self, results: StateResults, now_ms: int) -> None:
+        failures = [result for result in results.values() if isinstance(result, KafkaError)]
+
+        def decide(machine: GroupMachine) -> Outcome:
+            # The group goes next; if somebody has joined it meanwhile, its topics may be initialised again.
+            outcome = machine.share.on_deleted(self._group_id, set(), set(self._topics))
+            outcome.response = DeleteGroupsResponse()
+            return outcome
+
+        def told(result: Message | KafkaError) -> None:
+            self._done(failures[0] if failures else result)
+
+        run_group(self._call, self._group_id, decide, told)
 
 
 class DeleteVerb:

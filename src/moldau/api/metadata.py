@@ -11,6 +11,13 @@ from moldau.api.call import Call
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import NO_LEADER, BrokerRegistration, PartitionRegistration, TopicImage
 from moldau.node.auto_creation import create_missing_topics
+from moldau.node.topic_encodings import (
+    DESCRIBE_TOPIC_PARTITIONS,
+    EncodedDescription,
+    EncodedRow,
+    EncodedTopic,
+    TopicView,
+)
 from moldau.node.topic_names import is_internal, is_valid_topic_name
 from moldau.protocol import errors
 from moldau.protocol.messages.describe_cluster_request import DescribeClusterRequest
@@ -29,6 +36,7 @@ from moldau.protocol.messages.metadata_response import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from moldau.protocol.primitives import Message, Writer
 from moldau.protocol.uuids import ZERO_UUID
 
 FIRST_TOPIC_ID_VERSION = 12
@@ -50,18 +58,18 @@ def handle_metadata(call: Call, request: MetadataRequest) -> None:
         controller_id=call.node.any_live_broker(),
     )
     asked = request.topics
+    encodings = call.node.topic_encodings
+    with_operations = request.include_topic_authorized_operations
+    view = encodings.view(image, call.context.listener, call.version, with_operations)
     if asked is None or (call.version == 0 and not asked):
         for topic in image.topics_by_name.values():
-            response.topics.append(describe_topic(call, image, topic))
+            response.topics.append(view.find(topic) or encode_topic(call, image, topic, view, with_operations))
     else:
-        describe_asked_topics(call, image, request, asked, response)
-    if request.include_topic_authorized_operations:
-        for described in response.topics:
-            if described.error_code == errors.NONE:
-                described.topic_authorized_operations = ALL_TOPIC_OPERATIONS
+        describe_asked_topics(call, image, request, asked, response, view)
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS
     call.respond(response)
+    encodings.trim()
 
 
 def describe_asked_topics(
@@ -70,7 +78,9 @@ def describe_asked_topics(
     request: MetadataRequest,
     asked: list[MetadataRequestTopic],
     response: MetadataResponse,
+    view: TopicView,
 ) -> None:
+    with_operations = request.include_topic_authorized_operations
     missing: list[str] = []
     seen: set[str | bytes] = set()
     for wanted in asked:
@@ -84,7 +94,7 @@ def describe_asked_topics(
             continue
         seen.add(key)
         if topic is not None:
-            response.topics.append(describe_topic(call, image, topic))
+            response.topics.append(view.find(topic) or encode_topic(call, image, topic, view, with_operations))
         elif by_id:
             response.topics.append(
                 MetadataResponseTopic(error_code=errors.UNKNOWN_TOPIC_ID, name=None, topic_id=wanted.topic_id)
@@ -92,7 +102,7 @@ def describe_asked_topics(
         else:
             response.topics.append(describe_missing(call, request, wanted.name or "", missing))
     if missing:
-        create_missing_topics(call.node, missing, call.context, call.now_ms)
+        create_missing_topics(call.node, missing, call.context, call.client_id, call.now_ms)
 
 
 def describe_missing(call: Call, request: MetadataRequest, name: str, missing: list[str]) -> MetadataResponseTopic:
@@ -118,26 +128,48 @@ def list_brokers(image: MetadataImage, listener: str) -> list[MetadataResponseBr
     return brokers
 
 
-def describe_topic(call: Call, image: MetadataImage, topic: TopicImage) -> MetadataResponseTopic:
+def encode_topic(
+    call: Call, image: MetadataImage, topic: TopicImage, view: TopicView, with_operations: bool
+) -> EncodedTopic:
+    """Encodes a topic and keeps what it made for the next who asks."""
     described = MetadataResponseTopic(
         error_code=errors.NONE, name=topic.name, topic_id=topic.topic_id, is_internal=is_internal(topic.name)
     )
-    listener = call.context.listener
+    if with_operations:
+        described.topic_authorized_operations = ALL_TOPIC_OPERATIONS
     for index, partition in sorted(topic.partitions.items()):
-        error, leader = leader_as_seen(image, listener, partition, call.version)
-        row = MetadataResponsePartition(
-            error_code=error,
-            partition_index=index,
-            leader_id=leader,
-            leader_epoch=partition.leader_epoch,
-            replica_nodes=list(partition.replicas),
-            isr_nodes=list(partition.isr),
-            offline_replicas=offline_replicas(image, listener, partition),
-        )
-        if call.version == 0:
-            leave_out_the_dead(image, listener, row)
-        described.partitions.append(row)
-    return described
+        row = view.row(partition, index)
+        if row is None:
+            row = view.keep_row(partition, encode(describe_partition(call, image, index, partition), call.version))
+        described.partitions.append(EncodedRow(row))
+    encoded = EncodedTopic(topic, encode(described, call.version))
+    view.keep(encoded)
+    return encoded
+
+
+def encode(message: Message, version: int) -> bytes:
+    writer = Writer()
+    message.encode(writer, version)
+    return writer.to_bytes()
+
+
+def describe_partition(
+    call: Call, image: MetadataImage, index: int, partition: PartitionRegistration
+) -> MetadataResponsePartition:
+    listener = call.context.listener
+    error, leader = leader_as_seen(image, listener, partition, call.version)
+    row = MetadataResponsePartition(
+        error_code=error,
+        partition_index=index,
+        leader_id=leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+        offline_replicas=offline_replicas(image, listener, partition),
+    )
+    if call.version == 0:
+        leave_out_the_dead(image, listener, row)
+    return row
 
 
 def leave_out_the_dead(image: MetadataImage, listener: str, row: MetadataResponsePartition) -> None:
@@ -228,26 +260,34 @@ def describe_partitions(
         topic_authorized_operations=ALL_TOPIC_OPERATIONS,
     )
     listener = call.context.listener
+    view = call.node.topic_encodings.view(image, listener, DESCRIBE_TOPIC_PARTITIONS, True)
     for index, partition in sorted(topic.partitions.items()):
         if index < first:
             continue
         if len(described.partitions) == limit:
             return described, index
-        error, leader = leader_as_seen(image, listener, partition, FIRST_LISTENER_ERROR_VERSION)
-        described.partitions.append(
-            DescribeTopicPartitionsResponsePartition(
-                error_code=error,
-                partition_index=index,
-                leader_id=leader,
-                leader_epoch=partition.leader_epoch,
-                replica_nodes=list(partition.replicas),
-                isr_nodes=list(partition.isr),
-                eligible_leader_replicas=list(partition.elr),
-                last_known_elr=list(partition.last_known_elr),
-                offline_replicas=offline_replicas(image, listener, partition),
-            )
-        )
+        row = view.row(partition, index)
+        if row is None:
+            row = view.keep_row(partition, encode(describe_row(image, listener, index, partition), call.version))
+        described.partitions.append(EncodedDescription(row))
     return described, -1
+
+
+def describe_row(
+    image: MetadataImage, listener: str, index: int, partition: PartitionRegistration
+) -> DescribeTopicPartitionsResponsePartition:
+    error, leader = leader_as_seen(image, listener, partition, FIRST_LISTENER_ERROR_VERSION)
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=error,
+        partition_index=index,
+        leader_id=leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+        eligible_leader_replicas=list(partition.elr),
+        last_known_elr=list(partition.last_known_elr),
+        offline_replicas=offline_replicas(image, listener, partition),
+    )
 
 
 def handle_describe_cluster(call: Call, request: DescribeClusterRequest) -> None:

@@ -8,6 +8,7 @@ DeleteRecords 0-2: offset -1 means up to the high watermark; it waits for the ot
 from __future__ import annotations
 
 from moldau.api.call import Call
+from moldau.api.cold_calls import ColdCall
 from moldau.node.node import Node
 from moldau.node.waiting import ParkedRequest
 from moldau.protocol import errors
@@ -58,6 +59,10 @@ def find_partition(node: Node, topic: str, index: int) -> Partition:
 
 
 def handle_list_offsets(call: Call, request: ListOffsetsRequest) -> None:
+    ColdCall(call, request, list_offsets).answer()
+
+
+def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
     response = ListOffsetsResponse()
     seen: dict[tuple[str, int], int] = {}
     for topic in request.topics:
@@ -78,7 +83,7 @@ def handle_list_offsets(call: Call, request: ListOffsetsRequest) -> None:
                 answer.error_code = error.code
                 if error.code == errors.OFFSET_NOT_AVAILABLE and call.version < FIRST_NOT_AVAILABLE_VERSION:
                     answer.error_code = errors.LEADER_NOT_AVAILABLE
-    call.respond(response)
+    return response
 
 
 def list_offset(

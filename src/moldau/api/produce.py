@@ -15,7 +15,7 @@ from moldau.api.leader_hints import leader_hint, node_endpoint
 from moldau.api.transactional_produce import HeldAppend, hold_unverified, verify
 from moldau.node.node import Node
 from moldau.node.reply import Reply
-from moldau.node.waiting import NEVER_MS, ParkedRequest
+from moldau.node.waiting import ParkedRequest
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.produce_request import PartitionProduceData, ProduceRequest
@@ -28,6 +28,7 @@ from moldau.protocol.messages.produce_response import (
     TopicProduceResponse,
 )
 from moldau.protocol.records_data import MemoryRecords
+from moldau.records.clocks import NEVER_MS
 from moldau.records.codecs import ZSTD
 from moldau.replication.partition import Partition
 from moldau.storage.validation import CLIENT, InvalidRecords, NotOneBatch

@@ -5,6 +5,8 @@ Versions 0-1 of both. What is described comes from this node's image; changes ar
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from moldau.api.call import Call
 from moldau.api.forward import submit
 from moldau.metadata.image import MetadataImage, QuotaEntity
@@ -14,6 +16,7 @@ from moldau.protocol.messages import alter_client_quotas_response as altered
 from moldau.protocol.messages import describe_client_quotas_response as described
 from moldau.protocol.messages.alter_client_quotas_request import AlterClientQuotasRequest
 from moldau.protocol.messages.describe_client_quotas_request import ComponentData, DescribeClientQuotasRequest
+from moldau.quota.connection_quotas import address_key
 
 USER = "user"
 CLIENT_ID = "client-id"
@@ -32,7 +35,30 @@ def handle_alter_client_quotas(call: Call, request: AlterClientQuotasRequest) ->
             rows.append(altered.EntryData(error.code, error.message, entity))
         return altered.AlterClientQuotasResponse(entries=rows)
 
-    submit(call, lambda controller: controller.alter_client_quotas(request, call.now_ms), failed)
+    def alter(unknown_hosts: frozenset[str]) -> None:
+        submit(call, lambda controller: controller.alter_client_quotas(request, call.now_ms, unknown_hosts), failed)
+
+    hosts = {e.entity_name for entry in request.entries for e in entry.entity if e.entity_type == IP and e.entity_name}
+    find_unknown_hosts(call, {host for host in hosts if address_key(host) is None}, alter)
+
+
+def find_unknown_hosts(call: Call, hosts: set[str], done: Callable[[frozenset[str]], None]) -> None:
+    """`done` is called with the names that have no address, at once when there are none to look up."""
+    resolve = call.node.resolve_host
+    if not hosts or resolve is None:
+        done(frozenset())
+        return
+    waiting, unknown = set(hosts), set[str]()
+
+    def on_found(host: str, is_known: bool) -> None:
+        waiting.discard(host)
+        if not is_known:
+            unknown.add(host)
+        if not waiting:
+            done(frozenset(unknown))
+
+    for host in hosts:
+        resolve(host, on_found)
 
 
 def handle_describe_client_quotas(call: Call, request: DescribeClientQuotasRequest) -> None:

@@ -72,6 +72,18 @@ BROKER_HANDLERS: dict[int, str] = {
     api.DESCRIBE_TOPIC_PARTITIONS: "metadata.handle_describe_topic_partitions",
     api.ADD_RAFT_VOTER: "quorum.handle_change_of_voters",
     api.REMOVE_RAFT_VOTER: "quorum.handle_change_of_voters",
+    api.SHARE_GROUP_HEARTBEAT: "share_groups.handle_share_group_heartbeat",
+    api.SHARE_GROUP_DESCRIBE: "share_groups.handle_share_group_describe",
+    api.SHARE_FETCH: "share_fetch.handle_share_fetch",
+    api.SHARE_ACKNOWLEDGE: "share_acknowledge.handle_share_acknowledge",
+    api.DESCRIBE_SHARE_GROUP_OFFSETS: "share_offsets.handle_describe_share_group_offsets",
+    api.ALTER_SHARE_GROUP_OFFSETS: "share_offsets.handle_alter_share_group_offsets",
+    api.DELETE_SHARE_GROUP_OFFSETS: "share_offsets.handle_delete_share_group_offsets",
+    api.INITIALIZE_SHARE_GROUP_STATE: "share_states.handle_initialize_share_group_state",
+    api.READ_SHARE_GROUP_STATE: "share_states.handle_read_share_group_state",
+    api.WRITE_SHARE_GROUP_STATE: "share_states.handle_write_share_group_state",
+    api.DELETE_SHARE_GROUP_STATE: "share_states.handle_delete_share_group_state",
+    api.READ_SHARE_GROUP_STATE_SUMMARY: "share_states.handle_read_share_group_state_summary",
 }
 
 # Decided by the active controller: a broker passes them on, and an Envelope may hold these and no others (KIP-590).

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from moldau.api.call import Call
 from moldau.api.forward import submit
+from moldau.controller.mutations import Asker
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.create_partitions_request import CreatePartitionsRequest
@@ -18,6 +19,17 @@ from moldau.protocol.messages.delete_topics_request import DeleteTopicsRequest
 from moldau.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
 from moldau.protocol.uuids import ZERO_UUID
 
+# From these versions on a client knows the error that refuses it for its quota of changes (KIP-599).
+STRICT_CREATE_TOPICS = 6
+STRICT_DELETE_TOPICS = 5
+STRICT_CREATE_PARTITIONS = 3
+
+
+def asker(call: Call, first_strict_version: int) -> Asker:
+    """The client who asked; of a request in an envelope, the one that the broker names."""
+    user = call.context.principal.partition(":")[2]
+    return Asker(user, call.client_id or "", call.version >= first_strict_version)
+
 
 def handle_create_topics(call: Call, request: CreateTopicsRequest) -> None:
     def failed(error: KafkaError) -> CreateTopicsResponse:
@@ -27,7 +39,8 @@ def handle_create_topics(call: Call, request: CreateTopicsRequest) -> None:
         ]
         return CreateTopicsResponse(topics=results)
 
-    submit(call, lambda controller: controller.create_topics(request, call.now_ms), failed)
+    client = asker(call, STRICT_CREATE_TOPICS)
+    submit(call, lambda controller: controller.create_topics(request, call.now_ms, client), failed)
 
 
 def handle_delete_topics(call: Call, request: DeleteTopicsRequest) -> None:
@@ -45,7 +58,8 @@ def handle_delete_topics(call: Call, request: DeleteTopicsRequest) -> None:
         code = errors.INVALID_REQUEST if call.version < 3 else errors.TOPIC_DELETION_DISABLED
         call.respond(failed(KafkaError(code)))
         return
-    submit(call, lambda controller: controller.delete_topics(request, call.now_ms), failed)
+    client = asker(call, STRICT_DELETE_TOPICS)
+    submit(call, lambda controller: controller.delete_topics(request, call.now_ms, client), failed)
 
 
 def handle_create_partitions(call: Call, request: CreatePartitionsRequest) -> None:
@@ -56,4 +70,5 @@ def handle_create_partitions(call: Call, request: CreatePartitionsRequest) -> No
         ]
         return CreatePartitionsResponse(results=results)
 
-    submit(call, lambda controller: controller.create_partitions(request, call.now_ms), failed)
+    client = asker(call, STRICT_CREATE_PARTITIONS)
+    submit(call, lambda controller: controller.create_partitions(request, call.now_ms, client), failed)

@@ -75,9 +75,8 @@ class HeldAppend:
         is_led = partition.is_leader and partition.led_since_epoch == self.led_since_epoch
         if not is_led or partition.log is not self.log:
             raise KafkaError(errors.NOT_LEADER_OR_FOLLOWER)
-        producer_id, producer_epoch = self.producer
         assert self.guard is not None
-        self.log.producers.check_guard(self.guard, producer_id, producer_epoch, self.sequence, self.adds)
+        self.log.producers.check_guard(self.guard, self.producer[0], self.sequence, self.adds)
 
 
 def hold_unverified(

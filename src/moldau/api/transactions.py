@@ -24,7 +24,6 @@ from moldau.coordinator.txn.machine import TransactionMachine
 from moldau.coordinator.txn.partitions import add_partitions, find_missing
 from moldau.coordinator.txn.state import TransactionShardState
 from moldau.coordinator.txn.transaction import STATE_NAMES
-from moldau.node.internal_topics import GROUP_TOPIC
 from moldau.node.marker_writer import Marker, Results
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
@@ -52,6 +51,7 @@ from moldau.protocol.messages.init_producer_id_response import InitProducerIdRes
 from moldau.protocol.messages.list_transactions_request import ListTransactionsRequest
 from moldau.protocol.messages.write_txn_markers_request import WriteTxnMarkersRequest
 from moldau.protocol.primitives import Message
+from moldau.protocol.topic_names import GROUP_TOPIC
 
 FIRST_FENCED_VERSION: Final = 2
 FIRST_FENCED_INIT_VERSION: Final = 4

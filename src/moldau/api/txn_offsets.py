@@ -13,7 +13,6 @@ from moldau.api.call import Call
 from moldau.api.coordinators import as_client_sees
 from moldau.coordinator.group.machine import GroupMachine
 from moldau.coordinator.outcome import Outcome
-from moldau.node.internal_topics import GROUP_TOPIC
 from moldau.node.txn_verification import Question
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
@@ -24,6 +23,7 @@ from moldau.protocol.messages.txn_offset_commit_response import (
     TxnOffsetCommitResponseTopic,
 )
 from moldau.protocol.primitives import Message
+from moldau.protocol.topic_names import GROUP_TOPIC
 from moldau.replication.partition import Partition
 from moldau.storage.log import Log
 from moldau.storage.producer_state import VerificationGuard
@@ -128,9 +128,7 @@ class TransactionalCommit:
         if partition is not None and log is not None and guard is not None:
             if partition.log is not log or partition.led_since_epoch != self._led_since_epoch:
                 raise KafkaError(errors.NOT_COORDINATOR)  # markers in the log of now say nothing to this guard
-            log.producers.check_guard(
-                guard, request.producer_id, request.producer_epoch, NO_SEQUENCE, starts_at_zero=False
-            )
+            log.producers.check_guard(guard, request.producer_id, NO_SEQUENCE, starts_at_zero=False)
         return machine.offsets.commit_in_transaction(request, self._call.version, self._now_ms)
 
     def done(self, result: Message | KafkaError) -> None:

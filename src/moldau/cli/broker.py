@@ -23,6 +23,13 @@ from moldau.client.admin import BROKER, CONFIG_SOURCES, Admin, ClusterDescriptio
 from moldau.client.cluster import Broker, PartitionMetadata
 from moldau.client.errors import ClientError
 
+# Less than a segment needs to begin with.
+FULL_BYTES = 64 << 10
+# As moldau.log.dir.free.bytes.min has it.
+FREE_BYTES_MIN = 256 << 20
+FREE_SHARE_MIN = 20
+SPACE_REMARKS = {"full": ("but full",), "low": ("little space left",)}
+
 
 @click.command("list")
 @format_option
@@ -65,6 +72,15 @@ def describe(connection: Connection, ids: tuple[int, ...], output_format: str) -
     finish(output_format, rows, failed)
 
 
+def find_broker(found: ClusterDescription, broker_id: int) -> Broker:
+    """The broker of this id; an error that names those there are."""
+    for broker in found.brokers:
+        if broker.id == broker_id:
+            return broker
+    there = ", ".join(str(broker.id) for broker in found.brokers)
+    raise click.ClickException(f"There is no broker {broker_id} in the cluster; there are: {there}.")
+
+
 def _describe(
     admin: Admin, found: ClusterDescription, broker: Broker, partitions: list[PartitionMetadata]
 ) -> dict[str, object]:
@@ -101,7 +117,18 @@ def _directory_row(directory: LogDirectory) -> dict[str, object]:
         "total_bytes": None if directory.total_bytes < 0 else directory.total_bytes,
         "usable_bytes": None if directory.usable_bytes < 0 else directory.usable_bytes,
         "cordoned": directory.is_cordoned,
+        "space": _space(directory),
     }
+
+
+def _space(directory: LogDirectory) -> str | None:
+    """Whether what comes still fits: Moldau refuses producers where little is left, Kafka fails when nothing is."""
+    if directory.usable_bytes < 0:
+        return None
+    if directory.usable_bytes < FULL_BYTES:
+        return "full"
+    least = min(FREE_BYTES_MIN, max(0, directory.total_bytes) // FREE_SHARE_MIN)
+    return "low" if directory.usable_bytes < least else "enough"
 
 
 def _print_broker(row: dict[str, object]) -> None:
@@ -146,5 +173,7 @@ def _directory_cells(item: dict[str, object]) -> tuple[object, ...]:
     if item["error"]:
         status: object = Styled(str(item["error"]), fg="red")
     else:
-        status = Styled("cordoned", fg="yellow") if item["cordoned"] else Styled("online", fg="green")
+        words = ["cordoned" if item["cordoned"] else "online", *SPACE_REMARKS.get(str(item["space"]), ())]
+        colour = "green" if words == ["online"] else "yellow"
+        status = Styled(", ".join(words), fg="red" if item["space"] == "full" else colour)
     return (item["path"], item["replicas"], *sizes, status)

@@ -42,6 +42,11 @@ def _group_names(connection: Connection) -> list[str]:
         return [group.group_id for group in admin.list_groups().found]
 
 
+def _share_group_names(connection: Connection) -> list[str]:
+    with open_admin(connection) as admin:
+        return [group.group_id for group in admin.list_groups(types=["share"]).found]
+
+
 def complete_topics(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Topics, without Kafka's own unless their underscores were begun, and without those given already."""
     chosen = ctx.params.get(param.name or "") or ()
@@ -56,6 +61,10 @@ def complete_brokers(ctx: click.Context, param: click.Parameter, incomplete: str
 
 def complete_groups(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     return _ask(ctx, _group_names, incomplete)
+
+
+def complete_share_groups(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    return _ask(ctx, _share_group_names, incomplete)
 
 
 @click.command("completion")

@@ -8,9 +8,9 @@ import time
 import click
 
 from moldau.cli import positions
-from moldau.cli.completion import complete_groups, complete_topics
+from moldau.cli.completion import complete_groups, complete_share_groups, complete_topics
 from moldau.cli.consume_output import Ends, Output
-from moldau.cli.options import CONSUMER, Connection, connected
+from moldau.cli.options import CONSUMER, SHARE_CONSUMER, Connection, connected
 from moldau.cli.output import print_note
 from moldau.cli.positions import Position, check_partitions, parse_partitions, parse_position
 from moldau.cli.progress import WorkBar
@@ -45,6 +45,18 @@ PARTITION_FETCH_BYTES = 4 * 1024 * 1024
 @click.option(
     "-g", "--group", metavar="NAME", shell_complete=complete_groups, help="Read as a member of this consumer group."
 )
+@click.option(
+    "--share",
+    metavar="NAME",
+    shell_complete=complete_share_groups,
+    help="Take records from this share group, which is done with them then; stops when nothing more comes.",
+)
+@click.option(
+    "--ack",
+    type=click.Choice(["accept", "release", "reject"]),
+    help="With --share, what becomes of records that were printed: accept, they are done; release, they are delivered"
+    " again; reject, nobody needs to try them again. Default: accept.",
+)
 @filter_options
 @click.option(
     "-f",
@@ -70,6 +82,8 @@ def consume(
     count: int | None,
     follow: bool,
     group: str | None,
+    share: str | None,
+    ack: str | None,
     text_format: str,
     null_marker: str,
     read_committed: bool,
@@ -86,7 +100,17 @@ def consume(
       moldau consume orders --last 10 -f '%p:%o %k=%s\\n'
       moldau consume orders -o @-1h -u @-30m -f json
       moldau consume orders --grep 'card.*declined' -n 20
+      moldau consume orders --share workers -n 1
     """
+    if share is not None:
+        from moldau.cli.consume_share import check_options
+
+        given = {"offset": offset, "last": last, "group": group, "partitions": partitions, "until": until}
+        unfit = {name: value is not None for name, value in given.items()}
+        filters = bool(greps or key_greps or header_greps)
+        check_options(share, topics, {**unfit, "read_committed": read_committed, "filters": filters})
+    elif ack is not None:
+        raise click.UsageError("--ack says what becomes of records of a share group: say which with --share NAME.")
     if offset is not None and last is not None:
         raise click.UsageError("--last says where to start already: leave --offset out.")
     start = Position(positions.LAST, last) if last is not None else parse_position("--offset", offset or "beginning")
@@ -100,8 +124,16 @@ def consume(
         null_marker.encode(),
         chosen_records,
         with_topic=len(topics) > 1,
-        one_by_one=group is not None and count is not None,
+        one_by_one=share is not None or (group is not None and count is not None),
     )
+    if share is not None:
+        from moldau.cli.consume_share import consume_shared
+
+        config = connection.config(
+            SHARE_CONSUMER, allow_auto_create_topics="false", default_api_timeout_ms=connection.timeout_ms
+        )
+        consume_shared(config, share, topics, ack or "accept", count, follow, output, connection.timeout_s)
+        return
     config = connection.config(
         CONSUMER,
         allow_auto_create_topics="false",

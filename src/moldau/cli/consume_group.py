@@ -11,6 +11,7 @@ import click
 from moldau.cli import positions
 from moldau.cli.output import print_note
 from moldau.cli.positions import Position
+from moldau.cli.stopping import Stopping
 from moldau.client.consumer import Consumer
 from moldau.client.results import TopicPartition
 
@@ -43,8 +44,11 @@ def consume_as_member(
     with Consumer(config=config, first_contact_ms=0) as consumer:
         there = [item for topic in dict.fromkeys(topics) for item in consumer.partitions_for(topic)]
         ends = None if follow else consumer.end_offsets(there)
-        consumer.subscribe(topics)
-        Membership(consumer, group, output, ends, count, timeout_s).run()
+        with Stopping(consumer.interrupt_poll) as stop:
+            consumer.subscribe(topics)
+            Membership(consumer, group, output, ends, count, timeout_s, stop).run()
+            consumer.close()
+            stop.raise_requested()
 
 
 class Membership:
@@ -58,6 +62,7 @@ class Membership:
         ends: dict[TopicPartition, int] | None,
         count: int | None,
         timeout_s: float,
+        stop: Stopping,
     ) -> None:
         self.consumer = consumer
         self.group = group
@@ -65,21 +70,18 @@ class Membership:
         self.ends = ends
         self.count = count
         self.timeout_s = timeout_s
+        self.stop = stop
         self._assigned: list[TopicPartition] = []
         self._uncommitted = False
 
     def run(self) -> None:
-        try:
-            self._loop()
-        except KeyboardInterrupt:
-            # What was printed is printed: the group goes on behind it.
-            self._commit()
-            raise
+        self._loop()
+        # What was printed is printed, also when somebody ends the command: the group goes on behind it.
         self._commit()
 
     def _loop(self) -> None:
         committed = idle_since = time.monotonic()
-        while self.count is None or self.output.rows < self.count:
+        while not self.stop.requested and (self.count is None or self.output.rows < self.count):
             remaining = None if self.count is None else self.count - self.output.rows
             rows = self.output.poll(self.consumer, POLL_MS, remaining, None)
             self._tell_assignment()

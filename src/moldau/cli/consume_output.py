@@ -79,10 +79,18 @@ class Output:
             records = [record for record in records if self.filter.matches(record)]
         if remaining is not None:
             records = records[:remaining]
+        self._render(records)
+        return len(records)
+
+    def print_records(self, records: list[ConsumerRecord]) -> None:
+        """Prints records that came from elsewhere."""
+        self._render(records)
+        self.rows += len(records)
+
+    def _render(self, records: list[ConsumerRecord]) -> None:
         texts = [self.render(record) for record in records]
         self.bytes += sum(len(text) for text in texts)
         self._write(b"".join(texts))
-        return len(records)
 
     def _write(self, text: bytes) -> None:
         if text:

@@ -7,6 +7,9 @@ from moldau.cli.profiles import ProfileError
 from moldau.client.errors import ClientError, ConfigError, NetworkError, NoBrokerError, ProtocolError
 from moldau.protocol import errors
 
+# An error that says this names the setting that is wrong: the address that the user gave is not.
+ADVERTISED = "advertised.listeners"
+
 _NEXT_STEPS = {
     errors.UNKNOWN_TOPIC_OR_PARTITION: "`moldau topic list` shows which topics there are.",
     errors.TOPIC_ALREADY_EXISTS: "Choose another name, or accept it with --if-not-exists.",
@@ -23,7 +26,9 @@ _NEXT_STEPS = {
 
 def explain(error: Exception) -> str | None:
     """The sentences for an error that was to be expected; None for any other."""
-    if isinstance(error, NoBrokerError):
+    if isinstance(error, ClientError) and ADVERTISED in error.message:
+        step = ""
+    elif isinstance(error, NoBrokerError):
         step = address_origin() or "Is a broker there? `moldau server` starts one."
         step += " --bootstrap-server HOST:PORT names another address."
     elif isinstance(error, NetworkError | ProtocolError):

@@ -18,6 +18,7 @@ from moldau.protocol.errors import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP
 
 if TYPE_CHECKING:
     from moldau.cli.group_view import Pace
+    from moldau.cli.share_progress import Progress
 
 STATES = ("Stable", "Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "Dead")
 TYPES = ("classic", "consumer", "share", "streams")
@@ -62,33 +63,43 @@ def tell_error(error: ClientError) -> None:
 def list_groups(
     connection: Connection, states: tuple[str, ...], types: tuple[str, ...], quiet: bool, output_format: str
 ) -> None:
-    """List the groups of all kinds."""
+    """List the groups of all kinds; of share groups also how many records are left, and how many are locked now."""
+    progress: dict[str, Progress] = {}
     with open_admin(connection) as admin:
         listing = admin.list_groups(states, types)
-    groups = listing.found
+        groups = listing.found
+        shared = [group.group_id for group in groups if group.type.lower() == "share"]
+        if shared and not quiet:
+            from moldau.cli.share_progress import progress_of_groups
+
+            progress = progress_of_groups(admin, shared)
+    rows = [_listing_row(group, progress.get(group.group_id)) for group in groups]
     if output_format == "json":
-        print_json([_listing_row(group) for group in groups])
+        print_json(rows)
     elif quiet:
         for group in groups:
             click.echo(group.group_id)
     elif not groups:
         click.echo("There are no such groups." if states or types else "There are no groups yet.", err=True)
     else:
-        columns = ("GROUP", "TYPE", "PROTOCOL", "STATE")
-        print_table(columns, [list(_listing_row(group).values()) for group in groups])
+        columns = ["GROUP", "TYPE", "PROTOCOL", "STATE", *(["LAG", "IN FLIGHT"] if progress else [])]
+        cells = [[*row.values(), *([None, None] if progress and "lag" not in row else [])] for row in rows]
+        dashed = [["-" if cell is None and index > 3 else cell for index, cell in enumerate(row)] for row in cells]
+        print_table(columns, dashed, right=("LAG", "IN FLIGHT"))
     for broker_id, error in listing.errors.items():
         print_error(f"Groups of broker {broker_id} are missing: {explain(error) or error.message}")
     if listing.errors:
         click.get_current_context().exit(1)
 
 
-def _listing_row(group: GroupListing) -> dict[str, object]:
-    return {
+def _listing_row(group: GroupListing, progress: Progress | None) -> dict[str, object]:
+    row: dict[str, object] = {
         "group_id": group.group_id,
         "type": group.type.lower() or None,
         "protocol": group.protocol_type or None,
         "state": group.state or None,
     }
+    return row if progress is None else row | {"lag": progress.lag, "in_flight": progress.in_flight}
 
 
 @click.command()
@@ -166,6 +177,8 @@ def _other_kind(admin: Admin, group_id: str, error: ClientError) -> ClientError:
         for group in admin.list_groups().found:
             if group.group_id == group_id and group.type.lower() in ("share", "streams"):
                 error.message = f"{group_id} is a {group.type.lower()} group, not one of consumers."
+                if group.type.lower() == "share":
+                    error.message += f" `moldau share describe {group_id}` shows it."
     return error
 
 

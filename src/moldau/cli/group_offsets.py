@@ -99,10 +99,10 @@ def reset_offsets(
             chosen = list(told.plan)
             _check_partitions(admin, chosen)
         else:
-            chosen = list(committed) if all_topics else _find_partitions(admin, topics)
-        new = _targets(admin, committed, told, chosen)
+            chosen = list(committed) if all_topics else find_partitions(admin, topics)
+        new = new_offsets(admin, committed, told, chosen)
         outcomes = admin.alter_consumer_group_offsets(group_id, new) if execute and new else {}
-    _show(group_id, committed, new, outcomes, execute, export, output_format)
+    show_plan(group_id, committed, new, outcomes, execute, export, output_format)
 
 
 def read_where(group_id: str, where: dict[str, object]) -> Told:
@@ -167,7 +167,7 @@ def _check_inactive(admin: Admin, group_id: str) -> None:
         )
 
 
-def _find_partitions(admin: Admin, topics: Iterable[str]) -> list[TopicPartition]:
+def find_partitions(admin: Admin, topics: Iterable[str]) -> list[TopicPartition]:
     """The partitions that --topic names, all of which must exist."""
     named, whole = [], []
     for text in topics:
@@ -194,7 +194,7 @@ def _check_partitions(admin: Admin, partitions: list[TopicPartition]) -> None:
             )
 
 
-def _targets(
+def new_offsets(
     admin: Admin,
     committed: Committed,
     told: Told,
@@ -235,7 +235,7 @@ def _compute(targets: Targets, told: Told, chosen: list[TopicPartition]) -> NewO
     return targets.at_time(chosen, position.number)
 
 
-def _show(
+def show_plan(
     group_id: str,
     committed: Committed,
     new: NewOffsets,
@@ -298,7 +298,7 @@ def delete_offsets(connection: Connection, group_id: str, topics: tuple[str, ...
     if not topics:
         raise click.UsageError("Say which offsets: --topic TOPIC.")
     with open_admin(connection) as admin:
-        partitions = _find_partitions(admin, topics)
+        partitions = find_partitions(admin, topics)
         outcomes = admin.delete_consumer_group_offsets(group_id, partitions)
     rows: list[dict[str, object]] = []
     failures: dict[str, ClientError] = {}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-_STATE_COLOURS = {"Stable": "green", "Empty": "yellow", "Dead": "red"}
+STATE_COLOURS = {"Stable": "green", "Empty": "yellow", "Dead": "red"}
 _BARS = "▁▂▃▄▅▆▇█"
 HISTORY_MAX = 40
 WINDOW_S = 15.0
@@ -64,8 +64,8 @@ def group_json(group: GroupDescription, rows: list[LagRow]) -> Json:
                 "upgraded": member.is_upgraded,
                 "subscribed_topics": member.subscribed_topics,
                 "subscribed_regex": member.subscribed_regex,
-                "assignment": _by_topic(member.assignment),
-                "target_assignment": _by_topic(member.target_assignment),
+                "assignment": by_topic(member.assignment),
+                "target_assignment": by_topic(member.target_assignment),
             }
             for member in group.members
         ],
@@ -87,7 +87,7 @@ def _offset_json(row: LagRow) -> Json:
     }
 
 
-def _by_topic(partitions: Sequence[TopicPartition] | None) -> dict[str, list[int]] | None:
+def by_topic(partitions: Sequence[TopicPartition] | None) -> dict[str, list[int]] | None:
     if partitions is None:
         return None
     topics: dict[str, list[int]] = {}
@@ -160,7 +160,7 @@ def print_group(found: Json, offsets: bool, members: bool, lagging: bool, pace: 
     lag = "unknown" if found["lag"] is None else f"{found['lag']:,}"
     if pace is not None and len(pace.history) > 1:
         lag = f"{lag:<12} {bars(pace.history)}"
-    colour = _STATE_COLOURS.get(found["state"], "yellow")
+    colour = STATE_COLOURS.get(found["state"], "yellow")
     fields: list[tuple[str, object]] = [
         ("state", Styled(found["state"], fg=colour)),
         ("type", found["type"]),
@@ -190,9 +190,9 @@ def _print_offsets(found: Json, lagging: bool, pace: Pace | None) -> None:
     columns += ["CLIENT", "HOST", "MEMBER"]
     cells = []
     for row in rows:
-        line = [row["topic"], row["partition"], _or_dash(row["offset"]), _or_dash(row["end_offset"]), _lag_cell(row)]
+        line = [row["topic"], row["partition"], or_dash(row["offset"]), or_dash(row["end_offset"]), lag_cell(row)]
         line += pace.cells(row) if pace is not None else ()
-        line += [_or_dash(row["client_id"]), _or_dash(row["host"]), _or_dash(row["member_id"])]
+        line += [or_dash(row["client_id"]), or_dash(row["host"]), or_dash(row["member_id"])]
         cells.append(line)
     right = ("PARTITION", "CURRENT", "END", "LAG", "READ/S", "WRITTEN/S", "DONE IN")
     print_table(columns, cells, right=right)
@@ -204,7 +204,7 @@ def _is_behind(row: Json) -> bool:
     return bool(row["end_offset"] != 0 if row["lag"] is None else row["lag"] > 0)
 
 
-def _lag_cell(row: Json) -> object:
+def lag_cell(row: Json) -> object:
     if row["lag"] is None:
         return "-"
     return Styled(str(row["lag"]), fg="yellow" if row["lag"] > 0 else None)
@@ -219,8 +219,8 @@ def _print_members(found: Json) -> None:
     columns = ["MEMBER", "INSTANCE", "CLIENT", "HOST", *(["EPOCH"] if newer else []), "PARTITIONS", "ASSIGNMENT"]
     cells = []
     for member in found["members"]:
-        line = [member["member_id"], _or_dash(member["group_instance_id"]), member["client_id"], member["host"]]
-        line += [_or_dash(member["member_epoch"])] if newer else []
+        line = [member["member_id"], or_dash(member["group_instance_id"]), member["client_id"], member["host"]]
+        line += [or_dash(member["member_epoch"])] if newer else []
         count = sum(len(indexes) for indexes in member["assignment"].values())
         line += [count, _assignment_cell(member)]
         cells.append(line)
@@ -254,5 +254,5 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ",".join(texts)
 
 
-def _or_dash(value: object) -> object:
+def or_dash(value: object) -> object:
     return "-" if value is None or value == "" else value

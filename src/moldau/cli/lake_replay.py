@@ -40,6 +40,7 @@ def replay(
     """Send the rows of a table to a topic, with their keys, values, headers, timestamps and partitions.
 
     All of them become visible at once, to readers with isolation.level=read_committed. The table is not changed.
+    A topic that is missing is made, with as many partitions as the rows name.
 
     \b
     Examples:
@@ -47,8 +48,7 @@ def replay(
       moldau lake replay lake/orders --to orders --by-key --run-id backfill-7
     """
     from moldau.lake.open_table import open_table
-    from moldau.lake.replay import Selection
-    from moldau.lake.replay import replay as run
+    from moldau.lake.replay import Selection, plan_replay, prepare_topic, replay_tasks
     from moldau.lake.session import start_session
 
     table = open_table(path)
@@ -56,8 +56,11 @@ def replay(
     options = {f"kafka.{name}": str(value) for name, value in connection.config(PRODUCER).items()}
     if run_id:
         options["runId"] = run_id
+    tasks = plan_replay(table, selection, not by_key)
+    # Before Spark takes its time to start.
+    prepare_topic(tasks, target, options)
     session = start_session(master, f"moldau replay {path}", spark_settings(spark_conf))
-    rows = run(session, table, target, options, selection, not by_key)
+    rows = replay_tasks(session, tasks, target, options)
     if output_format == "json":
         print_json({"rows": rows, "topic": target})
     else:

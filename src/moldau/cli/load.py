@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from moldau.cli.completion import complete_topics
 from moldau.cli.lake_options import lake_errors, master_options, spark_settings
 from moldau.cli.options import CONSUMER, Connection, connected
 from moldau.cli.output import bytes_text, plural, print_json
+from moldau.cli.stopping import Stopping
 
 if TYPE_CHECKING:
     from moldau.lake.load import Load, LoadSettings, Round
@@ -26,10 +26,16 @@ CODECS = ("zstd", "snappy", "lz4", "gzip", "none")
 @click.argument("topics", nargs=-1, metavar="[TOPIC]...", shell_complete=complete_topics)
 @click.option("--to", "path", required=True, metavar="PATH", help="The folder of the table; a new one is made.")
 @click.option(
-    "--format",
-    "table_format",
+    "--table-format",
     type=click.Choice(FORMATS),
     help="The table's format. Default: what it is; delta if new.",
+)
+@click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    type=click.Choice(["table", "json", *FORMATS]),
+    help="Output for people or for programs (table, json); a format of the table is taken here too.",
 )
 @click.option("--pattern", metavar="REGEX", help="All topics whose whole name matches, also those that come later.")
 @click.option(
@@ -98,7 +104,7 @@ CODECS = ("zstd", "snappy", "lz4", "gzip", "none")
 )
 @click.option("--records-per-task", type=click.IntRange(min=1), metavar="N", help="At most so many offsets in a task.")
 @click.option("--report", metavar="FILE.html", help="Write a summary with plots when the load ends.")
-@click.option("--json", "as_json", is_flag=True, help="Print a summary for programs at the end, and nothing else.")
+@click.option("--json", "as_json", is_flag=True, hidden=True, help="The same as --format json.")
 @master_options
 @connected
 @lake_errors
@@ -110,6 +116,8 @@ def load(
     once: bool,
     interval_s: float,
     report: str | None,
+    formats: tuple[str, ...],
+    table_format: str | None,
     as_json: bool,
     master: str | None,
     spark_conf: tuple[str, ...],
@@ -131,6 +139,8 @@ def load(
     from moldau.lake.table import local_path
     from moldau.lake.tasks import SparkRunner
 
+    as_json = as_json or "json" in formats
+    more["table_format"] = _table_format(table_format, formats)
     settings = _settings(connection, topics, path, more)
     name = f"load {', '.join(topics) or more['pattern']}"
     opened = _open(settings, mode, None)  # wrong options are told before Spark takes its seconds to start
@@ -151,6 +161,13 @@ def load(
         with open(report, "w", encoding="utf-8") as file:
             file.write(render_report(log.stats))
     _tell(log, load_of.folder, as_json)
+
+
+def _table_format(named: str | None, formats: tuple[str, ...]) -> str | None:
+    chosen = dict.fromkeys([*([] if named is None else [named]), *(item for item in formats if item in FORMATS)])
+    if len(chosen) > 1:
+        raise click.UsageError(f"The table cannot be {' and '.join(chosen)} at once: name one format.")
+    return next(iter(chosen), None)
 
 
 def _open(settings: LoadSettings, mode: str, runner: object) -> Load:
@@ -183,20 +200,8 @@ def _rounds(load_of: Load, once: bool, interval_s: float) -> Iterator[Round]:
     if once:
         yield from load_of.run_once()
         return
-    stopped: list[int] = []
-
-    def stop(number: int, frame: object) -> None:
-        if stopped:
-            raise KeyboardInterrupt
-        stopped.append(number)
-        click.echo("Ending after this round; once more ends at once.", err=True)
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield from load_of.run_continuously(interval_s, lambda: bool(stopped))
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with Stopping(lambda: click.echo("Ending after this round; once more ends at once.", err=True)) as stop:
+        yield from load_of.run_continuously(interval_s, lambda: stop.requested)
 
 
 def _settings(connection: Connection, topics: tuple[str, ...], path: str, more: dict[str, object]) -> LoadSettings:

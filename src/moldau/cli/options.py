@@ -29,6 +29,7 @@ _ORIGIN = "moldau.origin"
 ADMIN = "admin"
 PRODUCER = "producer"
 CONSUMER = "consumer"
+SHARE_CONSUMER = "share consumer"
 
 
 class Connection:
@@ -62,7 +63,12 @@ class Connection:
             return {}
         from moldau.client import config
 
-        kinds = {ADMIN: config.ADMIN, PRODUCER: config.PRODUCER, CONSUMER: config.CONSUMER}
+        kinds = {
+            ADMIN: config.ADMIN,
+            PRODUCER: config.PRODUCER,
+            CONSUMER: config.CONSUMER,
+            SHARE_CONSUMER: config.SHARE_CONSUMER,
+        }
         known_elsewhere = {name for rows in kinds.values() for name in rows} - set(kinds[kind])
         return {name: value for name, value in self.profile.items() if name.replace("_", ".") not in known_elsewhere}
 

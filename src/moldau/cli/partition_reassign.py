@@ -79,15 +79,15 @@ def reassign(
         before = _current(admin, plan)
         changes = {key: replicas for key, replicas in plan.items() if replicas != before[key].replicas}
         if dry_run or not changes:
-            _show_plan(plan, before, output_format, dry_run)
+            show_plan(plan, before, output_format, dry_run)
             return
         if throttle is not None:
-            _set_throttle(admin, changes, before, throttle)
-        started = _start(admin, changes)
+            set_throttle(admin, changes, before, throttle)
+        started = start_moves(admin, changes)
         moved = Moves(admin, {key: changes[key] for key in started.good}, before)
-        done = _wait(moved, wait_timeout) if wait and started.good else False
+        done = wait_for_moves(moved, wait_timeout) if wait and started.good else False
         if throttle is not None and done:
-            _clear_throttle(admin, changes)
+            clear_throttle(admin, changes)
     _tell(started, changes, before, done, output_format)
 
 
@@ -154,7 +154,8 @@ def _spread(admin: Admin, partitions: list[PartitionMetadata], brokers: list[int
         count = factor or len(rows[0].replicas)
         if count > len(usable):
             raise click.ClickException(f"{topic} has {count} replicas; name at least as many brokers.")
-        spread = place_replicas(usable, len(rows), count, random.Random())
+        # The same question has the same answer: what a dry run shows is what the run does.
+        spread = place_replicas(usable, len(rows), count, random.Random(f"{topic} {sorted(found)} {count}"))
         plan |= {TopicPartition(topic, item.partition): row for item, row in zip(rows, spread, strict=True)}
     return plan
 
@@ -168,7 +169,7 @@ def _current(admin: Admin, plan: Plan) -> dict[TopicPartition, PartitionMetadata
     return {key: found[key] for key in plan}
 
 
-def _show_plan(plan: Plan, before: dict[TopicPartition, PartitionMetadata], output_format: str, dry_run: bool) -> None:
+def show_plan(plan: Plan, before: dict[TopicPartition, PartitionMetadata], output_format: str, dry_run: bool) -> None:
     if output_format == "json":
         rows = [{"topic": key.topic, "partition": key.partition, "replicas": plan[key]} for key in sorted(plan)]
         print_json({"version": 1, "partitions": rows})
@@ -188,8 +189,8 @@ class Started(NamedTuple):
     failed: dict[TopicPartition, ClientError]
 
 
-def _start(admin: Admin, changes: Plan) -> Started:
-    outcomes = admin.alter_partition_reassignments(changes)
+def start_moves(admin: Admin, changes: Plan) -> Started:
+    outcomes = admin.alter_partition_reassignments(changes) if changes else {}
     failed = {key: outcome.error for key, outcome in outcomes.items() if outcome.error is not None}
     return Started(sorted(key for key in outcomes if key not in failed), failed)
 
@@ -227,7 +228,7 @@ class Moves:
         return done, total
 
 
-def _wait(moves: Moves, limit_s: float | None) -> bool:
+def wait_for_moves(moves: Moves, limit_s: float | None) -> bool:
     """Shows a bar until all is moved; False when the time is over before."""
     deadline = None if limit_s is None else time.monotonic() + limit_s
     _, total = moves.bytes_copied()
@@ -242,7 +243,7 @@ def _wait(moves: Moves, limit_s: float | None) -> bool:
     return True
 
 
-def _set_throttle(admin: Admin, changes: Plan, before: dict[TopicPartition, PartitionMetadata], throttle: int) -> None:
+def set_throttle(admin: Admin, changes: Plan, before: dict[TopicPartition, PartitionMetadata], throttle: int) -> None:
     from moldau.cli.kafka import reassign_actions
     from moldau.cli.kafka.reassign_plan import proposed_moves
 
@@ -250,11 +251,17 @@ def _set_throttle(admin: Admin, changes: Plan, before: dict[TopicPartition, Part
     reassign_actions.set_broker_throttle(admin, moves, throttle)
 
 
-def _clear_throttle(admin: Admin, changes: Plan) -> None:
+def clear_throttle(admin: Admin, changes: Plan) -> None:
     from moldau.cli.kafka import reassign_actions
 
     brokers = [broker.id for broker in admin.describe_cluster().brokers]
     reassign_actions.delete_throttles(admin, brokers, sorted({key.topic for key in changes}))
+
+
+def tell_refused(started: Started) -> None:
+    for key, error in sorted(started.failed.items()):
+        click.secho("Error: ", fg="red", bold=True, nl=False, err=True)
+        click.echo(f"Partition {key}: {explain(error) or error.message}", err=True)
 
 
 def _tell(
@@ -271,9 +278,8 @@ def _tell(
         row |= {"to": changes[key], "done": done and error is None}
         if error is not None:
             row |= {"error": error.name, "message": error.message}
-            click.secho("Error: ", fg="red", bold=True, nl=False, err=True)
-            click.echo(f"Partition {key}: {explain(error) or error.message}", err=True)
         rows.append(row)
+    tell_refused(started)
     if started.good:
         count = plural(len(started.good), "partition")
         text = (

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import signal
 import time
 from typing import TYPE_CHECKING
 
 import click
 
 from moldau.cli.lake_options import lake_errors, master_options, spark_settings
-from moldau.cli.options import format_option
+from moldau.cli.options import Connection, connected, format_option
 from moldau.cli.output import plural, print_fields, print_json, print_table, print_title, say
+from moldau.cli.stopping import Stopping
 
 if TYPE_CHECKING:
     from moldau.lake.pipeline import Pipeline
@@ -45,6 +46,7 @@ def run(
       moldau pipeline run orders.toml --continuous --master spark://spark.example:7077 --report orders.html
     """
     from moldau.cli.run_view import RunView
+    from moldau.lake.ask_brokers import ask_brokers
     from moldau.lake.pipeline_file import read_pipeline
     from moldau.lake.pipeline_run import run_pipeline
     from moldau.lake.run_log import RunLog
@@ -52,22 +54,21 @@ def run(
     from moldau.lake.table import local_path
 
     pipeline = read_pipeline(file)
+    ask_brokers(pipeline)
+    began = time.monotonic()
+    if not quiet and output_format == "table":
+        click.echo("Starting Spark…", err=True)
     session = start_session(master, f"moldau {pipeline.name}", {**pipeline.spark, **spark_settings(spark_conf)})
+    details = {"file": file, "master": master or "local", "spark_start_s": round(time.monotonic() - began, 3)}
     folder = os.path.join(local_path(pipeline.state_folder), "runs")
-    log = RunLog(folder, f"pipeline {pipeline.name}", {"file": file, "master": master or "local"})
-    stopped: list[int] = []
-
-    def stop(number: int, frame: object) -> None:
-        if stopped:
-            raise KeyboardInterrupt
-        stopped.append(number)
-
-    if not once:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, stop)
+    log = RunLog(folder, f"pipeline {pipeline.name}", details)
+    stop = Stopping()
     try:
-        with RunView(log.stats, quiet or output_format == "json") as view:
-            run_pipeline(pipeline, session, once, view.on_round, lambda: bool(stopped), log)
+        with contextlib.ExitStack() as stack:
+            if not once:
+                stack.enter_context(stop)
+            view = stack.enter_context(RunView(log.stats, quiet or output_format == "json"))
+            run_pipeline(pipeline, session, once, view.on_round, lambda: stop.requested, log)
     finally:
         if report is not None:
             from moldau.lake.report import render_report
@@ -77,25 +78,54 @@ def run(
     if output_format == "json":
         stats = log.stats
         print_json(
-            {"name": pipeline.name, "rows": stats.rows, "rounds": len(stats.rounds), "seconds": round(stats.seconds, 3)}
+            {
+                "name": pipeline.name,
+                "rows": stats.rows,
+                "rows_out": _known(stats.rows_out),
+                "rounds": len(stats.rounds),
+                "seconds": round(stats.seconds, 3),
+                "sinks": _sink_objects(stats),
+            }
         )
+    out = "" if log.stats.rows_out < 0 else f", {plural(log.stats.rows_out, 'row')} out"
     say(
         output_format,
-        f"{pipeline.name}: {plural(log.stats.rows, 'record')} in {plural(len(log.stats.rounds), 'round')},"
+        f"{pipeline.name}: {plural(log.stats.rows, 'record')} in {plural(len(log.stats.rounds), 'round')}{out},"
         f" {log.stats.seconds:.1f} s.",
     )
 
 
+def _known(count: int) -> int | None:
+    return None if count < 0 else count
+
+
+def _sink_objects(stats: RunStats) -> list[dict[str, object]]:
+    return [
+        {
+            "name": name,
+            "rounds": len(sink.rounds),
+            "rows": sink.rows,
+            "rows_out": _known(sink.rows_out),
+            "files": _known(sink.files),
+            "bytes": _known(sink.bytes),
+        }
+        for name, sink in stats.sinks().items()
+    ]
+
+
 @click.command()
 @file_argument
+@click.option("--connect", is_flag=True, help="Also ask the brokers: whether they answer, and have the topics.")
 @format_option
 @lake_errors
-def validate(file: str, output_format: str) -> None:
-    """Check a pipeline's file without running it: names, settings, Python functions, and that"
-    " nothing is left hanging."""
+def validate(file: str, connect: bool, output_format: str) -> None:
+    """Check a pipeline's file without running it: names, settings, Python functions, and that nothing is left
+    hanging."""
     from moldau.lake.pipeline_file import read_pipeline
 
     pipeline = read_pipeline(file)
+    if connect:
+        _check_topics(pipeline)
     if output_format == "json":
         print_json(
             {
@@ -108,8 +138,19 @@ def validate(file: str, output_format: str) -> None:
         return
     click.echo(
         f"{pipeline.name} is fine: {plural(len(pipeline.sources), 'source')}, {plural(len(pipeline.steps), 'step')},"
-        f" {plural(len(pipeline.sinks), 'sink')}."
+        f" {plural(len(pipeline.sinks), 'sink')}.{' Its brokers answer.' if connect else ''}"
     )
+
+
+def _check_topics(pipeline: Pipeline) -> None:
+    from moldau.lake.ask_brokers import ask_brokers
+    from moldau.lake.errors import LakeError
+
+    missing = ask_brokers(pipeline)
+    if missing:
+        raise LakeError(
+            f"The brokers answer, but have no topic {' and no topic '.join(missing)}: `moldau topic create` makes it."
+        )
 
 
 @click.command()
@@ -147,6 +188,8 @@ def _as_object(run_stats: RunStats | None) -> dict[str, object] | None:
         "error": run_stats.error or None,
         "rounds": len(run_stats.rounds),
         "records": run_stats.rows,
+        "rows_out": _known(run_stats.rows_out),
+        "sinks": _sink_objects(run_stats),
         "lag": sum(item.lag_total for item in _newest(run_stats).values()),
     }
 
@@ -167,28 +210,29 @@ def _sentence(run_stats: RunStats | None, running: bool) -> str:
 
 
 def _print_sinks(pipeline: Pipeline, run_stats: RunStats) -> None:
+    from moldau.cli.run_view import count_text, size_text
+
     rows = []
-    for sink in pipeline.sinks:
-        rounds = [item for item in run_stats.rounds if item.step == sink.name]
-        if rounds:
-            records = sum(item.rows for item in rounds)
-            rows.append(
-                [sink.name, len(rounds), f"{records:,}", f"{rounds[-1].seconds:.2f}", f"{rounds[-1].lag_total:,}"]
-            )
+    found = run_stats.sinks()
+    for name in (sink.name for sink in pipeline.sinks if sink.name in found):
+        sink, last = found[name], found[name].rounds[-1]
+        moved = [f"{sink.rows:,}", count_text(sink.rows_out), count_text(sink.files), size_text(sink.bytes)]
+        rows.append([name, len(sink.rounds), *moved, f"{last.seconds:.2f}", f"{last.lag_total:,}"])
     if rows:
-        names = ("SINK", "ROUNDS", "RECORDS", "LAST SECONDS", "LAG")
+        names = ("SINK", "ROUNDS", "RECORDS IN", "ROWS OUT", "FILES", "WRITTEN", "LAST SECONDS", "LAG")
         print_table(names, rows, right=names[1:])
 
 
 @click.command()
 @file_argument
 @format_option
+@connected
 @lake_errors
-def init(file: str, output_format: str) -> None:
-    """Write a pipeline's file to begin with."""
+def init(connection: Connection, file: str, output_format: str) -> None:
+    """Write a pipeline's file to begin with, for the brokers that are in use here."""
     from moldau.lake.pipeline_file import write_template
 
-    write_template(file)
+    write_template(file, connection.bootstrap_server)
     if output_format == "json":
         print_json({"file": file})
     say(output_format, f"{file} is there. Change it, then: moldau pipeline validate {file}")

@@ -20,8 +20,9 @@ def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> No
 root = RootGroup(
     "moldau",
     help="Apache Kafka's system in Python: a broker that starts in a blink, and the tools to use one.",
-    epilog="`moldau COMMAND --help` says more. Brokers are found by --bootstrap-server, else by the environment"
-    " variable MOLDAU_BOOTSTRAP_SERVER, else by the profile in use (`moldau profile`), else at localhost:9092."
+    epilog="`moldau COMMAND --help` says more, `moldau help` has pages on what concerns several of them. Brokers are"
+    " found by --bootstrap-server, else by the environment variable MOLDAU_BOOTSTRAP_SERVER, else by the profile in use"
+    " (`moldau profile`), else at localhost:9092."
     " Kafka's own tools are here too, under their names: `moldau kafka-topics --list`.",
     context_settings=SETTINGS,
     params=[
@@ -42,18 +43,21 @@ root = RootGroup(
         "produce": ("moldau.cli.produce:produce", "Send lines of standard input or of files to a topic."),
         "consume": ("moldau.cli.consume:consume", "Print the records of topics."),
         "group": ("moldau.cli.root:group", "Show groups of consumers and their lag, reset their offsets."),
+        "share": ("moldau.cli.root:share", "Show share groups, their lag and locks, reset their offsets."),
+        "quota": ("moldau.cli.root:quota", "Show and set what clients may use, and who is throttled."),
         "txn": ("moldau.cli.root:txn", "Show transactions, find hanging ones and abort them."),
         "config": ("moldau.cli.root:config", "Show and change configs of topics, brokers and groups."),
         "cluster": ("moldau.cli.root:cluster", "Show the cluster and whether it is healthy."),
         "quorum": ("moldau.cli.root:quorum", "Show the controllers, and change who of them votes."),
         "partition": ("moldau.cli.root:partition", "Show, move and re-elect replicas of partitions."),
-        "broker": ("moldau.cli.root:broker", "Show brokers and their log directories."),
+        "broker": ("moldau.cli.root:broker", "Show brokers and their log directories, drain and forget them."),
         "perf": ("moldau.cli.root:perf", "Measure throughput and latency."),
         "log": ("moldau.cli.root:log", "Look into the files of a data directory."),
         "profile": ("moldau.cli.root:profile", "Keep addresses and client settings under names."),
         "load": ("moldau.cli.load:load", "Load topics into a lake table, exactly once."),
         "lake": ("moldau.cli.root:lake", "Look after lake tables; replay them into topics."),
         "pipeline": ("moldau.cli.root:pipeline", "Run pipelines from topics and tables to topics and tables."),
+        "help": ("moldau.cli.help:show_help", "Show a page about a topic, or the help of a command."),
         "completion": ("moldau.cli.completion:completion", "Print the completion script of a shell."),
         "install-kafka-names": ("moldau.cli.kafka.install:install", "Put Kafka's tool names into a folder."),
     },
@@ -99,6 +103,31 @@ group = LazyGroup(
         "delete-offsets": ("moldau.cli.group_offsets:delete_offsets", "Forget the offsets of topics."),
         "remove-members": ("moldau.cli.group:remove_members", "Make members leave a group."),
         "delete": ("moldau.cli.group:delete", "Delete groups without members."),
+    },
+)
+
+share = LazyGroup(
+    "share",
+    help="Show share groups, how far they are and what they hold, reset their offsets.",
+    context_settings=SETTINGS,
+    commands_at={
+        "list": ("moldau.cli.share:list_groups", "List the share groups with their lag."),
+        "describe": ("moldau.cli.share:describe", "Show state, offsets, lag and members of share groups."),
+        "offsets": ("moldau.cli.share_offsets:offsets", "Show start offsets and lag, one row a partition."),
+        "reset": ("moldau.cli.share_offsets:reset", "Set the start offsets of a share group."),
+        "delete": ("moldau.cli.share:delete", "Delete share groups, or what they know of topics."),
+    },
+)
+
+quota = LazyGroup(
+    "quota",
+    help="Show and set what users, client ids and addresses may use of each broker, and who is throttled.",
+    context_settings=SETTINGS,
+    commands_at={
+        "list": ("moldau.cli.quota:list_quotas", "List the quotas, and what is used of them now."),
+        "describe": ("moldau.cli.quota_describe:describe", "Show which quotas hold for a client, and why."),
+        "set": ("moldau.cli.quota:set_quotas", "Set quotas."),
+        "remove": ("moldau.cli.quota:remove_quotas", "Take quotas away."),
     },
 )
 
@@ -153,16 +182,19 @@ partition = LazyGroup(
         "describe": ("moldau.cli.partition:describe", "Show leader, replicas and state of partitions."),
         "elect-leader": ("moldau.cli.partition:elect_leader", "Have the preferred replicas lead again."),
         "reassign": ("moldau.cli.partition_reassign:reassign", "Move replicas to other brokers."),
+        "move-dir": ("moldau.cli.partition_move_dir:move_dir", "Move replicas to another log directory of a broker."),
     },
 )
 
 broker = LazyGroup(
     "broker",
-    help="Show brokers and their log directories.",
+    help="Show brokers and their log directories, drain and forget them.",
     context_settings=SETTINGS,
     commands_at={
         "list": ("moldau.cli.broker:list_brokers", "List the brokers."),
         "describe": ("moldau.cli.broker:describe", "Show address, partitions, log directories and configs."),
+        "drain": ("moldau.cli.broker_leave:drain", "Have other brokers take over what this one leads or has."),
+        "unregister": ("moldau.cli.broker_leave:unregister", "Forget a broker that will not come back."),
     },
 )
 

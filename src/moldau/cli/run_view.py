@@ -61,10 +61,11 @@ class RunView:
         run = self._run
         head = Text.assemble(
             (run.name, "bold"),
-            f"  {plural(run.rows, 'record')}  {bytes_text(run.bytes)}  {plural(len(run.rounds), 'round')}",
+            f"  {plural(run.rows, 'record')} in  {count_text(run.rows_out)} out  {size_text(run.bytes)}"
+            f"  {plural(len(run.rounds), 'round')}",
         )
         rounds = Table(box=None, pad_edge=False)
-        for name in ("ROUND", "RECORDS", "RECORDS/S", "WRITTEN", "SECONDS", "LAG"):
+        for name in ("ROUND", "RECORDS IN", "RECORDS/S", "ROWS OUT", "FILES", "WRITTEN", "SECONDS", "LAG"):
             rounds.add_column(name, justify="right", style="" if name == "ROUND" else "cyan")
         first = max(0, len(run.rounds) - ROUNDS_SHOWN)
         for number, item in enumerate(run.rounds[first:], first + 1):
@@ -72,7 +73,9 @@ class RunView:
                 f"{item.step} {number}".strip(),
                 f"{item.rows:,}",
                 f"{item.rows_per_second:,.0f}",
-                bytes_text(item.bytes),
+                count_text(item.rows_out),
+                count_text(item.files),
+                size_text(item.bytes),
                 f"{item.seconds:.2f}",
                 f"{item.lag_total:,}",
             )
@@ -91,8 +94,20 @@ class RunView:
 def round_line(number: int, item: RoundStats) -> str:
     """One round in a line of text."""
     step = f" of {item.step}" if item.step else ""
-    return (
-        f"round {number}{step}: {plural(item.rows, 'record')} in {item.seconds:.2f} s"
-        f" ({item.rows_per_second:,.0f}/s), {plural(item.files, 'file')}, {bytes_text(item.bytes)},"
-        f" lag {item.lag_total:,}"
-    )
+    parts = [f"{plural(item.rows, 'record')} in {item.seconds:.2f} s ({item.rows_per_second:,.0f}/s)"]
+    if item.rows_out >= 0:
+        parts.append(f"{plural(item.rows_out, 'row')} out")
+    if item.files >= 0:
+        parts.append(plural(item.files, "file"))
+    if item.bytes >= 0:
+        parts.append(bytes_text(item.bytes))
+    return f"round {number}{step}: {', '.join(parts)}, lag {item.lag_total:,}"
+
+
+def count_text(count: int) -> str:
+    """A number; a dash for one that nobody knows."""
+    return "–" if count < 0 else f"{count:,}"
+
+
+def size_text(count: int) -> str:
+    return "–" if count < 0 else bytes_text(count)

@@ -5,35 +5,92 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-USAGE = "Usage: moldau server [FILE.properties] [--override KEY=VALUE]..."
+USAGE = (
+    "Usage: moldau server [--port PORT] [--data-dir FOLDER] [--cluster-id ID] [--force] [--log-level LEVEL]\n"
+    "                     [--override KEY=VALUE]...\n"
+    "       moldau server FILE.properties [--log-level LEVEL] [--override KEY=VALUE]..."
+)
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+PORT_MAX = 65534  # the controller has the next one
 
 
 class BadArguments(Exception):
     """The arguments do not make sense; the text says why."""
 
 
-def parse_arguments(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
-    """The properties file, if any, and the overrides in order; as kafka-server-start takes them."""
-    file: str | None = None
-    overrides: list[str] = []
-    position = 0
-    while position < len(arguments):
-        argument = arguments[position]
-        position += 1
-        if argument == "--override":
-            if position == len(arguments):
-                raise BadArguments("--override wants KEY=VALUE behind it.")
-            overrides.append(_check_override(arguments[position]))
-            position += 1
-        elif argument.startswith("--override="):
-            overrides.append(_check_override(argument.removeprefix("--override=")))
+class Arguments:
+    """What was asked for; a port of None is the usual one."""
+
+    def __init__(self) -> None:
+        self.file: str | None = None
+        self.overrides: list[str] = []
+        self.port: int | None = None
+        self.data_dir: str | None = None
+        self.cluster_id: str | None = None
+        self.log_level: str | None = None
+        self.force = False
+
+
+def parse_arguments(arguments: Sequence[str]) -> Arguments:
+    """The properties file, if any, and the overrides in order as kafka-server-start takes them, and what only a node
+    without a file has."""
+    found = Arguments()
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        name, equals, value = argument.partition("=")
+        if name in ("--override", "--port", "--data-dir", "--cluster-id", "--log-level"):
+            if not equals:
+                if not rest:
+                    raise BadArguments(f"{name} wants a value behind it.")
+                value = rest.pop(0)
+            _take(found, name, value)
+        elif argument == "--force":
+            found.force = True
         elif argument.startswith("-"):
             raise BadArguments(f"There is no option {argument}.")
-        elif file is None:
-            file = argument
+        elif found.file is None:
+            found.file = argument
         else:
-            raise BadArguments(f"One properties file is enough: {file} or {argument}.")
-    return file, overrides
+            raise BadArguments(f"One properties file is enough: {found.file} or {argument}.")
+    _check_with_file(found)
+    return found
+
+
+def _take(found: Arguments, name: str, value: str) -> None:
+    if name == "--override":
+        found.overrides.append(_check_override(value))
+    elif name == "--data-dir":
+        if not value.strip():
+            raise BadArguments("--data-dir wants a folder.")
+        found.data_dir = value
+    elif name == "--log-level":
+        if value.upper() not in LEVELS:
+            raise BadArguments(f"--log-level is one of {', '.join(LEVELS)}, not {value!r}.")
+        found.log_level = value.upper()
+    elif name == "--cluster-id":
+        if not value.strip():
+            raise BadArguments("--cluster-id wants an id; `moldau storage random-uuid` makes one.")
+        found.cluster_id = value
+    else:
+        if not value.isdecimal() or int(value) > PORT_MAX:
+            raise BadArguments(f"--port wants a number up to {PORT_MAX}, not {value!r}; 0 takes any free port.")
+        found.port = int(value)
+
+
+def _check_with_file(found: Arguments) -> None:
+    if found.file is None:
+        return
+    if found.port is not None:
+        raise BadArguments(
+            f"The ports are in {found.file}: change `listeners` there or with --override, not by --port."
+        )
+    if found.data_dir is not None:
+        raise BadArguments(f"The folders are in {found.file}: change `log.dirs` there or with --override.")
+    if found.cluster_id is not None:
+        raise BadArguments("--cluster-id is for a start without a file; otherwise use `moldau storage format -t ID`.")
+    if found.force:
+        raise BadArguments("--force is for a start without a file; otherwise use `moldau storage format --force`.")
 
 
 def _check_override(text: str) -> str:
@@ -46,10 +103,10 @@ def _check_override(text: str) -> str:
 def run_server(arguments: Sequence[str]) -> int:
     """Runs a node until it is told to stop; returns the exit code."""
     try:
-        file, overrides = parse_arguments(arguments)
+        asked = parse_arguments(arguments)
     except BadArguments as error:
         print(f"{USAGE}\n\nError: {error} `moldau server --help` says more.", file=sys.stderr)
         return 2
     from moldau.server.main import run
 
-    return run(file, overrides)
+    return run(asked.file, asked.overrides, asked.port, asked.data_dir, asked.force, asked.cluster_id, asked.log_level)

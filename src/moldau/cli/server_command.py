@@ -9,7 +9,9 @@ import click
     context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]},
     options_metavar="",
 )
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[FILE.properties] [--override KEY=VALUE]...")
+@click.argument(
+    "arguments", nargs=-1, type=click.UNPROCESSED, metavar="[FILE.properties] [OPTIONS] [--override KEY=VALUE]..."
+)
 @click.pass_context
 def server(context: click.Context, arguments: tuple[str, ...]) -> None:
     """Run a node until Ctrl-C or SIGTERM.
@@ -18,11 +20,19 @@ def server(context: click.Context, arguments: tuple[str, ...]) -> None:
     in one, listens on port 9092, and keeps its data in ./moldau-data, which it formats itself.
 
     KAFKA_ environment variables override the file (KAFKA_LOG_DIRS sets log.dirs), and --override KEY=VALUE overrides
-    both.
+    both. --log-level INFO logs starts, elections and stops too; without it MOLDAU_LOG_LEVEL counts, or WARNING.
+
+    \b
+    Options of a start without a file:
+      --port PORT        The port for clients; the controller has the next one. 0 takes free ones. [default: 9092]
+      --data-dir FOLDER  Where the data lies. [default: ./moldau-data]
+      --cluster-id ID    The cluster that a new folder is formatted for. [default: a new one]
+      --force            Format the folder although it has other things in it.
 
     \b
     Examples:
       moldau server
+      moldau server --port 19092 --data-dir /data/moldau
       moldau server server.properties --override log.dirs=/data/moldau
     """
     from moldau.cli.server import run_server

@@ -64,6 +64,7 @@ def random_uuid(output_format: str) -> None:
 @click.option("-I", "--initial-controllers", metavar="ID@HOST:PORT:DIR-ID,...", help="The first dynamic quorum.")
 @click.option("-N", "--no-initial-controllers", is_flag=True, help="The node joins a dynamic quorum later.")
 @click.option("-g", "--ignore-formatted", is_flag=True, help="Leave directories alone that are formatted already.")
+@click.option("--force", is_flag=True, help="Also format directories that have other things in them.")
 @click.option("-r", "--release-version", metavar="VERSION", help="The metadata.version by release, such as 4.3-IV0.")
 @click.option("-f", "--feature", "features", multiple=True, metavar="NAME=LEVEL", help="A feature level.")
 @click.option("-S", "--add-scram", multiple=True, metavar="TEXT", help="SCRAM-SHA-256=[name=alice,password=secret]")
@@ -75,6 +76,7 @@ def format_storage(
     initial_controllers: str | None,
     no_initial_controllers: bool,
     ignore_formatted: bool,
+    force: bool,
     release_version: str | None,
     features: tuple[str, ...],
     add_scram: tuple[str, ...],
@@ -94,16 +96,31 @@ def format_storage(
         initial_controllers=initial_controllers,
         no_initial_controllers=no_initial_controllers,
         ignore_formatted=ignore_formatted,
+        force=force,
         release_version=release_version,
         features=list(features),
         add_scram=list(add_scram),
     )
     values = _values(file)
     done = _try(lambda: storage_format.format_directories(values, cluster_id, PosixDisk(), options))
+    _tell_unserved(values)
+    if add_scram:
+        from moldau.controller.security import SCRAM_WITHOUT_EFFECT
+
+        click.echo(SCRAM_WITHOUT_EFFECT, err=True)
     if output_format == "json":
         print_json(_formatted_json(done, cluster_id))
     else:
         _print_lines(done.lines())
+
+
+def _tell_unserved(values: dict[str, str]) -> None:
+    """The directories are as good for a later version and for Apache Kafka, but this one will not start on them."""
+    from moldau.config.broker_config import BrokerConfig
+    from moldau.config.unserved import unserved_settings
+
+    for sentence in unserved_settings(BrokerConfig(values, warn=False)):
+        click.echo(f"`moldau server` will not start with this file: {sentence}", err=True)
 
 
 def _formatted_json(done: Formatted, cluster_id: str) -> dict[str, object]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from moldau.cli.options import format_option
 
@@ -71,7 +72,7 @@ def up(
       moldau up --brokers 3 --port 0 --format json
     """
     from moldau.config.definitions import ConfigError
-    from moldau.server.local_cluster import plan_cluster, write_files
+    from moldau.server.local_cluster import check_settings, lock_cluster, plan_cluster, write_files
     from moldau.server.storage_format import FormatError, random_uuid
     from moldau.server.supervisor import Supervisor
 
@@ -82,10 +83,15 @@ def up(
                 f"{folder} is the folder of a single node (`moldau server`): choose another with --data-dir"
             )
         cluster = plan_cluster(folder, brokers, controllers, host, port, random_uuid())
+        check_settings(cluster, overrides)
+        lock_cluster(folder)
         write_files(cluster, overrides)
     except (ConfigError, FormatError, OSError) as error:
         raise click.ClickException(str(error)) from None
     lines = Lines(cluster)
+    first_port = cluster.brokers()[0].port
+    if context.get_parameter_source("port") is ParameterSource.COMMANDLINE and port not in (0, first_port):
+        lines.show(None, f"the cluster keeps the ports it had first, from {first_port} on; --port is for new nodes")
 
     async def run() -> int:
         ready = print_ready_json if output_format == "json" else print_ready

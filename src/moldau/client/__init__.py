@@ -22,12 +22,16 @@ if TYPE_CHECKING:
         RecordMetadata,
         TopicPartition,
     )
+    from moldau.client.share_aio import AsyncShareConsumer
+    from moldau.client.share_consumer import AcknowledgeType, ShareConsumer
 
 __all__ = [
+    "AcknowledgeType",
     "Admin",
     "AsyncAdmin",
     "AsyncConsumer",
     "AsyncProducer",
+    "AsyncShareConsumer",
     "Consumer",
     "ConsumerGroupMetadata",
     "ConsumerRecord",
@@ -37,6 +41,7 @@ __all__ = [
     "Producer",
     "RebalanceListener",
     "RecordMetadata",
+    "ShareConsumer",
     "TopicPartition",
 ]
 
@@ -54,7 +59,15 @@ _HOME = {
     "Producer": "moldau.client.producer",
     "RebalanceListener": "moldau.client.rebalance",
     "RecordMetadata": "moldau.client.results",
+    "AcknowledgeType": "moldau.client.share_consumer",
+    "AsyncShareConsumer": "moldau.client.share_aio",
+    "ShareConsumer": "moldau.client.share_consumer",
     "TopicPartition": "moldau.client.results",
 }
 
 __getattr__ = on_first_use(__name__, _HOME)
+
+
+def __dir__() -> list[str]:
+    """With the names that are not imported yet, for completion."""
+    return sorted({*globals(), *__all__})

@@ -74,6 +74,8 @@ class Batch:
         self.attempts: i64 = 0
         # It was sent, and what became of that nobody said: it may be written.
         self.uncertain: bool = False
+        # Why it is tried again.
+        self.last_error: ClientError | None = None
         self.open: bool = True
         self.in_flight: bool = False
         self.producer_epoch: i64 = -1
@@ -364,7 +366,7 @@ class Accumulator:
             nearest = min(nearest, batch.created_ms + self._delivery_timeout_ms)
             if batch.not_before_ms > now:
                 nearest = min(nearest, batch.not_before_ms)
-            elif batch.open and batch.number > self._flush_up_to:
+            elif batch.open and batch.number > self._flush_up_to and not queue.blocked:
                 nearest = min(nearest, batch.created_ms + self._linger_ms)
         return int(nearest)
 
@@ -453,6 +455,7 @@ class Accumulator:
         elif error.retriable and self._may_retry(batch, now_ms):
             if error.code != NOT_ENOUGH_REPLICAS and error.code != CORRUPT_MESSAGE:
                 batch.uncertain = True
+            batch.last_error = error
             self._retry(queue, batch, now_ms)
         else:
             self._give_up(queue, batch, error)
@@ -478,9 +481,11 @@ class Accumulator:
                 self._give_up(queue, batch, self._too_late(batch))
 
     def _too_late(self, batch: Batch) -> ClientError:
+        records = "1 record" if batch.count == 1 else f"{batch.count} records"
+        reason = "" if batch.last_error is None else f" {batch.last_error.message}"
         return RequestTimeoutError(
-            f"The batch of {batch.count} records for {batch.partition} was not delivered within"
-            f" {self._delivery_timeout_ms} ms (delivery.timeout.ms)."
+            f"The batch of {records} for {batch.partition} was not delivered within"
+            f" {self._delivery_timeout_ms} ms (delivery.timeout.ms).{reason}"
         )
 
     def fail_all(self, error: ClientError) -> None:

@@ -13,20 +13,19 @@ import contextlib
 import inspect
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import partial, wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from moldau.client.aio_worker import Worker, wait_for_loop
+from moldau.client.arguments import GivenHeaders, checked_names, checked_partitions
 from moldau.client.consumer import ARROW_ROWS, CLOSE_TIMEOUT_MS, Consumer
 from moldau.client.delivery import Callback, DeliveryFuture
-from moldau.client.errors import ClosedError
 from moldau.client.fetcher import ConsumerRecord
 from moldau.client.producer import Producer
 from moldau.client.rebalance import RebalanceListener
 from moldau.client.results import (
     ConsumerGroupMetadata,
-    Headers,
     OffsetAndMetadata,
     OffsetAndTimestamp,
     PreparedTransaction,
@@ -35,35 +34,15 @@ from moldau.client.results import (
 )
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from moldau.client.arrow import ArrowDelivery
+    from moldau.client.setting_types import AdminArguments, ConsumerArguments, ProducerArguments
     from moldau.client.transaction_session import Transaction
 
 __all__ = ["AsyncAdmin", "AsyncConsumer", "AsyncDelivery", "AsyncProducer"]
 
 T = TypeVar("T")
-
-# How often a thread that waits for the event loop looks whether it still runs.
-LOOP_CHECK_SECONDS = 1.0
-
-
-class _Worker:
-    """One thread that carries out calls one after the other."""
-
-    def __init__(self, name: str) -> None:
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
-        self.closed = False
-
-    def start(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        if self.closed:
-            raise ClosedError("The client is closed.")
-        return asyncio.wrap_future(self._executor.submit(work))
-
-    async def run(self, work: Callable[[], T]) -> T:
-        return await self.start(work)
-
-    def close(self) -> None:
-        self.closed = True
-        self._executor.shutdown(wait=False)
 
 
 class AsyncDelivery:
@@ -75,6 +54,7 @@ class AsyncDelivery:
         self._future = future
 
     def done(self) -> bool:
+        """Whether the record is delivered or has failed."""
         return self._future.done()
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
@@ -102,9 +82,9 @@ def _wake(waiter: asyncio.Future[None]) -> None:
 class AsyncProducer:
     """Sends records to topics; takes what Producer takes."""
 
-    def __init__(self, bootstrap_servers: str | Iterable[str] | None = None, **more: Any) -> None:
+    def __init__(self, bootstrap_servers: str | Iterable[str] | None = None, **more: Unpack[ProducerArguments]) -> None:
         self._producer = Producer(bootstrap_servers, **more)
-        self._worker = _Worker("moldau-aio-producer")
+        self._worker = Worker("moldau-aio-producer")
 
     async def send(
         self,
@@ -114,7 +94,7 @@ class AsyncProducer:
         *,
         partition: int | None = None,
         timestamp_ms: int | None = None,
-        headers: Headers | Mapping[str, bytes | None] | None = None,
+        headers: GivenHeaders | None = None,
         on_delivery: Callback | None = None,
     ) -> AsyncDelivery:
         """Queues one record and returns its future; waits, up to max.block.ms, for metadata and memory only."""
@@ -143,11 +123,13 @@ class AsyncProducer:
         return AsyncDelivery(await self._worker.run(work))
 
     async def send_and_wait(self, topic: str, value: object = None, key: object = None, **more: Any) -> RecordMetadata:
+        """Sends one record and waits until it is delivered; raises its error."""
         return await (await self.send(topic, value, key, **more))
 
     async def send_many(
         self, topic: str, values: Iterable[object], keys: Iterable[object] | None = None, **more: Any
     ) -> list[AsyncDelivery]:
+        """Queues a record for each value; as Producer.send_many()."""
         futures = await self._worker.run(partial(self._producer.send_many, topic, values, keys, **more))
         return [AsyncDelivery(future) for future in futures]
 
@@ -156,9 +138,15 @@ class AsyncProducer:
         return await self._worker.run(partial(self._producer.send_arrow, topic, table, **columns))
 
     async def partitions_for(self, topic: str) -> list[int]:
+        """The topic's partitions; waits up to max.block.ms for its metadata."""
         return await self._worker.run(partial(self._producer.partitions_for, topic))
 
+    def metrics(self) -> dict[str, float]:
+        """What the producer measures of itself; as Producer.metrics()."""
+        return self._producer.metrics()
+
     async def flush(self, timeout: float | None = None) -> None:
+        """Sends everything that was queued so far and waits until each record is delivered or has failed."""
         await self._worker.run(partial(self._producer.flush, timeout))
 
     async def init_transactions(self, keep_prepared: bool = False) -> None:
@@ -166,23 +154,29 @@ class AsyncProducer:
         await self._worker.run(partial(self._producer.init_transactions, keep_prepared))
 
     async def begin_transaction(self) -> None:
+        """What is sent from now on becomes visible as a whole, or not at all."""
         await self._worker.run(self._producer.begin_transaction)
 
     async def send_offsets_to_transaction(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group_metadata: ConsumerGroupMetadata
     ) -> None:
+        """Commits offsets of a group with the transaction; as Producer.send_offsets_to_transaction()."""
         await self._worker.run(partial(self._producer.send_offsets_to_transaction, offsets, group_metadata))
 
     async def commit_transaction(self) -> None:
+        """Delivers everything sent since begin_transaction() and makes it visible."""
         await self._worker.run(self._producer.commit_transaction)
 
     async def abort_transaction(self) -> None:
+        """Makes what was sent since begin_transaction() invisible to readers of committed records."""
         await self._worker.run(self._producer.abort_transaction)
 
     async def prepare_transaction(self) -> PreparedTransaction:
+        """Delivers everything and keeps the transaction open for an outside coordinator (KIP-939)."""
         return await self._worker.run(self._producer.prepare_transaction)
 
     async def complete_transaction(self, prepared: PreparedTransaction) -> None:
+        """Commits the prepared transaction if this is it, and aborts it otherwise."""
         await self._worker.run(partial(self._producer.complete_transaction, prepared))
 
     def transaction(self) -> AsyncTransaction:
@@ -191,6 +185,7 @@ class AsyncProducer:
 
     @property
     def in_transaction(self) -> bool:
+        """Whether there is a transaction to commit or to abort."""
         return self._producer.in_transaction
 
     async def close(self, timeout: float | None = None) -> None:
@@ -215,7 +210,7 @@ class AsyncProducer:
 class AsyncTransaction:
     """Begins a transaction, then commits it, or aborts it where the block or the commit fails."""
 
-    def __init__(self, inner: Transaction, worker: _Worker) -> None:
+    def __init__(self, inner: Transaction, worker: Worker) -> None:
         self._inner = inner
         self._worker = worker
 
@@ -257,17 +252,7 @@ class _ListenerOnLoop(RebalanceListener):
             finally:
                 self._owner.listening -= 1
 
-        future = asyncio.run_coroutine_threadsafe(run(), self._loop)
-        while True:
-            try:
-                return future.result(LOOP_CHECK_SECONDS)
-            except TimeoutError:
-                if future.done():
-                    raise
-                if not self._loop.is_running():
-                    # Nobody would ever carry it out, and this thread would wait for ever.
-                    future.cancel()
-                    raise ClosedError("The event loop of the rebalance listener has stopped.") from None
+        wait_for_loop(self._loop, run(), "the rebalance listener")
 
 
 class AsyncConsumer:
@@ -276,11 +261,11 @@ class AsyncConsumer:
     To be used by one task at a time. A rebalance listener's methods may be coroutines and use the consumer.
     """
 
-    def __init__(self, bootstrap_servers: str | Iterable[str] | None = None, **more: Any) -> None:
+    def __init__(self, bootstrap_servers: str | Iterable[str] | None = None, **more: Unpack[ConsumerArguments]) -> None:
         self._consumer = Consumer(bootstrap_servers, **more)
-        self._worker = _Worker("moldau-aio-consumer")
+        self._worker = Worker("moldau-aio-consumer")
         # While a listener runs, the thread waits for it: what the listener calls is carried out by another one.
-        self._listener_worker = _Worker("moldau-aio-listener")
+        self._listener_worker = Worker("moldau-aio-listener")
         self.listening = 0
         # A poll whose task was cancelled, and what it read: that comes first in the next one.
         self._cancelled: asyncio.Future[list[ConsumerRecord]] | None = None
@@ -346,19 +331,27 @@ class AsyncConsumer:
         """Joins the group for these topics, or for those that the pattern matches."""
         if listener is not None:
             listener = _ListenerOnLoop(listener, asyncio.get_running_loop(), self)
-        names = topics if topics is None or isinstance(topics, str) else list(topics)
+        names = None if topics is None else checked_names(topics, "subscribe")
         await self._call(partial(self._consumer.subscribe, names, pattern, listener))
 
     async def unsubscribe(self) -> None:
+        """Leaves the group, or forgets the partitions that were assigned. Nothing is committed by this."""
         await self._call(self._consumer.unsubscribe)
 
     def subscription(self) -> set[str]:
+        """The topics that are subscribed to; for a pattern, those that it matches as far as known."""
         return self._consumer.subscription()
 
+    def metrics(self) -> dict[str, float]:
+        """What the consumer measures of itself; as Consumer.metrics()."""
+        return self._consumer.metrics()
+
     def group_metadata(self) -> ConsumerGroupMetadata:
+        """This consumer's place in its group, for offsets that a transaction commits."""
         return self._consumer.group_metadata()
 
     async def enforce_rebalance(self, reason: str = "the user asked for a rebalance") -> None:
+        """The next poll() joins the group again."""
         await self._call(partial(self._consumer.enforce_rebalance, reason))
 
     async def commit(
@@ -372,44 +365,61 @@ class AsyncConsumer:
     async def committed(
         self, partitions: Iterable[TopicPartition], timeout_ms: int | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        return await self._call(partial(self._consumer.committed, list(partitions), timeout_ms))
+        """What the group committed for each partition; None where nothing."""
+        return await self._call(
+            partial(self._consumer.committed, checked_partitions(partitions, "committed"), timeout_ms)
+        )
 
     async def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        await self._call(partial(self._consumer.assign, list(partitions)))
+        """Reads these partitions from now on; as Consumer.assign()."""
+        await self._call(partial(self._consumer.assign, checked_partitions(partitions, "assign")))
 
     def assignment(self) -> list[TopicPartition]:
+        """The partitions that are assigned now, by the user or by the group."""
         return self._consumer.assignment()
 
     async def seek(self, partition: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
+        """The next poll() reads the partition from this offset on."""
         await self._call(partial(self._consumer.seek, partition, offset, leader_epoch))
 
     async def seek_to_beginning(self, partitions: Iterable[TopicPartition] = ()) -> None:
-        await self._call(partial(self._consumer.seek_to_beginning, list(partitions)))
+        """The next poll() reads these partitions (all, without any given) from their first record on."""
+        await self._call(partial(self._consumer.seek_to_beginning, checked_partitions(partitions, "seek_to_beginning")))
 
     async def seek_to_end(self, partitions: Iterable[TopicPartition] = ()) -> None:
-        await self._call(partial(self._consumer.seek_to_end, list(partitions)))
+        """The next poll() reads of these partitions (all, without any given) only what comes from now on."""
+        await self._call(partial(self._consumer.seek_to_end, checked_partitions(partitions, "seek_to_end")))
 
     async def position(self, partition: TopicPartition) -> int:
+        """The offset of the next record that poll() gives; found out where it is not known yet."""
         return await self._call(partial(self._consumer.position, partition))
 
     async def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        await self._call(partial(self._consumer.pause, list(partitions)))
+        """poll() gives no records of these partitions until resume()."""
+        await self._call(partial(self._consumer.pause, checked_partitions(partitions, "pause")))
 
     async def resume(self, partitions: Iterable[TopicPartition]) -> None:
-        await self._call(partial(self._consumer.resume, list(partitions)))
+        """poll() gives records of these partitions again."""
+        await self._call(partial(self._consumer.resume, checked_partitions(partitions, "resume")))
 
     async def partitions_for(self, topic: str) -> list[TopicPartition]:
+        """The partitions of a topic; raises where it does not exist."""
         return await self._call(partial(self._consumer.partitions_for, topic))
 
     async def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return await self._call(partial(self._consumer.beginning_offsets, list(partitions)))
+        """The first offset of each partition that can still be read."""
+        return await self._call(
+            partial(self._consumer.beginning_offsets, checked_partitions(partitions, "beginning_offsets"))
+        )
 
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return await self._call(partial(self._consumer.end_offsets, list(partitions)))
+        """The high watermarks, or the last stable offsets under read_committed."""
+        return await self._call(partial(self._consumer.end_offsets, checked_partitions(partitions, "end_offsets")))
 
     async def offsets_for_times(
         self, times: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """The first record at or after each time, None where there is none so young."""
         return await self._call(partial(self._consumer.offsets_for_times, times))
 
     async def close(self, timeout_ms: int = CLOSE_TIMEOUT_MS, leave_group: bool | None = None) -> None:
@@ -434,21 +444,27 @@ class AsyncConsumer:
 class AsyncAdmin:
     """Every method of Admin, awaited: `await admin.create_topics([...])`."""
 
-    def __init__(self, bootstrap_servers: str | Iterable[str] | None = None, **more: Any) -> None:
+    def __init__(self, bootstrap_servers: str | Iterable[str] | None = None, **more: Unpack[AdminArguments]) -> None:
         from moldau.client.admin import Admin
 
         self._admin = Admin(bootstrap_servers, **more)
-        self._worker = _Worker("moldau-aio-admin")
+        self._worker = Worker("moldau-aio-admin")
+
+    def __dir__(self) -> list[str]:
+        """With the methods of Admin, for completion."""
+        return sorted({*super().__dir__(), *(name for name in dir(self._admin) if not name.startswith("_"))})
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
         method = getattr(self._admin, name)
 
+        @wraps(method)
         def call(*arguments: Any, **more: Any) -> Awaitable[Any]:
             return self._worker.run(partial(method, *arguments, **more))
 
         return call
 
     async def close(self) -> None:
+        """Ends all connections."""
         if self._worker.closed:
             return
         await self._worker.run(self._admin.close)

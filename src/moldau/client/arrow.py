@@ -109,11 +109,11 @@ def send_table(
     producer: Producer,
     topic: str,
     table: object,
-    value: str,
-    key: str,
-    headers: str,
-    timestamp: str,
-    partition: str,
+    value: object,
+    key: object,
+    headers: object,
+    timestamp: object,
+    partition: object,
 ) -> ArrowDelivery:
     """Queues each row of the table; back-pressure comes from the producer's buffer, batch by batch."""
     pa = pyarrow()
@@ -124,15 +124,15 @@ def send_table(
     rows: Any = table
     if value not in rows.column_names:
         raise ConfigError(f"The table has no column {value}: its columns are {', '.join(rows.column_names)}.")
-    columns: dict[str, Any] = {"value": _binary(pa, rows.column(value))}
+    columns: dict[str, Any] = {"value": _binary(pa, value, rows.column(value))}
     if key in rows.column_names:
-        columns["key"] = _binary(pa, rows.column(key))
+        columns["key"] = _binary(pa, key, rows.column(key))
     if headers in rows.column_names:
         columns["headers"] = rows.column(headers)
     if timestamp in rows.column_names:
-        columns["timestamp"] = _milliseconds(pa, rows.column(timestamp))
+        columns["timestamp"] = _milliseconds(pa, timestamp, rows.column(timestamp))
     if partition in rows.column_names:
-        columns["partition"] = rows.column(partition).cast(pa.int32())
+        columns["partition"] = _partitions(pa, partition, rows.column(partition))
     delivery = ArrowDelivery()
     stretches = _Stretches(pa.table(columns))
     while (stretch := stretches.next()) is not None:
@@ -140,14 +140,27 @@ def send_table(
     return delivery
 
 
-def _binary(pa: Any, column: Any) -> Any:
-    return column if pa.types.is_binary(column.type) else column.cast(pa.binary())
+def _binary(pa: Any, name: object, column: Any) -> Any:
+    if pa.types.is_binary(column.type):
+        return column
+    return _cast(pa, name, column, pa.binary(), "bytes or text; cast it, or make JSON of it")
 
 
-def _milliseconds(pa: Any, column: Any) -> Any:
+def _milliseconds(pa: Any, name: object, column: Any) -> Any:
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("ms", column.type.tz), safe=False)
-    return column.cast(pa.int64())
+    return _cast(pa, name, column, pa.int64(), "timestamps, or milliseconds as whole numbers")
+
+
+def _partitions(pa: Any, name: object, column: Any) -> Any:
+    return _cast(pa, name, column, pa.int32(), "the numbers of partitions")
+
+
+def _cast(pa: Any, name: object, column: Any, wanted: Any, what: str) -> Any:
+    try:
+        return column.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise ConfigError(f"The column {name} is of the type {column.type}: it has to have {what}.") from None
 
 
 class _Stretches:
@@ -301,7 +314,8 @@ def _numbers(array: Any, width: int) -> bytes:
 
 def _headers(pa: Any, array: Any) -> HeaderColumn:
     """A list of structs whose first field is the name and whose second is the value; null is no header."""
-    plain = array.cast(pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())])))
+    wanted = pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))
+    plain = _cast(pa, "of headers", array, wanted, "lists of structs of a key and a value")
     validity, offsets = plain.buffers()[:2]
     places = offsets.slice(4 * plain.offset, 4 * len(plain) + 4).to_pybytes()
     first, behind = (int.from_bytes(places[at : at + 4], "little") for at in (0, 4 * len(plain)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from moldau.client.backoff import Backoff
@@ -24,6 +25,7 @@ from moldau.client.errors import (
 )
 from moldau.client.results import Outcome, TopicPartition
 from moldau.client.transport import Address, Network, SocketNetwork, address_text
+from moldau.client.unreachable import NOT_RESOLVED, Unreachable
 from moldau.client.wire import Call
 from moldau.protocol.errors import LEADER_NOT_AVAILABLE, NONE, UNKNOWN_TOPIC_OR_PARTITION
 from moldau.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
@@ -39,6 +41,9 @@ NO_LEADER = -1
 
 # A topic that was just created may not be known to every broker yet, so its absence is believed the third time.
 UNKNOWN_TOPIC_TRIES = 3
+
+# Names of bootstrap servers that all stand for nothing are not tried for longer than this.
+UNRESOLVED_PATIENCE_MS = 5_000
 
 
 class Broker(NamedTuple):
@@ -113,6 +118,7 @@ class Cluster:
         self._topic_ids: dict[bytes, str] = {}
         self._refreshed_ms: dict[str, int] = {}
         self._turn = int(draw() * (1 << 16))
+        self._unreachable = Unreachable(self._bootstrap, patient=first_contact_ms is None)
 
     def close(self) -> None:
         self.network.close()
@@ -137,13 +143,35 @@ class Cluster:
             except (NetworkError, RequestTimeoutError) as error:
                 failures += 1
                 delay_ms = self.backoff.delay_ms(failures)
-                patience_ms = deadline_ms
-                if isinstance(error, NoBrokerError) and self._first_contact_ms is not None and not self.brokers:
-                    patience_ms = deadline_ms - timeout_ms + self._first_contact_ms
-                if failures == tries or self.network.now_ms() + delay_ms >= patience_ms:
+                patience_ms = timeout_ms
+                if isinstance(error, NoBrokerError) and not self.brokers:
+                    patience_ms = self._first_patience_ms(error, timeout_ms)
+                if isinstance(error, NoBrokerError):
+                    self._unreachable.on_nobody(error, self.network.now_ms())
+                if failures == tries or not error.retriable:
+                    raise
+                if self.network.now_ms() + delay_ms >= deadline_ms - timeout_ms + patience_ms:
                     raise
                 logger.debug("%s Trying again in %d ms.", error, delay_ms)
                 self.sleep(delay_ms)
+
+    def _first_patience_ms(self, error: NoBrokerError, timeout_ms: int) -> int:
+        """For how long to wait for the first broker: what the user said, and not long for names that are wrong."""
+        if self._first_contact_ms is not None:
+            return self._first_contact_ms
+        return min(timeout_ms, UNRESOLVED_PATIENCE_MS) if error.unresolved else timeout_ms
+
+    def submit(self, address: Address, call: Call[Answer]) -> None:
+        """Puts the call on the way to a broker; an error of it says whose address that is."""
+        if not self._unreachable.is_known_good(address) and self.network.is_ready(address):
+            self._unreachable.on_connected(address)
+        call.explain = partial(self._explained, address)
+        self.network.submit(address, call)
+
+    def _explained(self, address: Address, error: ClientError) -> ClientError:
+        plain = (address[0], address[1])
+        told = next((broker.id for broker in self.brokers.values() if broker.address == plain), None)
+        return self._unreachable.on_failure(plain, told, error, self.network.now_ms())
 
     def ask_broker(
         self,
@@ -179,19 +207,21 @@ class Cluster:
                 break
         if problems and all(isinstance(problem, ProtocolError) for problem in problems):
             raise problems[0]
-        raise NoBrokerError(" ".join(dict.fromkeys(problem.message for problem in problems)))
+        raise _nobody(problems)
 
     def _wait(self, call: Call[Answer], address: Address) -> Answer:
         """The network ends calls that were sent; one that still waits for a connection is given up here."""
         deadline_ms = self.network.now_ms() + call.timeout_ms
-        self.network.submit(address, call)
+        self.submit(address, call)
         while not call.done:
             remaining_ms = deadline_ms - self.network.now_ms()
             if remaining_ms < 0:
                 call.finish(None, RequestTimeoutError(f"The broker at {address_text(address)} did not answer in time."))
             else:
                 self.network.poll(remaining_ms)
-        return call.answer()
+        answer = call.answer()
+        self._unreachable.on_answer()
+        return answer
 
     def _timeout(self, deadline_ms: int) -> int:
         return max(1, min(self._request_timeout_ms, deadline_ms - self.network.now_ms()))
@@ -222,17 +252,19 @@ class Cluster:
 
         def ask_next() -> None:
             if not addresses:
-                sentence = " ".join(dict.fromkeys(problem.message for problem in problems))
                 if all(isinstance(problem, ProtocolError) for problem in problems):
                     when_done(None, problems[0])
                 else:
-                    when_done(None, NoBrokerError(sentence))
+                    error = _nobody(problems)
+                    self._unreachable.on_nobody(error, self.network.now_ms())
+                    when_done(None, error)
                 return
             call = Call(request, answer_class, timeout_ms, highest_version, True, on_done)
-            self.network.submit(addresses.pop(0), call)
+            self.submit(addresses.pop(0), call)
 
         def on_done(call: Call[Answer]) -> None:
             if call.error is None:
+                self._unreachable.on_answer()
                 when_done(call.answer(), None)
             elif isinstance(call.error, NetworkError | RequestTimeoutError | ProtocolError):
                 problems.append(call.error)
@@ -318,7 +350,8 @@ class Cluster:
     def _replay_topic(self, name: str, row: MetadataResponseTopic, now_ms: int) -> None:
         self._refreshed_ms[name] = now_ms
         self._topic_errors.pop(name, None)
-        if row.error_code not in (NONE, LEADER_NOT_AVAILABLE):
+        # Some partitions without a leader are told with the others; a topic without any is not known yet.
+        if row.error_code not in (NONE, LEADER_NOT_AVAILABLE) or (row.error_code and not row.partitions):
             self._topic_errors[name] = error_for(row.error_code, _topic_sentence(name, row.error_code))
             return
         partitions = {
@@ -470,3 +503,8 @@ def socket_network(config: ClientConfig) -> SocketNetwork:
         config.get_int("socket.connection.setup.timeout.max.ms"),
         security,
     )
+
+
+def _nobody(problems: Sequence[ClientError]) -> NoBrokerError:
+    unresolved = all(problem.message.startswith(NOT_RESOLVED) for problem in problems)
+    return NoBrokerError(" ".join(dict.fromkeys(problem.message for problem in problems)), unresolved)

@@ -135,6 +135,36 @@ CONSUMER: dict[str, Setting] = {
     "session.timeout.ms": Setting(45_000, 0, INT_MAX),
 }
 
+SHARE_CONSUMER: dict[str, Setting] = {
+    **_COMMON,
+    "allow.auto.create.topics": Setting(True),
+    "check.crcs": Setting(True),
+    "client.rack": Setting(""),
+    "default.api.timeout.ms": Setting(60_000, 0, INT_MAX),
+    "fetch.max.bytes": Setting(52_428_800, 0, INT_MAX),
+    "fetch.max.wait.ms": Setting(500, 0, INT_MAX),
+    "fetch.min.bytes": Setting(1, 0, INT_MAX),
+    "group.id": Setting(None),
+    "max.poll.interval.ms": Setting(300_000, 1, INT_MAX),
+    "max.poll.records": Setting(500, 1, INT_MAX),
+    "share.acknowledgement.mode": Setting("implicit", choices=("implicit", "explicit"), any_case=True),
+    "share.acquire.mode": Setting("batch_optimized", choices=("batch_optimized", "record_limit"), any_case=True),
+}
+
+# A consumer's settings that are the group's or the broker's to decide in a share group; Kafka refuses them too.
+NOT_FOR_SHARE_GROUPS = (
+    "auto.offset.reset",
+    "enable.auto.commit",
+    "group.instance.id",
+    "group.protocol",
+    "group.remote.assignor",
+    "heartbeat.interval.ms",
+    "interceptor.classes",
+    "isolation.level",
+    "partition.assignment.strategy",
+    "session.timeout.ms",
+)
+
 
 def read(
     settings: Mapping[str, Setting],
@@ -143,12 +173,36 @@ def read(
     more: Mapping[str, object],
 ) -> ClientConfig:
     """The settings of a client as its constructor takes them."""
+    return ClientConfig(settings, gather(bootstrap_servers, config, more))
+
+
+def gather(
+    bootstrap_servers: str | Iterable[str] | Mapping[str, object] | None,
+    config: Mapping[str, object] | None,
+    more: Mapping[str, object],
+) -> dict[str, object]:
+    """All settings that a constructor was given. A mapping in the first place is what others call a configuration."""
+    if config is not None and not isinstance(config, Mapping):
+        raise TypeError(f"config is {config!r}: give a mapping of Kafka's settings.")
     given = {**(config or {}), **more}
+    if bootstrap_servers is not None and (
+        isinstance(bootstrap_servers, bytes) or not isinstance(bootstrap_servers, Iterable)
+    ):
+        raise TypeError(f"The bootstrap servers are {bootstrap_servers!r}: give text such as 'localhost:9092'.")
+    if isinstance(bootstrap_servers, Mapping):
+        return {**bootstrap_servers, **given}
     if bootstrap_servers is not None:
         given["bootstrap.servers"] = (
-            bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
+            bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(map(str, bootstrap_servers))
         )
-    return ClientConfig(settings, given)
+    return given
+
+
+def dotted(name: object) -> str:
+    """A setting's name as Kafka writes it."""
+    if not isinstance(name, str):
+        raise ConfigError(f"Settings are named by text, not by {name!r}.")
+    return name.replace("_", ".")
 
 
 class ClientConfig:
@@ -158,8 +212,10 @@ class ClientConfig:
         self._values: dict[str, Value | None] = {name: row.default for name, row in settings.items()}
         self.given: set[str] = set()
         for spelling, value in given.items():
-            name = spelling.replace("_", ".")
+            name = dotted(spelling)
             row = settings.get(name)
+            if settings is SHARE_CONSUMER and name in NOT_FOR_SHARE_GROUPS:
+                raise ConfigError(f"{name} cannot be set when using a share group.")
             if row is None:
                 raise ConfigError(_unknown(name, settings))
             if value is None and row.default is None:
@@ -257,6 +313,11 @@ def parse_addresses(text: str) -> list[tuple[str, int]]:
         host, colon, port = item.rpartition(":")
         if host.startswith("[") and host.endswith("]"):
             host = host[1:-1]
+        elif "://" in item:
+            raise ConfigError(f"Invalid address {item} in bootstrap.servers: leave out what is before host:port.")
+        elif ":" in host:
+            hint = f"an IPv6 address stands in brackets, as in [{host}]:{port}"
+            raise ConfigError(f"Invalid address {item} in bootstrap.servers: {hint}.")
         if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
             raise ConfigError(f"Invalid address {item} in bootstrap.servers: write it as host:port.")
         addresses.append((host, int(port)))

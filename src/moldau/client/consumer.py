@@ -14,6 +14,19 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from moldau.client import config as settings
+from moldau.client.arguments import (
+    checked_callable,
+    checked_methods,
+    checked_milliseconds,
+    checked_names,
+    checked_number,
+    checked_offsets,
+    checked_partition,
+    checked_partitions,
+    checked_times,
+    checked_topic,
+    kind_of,
+)
 from moldau.client.cluster import Cluster
 from moldau.client.errors import ClosedError, ConfigError, RequestTimeoutError, WakeupError, error_for
 from moldau.client.fetch_requests import FetchRequests, FetchSettings
@@ -29,10 +42,13 @@ from moldau.records.arrow_decoder import ArrowColumns
 from moldau.records.text_writer import TextWriter
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     # Imported by those who have a group, which costs as much as the rest of the consumer.
     from moldau.client.group_commits import Callback
     from moldau.client.group_heartbeat import HeartbeatThread
     from moldau.client.group_session import ConsumerGroup
+    from moldau.client.setting_types import ConsumerSettings
 
 __all__ = ["Consumer", "ConsumerRecord"]
 
@@ -72,11 +88,13 @@ class Consumer:
         first_contact_ms: int | None = None,
         heartbeat_thread: bool | None = None,
         config: Mapping[str, object] | None = None,
-        **more: object,
+        **more: Unpack[ConsumerSettings],
     ) -> None:
-        given = {**(config or {}), **more}
+        given = settings.gather(bootstrap_servers, config, more)
         own_assignors = _take_own_assignors(given)
-        read = settings.read(settings.CONSUMER, bootstrap_servers, None, given)
+        read = settings.ClientConfig(settings.CONSUMER, given)
+        checked_callable("key_deserializer", key_deserializer)
+        checked_callable("value_deserializer", value_deserializer)
         self._key_deserializer = key_deserializer
         self._value_deserializer = value_deserializer
         self._isolation = READ_COMMITTED if read.get_text("isolation.level") == "read_committed" else READ_UNCOMMITTED
@@ -170,6 +188,7 @@ class Consumer:
             return
         if not group.subscribed and self._fetcher.partitions:
             raise error_for(INVALID_REQUEST, _EXCLUSIVE)
+        checked_methods("listener", listener, RebalanceListener)
         group.subscribe(names, _checked_pattern(pattern), listener)
         if self._thread is None and self._wants_thread:
             from moldau.client.group_heartbeat import HeartbeatThread
@@ -244,7 +263,7 @@ class Consumer:
         """What the group committed for each partition; None where nothing."""
         self._check_open()
         group = self._require_group()
-        wanted = list(dict.fromkeys(partitions))
+        wanted = list(dict.fromkeys(checked_partitions(partitions, "committed")))
         return group.committed(wanted, self._api_timeout_ms if timeout_ms is None else timeout_ms) if wanted else {}
 
     # Assignment and positions
@@ -257,7 +276,7 @@ class Consumer:
         at all are the same as unsubscribe().
         """
         self._check_open()
-        wanted = list(partitions)
+        wanted = checked_partitions(partitions, "assign")
         if not wanted:
             self.unsubscribe()
             return
@@ -266,31 +285,34 @@ class Consumer:
         self._fetcher.assign(wanted, from_committed=self._group is not None)
 
     def assignment(self) -> list[TopicPartition]:
+        """The partitions that are assigned now, by the user or by the group."""
         return list(self._fetcher.partitions)
 
     @_inside
     def seek(self, partition: TopicPartition, offset: int, leader_epoch: int = NO_EPOCH) -> None:
         """leader_epoch: that of the record before the offset, where known; a truncated log is noticed by it."""
-        if offset < 0:
+        if checked_number("offset", offset) < 0:
             raise error_for(INVALID_REQUEST, f"Cannot seek to offset {offset}: it must not be negative.")
-        state = self._state(partition)
+        state = self._state(checked_partition(partition, "seek"))
         self._fetcher.seek(state, offset, leader_epoch)
         state.validated_epoch = NO_EPOCH
 
     @_inside
     def seek_to_beginning(self, partitions: Iterable[TopicPartition] = ()) -> None:
-        for partition in list(partitions) or self.assignment():
+        """The next poll() reads these partitions (all, without any given) from their first record on."""
+        for partition in checked_partitions(partitions, "seek_to_beginning") or self.assignment():
             self._fetcher.reset(self._state(partition), EARLIEST)
 
     @_inside
     def seek_to_end(self, partitions: Iterable[TopicPartition] = ()) -> None:
-        for partition in list(partitions) or self.assignment():
+        """The next poll() reads of these partitions (all, without any given) only what comes from now on."""
+        for partition in checked_partitions(partitions, "seek_to_end") or self.assignment():
             self._fetcher.reset(self._state(partition), LATEST)
 
     @_inside
     def position(self, partition: TopicPartition) -> int:
         """The offset of the next record that poll() gives; found out where it is not known yet."""
-        state = self._state(partition)
+        state = self._state(checked_partition(partition, "position"))
         network = self._cluster.network
         deadline_ms = network.now_ms() + self._api_timeout_ms
         while state.position is None:
@@ -311,36 +333,48 @@ class Consumer:
 
     @_inside
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        for partition in partitions:
+        """poll() gives no records of these partitions until resume(); the member stays in its group."""
+        for partition in checked_partitions(partitions, "pause"):
             self._state(partition).paused = True
 
     @_inside
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
-        for partition in partitions:
+        """poll() gives records of these partitions again."""
+        for partition in checked_partitions(partitions, "resume"):
             self._state(partition).paused = False
 
     def paused(self) -> list[TopicPartition]:
+        """The partitions that are paused now."""
         return [partition for partition, state in self._fetcher.partitions.items() if state.paused]
 
     @_inside
     def lag(self, partition: TopicPartition) -> int | None:
         """How many offsets the position is behind the end as of the last fetch; None before the first."""
-        state = self._state(partition)
+        state = self._state(checked_partition(partition, "lag"))
         end = state.last_stable_offset if self._isolation == READ_COMMITTED else state.high_watermark
         return None if end < 0 or state.position is None else max(0, end - state.position)
 
     def high_watermark(self, partition: TopicPartition) -> int:
         """As of the last fetch; -1 before the first."""
-        return self._state(partition).high_watermark
+        return self._state(checked_partition(partition, "high_watermark")).high_watermark
 
     # Records
+
+    def metrics(self) -> dict[str, float]:
+        """What the consumer measures of itself, under Kafka's names; a time without any answer is not a number.
+
+        fetch-throttle-time-avg and -max: for how many ms brokers throttled this client (KIP-219), over all of their
+        answers of the last 30 to 60 seconds.
+        """
+        average, largest = self._cluster.network.throttle_times()
+        return {"fetch-throttle-time-avg": average, "fetch-throttle-time-max": largest}
 
     @_inside
     def poll(self, timeout_ms: int = 0, max_records: int | None = None) -> list[ConsumerRecord]:
         """Records that arrived, at least one unless the timeout passes; at most max_records (max.poll.records)."""
         self._check_open()
         limit = self._max_poll_records if max_records is None else max_records
-        deadline_ms = self._cluster.network.now_ms() + timeout_ms
+        deadline_ms = self._cluster.network.now_ms() + int(checked_milliseconds(timeout_ms))
         while True:
             if self._group is not None:
                 self._group.step()
@@ -432,23 +466,25 @@ class Consumer:
     def partitions_for(self, topic: str) -> list[TopicPartition]:
         """The partitions of a topic; raises where it does not exist."""
         self._check_open()
-        found = self._cluster.topic(topic, self._api_timeout_ms)
+        found = self._cluster.topic(checked_topic(topic), self._api_timeout_ms)
         return [TopicPartition(topic, partition) for partition in sorted(found.partitions)]
 
     @_inside
     def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return self._list(dict.fromkeys(partitions, EARLIEST))
+        """The first offset of each partition that can still be read."""
+        return self._list(dict.fromkeys(checked_partitions(partitions, "beginning_offsets"), EARLIEST))
 
     @_inside
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The high watermarks, or the last stable offsets under read_committed."""
-        return self._list(dict.fromkeys(partitions, LATEST))
+        return self._list(dict.fromkeys(checked_partitions(partitions, "end_offsets"), LATEST))
 
     @_inside
     def offsets_for_times(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """The first record at or after each time, None where there is none so young."""
         self._check_open()
-        found = list_offsets(self._cluster, times, self._api_timeout_ms, self._isolation)
+        wanted = checked_times(times, "offsets_for_times")
+        found = list_offsets(self._cluster, wanted, self._api_timeout_ms, self._isolation)
         results = {partition: outcome.get() for partition, outcome in found.items()}
         return {partition: (None if row.offset < 0 else row) for partition, row in results.items()}
 
@@ -533,7 +569,7 @@ _EXCLUSIVE = "Partitions are either subscribed to or assigned: unsubscribe() fir
 def _take_own_assignors(given: dict[str, object]) -> list[object] | None:
     """Takes partition.assignment.strategy out of the settings where it has classes or objects of the user's own."""
     for spelling, value in list(given.items()):
-        if spelling.replace("_", ".") != "partition.assignment.strategy":
+        if settings.dotted(spelling) != "partition.assignment.strategy":
             continue
         items = list(value) if isinstance(value, list | tuple) else [value]
         if not all(isinstance(item, str) for item in items):
@@ -543,13 +579,15 @@ def _take_own_assignors(given: dict[str, object]) -> list[object] | None:
 
 
 def _checked_topics(topics: Iterable[str]) -> list[str]:
-    names = [topics] if isinstance(topics, str) else list(dict.fromkeys(topics))
-    if any(not isinstance(name, str) or not name.strip() for name in names):
+    names = checked_names(topics, "subscribe")
+    if any(not name.strip() for name in names):
         raise error_for(INVALID_REQUEST, "The name of a topic to subscribe to must not be empty.")
     return names
 
 
 def _checked_pattern(pattern: str | re.Pattern[str] | None) -> str | re.Pattern[str] | None:
+    if pattern is not None and not isinstance(pattern, str | re.Pattern):
+        raise TypeError(f"The pattern is {kind_of(pattern)}: give text or what re.compile() makes of it.")
     if isinstance(pattern, str) and not pattern:
         raise error_for(INVALID_REQUEST, "The pattern to subscribe to must not be empty.")
     return pattern
@@ -558,10 +596,8 @@ def _checked_pattern(pattern: str | re.Pattern[str] | None) -> str | re.Pattern[
 def _checked_offsets(
     offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
 ) -> dict[TopicPartition, OffsetAndMetadata]:
-    checked: dict[TopicPartition, OffsetAndMetadata] = {}
-    for partition, given in offsets.items():
-        row = OffsetAndMetadata(given) if isinstance(given, int) else given
+    checked = checked_offsets(offsets)
+    for partition, row in checked.items():
         if row.offset < 0:
             raise error_for(INVALID_REQUEST, f"The offset {row.offset} of {partition} must not be negative.")
-        checked[TopicPartition(*partition)] = row
     return checked

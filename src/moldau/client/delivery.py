@@ -104,6 +104,7 @@ class DeliveryFuture:
         return self.fate.done
 
     def done(self) -> bool:
+        """Whether the record is delivered or has failed."""
         return self._resolve()
 
     def add_callback(self, callback: Callback) -> None:

@@ -33,6 +33,7 @@ from moldau.protocol.errors import (
     RECORD_LIST_TOO_LARGE,
     REQUEST_TIMED_OUT,
     SASL_AUTHENTICATION_FAILED,
+    THROTTLING_QUOTA_EXCEEDED,
     TOPIC_AUTHORIZATION_FAILED,
     TRANSACTION_ABORTABLE,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
@@ -151,6 +152,25 @@ class NetworkError(ClientError):
 class NoBrokerError(NetworkError):
     """None of the brokers that are known could be reached."""
 
+    def __init__(self, message: str, unresolved: bool = False) -> None:
+        super().__init__(message)
+        # None of their names stands for an address.
+        self.unresolved = unresolved
+
+
+class AdvertisedAddressError(NetworkError):
+    """A broker cannot be reached at the address that the cluster told us for it."""
+
+    def __init__(self, message: str, cause: NetworkError, retriable: bool = True) -> None:
+        super().__init__(message)
+        self.cause = cause
+        self._retriable = retriable
+
+    @property
+    def retriable(self) -> bool:
+        """False once a name stood for nothing for some seconds and the user does not want to wait longer."""
+        return self._retriable
+
 
 class RequestTimeoutError(ClientError):
     """Something took longer than its timeout allows."""
@@ -248,6 +268,14 @@ class TransactionAbortedError(ClientError):
         super().__init__(TRANSACTION_ABORTABLE, "The record was not sent: its transaction was aborted.")
 
 
+class RecordDeserializationError(ClientError):
+    """A record's key or value is not what the consumer's deserializer takes; record has the bytes."""
+
+    def __init__(self, message: str, record: object) -> None:
+        super().__init__(INVALID_RECORD, message)
+        self.record = record
+
+
 class WakeupError(ClientError):
     """wakeup() was called while something else than poll() waited."""
 
@@ -255,7 +283,15 @@ class WakeupError(ClientError):
         super().__init__(INVALID_REQUEST, "The call was ended by wakeup().")
 
 
-_classes: dict[int, type[ClientError]] = {}
+class ThrottlingQuotaExceededError(ClientError):
+    """The controller's quota for creating and deleting partitions is used up, for throttle_time_ms."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(code, message)
+        self.throttle_time_ms = 0
+
+
+_classes: dict[int, type[ClientError]] = {THROTTLING_QUOTA_EXCEEDED: ThrottlingQuotaExceededError}
 
 
 def error_for(code: int, message: str | None = None) -> ClientError:

@@ -61,10 +61,10 @@ class FetchRequests:
             broker_id = self._broker_for(state, now_ms)
             if broker_id is None:
                 self._positions.want_leader(state)
-            elif not self._positions.is_unvalidated(state) and not network.in_flight_count(
-                self._cluster.broker_address(broker_id)
-            ):
-                by_broker.setdefault(broker_id, []).append(state)
+            elif not self._positions.is_unvalidated(state):
+                address = self._cluster.broker_address(broker_id)
+                if not network.in_flight_count(address) and not network.throttled_ms(address):
+                    by_broker.setdefault(broker_id, []).append(state)
         for broker_id, states in by_broker.items():
             self._send_fetch(broker_id, states)
 
@@ -104,7 +104,7 @@ class FetchRequests:
 
         timeout_ms = self._settings.request_timeout_ms + self._settings.max_wait_ms
         call = Call(request, FetchResponse, timeout_ms, highest, True, on_done)
-        self._cluster.network.submit(self._cluster.broker_address(broker_id), call)
+        self._cluster.submit(self._cluster.broker_address(broker_id), call)
 
     def _on_answer(
         self, call: Call[FetchResponse], broker_id: int, states: list[PartitionState], asked: dict[TopicPartition, int]

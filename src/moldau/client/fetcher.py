@@ -19,7 +19,7 @@ from moldau.protocol.errors import CORRUPT_MESSAGE, NONE
 from moldau.protocol.messages.fetch_response import PartitionData
 from moldau.protocol.records_data import MemoryRecords
 from moldau.records.arrow_decoder import ArrowColumns
-from moldau.records.batch import HEADER_SIZE, BatchHeader, CorruptBatch, check_crc, split_batches
+from moldau.records.batch import HEADER_SIZE, BatchHeader, CorruptBatch, has_valid_crc, split_batches
 from moldau.records.text_writer import TextWriter
 from moldau.records.walk import DECOMPRESSED_BYTES_MAX, read_records, records_bytes
 
@@ -344,7 +344,7 @@ class Fetcher:
                 if header.last_offset < state.position:
                     self._is_hidden(state, arrived, header)  # it may begin or end an aborted transaction
                     continue
-                if self._check_crcs and not check_crc(arrived.data, header):
+                if self._check_crcs and not has_valid_crc(arrived.data, header):
                     raise self._corrupt(state, header, "it does not have its checksum")
                 if self._is_hidden(state, arrived, header):
                     state.position = int(header.next_offset)

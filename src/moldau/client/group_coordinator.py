@@ -144,13 +144,15 @@ class Coordinator:
             self.on_news()
             if isinstance(call.error, NetworkError | RequestTimeoutError):
                 self.last_error = call.error
+                if not call.error.retriable:
+                    self.problem = call.error
                 self._lost(address, call.error)
             when_done(None if call.error is not None else call.answer(), call.error)
 
         address = AsideAddress(self._address) if aside else self._address
         self.in_flight += 1
         call = Call(request, answer_class, timeout_ms, highest_version, True, on_done)
-        self._cluster.network.submit(address, call)
+        self._cluster.submit(address, call)
 
     def _lost(self, address: Address, error: ClientError) -> None:
         if self._address == address:

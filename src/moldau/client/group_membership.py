@@ -7,11 +7,13 @@ What concerns the user, such as giving up partitions, is a duty: it waits until 
 
 from __future__ import annotations
 
+import os
 from enum import Enum
 
 from moldau.client.errors import ClientError
 from moldau.client.results import ConsumerGroupMetadata
 from moldau.protocol.primitives import Message
+from moldau.protocol.uuids import uuid_to_text
 
 FOREVER_MS = 1 << 60
 
@@ -98,3 +100,12 @@ class Membership:
     def on_commit_refused(self, code: int, generation_id: int) -> ClientError:
         """The coordinator refused a commit because of the membership it was made with; what the user is told."""
         raise NotImplementedError
+
+
+def new_member_id() -> str:
+    """The id of a member that makes its own, which it keeps for as long as it lives."""
+    while True:
+        made = uuid_to_text(os.urandom(16))
+        # Kafka keeps ids that begin with a dash from being made: they look like options on a command line.
+        if not made.startswith("-"):
+            return made

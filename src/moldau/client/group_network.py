@@ -38,6 +38,12 @@ class DrivenNetwork(Network):
     def is_ready(self, address: Address) -> bool:
         return self.inner.is_ready(address)
 
+    def throttled_ms(self, address: Address) -> int:
+        return self.inner.throttled_ms(address)
+
+    def throttle_times(self) -> tuple[float, float]:
+        return self.inner.throttle_times()
+
     def wake(self) -> None:
         self.inner.wake()
 

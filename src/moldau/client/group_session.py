@@ -7,7 +7,6 @@ user's, called by poll(): it does what only the user's thread may do, such as ca
 from __future__ import annotations
 
 import logging
-import os
 import re
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
@@ -20,7 +19,7 @@ from moldau.client.group_commits import Callback, Commit, Commits, Offsets
 from moldau.client.group_consumer import ConsumerMembership
 from moldau.client.group_coordinator import Coordinator
 from moldau.client.group_leader import ClassicLeader
-from moldau.client.group_membership import Membership
+from moldau.client.group_membership import Membership, new_member_id
 from moldau.client.group_offsets import Committed, CommittedOffsets
 from moldau.client.group_rebalance import ClassicRebalance, ConsumerRebalance, Rebalance
 from moldau.client.group_settings import CLASSIC, GroupSettings
@@ -32,7 +31,6 @@ from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, Topi
 from moldau.protocol import api_keys
 from moldau.protocol.errors import INVALID_REQUEST, STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID
 from moldau.protocol.primitives import Message
-from moldau.protocol.uuids import uuid_to_text
 
 logger = logging.getLogger("moldau.client")
 
@@ -72,7 +70,7 @@ class ConsumerGroup:
         if settings.protocol == CLASSIC:
             self._classic = ClassicMembership(settings, cluster.backoff, self._protocols)
         else:
-            self._modern = ConsumerMembership(settings, cluster.backoff, uuid_to_text(_new_uuid()))
+            self._modern = ConsumerMembership(settings, cluster.backoff, new_member_id())
         self._identity = ConsumerGroupMetadata(settings.group_id, group_instance_id=settings.instance_id)
         self.commits = Commits(
             cluster, self.coordinator, self._active, self._identity, request_timeout_ms, positions.stale_topics.add
@@ -449,14 +447,6 @@ class ConsumerGroup:
 
     def _until_retry_ms(self) -> int:
         return max(1, min(1_000, self.committed_offsets.next_deadline_ms() - self._cluster.network.now_ms()))
-
-
-def _new_uuid() -> bytes:
-    while True:
-        made = os.urandom(16)
-        # Kafka keeps ids that begin with a dash from being made: they look like options on a command line.
-        if not uuid_to_text(made).startswith("-"):
-            return made
 
 
 def _never() -> bool:

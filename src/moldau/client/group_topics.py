@@ -30,6 +30,8 @@ class GroupTopics:
         self.names: set[str] = set()
         self.ids: set[bytes] = set()
         self.everything = False
+        # Topics of which what is known turned out to be old, whatever its age.
+        self.stale: set[str] = set()
         self._asking = False
         self._missing = False
         self._not_before_ms = 0
@@ -50,7 +52,7 @@ class GroupTopics:
             self._missing = asked_ms is None or now_ms - asked_ms >= self._age_max_ms
             rows, names = None, None
         else:
-            names = sorted(name for name in self.names if self._cluster.is_old(name))
+            names = sorted(name for name in self.names if name in self.stale or self._cluster.is_old(name))
             rows = [MetadataRequestTopic(name=name) for name in names]
             self._missing = bool(rows)
         if not self._missing:
@@ -90,6 +92,7 @@ class GroupTopics:
             self._asking = False
             if answer is not None:
                 self._cluster.replay_metadata(answer, names)
+                self.stale.difference_update(names or ())
                 error = self._error_of(answer)
                 if names is None:
                     self._all_asked_ms = self._cluster.network.now_ms()

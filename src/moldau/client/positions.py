@@ -40,6 +40,9 @@ logger = logging.getLogger("moldau.client")
 
 Answer = TypeVar("Answer", bound=Message)
 
+# The same trouble is told again after so long.
+TOLD_EVERY_MS = 30_000
+
 _RESET = {"earliest": EARLIEST, "latest": LATEST}
 
 
@@ -75,6 +78,8 @@ class Positions:
         self._asked: set[TopicPartition] = set()
         self._not_before_ms = 0
         self._failures = 0
+        self._told = ""
+        self._told_ms = 0
 
     def ask(self) -> None:
         """Asks whatever is to be known before more can be fetched and is not being asked already."""
@@ -147,10 +152,18 @@ class Positions:
             self.problem = error
         elif error is not None:
             self.last_error = error
-            logger.warning("%s The consumer goes on trying.", error)
+            self._tell(error)
         self._failures = self._failures + 1 if missing else 0
         delay_ms = self._cluster.backoff.delay_ms(self._failures) if missing else 0
         self._not_before_ms = self._cluster.network.now_ms() + delay_ms
+
+    def _tell(self, error: ClientError) -> None:
+        """Once in a while; of brokers that cannot be reached the cluster tells."""
+        now_ms = self._cluster.network.now_ms()
+        is_time = error.message != self._told or now_ms - self._told_ms >= TOLD_EVERY_MS
+        if is_time and not isinstance(error, NetworkError):
+            self._told, self._told_ms = error.message, now_ms
+            logger.warning("%s The consumer goes on trying.", error)
 
     # Questions to leaders
 
@@ -189,7 +202,7 @@ class Positions:
             on_answer([item for item in states if self._fetcher.partitions.get(item.partition) is item], call)
 
         call = Call(request, answer_class, self._request_timeout_ms, None, True, on_done)
-        self._cluster.network.submit(self._cluster.broker_address(broker_id), call)
+        self._cluster.submit(self._cluster.broker_address(broker_id), call)
 
     def _ask_offsets(self, states: list[PartitionState]) -> None:
         wanted: dict[TopicPartition, int] = {}

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from librt.threading import Lock
 from librt.time import time as wall_clock
@@ -19,6 +19,19 @@ from mypy_extensions import i64, mypyc_attr
 
 from moldau.client import config as settings
 from moldau.client.accumulator import Accumulator, PartitionQueue
+from moldau.client.arguments import (
+    GivenHeaders,
+    GivenNumber,
+    GivenSeconds,
+    GivenTopic,
+    checked_callable,
+    checked_items,
+    checked_number,
+    checked_seconds,
+    checked_topic,
+    kind_of,
+    wrong_topic,
+)
 from moldau.client.backoff import Backoff
 from moldau.client.cluster import Cluster
 from moldau.client.delivery import Callback, DeliveryFuture
@@ -44,7 +57,10 @@ from moldau.protocol.errors import UNKNOWN_TOPIC_OR_PARTITION
 from moldau.records.record_buffer import Body, record_bytes_max
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from moldau.client.arrow import ArrowDelivery
+    from moldau.client.setting_types import ProducerSettings
     from moldau.client.transaction_session import Transaction, TransactionSession
     from moldau.client.transactions import Operation
 
@@ -52,6 +68,10 @@ CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 # How long a producer that is left with an error waits for the abort of its transaction.
 ABORT_SECONDS = 5.0
 ACKS = {"all": -1, "-1": -1, "0": 0, "1": 1}
+
+# What stands for the key of a value for which none is left.
+NO_KEY: Final = object()
+TOO_FEW_KEYS: Final = "There are more values than keys: give a key, or None, for each value."
 
 Serializer = Callable[[object], bytes | None]
 # partitioner(topic, key, number of partitions) -> partition
@@ -73,16 +93,21 @@ class Producer:
         network: Network | None = None,
         first_contact_ms: int | None = None,
         config: Mapping[str, object] | None = None,
-        **more: object,
+        **more: Unpack[ProducerSettings],
     ) -> None:
         """on_batch(partition, record count, error) is called from the sender thread for each batch that is done."""
         read = settings.read(settings.PRODUCER, bootstrap_servers, config, more)
         self._config: settings.ClientConfig = read
         acks = ACKS[read.get_text("acks")]
         idempotent = _choose_idempotence(read, acks)
-        self._key_serializer: Serializer | None = key_serializer
-        self._value_serializer: Serializer | None = value_serializer
-        self._partitioner: Partitioner | None = partitioner
+        checked_callable("key_serializer", key_serializer)
+        checked_callable("value_serializer", value_serializer)
+        checked_callable("partitioner", partitioner)
+        checked_callable("callback on_batch", on_batch)
+        # What they make is checked here and not by the compiler.
+        self._key_serializer: Callable[[object], object] | None = key_serializer
+        self._value_serializer: Callable[[object], object] | None = value_serializer
+        self._partitioner: Callable[[str, bytes | None, int], object] | None = partitioner
         self._ignore_keys: bool = read.get_bool("partitioner.ignore.keys")
         self._max_block_ms: int = read.get_int("max.block.ms")
         self._buffer_memory: i64 = read.get_int("buffer.memory")
@@ -122,26 +147,30 @@ class Producer:
 
     def send(
         self,
-        topic: str,
+        topic: GivenTopic,
         value: object = None,
         key: object = None,
         *,
-        partition: int | None = None,
-        timestamp_ms: int | None = None,
-        headers: Headers | Mapping[str, bytes | None] | None = None,
+        partition: GivenNumber = None,
+        timestamp_ms: GivenNumber = None,
+        headers: GivenHeaders | None = None,
         on_delivery: Callback | None = None,
     ) -> DeliveryFuture:
         """Queues one record; blocks up to max.block.ms while the topic is unknown or the buffer is full.
 
         on_delivery(metadata, error) is called from the sender thread, with one of the two None.
         """
+        name = topic if isinstance(topic, str) else wrong_topic(topic)
         raw_key = self._key_bytes(key)
         raw_value = self._value_bytes(value)
         header_list = None if headers is None else _header_list(headers)
-        wall_ms: i64 = _wall_ms() if timestamp_ms is None else timestamp_ms
+        wall_ms: i64 = _wall_ms() if timestamp_ms is None else checked_number("timestamp", timestamp_ms)
+        index = None if partition is None else checked_number("partition", partition)
+        if on_delivery is not None:
+            checked_callable("callback on_delivery", on_delivery)
         accumulator = self._accumulator
         with self._lock:
-            future = self._append(topic, raw_key, raw_value, header_list, wall_ms, partition)
+            future = self._append(name, raw_key, raw_value, header_list, wall_ms, index)
             if on_delivery is not None:
                 future.add_callback(on_delivery)
             if accumulator.news and accumulator.sender_asleep:
@@ -150,36 +179,39 @@ class Producer:
 
     def send_many(
         self,
-        topic: str,
+        topic: GivenTopic,
         values: Iterable[object],
         keys: Iterable[object] | None = None,
         *,
-        partition: int | None = None,
-        timestamp_ms: int | None = None,
+        partition: GivenNumber = None,
+        timestamp_ms: GivenNumber = None,
     ) -> list[DeliveryFuture]:
         """Queues a record for each value, with the key in the same place of keys where those are given."""
-        wall_ms: i64 = _wall_ms() if timestamp_ms is None else timestamp_ms
+        name = topic if isinstance(topic, str) else wrong_topic(topic)
+        wall_ms: i64 = _wall_ms() if timestamp_ms is None else checked_number("timestamp", timestamp_ms)
+        index = None if partition is None else checked_number("partition", partition)
         futures: list[DeliveryFuture] = []
-        key_iterator = None if keys is None else iter(keys)
+        checked_items("values", values)
+        key_iterator = None if keys is None else iter(checked_items("keys", keys))
         with self._lock:
             for value in values:
-                raw_key = None if key_iterator is None else self._key_bytes(next(key_iterator))
+                raw_key = None if key_iterator is None else self._key_bytes(next(key_iterator, NO_KEY))
                 raw_value = self._value_bytes(value)
-                futures.append(self._append(topic, raw_key, raw_value, None, wall_ms, partition))
+                futures.append(self._append(name, raw_key, raw_value, None, wall_ms, index))
             if self._accumulator.news:
                 self._sender.wake()
         return futures
 
     def send_arrow(
         self,
-        topic: str,
+        topic: GivenTopic,
         table: object,
         *,
-        value: str = "value",
-        key: str = "key",
-        headers: str = "headers",
-        timestamp: str = "timestamp",
-        partition: str = "partition",
+        value: GivenTopic = "value",
+        key: GivenTopic = "key",
+        headers: GivenTopic = "headers",
+        timestamp: GivenTopic = "timestamp",
+        partition: GivenTopic = "partition",
     ) -> ArrowDelivery:
         """Queues a record for each row of a pyarrow Table or RecordBatch; the columns are named by the keywords.
 
@@ -187,7 +219,7 @@ class Producer:
         """
         from moldau.client.arrow import send_table
 
-        return send_table(self, topic, table, value, key, headers, timestamp, partition)
+        return send_table(self, checked_topic(topic), table, value, key, headers, timestamp, partition)
 
     def send_encoded(
         self, topic: str, partition: int | None, data: Body, count: int, base_timestamp: int, max_timestamp: int
@@ -211,20 +243,33 @@ class Producer:
         """How large a batch for send_encoded() should be at most."""
         return int(max(i64(self.batch_bytes), min(self._accumulator.encoded_bytes_max, self._buffer_memory >> 2)))
 
-    def would_block(self, topic: str) -> bool:
+    def would_block(self, topic: GivenTopic) -> bool:
         """Whether send() might have to wait: the topic is not known yet, or the buffer is nearly full."""
         held = self._accumulator.bytes_held + self.request_bytes_max
-        return topic not in self._topics or (held > self._buffer_memory and self._accumulator.batches_held > 0)
+        return checked_topic(topic) not in self._topics or (
+            held > self._buffer_memory and self._accumulator.batches_held > 0
+        )
 
-    def partitions_for(self, topic: str) -> list[int]:
+    def partitions_for(self, topic: GivenTopic) -> list[int]:
         """The topic's partitions; blocks up to max.block.ms for its metadata."""
+        name = checked_topic(topic)
         with self._lock:
-            state = self._wait_for_topic(topic, time.monotonic() + self._max_block_ms / 1000, False)
+            state = self._wait_for_topic(name, time.monotonic() + self._max_block_ms / 1000, False)
             return list(range(len(state.queues)))
 
-    def flush(self, timeout: float | None = None) -> None:
+    def metrics(self) -> dict[str, float]:
+        """What the producer measures of itself, under Kafka's names; a time without any answer is not a number.
+
+        produce-throttle-time-avg and -max: for how many ms brokers throttled this client (KIP-219), over all of their
+        answers of the last 30 to 60 seconds.
+        """
+        average, largest = self._sender.cluster.network.throttle_times()
+        return {"produce-throttle-time-avg": average, "produce-throttle-time-max": largest}
+
+    def flush(self, timeout: GivenSeconds = None) -> None:
         """Sends everything that was queued so far and waits until each record is delivered or has failed."""
-        deadline = None if timeout is None else time.monotonic() + timeout
+        seconds = checked_seconds(timeout)
+        deadline = None if seconds is None else time.monotonic() + seconds
         with self._lock:
             number = self._accumulator.flush()
             self._sender.wake()
@@ -234,9 +279,9 @@ class Producer:
                     raise RequestTimeoutError("Not everything was delivered within the timeout of flush().")
                 self._changed.wait(remaining)
 
-    def close(self, timeout: float | None = None) -> None:
+    def close(self, timeout: GivenSeconds = None) -> None:
         """Delivers what is queued, for at most timeout seconds, and ends the thread; what is left then fails."""
-        self._sender.close(timeout)
+        self._sender.close(checked_seconds(timeout))
 
     def __enter__(self) -> Producer:
         return self
@@ -384,7 +429,8 @@ class Producer:
         if partition is not None:
             queue = self._queue(state, partition)
         elif self._partitioner is not None:
-            queue = self._queue(state, self._partitioner(topic, key, len(state.queues)))
+            number = self._partitioner(topic, key, len(state.queues))
+            queue = self._queue(state, checked_number("partition that the partitioner chose", number))
         elif key is not None and not self._ignore_keys:
             queue = state.keyed(key)
         else:
@@ -463,22 +509,47 @@ class Producer:
             if key is None or isinstance(key, bytes):
                 return key
             return _to_bytes("key", key)
-        return self._key_serializer(key)
+        if key is NO_KEY:
+            raise ValueError(TOO_FEW_KEYS)
+        made = self._key_serializer(key)
+        return made if made is None or isinstance(made, bytes) else _serialized("key", made)
 
     def _value_bytes(self, value: object) -> bytes | None:
         if self._value_serializer is None:
             if value is None or isinstance(value, bytes):
                 return value
             return _to_bytes("value", value)
-        return self._value_serializer(value)
+        made = self._value_serializer(value)
+        return made if made is None or isinstance(made, bytes) else _serialized("value", made)
 
 
 def _wall_ms() -> i64:
     return i64(int(wall_clock() * 1000.0))
 
 
-def _header_list(headers: Headers | Mapping[str, bytes | None]) -> Headers:
-    return list(headers.items()) if isinstance(headers, Mapping) else list(headers)
+def _serialized(what: str, made: object) -> bytes:
+    if isinstance(made, (bytearray, memoryview)):
+        return bytes(made)
+    raise TypeError(f"The {what}_serializer made {kind_of(made)} of the {what}: it has to make bytes or None.")
+
+
+def _header_list(headers: object) -> Headers:
+    items: Iterable[Any]
+    if isinstance(headers, Mapping):
+        items = headers.items()
+    elif isinstance(headers, Iterable) and not isinstance(headers, (str, bytes)):
+        items = headers
+    else:
+        raise TypeError(f"The headers are {kind_of(headers)}: give a dict, or a list of pairs of a name and a value.")
+    found: Headers = []
+    for item in items:
+        if not isinstance(item, (tuple, list)) or len(item) != 2 or not isinstance(item[0], str):
+            raise TypeError(f"A header is a pair of a name as text and a value, not {item!r}.")
+        value: object = item[1]
+        if value is not None and not isinstance(value, bytes):
+            value = _to_bytes(f"value of the header {item[0]}", value, "")
+        found.append((item[0], value))
+    return found
 
 
 def _new_accumulator(config: settings.ClientConfig, idempotent: bool) -> Accumulator:
@@ -519,9 +590,11 @@ def _choose_idempotence(config: settings.ClientConfig, acks: int) -> bool:
     return not obstacles
 
 
-def _to_bytes(what: str, value: object) -> bytes:
+def _to_bytes(what: str, value: object, other_way: str = ", or set {}_serializer") -> bytes:
+    if value is NO_KEY:
+        raise ValueError(TOO_FEW_KEYS)
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
-    raise TypeError(f"The {what} is a {type(value).__name__}: give bytes, text or None, or set {what}_serializer.")
+    raise TypeError(f"The {what} is {kind_of(value)}: give bytes, text or None{other_way.format(what)}.")

@@ -45,6 +45,8 @@ class ConsumerRecord:
         self.value: Any = value
         self._headers: Headers | None = headers
         self.leader_epoch: i64 = leader_epoch
+        # How often a share group has delivered the record, this time included; 0 where none did.
+        self.delivery_count: i64 = 0
 
     @property
     def headers(self) -> Headers:
@@ -62,6 +64,7 @@ class ConsumerRecord:
             self.value,
             self.headers,
             self.leader_epoch,
+            self.delivery_count,
         )
 
     def __eq__(self, other: object) -> bool:

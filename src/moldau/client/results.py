@@ -67,6 +67,7 @@ class PreparedTransaction(NamedTuple):
 
     @staticmethod
     def parse(text: str) -> PreparedTransaction:
+        """Reads what str() of a prepared transaction wrote."""
         first, colon, second = text.partition(":")
         if not colon or not first.lstrip("-").isdigit() or not second.lstrip("-").isdigit():
             raise ValueError(f"{text!r} is no prepared transaction: it is written as producer id:epoch.")

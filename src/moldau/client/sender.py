@@ -370,7 +370,8 @@ class Sender:
         return None if found is None else found.leader
 
     def _has_room(self, leader: int) -> bool:
-        return self.cluster.network.in_flight_count(self.cluster.broker_address(leader)) < self._in_flight_max
+        network, address = self.cluster.network, self.cluster.broker_address(leader)
+        return network.in_flight_count(address) < self._in_flight_max and network.throttled_ms(address) == 0
 
     def _is_connected(self, leader: int) -> bool:
         return self.cluster.network.is_ready(self.cluster.broker_address(leader))
@@ -427,7 +428,7 @@ class Sender:
         )
 
         call = ProduceCall(request, self._request_timeout_ms, highest, self._acks != 0, self._on_answer, batches)
-        self.cluster.network.submit(self.cluster.broker_address(leader), call)
+        self.cluster.submit(self.cluster.broker_address(leader), call)
 
     def _on_answer(self, call: Call[ProduceResponse]) -> None:
         """Runs in the sender thread, inside of submit or poll."""

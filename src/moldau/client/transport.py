@@ -14,12 +14,14 @@ import random
 import selectors
 import socket
 import time
+from math import nan
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from mypy_extensions import mypyc_attr
 
 from moldau.client.backoff import Backoff
 from moldau.client.errors import ClientError, NetworkError, RequestTimeoutError, TlsError
+from moldau.client.throttle import ThrottleTimes
 from moldau.client.wire import Call, Connection
 from moldau.protocol.primitives import Message
 
@@ -57,8 +59,17 @@ class Network:
         raise NotImplementedError
 
     def is_ready(self, address: Address) -> bool:
-        """Whether a call would leave at once: there is a connection, and it knows the broker's versions."""
+        """Whether a call would leave at once: there is a connection that knows the broker's versions, and the broker
+        does not throttle the client."""
         raise NotImplementedError
+
+    def throttled_ms(self, address: Address) -> int:
+        """For how long the broker does not want to hear from this client (KIP-219): calls wait until then."""
+        return 0
+
+    def throttle_times(self) -> tuple[float, float]:
+        """The average and the largest throttle time of all answers lately, in ms; not a number without answers."""
+        return (nan, nan)
 
     def wake(self) -> None:
         """Makes a poll() that waits in another thread return."""
@@ -127,6 +138,7 @@ class SocketNetwork(Network):
         self._connect_timeout_max_ms: int = max(connect_timeout_ms, connect_timeout_max_ms)
         self._reconnect_backoff: Backoff = reconnect_backoff or Backoff(50, 1_000, random.random)
         self._idle_max_ms: int = idle_max_ms
+        self._throttle_times: ThrottleTimes = ThrottleTimes()
         self._links: dict[Address, _Link] = {}
         self._troubles: dict[Address, _Trouble] = {}
         self._unsent: dict[Address, _Link] = {}
@@ -170,7 +182,16 @@ class SocketNetwork(Network):
 
     def is_ready(self, address: Address) -> bool:
         link = self._links.get(address)
-        return link is not None and link.connection.negotiated
+        return link is not None and link.connection.negotiated and self.throttled_ms(address) == 0
+
+    def throttled_ms(self, address: Address) -> int:
+        link = self._links.get(address)
+        if link is None or link.connection.throttled_until_ms == 0:
+            return 0
+        return link.connection.throttled_ms(self.now_ms())
+
+    def throttle_times(self) -> tuple[float, float]:
+        return self._throttle_times.measure(self.now_ms())
 
     def poll(self, timeout_ms: int) -> None:
         while self._unsent:
@@ -232,7 +253,7 @@ class SocketNetwork(Network):
             raise NetworkError(f"The host name {host} cannot be resolved: {error.strerror}.") from None
         candidates = [(family, sockaddr) for family, _, _, _, sockaddr in found]
         new_login = None if self._security is None else self._security.new_login
-        connection = Connection(address_text(address), self._client_id, new_login)
+        connection = Connection(address_text(address), self._client_id, new_login, self.now_ms, self._throttle_times)
         link = _Link(address, connection, list(reversed(candidates)))
         self._connect_next(link, "it has no address")
         self._links[address] = link
@@ -446,6 +467,8 @@ class SocketNetwork(Network):
             elif link.connection.expired(now_ms):
                 where = address_text(link.address)
                 self._drop(link, RequestTimeoutError(f"The broker at {where} did not answer in time."))
+            elif link.connection.tick(now_ms):
+                self._flush(link)
             elif 0 <= self._idle_max_ms < now_ms - link.used_ms and link.connection.in_flight_count == 0:
                 where = address_text(link.address)
                 self._drop(link, NetworkError(f"The connection to {where} was not used for {self._idle_max_ms} ms."))

@@ -7,6 +7,9 @@ matched from the head of a queue and a correlation id that does not fit ends the
 
 Where brokers want to know who asks, a login follows the negotiation, and the calls wait for it too. A session of a
 limited time (KIP-368) is renewed on the same connection, behind the requests that are on their way, before it is over.
+
+While the broker throttles the client (KIP-219) nothing is sent: calls wait, each at most for its own timeout, and leave
+in their order with the tick() that finds the time over.
 """
 
 from __future__ import annotations
@@ -16,7 +19,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar, cast
 
 from moldau import __version__
-from moldau.client.errors import ClientError, NetworkError, ProtocolError, UnsupportedVersionError, error_for
+from moldau.client.errors import (
+    ClientError,
+    NetworkError,
+    ProtocolError,
+    RequestTimeoutError,
+    UnsupportedVersionError,
+    error_for,
+)
+from moldau.client.throttle import ThrottleTimes, is_honoured
 from moldau.protocol import api_keys
 from moldau.protocol.errors import UNSUPPORTED_VERSION
 from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
@@ -83,6 +94,8 @@ class Call(Generic[Answer]):
         self.deadline_ms: int = 0
         self.done: bool = False
         self.error: ClientError | None = None
+        # What somebody who knows more than the network makes of an error.
+        self.explain: Callable[[ClientError], ClientError] | None = None
         # What the connection that carried the call knows of the cluster's features.
         self.features: Features = NO_FEATURES
         self._answer: Answer | None = None
@@ -99,7 +112,7 @@ class Call(Generic[Answer]):
             return
         self.done = True
         self._answer = answer
-        self.error = error
+        self.error = error if error is None or self.explain is None else self.explain(error)
         if self.when_done is not None:
             self.when_done(self)
 
@@ -107,8 +120,17 @@ class Call(Generic[Answer]):
 class Connection:
     """The protocol's side of one connection."""
 
-    def __init__(self, name: str, client_id: str, new_login: Callable[[], Login | None] | None = None) -> None:
-        """new_login: what begins a login; None where brokers take everybody."""
+    def __init__(
+        self,
+        name: str,
+        client_id: str,
+        new_login: Callable[[], Login | None] | None = None,
+        clock: Callable[[], int] | None = None,
+        throttle_times: ThrottleTimes | None = None,
+    ) -> None:
+        """new_login: what begins a login; None where brokers take everybody. clock: tells the time of an answer, from
+        which its throttle time counts; without one, that of the last call counts. throttle_times: where those of all
+        answers are counted."""
         self.name: str = name
         self.client_id: str = client_id
         self._new_login: Callable[[], Login | None] | None = new_login
@@ -117,6 +139,10 @@ class Connection:
         self._login_timeout_ms: int = 0
         self._renew_at_ms: int = 0
         self._was_ready: bool = False
+        self._clock: Callable[[], int] | None = clock
+        self._throttle_times: ThrottleTimes | None = throttle_times
+        # Until then nothing is sent; 0 when the broker does not throttle the client.
+        self.throttled_until_ms: int = 0
         self._now_ms: int = 0
         self.closed: bool = False
         # Why there was no login.
@@ -151,15 +177,40 @@ class Connection:
         call.deadline_ms = now_ms + call.timeout_ms
         self._now_ms = now_ms
         generic = cast("Call[Message]", call)
-        if self._renew_at_ms and now_ms >= self._renew_at_ms and self.negotiated:
-            self.negotiated = False
-            self._begin_login()
+        if self.negotiated and now_ms >= self.throttled_until_ms:
+            self._maybe_renew(now_ms)
         if self.closed:
             call.finish(None, NetworkError(f"The connection to {self.name} is closed."))
-        elif self.negotiated:
+        elif self.negotiated and now_ms >= self.throttled_until_ms:
+            if self._waiting:
+                self._send_waiting()  # they were here before
             self._send(generic)
         else:
             self._waiting.append(generic)
+
+    def throttled_ms(self, now_ms: int) -> int:
+        """For how long the broker still throttles the client."""
+        return max(0, self.throttled_until_ms - now_ms)
+
+    def tick(self, now_ms: int) -> bool:
+        """What time brings while the broker throttles: calls that waited too long end, and when the broker is done the
+        others leave. True when there is something to send."""
+        if self.throttled_until_ms == 0 or not self.negotiated:
+            return False
+        if now_ms >= self.throttled_until_ms:
+            self.throttled_until_ms = 0
+            self._now_ms = now_ms
+            if not self._maybe_renew(now_ms):
+                self._send_waiting()
+            return True
+        late = [call for call in self._waiting if call.done or call.deadline_ms <= now_ms]
+        if late:
+            self._waiting = deque(call for call in self._waiting if not call.done and call.deadline_ms > now_ms)
+            left_ms = self.throttled_until_ms - now_ms
+            sentence = f"The broker at {self.name} throttles this client for another {left_ms} ms: nothing was sent."
+            for call in late:
+                call.finish(None, RequestTimeoutError(sentence))
+        return False
 
     def take_parts(self) -> list[Piece]:
         """What is to be sent, in pieces that belong one behind the other."""
@@ -228,10 +279,18 @@ class Connection:
         """True when a call has waited too long; the owner then closes, as nothing after it can be answered either."""
         if self._in_flight and self._in_flight[0].deadline_ms <= now_ms:
             return True
-        return any(call.deadline_ms <= now_ms for call in self._waiting)
+        # Calls that wait until the broker throttles no more end one by one; the connection is as good as before.
+        return not self._is_throttled and any(call.deadline_ms <= now_ms for call in self._waiting)
+
+    @property
+    def _is_throttled(self) -> bool:
+        return self.negotiated and self.throttled_until_ms > 0
 
     def next_deadline_ms(self) -> int | None:
+        """When tick() or expired() has something to say."""
         deadlines = [call.deadline_ms for call in self._waiting]
+        if self._is_throttled:
+            deadlines.append(self.throttled_until_ms)
         if self._in_flight:
             deadlines.append(self._in_flight[0].deadline_ms)
         return min(deadlines) if deadlines else None
@@ -347,8 +406,19 @@ class Connection:
             return
         if call is self._login_call:
             self._on_login_answer(answer)
-        else:
-            call.finish(answer)
+            return
+        self._note_throttle(call.request.API_KEY, call.version, getattr(answer, "throttle_time_ms", 0))
+        call.finish(answer)
+
+    def _note_throttle(self, api_key: int, version: int, throttle_ms: int) -> None:
+        """Before the call is done: whoever sends next knows of it."""
+        if throttle_ms <= 0 and self._throttle_times is None:
+            return
+        now_ms = self._now_ms if self._clock is None else self._clock()
+        if self._throttle_times is not None:
+            self._throttle_times.record(throttle_ms, now_ms)
+        if throttle_ms > 0 and is_honoured(api_key, version):
+            self.throttled_until_ms = max(self.throttled_until_ms, now_ms + throttle_ms)
 
     def _on_versions(self, frame: bytes, call: Call[Message]) -> None:
         """KIP-511: a broker that does not know our version of ApiVersions answers in version 0 with its own range."""
@@ -369,7 +439,16 @@ class Connection:
         self.versions = offered
         levels = {row.name: row.max_version_level for row in answer.finalized_features}
         self.features = Features(answer.finalized_features_epoch, levels)
+        self._note_throttle(API_VERSIONS, call.version, answer.throttle_time_ms)
         self._begin_login()
+
+    def _maybe_renew(self, now_ms: int) -> bool:
+        """Logs in again before the session is over; the calls wait for it."""
+        if not self._renew_at_ms or now_ms < self._renew_at_ms:
+            return False
+        self.negotiated = False
+        self._begin_login()
+        return True
 
     def _begin_login(self) -> None:
         self._login = None if self._new_login is None else self._new_login()
@@ -420,7 +499,12 @@ class Connection:
     def _ready(self) -> None:
         self.negotiated = True
         self._was_ready = True
+        if self.throttled_until_ms == 0:
+            self._send_waiting()
+
+    def _send_waiting(self) -> None:
         waiting = list(self._waiting)
         self._waiting.clear()
         for item in waiting:
-            self._send(item)
+            if not item.done:
+                self._send(item)

@@ -18,6 +18,7 @@ from moldau.config.group_keys import BOUNDED_GROUP_KEYS
 from moldau.config.listeners import (
     Endpoint,
     Voter,
+    is_loopback,
     listener_name,
     parse_bootstrap_servers,
     parse_connection_overrides,
@@ -27,7 +28,7 @@ from moldau.config.listeners import (
 )
 from moldau.config.own_keys import OWN_KEYS
 from moldau.config.quota_keys import BROKER_QUOTA_KEYS
-from moldau.config.topic_keys import BROKER_UNITS, FLUSH, RETENTION, ROLL, ROLL_JITTER
+from moldau.config.topic_keys import BROKER_UNITS, RETENTION, ROLL, ROLL_JITTER
 
 REPLICA_SELECTORS = (
     "org.apache.kafka.common.replica.LeaderSelector",
@@ -112,8 +113,6 @@ class BrokerConfig:
             raise ConfigError(f"{name} has no number")
         return value
 
-    get_long = get_int
-
     def get_int_or_none(self, name: str) -> int | None:
         value = self.get(name)
         return value if isinstance(value, int) else None
@@ -177,10 +176,6 @@ class BrokerConfig:
     def log_roll_jitter_ms(self) -> int:
         return self.scaled(ROLL_JITTER)
 
-    @property
-    def log_flush_interval_ms(self) -> int:
-        return self.scaled(FLUSH)
-
     def scaled(self, names: tuple[str, ...]) -> int:
         """The first of several keys that has a value, in milliseconds."""
         for name in names:
@@ -194,6 +189,15 @@ class BrokerConfig:
         return [
             endpoint for endpoint in self.advertised_listeners if endpoint.name not in self.controller_listener_names
         ]
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other node can be part of the quorum or look for it."""
+        if not self.is_controller:
+            return False
+        if self.voters:
+            return [voter.id for voter in self.voters] == [self.node_id]
+        return all(is_loopback(host) for host, _ in self.bootstrap_servers)
 
     def broker_listeners(self) -> list[Endpoint]:
         return [endpoint for endpoint in self.listeners if endpoint.name not in self.controller_listener_names]

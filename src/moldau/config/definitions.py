@@ -317,5 +317,18 @@ def share_offset_reset(name: str, value: Value) -> None:
     raise InvalidValue(name, value, f"Invalid value `{value}` for configuration {name}. {wanted}")
 
 
+_DURATION_PARTS = re.compile(r"([0-9]+)(D)|([0-9]+)(H)|([0-9]+)(M)|([0-9]+(?:[.,][0-9]*)?)(S)", re.I)
+_UNIT_MS = {"D": 86_400_000, "H": 3_600_000, "M": 60_000, "S": 1000}
+
+
+def duration_ms(text: str) -> int:
+    """The milliseconds of an ISO-8601 duration that is not negative: P1DT2H, PT0.5S."""
+    total = 0.0
+    for found in _DURATION_PARTS.finditer(text):
+        number, unit = (part for part in found.groups() if part is not None)
+        total += float(number.replace(",", ".")) * _UNIT_MS[unit.upper()]
+    return int(total)
+
+
 def show_plain(value: Value) -> object:
     return show_double(value) if isinstance(value, float) else value

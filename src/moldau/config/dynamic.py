@@ -16,9 +16,10 @@ from moldau.config.broker_keys import (
 )
 from moldau.config.client_metrics_keys import CLIENT_METRICS_KEYS, INTERVAL_MS_MAX, INTERVAL_MS_MIN, parse_match
 from moldau.config.definitions import PER_BROKER, READ_ONLY, ConfigError, FailedRequirement
-from moldau.config.group_keys import BOUNDED_GROUP_KEYS, GROUP_KEYS
+from moldau.config.group_keys import BOUNDED_GROUP_KEYS, DEAD_LETTER_TOPIC_KEY, GROUP_KEYS
 from moldau.config.listeners import parse_connection_overrides, parse_protocol_map
 from moldau.config.topic_keys import FLUSH, RETENTION, ROLL, ROLL_JITTER, TOPIC_KEYS
+from moldau.config.unserved import check_served, may_promise_safety, unserved_settings
 from moldau.protocol.errors import INVALID_CONFIG, INVALID_REQUEST, KafkaError
 
 _logger = logging.getLogger("moldau.config")
@@ -81,6 +82,14 @@ def validate_group_configs(configs: dict[str, str | None], broker: BrokerConfig 
         raise KafkaError(INVALID_CONFIG, error.message) from None
 
 
+def check_dead_letter_prefix(name: str | None, broker: BrokerConfig) -> None:
+    """When a group's topic is set, and not when the first dead letter cannot be written."""
+    prefix = broker.get_str("errors.deadletterqueue.topic.name.prefix")
+    if name is not None and name.strip() and not name.strip().startswith(prefix):
+        reason = "which errors.deadletterqueue.topic.name.prefix asks for"
+        raise KafkaError(INVALID_CONFIG, f"{DEAD_LETTER_TOPIC_KEY} must begin with '{prefix}', {reason}")
+
+
 def validate_client_metrics_configs(configs: dict[str, str | None]) -> None:
     """Checks all configs a client metrics subscription would have."""
     for name in sorted(configs):
@@ -125,6 +134,8 @@ def validate_broker_configs(
             _check_thread_counts(given, current)
             proposed = BrokerConfig(_overlay(current.values, given), warn=False)
             _check_local_retention(proposed)
+            _check_connection_limits(proposed, current)
+            check_served(proposed)
     except FailedRequirement as error:
         raise KafkaError(INVALID_REQUEST, "requirement failed: " + error.message) from None
     except ConfigError as error:
@@ -155,13 +166,22 @@ class DynamicBrokerConfig:
         validate_broker_configs(configs, per_broker, self.current)
 
     def _rebuild(self) -> None:
-        values = self.static.values
-        for layer in (self.default_values, self.broker_values):
-            values = _overlay(values, {name: text for name, text in layer.items() if self._is_usable(name, text)})
         try:
-            self.current = BrokerConfig(values, warn=False)
+            proposed = BrokerConfig(self._merged(with_promises=True), warn=False)
+            sentences = unserved_settings(proposed)
+            if sentences:
+                _logger.error("dynamic configs of listeners are ignored: %s", " ".join(sentences))
+                proposed = BrokerConfig(self._merged(with_promises=False), warn=False)
+            self.current = proposed
         except ConfigError as error:
             _logger.error("dynamic broker configs do not fit together and are left as they were: %s", error.message)
+
+    def _merged(self, with_promises: bool) -> dict[str, str]:
+        values = self.static.values
+        for layer in (self.default_values, self.broker_values):
+            usable = {name: text for name, text in layer.items() if self._is_usable(name, text)}
+            values = _overlay(values, {k: v for k, v in usable.items() if with_promises or not may_promise_safety(k)})
+        return values
 
     def _is_usable(self, name: str, text: str) -> bool:
         """A stored value may come from another version or from a controller that checks less."""
@@ -233,6 +253,15 @@ def _check_thread_counts(given: dict[str, str], current: BrokerConfig) -> None:
             raise _nested(f"Log cleaner threads cannot be increased to more than double the current value {old}")
         if new < old // 2 or new < 1:
             raise _nested(f"Log cleaner threads cannot be reduced to less than half the current value {old}")
+
+
+def _check_connection_limits(proposed: BrokerConfig, current: BrokerConfig) -> None:
+    """A listener that runs lets somebody in. In the properties file the limits of the broker may be 0."""
+    for endpoint in proposed.listeners:
+        for name in ("max.connections", "max.connection.creation.rate"):
+            value = proposed.get_for_listener(endpoint.name, name)
+            if value == 0 and value != current.get_for_listener(endpoint.name, name):
+                raise _nested(f"Invalid {name} {value}")
 
 
 def _check_local_retention(proposed: BrokerConfig) -> None:

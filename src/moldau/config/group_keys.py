@@ -8,15 +8,43 @@ from moldau.config.definitions import (
     STRING,
     ConfigKey,
     ConfigKeys,
+    InvalidValue,
     Validator,
+    Value,
     at_least,
     one_of,
     share_offset_reset,
 )
+from moldau.config.resources import check_topic_name
+from moldau.protocol.errors import KafkaError
+
+DEAD_LETTER_TOPIC_KEY: Final = "errors.deadletterqueue.topic.name"
+DEAD_LETTER_COPY_KEY: Final = "errors.deadletterqueue.copy.record.enable"
 
 
-def _key(name: str, type: int, default: str, validator: Validator | None, broker: str, documentation: str) -> ConfigKey:
-    return ConfigKey(name, type, default, validator, documentation, synonyms=(broker,) if broker else ())
+def dead_letter_topic(name: str, value: Value) -> None:
+    """The name of a topic that need not exist yet, or nothing."""
+    if not isinstance(value, str) or not value:
+        return
+    try:
+        check_topic_name(value)
+    except KafkaError as error:
+        raise InvalidValue(name, value, str(error)) from None
+    if value.startswith("__"):
+        raise InvalidValue(name, value, "Topics whose names begin with __ get no dead letters")
+
+
+def _key(
+    name: str,
+    type: int,
+    default: str,
+    validator: Validator | None,
+    broker: str,
+    documentation: str,
+    internal: bool = False,
+) -> ConfigKey:
+    synonyms = (broker,) if broker else ()
+    return ConfigKey(name, type, default, validator, documentation, synonyms=synonyms, internal=internal)
 
 
 # fmt: off
@@ -34,6 +62,8 @@ GROUP_KEYS: Final = ConfigKeys((
     _key("share.isolation.level",              STRING,  "read_uncommitted", one_of("read_committed", "read_uncommitted"), "",           "Whether a share group reads records of open and aborted transactions."),
     _key("share.renew.acknowledge.enable",     BOOLEAN, "true",             None,           "",                                         "Whether share consumers may prolong the lock of a record they still work on."),
     _key("share.assignment.interval.ms",       INT,     "1000",             at_least(0),    "group.share.assignment.interval.ms",       "Shortest time between two computations of the share group's target assignment."),
+    _key("errors.deadletterqueue.topic.name",  STRING,  "",                 dead_letter_topic, "",                                      "Topic that gets a dead letter for each record which a share group rejects or has tried too often; empty for none.", internal=True),
+    _key("errors.deadletterqueue.copy.record.enable", BOOLEAN, "false",     None,           "",                                         "Whether dead letters have key, value and headers of the record, and not only its place.", internal=True),
     _key("streams.session.timeout.ms",         INT,     "45000",            at_least(1),    "group.streams.session.timeout.ms",         "Time without a heartbeat after which a streams member is taken out of the group."),
     _key("streams.heartbeat.interval.ms",      INT,     "5000",             at_least(1),    "group.streams.heartbeat.interval.ms",      "Interval between heartbeats that streams members are told to keep."),
     _key("streams.num.standby.replicas",       INT,     "0",                at_least(0),    "group.streams.num.standby.replicas",       "Number of standby copies of each task's state."),

@@ -6,6 +6,7 @@ from typing import Final
 from moldau.config.definitions import ConfigError
 
 SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+EVERY_ADDRESS: Final = ("", "0.0.0.0", "::")
 
 _LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 _VOTER = re.compile(r"([0-9]+)@\[?([0-9a-zA-Z\-%._:]+)\]?:([0-9]+)")
@@ -42,6 +43,11 @@ class Voter:
 
     def __repr__(self) -> str:
         return f"{self.id}@{self.host}:{self.port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody on another machine can mean this one by that name."""
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def listener_name(text: str) -> str:

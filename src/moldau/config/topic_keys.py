@@ -89,6 +89,7 @@ TOPIC_KEYS: Final = ConfigKeys((
     _key("local.retention.bytes",                   LONG,    "-2",                  at_least(-2),                 "log.local.retention.bytes",           "Size up to which segments in remote storage also stay on local disk; -2 takes retention.bytes."),
     _key("remote.log.copy.disable",                 BOOLEAN, "false",               None,                         "",                                    "Whether a topic with remote storage stops copying new segments there."),
     _key("remote.log.delete.on.disable",            BOOLEAN, "false",               None,                         "",                                    "Whether segments in remote storage are deleted when remote storage is switched off."),
+    _key("errors.deadletterqueue.group.enable",     BOOLEAN, "false",               None,                         "",                                    "Whether share groups may write dead letters to the topic.", internal=True),
     _key("internal.segment.bytes",                  INT,     None,                  None,                         "",                                    "Segment size without the lower bound, for tests.", internal=True),
 ))
 # fmt: on

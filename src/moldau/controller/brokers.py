@@ -30,9 +30,13 @@ from moldau.protocol.uuids import uuid_to_text
 logger = logging.getLogger("moldau.controller")
 
 
-def has_everything(existing: BrokerRegistration, request: BrokerRegistrationRequest, epochs: tuple[int, ...]) -> bool:
-    """Whether a broker comes back with all it had: its last run ended well, and none of its directories is missing."""
+def has_everything(existing: BrokerRegistration, request: BrokerRegistrationRequest) -> bool:
+    """Whether a broker comes back with all it had: its last run ended well, and none of its directories is missing.
+
+    A process that ends before it hears its epoch has done nothing with it: the next one names the epoch before. As long
+    as a registration was not unfenced nobody counts on what the broker wrote since, so it has as much."""
     missing = [directory for directory in existing.log_dirs if directory not in request.log_dirs]
+    epochs = (existing.broker_epoch, *existing.idle_since)
     return request.previous_broker_epoch in epochs and not missing
 
 
@@ -41,8 +45,6 @@ class Brokers:
         self.state = state
         self.leadership = leadership
         self._unheard_since_ms: dict[int, int] = {}
-        self._unheard_epochs: dict[int, tuple[int, int]] = {}
-        """Epochs with which nobody has been heard of yet, and the last one of the broker before."""
         self._fenced_at: dict[int, int] = {}
         """Where the records are that ended a broker's session."""
 
@@ -60,26 +62,16 @@ class Brokers:
             if existing is not None:
                 self._check_predecessor(existing, now_ms)
             epoch = self.state.next_offset
-            if existing is not None and has_everything(existing, request, self._last_epochs(existing)):
+            if existing is not None and has_everything(existing, request):
                 self.leadership.remove_broker(request.broker_id, records)
-                self._unheard_epochs[request.broker_id] = (epoch, request.previous_broker_epoch)
             else:
                 self.leadership.forget_broker(request.broker_id, records)
-                self._unheard_epochs.pop(request.broker_id, None)
             record = self._registration_record(request, epoch, True, False)
             self.state.contacts.pop(request.broker_id, None)
             self._fenced_at.pop(request.broker_id, None)
             logger.info("broker %d registers with epoch %d, fenced until it has caught up", request.broker_id, epoch)
         records.append(record)
         return Result(records, BrokerRegistrationResponse(broker_epoch=epoch))
-
-    def _last_epochs(self, existing: BrokerRegistration) -> tuple[int, ...]:
-        """A process that is killed before it hears its epoch has done nothing with it: the next one names the epoch
-        before, and has as much."""
-        unheard = self._unheard_epochs.get(existing.broker_id)
-        if unheard is not None and unheard[0] == existing.broker_epoch:
-            return unheard
-        return (existing.broker_epoch,)
 
     def _check_registration(self, request: BrokerRegistrationRequest) -> None:
         state = self.state
@@ -183,7 +175,6 @@ class Brokers:
 
     def heartbeat(self, request: BrokerHeartbeatRequest, now_ms: int) -> Result:
         broker = self.check_epoch(request.broker_id, request.broker_epoch)
-        self._unheard_epochs.pop(broker.broker_id, None)
         contact = self.state.contacts.get(broker.broker_id)
         if contact is None or contact.broker_epoch != broker.broker_epoch:
             contact = self.state.contacts[broker.broker_id] = BrokerContact(broker.broker_epoch, now_ms)

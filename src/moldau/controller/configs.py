@@ -9,12 +9,13 @@ from moldau.config.client_metrics_keys import CLIENT_METRICS_KEYS
 from moldau.config.definitions import LIST, ConfigKey, split_list
 from moldau.config.describe import describe_new_topic
 from moldau.config.dynamic import (
+    check_dead_letter_prefix,
     validate_broker_configs,
     validate_client_metrics_configs,
     validate_group_configs,
     validate_topic_configs,
 )
-from moldau.config.group_keys import GROUP_KEYS
+from moldau.config.group_keys import DEAD_LETTER_TOPIC_KEY, GROUP_KEYS
 from moldau.config.resources import check_altered_resource, check_topic_name
 from moldau.config.topic_keys import TOPIC_KEYS
 from moldau.controller.result import Result, VersionedRecord
@@ -193,6 +194,8 @@ class Configs:
         elif kind == GROUP_RESOURCE:
             known = {k: v for k, v in values.items() if k in GROUP_KEYS or k in added}
             validate_group_configs(known, self.state.config)
+            if DEAD_LETTER_TOPIC_KEY in added:
+                check_dead_letter_prefix(values.get(DEAD_LETTER_TOPIC_KEY), self.state.config)
         elif kind == CLIENT_METRICS_RESOURCE:
             validate_client_metrics_configs(values)
 

@@ -13,6 +13,7 @@ from moldau.controller.duties import ELECTIONS_PER_BATCH_MAX, Duties, no_op
 from moldau.controller.feature_levels import FeatureLevels
 from moldau.controller.isr import InSyncReplicas
 from moldau.controller.leadership import Leadership
+from moldau.controller.mutations import Asker, MutationBudget, Mutations
 from moldau.controller.producer_ids import ProducerIds
 from moldau.controller.quotas import Quotas
 from moldau.controller.reassignment import Reassignments
@@ -54,6 +55,7 @@ class Controller:
         self.brokers = Brokers(state, self.leadership)
         self.configs = Configs(state)
         self.topics = Topics(state, self.configs, self.leadership)
+        self.mutations = Mutations(state)
         self.features = FeatureLevels(state)
         self.producer_ids = ProducerIds(state, self.brokers)
         self.quotas = Quotas(state)
@@ -77,6 +79,7 @@ class Controller:
                 self.state.registration_offsets[record.broker_id] = offset
         image = delta.apply(first_offset + len(records) - 1, epoch, timestamp_ms)
         self.state.advance(delta, image, first_offset + len(records))
+        self.mutations.on_replayed(delta, image)
         self.duties.on_replayed(delta)
         return delta, image
 
@@ -103,14 +106,19 @@ class Controller:
 
     # Topics and partitions
 
-    def create_topics(self, request: CreateTopicsRequest, now_ms: int) -> Result:
-        return self.topics.create(request)
+    # Whoever asks pays for these with its quota of changes; without `asker` nobody does.
 
-    def delete_topics(self, request: DeleteTopicsRequest, now_ms: int) -> Result:
-        return self.topics.delete(request)
+    def create_topics(self, request: CreateTopicsRequest, now_ms: int, asker: Asker | None = None) -> Result:
+        budget = self.mutations.budget(asker, now_ms)
+        return throttled(self.topics.create(request, budget), budget)
 
-    def create_partitions(self, request: CreatePartitionsRequest, now_ms: int) -> Result:
-        return self.topics.create_partitions(request)
+    def delete_topics(self, request: DeleteTopicsRequest, now_ms: int, asker: Asker | None = None) -> Result:
+        budget = self.mutations.budget(asker, now_ms)
+        return throttled(self.topics.delete(request, budget), budget)
+
+    def create_partitions(self, request: CreatePartitionsRequest, now_ms: int, asker: Asker | None = None) -> Result:
+        budget = self.mutations.budget(asker, now_ms)
+        return throttled(self.topics.create_partitions(request, budget), budget)
 
     def elect_leaders(self, request: ElectLeadersRequest, now_ms: int) -> Result:
         return self.leadership.elect_leaders(request)
@@ -141,8 +149,10 @@ class Controller:
     def update_features(self, request: UpdateFeaturesRequest, version: int, now_ms: int) -> Result:
         return self.features.update(request, version)
 
-    def alter_client_quotas(self, request: AlterClientQuotasRequest, now_ms: int) -> Result:
-        return self.quotas.alter(request)
+    def alter_client_quotas(
+        self, request: AlterClientQuotasRequest, now_ms: int, unknown_hosts: frozenset[str] = frozenset()
+    ) -> Result:
+        return self.quotas.alter(request, unknown_hosts)
 
     def alter_user_scram_credentials(self, request: AlterUserScramCredentialsRequest, now_ms: int) -> Result:
         return self.security.alter_scram(request)
@@ -159,3 +169,9 @@ class Controller:
     def no_op(self) -> Result:
         """Keeps the log moving while nothing happens, so that a lagging follower can be told from an idle one."""
         return no_op()
+
+
+def throttled(result: Result, budget: MutationBudget) -> Result:
+    """The answer says how long the client has to wait; the broker that passed the request on makes it wait."""
+    result.response.throttle_time_ms = budget.close()
+    return result

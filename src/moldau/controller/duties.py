@@ -14,8 +14,8 @@ from moldau.controller.result import Result, VersionedRecord
 from moldau.controller.state import ControllerState
 from moldau.metadata.delta import MetadataDelta
 from moldau.protocol.stored.metadata_records import NoOpRecord
+from moldau.records.clocks import NEVER_MS
 
-NEVER_MS: Final = 1 << 62
 ELECTIONS_PER_BATCH_MAX: Final = 1000
 UNCLEAN_KEY: Final = "unclean.leader.election.enable"
 

@@ -107,6 +107,11 @@ class FeatureLevels:
             if level != 0 and not low <= level <= high:
                 kind = "does not support this feature." if high == 0 else f"only supports versions {low}-{high}"
                 raise _invalid(name, level, f"Broker {broker_id} {kind}")
+        for controller_id, controller in self.state.image.controllers.items():
+            known = controller.features.get(name)
+            if level != 0 and known is not None and not known.low <= level <= known.high:
+                reason = f"Controller {controller_id} only supports versions {known.low}-{known.high}"
+                raise _invalid(name, level, reason)
 
     def _update_kraft_version(self, level: int, current: int, validate_only: bool) -> list[VersionedRecord]:
         if level == current:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from moldau.controller.state import RandomSource
 from moldau.protocol import errors
+from moldau.records.random_source import RandomSource
 
 
 @dataclass(frozen=True, slots=True)

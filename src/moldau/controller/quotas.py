@@ -16,69 +16,91 @@ IP = "ip"
 
 _RATES = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
 _IP_RATES = ("connection_creation_rate",)
-_WHOLE_NUMBERS = ("producer_byte_rate", "consumer_byte_rate", "connection_creation_rate")
+# Those that are whole numbers, and the largest of them.
+_WHOLE_NUMBERS = {
+    "producer_byte_rate": 2**63 - 1,
+    "consumer_byte_rate": 2**63 - 1,
+    "connection_creation_rate": 2**31 - 1,
+}
+
+Entity = tuple[tuple[str, str | None], ...]
 
 
 class Quotas:
     def __init__(self, state: ControllerState) -> None:
         self.state = state
 
-    def alter(self, request: asked.AlterClientQuotasRequest) -> Result:
+    def alter(self, request: asked.AlterClientQuotasRequest, unknown_hosts: frozenset[str] = frozenset()) -> Result:
+        """One result for each entity. As in Kafka the first change of an entity that is named twice is made, although
+        the result is an error. `unknown_hosts` are names of ip entities that nobody could resolve."""
         records: list[VersionedRecord] = []
-        response = answered.AlterClientQuotasResponse()
-        seen: set[tuple[tuple[str, str | None], ...]] = set()
+        rows: dict[Entity, answered.EntryData] = {}
         for entry in request.entries:
-            row = answered.EntryData(entity=[answered.EntityData(e.entity_type, e.entity_name) for e in entry.entity])
-            row.error_message = None
-            try:
-                key = tuple(sorted((e.entity_type, e.entity_name) for e in entry.entity))
-                if key in seen:
-                    raise KafkaError(errors.INVALID_REQUEST, f"Duplicate entity {dict(key)} in the request.")
-                seen.add(key)
-                records += self._alter_one(entry)
-            except KafkaError as error:
-                row.error_code, row.error_message = error.code, error.message
-            response.entries.append(row)
-        return Result([] if request.validate_only else records, response)
-
-    def _alter_one(self, entry: asked.EntryData) -> list[VersionedRecord]:
-        kinds = _check_entity(entry.entity)
-        allowed = _IP_RATES if IP in kinds else _RATES
-        current = self.state.image.client_quotas.get(
-            tuple(sorted((e.entity_type, e.entity_name) for e in entry.entity)), {}
+            names = {part.entity_type: part.entity_name for part in entry.entity}
+            entity = tuple(sorted(names.items()))
+            row = rows.get(entity)
+            if row is None:
+                row = answered.EntryData(entity=[answered.EntityData(kind, name) for kind, name in names.items()])
+                row.error_message = None
+                rows[entity] = row
+                try:
+                    _check_entity(names, unknown_hosts)
+                    records += self._alter_one(entity, names, entry.ops)
+                except KafkaError as error:
+                    row.error_code, row.error_message = error.code, error.message
+            else:
+                row.error_code = errors.INVALID_REQUEST
+                row.error_message = f"Ignoring duplicate entity {names}"
+        return Result(
+            [] if request.validate_only else records, answered.AlterClientQuotasResponse(entries=list(rows.values()))
         )
+
+    def _alter_one(
+        self, entity: Entity, names: dict[str, str | None], ops: list[asked.OpData]
+    ) -> list[VersionedRecord]:
+        allowed = _IP_RATES if IP in names else _RATES
+        current = self.state.image.client_quotas.get(entity, {})
+        parts = [EntityData(kind, name) for kind, name in names.items()]
         records: list[VersionedRecord] = []
-        for op in entry.ops:
-            if op.key not in allowed:
-                raise KafkaError(errors.INVALID_REQUEST, f"Invalid configuration key {op.key}")
-            entity = [EntityData(e.entity_type, e.entity_name) for e in entry.entity]
+        seen: set[str] = set()
+        for op in ops:
+            if op.key in seen:
+                raise KafkaError(errors.INVALID_REQUEST, f"Duplicate quota key {op.key} not allowed")
+            seen.add(op.key)
             if op.remove:
                 if op.key in current:
-                    records.append((ClientQuotaRecord(entity, op.key, 0.0, True), 0))
+                    records.append((ClientQuotaRecord(parts, op.key, 0.0, True), 0))
                 continue
+            if op.key not in allowed:
+                raise KafkaError(errors.INVALID_REQUEST, f"Invalid configuration key {op.key}")
             _check_value(op.key, op.value)
             if current.get(op.key) != op.value:
-                records.append((ClientQuotaRecord(entity, op.key, op.value, False), 0))
+                records.append((ClientQuotaRecord(parts, op.key, op.value, False), 0))
         return records
 
 
-def _check_entity(entity: list[asked.EntityData]) -> set[str]:
-    if not entity:
+def _check_entity(names: dict[str, str | None], unknown_hosts: frozenset[str]) -> None:
+    if not names:
         raise KafkaError(errors.INVALID_REQUEST, "Invalid empty client quota entity")
-    kinds = {e.entity_type for e in entity}
-    for e in entity:
-        if e.entity_type not in (USER, CLIENT_ID, IP):
-            raise KafkaError(errors.INVALID_REQUEST, f"Unhandled client quota entity type: {e.entity_type}")
-        if e.entity_name == "":
-            raise KafkaError(errors.INVALID_REQUEST, f"Empty {e.entity_type} not supported")
-    if IP in kinds and len(kinds) > 1:
+    for kind, name in names.items():
+        if kind not in (USER, CLIENT_ID, IP):
+            raise KafkaError(errors.INVALID_REQUEST, f"Unhandled client quota entity type: {kind}")
+        if name == "":
+            raise KafkaError(errors.INVALID_REQUEST, f"Empty {kind} not supported")
+    if IP in names and len(names) > 1:
         message = "Invalid quota entity combination, IP entity should not be combined with User or ClientId"
         raise KafkaError(errors.INVALID_REQUEST, message)
-    return kinds
+    if names.get(IP) in unknown_hosts:
+        raise KafkaError(errors.INVALID_REQUEST, f"{names[IP]} is not a valid IP or resolvable host.")
 
 
 def _check_value(key: str, value: float) -> None:
-    if not value > 0 and not (key == "connection_creation_rate" and value == 0):
+    if not value > 0:
         raise KafkaError(errors.INVALID_REQUEST, f"Quota {key} must be greater than 0")
-    if key in _WHOLE_NUMBERS and abs(value - round(value)) > 1e-6:
+    largest = _WHOLE_NUMBERS.get(key)
+    if largest is None:
+        return
+    if value > largest:
+        raise KafkaError(errors.INVALID_REQUEST, f"Proposed value for {key} is too large.")
+    if abs(value - round(value)) > 1e-6:
         raise KafkaError(errors.INVALID_REQUEST, f"{key} cannot be a fractional value.")

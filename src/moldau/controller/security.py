@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 
 from moldau.controller.result import Result, VersionedRecord
 from moldau.controller.state import ControllerState
@@ -23,6 +24,11 @@ from moldau.protocol.messages.create_acls_response import AclCreationResult, Cre
 from moldau.protocol.messages.delete_acls_request import DeleteAclsFilter, DeleteAclsRequest
 from moldau.protocol.stored import metadata_records as r
 from moldau.protocol.uuids import random_uuid
+
+logger = logging.getLogger("moldau.controller")
+
+# For as long as brokers ask nobody to log in.
+SCRAM_WITHOUT_EFFECT = "SCRAM users are stored and have no effect yet: no listener of this version asks for a login."
 
 SCRAM_HASHES = {1: "sha256", 2: "sha512"}
 ITERATIONS_MIN = 4096
@@ -52,6 +58,7 @@ def scram_record(user: str, mechanism: int, salt: bytes, salted: bytes, iteratio
 class Security:
     def __init__(self, state: ControllerState) -> None:
         self.state = state
+        self._scram_told = False
 
     # SCRAM
 
@@ -81,6 +88,9 @@ class Security:
             for user, error in users.items()
         ]
         kept = [record for user, record in records.items() if users[user] is None]
+        if not self._scram_told and any(isinstance(record, r.UserScramCredentialRecord) for record, _ in kept):
+            self._scram_told = True
+            logger.warning(SCRAM_WITHOUT_EFFECT)
         return Result(kept, AlterUserScramCredentialsResponse(results=rows))
 
     def _check_deletion(self, user: str, mechanism: int) -> KafkaError | None:

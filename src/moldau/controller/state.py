@@ -6,7 +6,6 @@ The image runs ahead of what is committed; a controller that loses its epoch is 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.dynamic import DynamicBrokerConfig
@@ -15,14 +14,7 @@ from moldau.controller.partition_index import PartitionIndex
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import BROKER_RESOURCE, TOPIC_RESOURCE
-
-
-class RandomSource(Protocol):
-    """The dice: a seeded one in simulation, the system's in a real node."""
-
-    def randrange(self, stop: int, /) -> int: ...
-
-    def randbytes(self, n: int, /) -> bytes: ...
+from moldau.records.random_source import RandomSource
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from moldau.config.resources import check_topic_name
 from moldau.controller.colliding_names import collision_key
 from moldau.controller.configs import SET, Configs
 from moldau.controller.leadership import Leadership
+from moldau.controller.mutations import FREE, MutationBudget
 from moldau.controller.placement import UsableBroker, place_replicas
 from moldau.controller.result import Result, VersionedRecord
 from moldau.controller.state import ControllerState
@@ -23,9 +24,9 @@ from moldau.protocol.messages.create_topics_response import CreatableTopicResult
 from moldau.protocol.messages.delete_topics_request import DeleteTopicsRequest
 from moldau.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
 from moldau.protocol.stored.metadata_records import RemoveTopicRecord, TopicRecord
+from moldau.protocol.topic_names import METADATA_TOPIC
 from moldau.protocol.uuids import ZERO_UUID, random_uuid
 
-METADATA_TOPIC = "__cluster_metadata"
 PARTITIONS_PER_REQUEST_MAX = 10_000
 
 
@@ -37,7 +38,7 @@ class Topics:
 
     # Creation
 
-    def create(self, request: CreateTopicsRequest) -> Result:
+    def create(self, request: CreateTopicsRequest, paid: MutationBudget = FREE) -> Result:
         counts = Counter(topic.name for topic in request.topics)
         records: list[VersionedRecord] = []
         response = CreateTopicsResponse()
@@ -55,8 +56,9 @@ class Topics:
                 if budget < 0:
                     message = "Excessively large number of partitions per request."
                     raise KafkaError(errors.POLICY_VIOLATION, message)
+                paid.charge(result.num_partitions)
             except KafkaError as error:
-                response.topics.append(_creation_error(topic.name, error.code, error.message))
+                response.topics.append(_creation_error(topic.name, error.code, _text(error)))
                 continue
             taken[collision_key(topic.name)] = topic.name
             response.topics.append(result)
@@ -187,7 +189,7 @@ class Topics:
 
     # Deletion
 
-    def delete(self, request: DeleteTopicsRequest) -> Result:
+    def delete(self, request: DeleteTopicsRequest, paid: MutationBudget = FREE) -> Result:
         if not self.state.config.get_bool("delete.topic.enable"):
             raise KafkaError(errors.TOPIC_DELETION_DISABLED)
         records: list[VersionedRecord] = []
@@ -214,9 +216,16 @@ class Topics:
                 continue
             found.append(topic)
         for topic in found:
-            if topic.topic_id not in named_twice:
-                records.append((RemoveTopicRecord(topic.topic_id), 0))
-                response.responses.append(DeletableTopicResult(topic.name, topic.topic_id))
+            if topic.topic_id in named_twice:
+                continue
+            try:
+                paid.charge(len(topic.partitions))
+            except KafkaError as error:
+                row = DeletableTopicResult(topic.name, topic.topic_id, error.code, _text(error))
+                response.responses.append(row)
+                continue
+            records.append((RemoveTopicRecord(topic.topic_id), 0))
+            response.responses.append(DeletableTopicResult(topic.name, topic.topic_id))
         return Result(records, response)
 
     def _find_for_deletion(self, name: str | None, topic_id: bytes) -> TopicImage:
@@ -236,7 +245,7 @@ class Topics:
 
     # More partitions
 
-    def create_partitions(self, request: CreatePartitionsRequest) -> Result:
+    def create_partitions(self, request: CreatePartitionsRequest, paid: MutationBudget = FREE) -> Result:
         counts = Counter(topic.name for topic in request.topics)
         records: list[VersionedRecord] = []
         response = CreatePartitionsResponse()
@@ -248,9 +257,9 @@ class Topics:
             if counts[topic.name] > 1:
                 continue
             try:
-                added = self._add_partitions(topic)
+                added = self._add_partitions(topic, paid)
             except KafkaError as error:
-                message = None if error.code == errors.UNKNOWN_TOPIC_OR_PARTITION else error.message
+                message = None if error.code == errors.UNKNOWN_TOPIC_OR_PARTITION else _text(error)
                 response.results.append(CreatePartitionsTopicResult(topic.name, error.code, message))
                 continue
             response.results.append(CreatePartitionsTopicResult(topic.name))
@@ -258,7 +267,7 @@ class Topics:
                 records += added
         return Result(records, response)
 
-    def _add_partitions(self, request: CreatePartitionsTopic) -> list[VersionedRecord]:
+    def _add_partitions(self, request: CreatePartitionsTopic, paid: MutationBudget) -> list[VersionedRecord]:
         topic = self.state.image.topic(request.name)
         if topic is None:
             raise KafkaError(errors.UNKNOWN_TOPIC_OR_PARTITION)
@@ -281,6 +290,7 @@ class Topics:
                 "were specified."
             )
             raise KafkaError(errors.INVALID_REPLICA_ASSIGNMENT, message)
+        paid.charge(additional)
         factor = len(topic.partitions[0].replicas)
         if assignments is not None:
             placed = [list(assignment.broker_ids) for assignment in assignments]
@@ -307,5 +317,10 @@ def _is_leaving(broker: BrokerRegistration) -> bool:
     return broker.in_controlled_shutdown and not broker.fenced
 
 
-def _creation_error(name: str, code: int, message: str) -> CreatableTopicResult:
+def _text(error: KafkaError) -> str | None:
+    """Whoever is refused for its quota gets the code alone, as from Kafka."""
+    return None if error.code == errors.THROTTLING_QUOTA_EXCEEDED else error.message
+
+
+def _creation_error(name: str, code: int, message: str | None) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=code, error_message=message)

@@ -25,8 +25,9 @@ class CoordinatorLog:
         """What lies below is committed: no failover takes it back."""
         raise NotImplementedError
 
-    def read(self, offset: int, max_bytes: int) -> bytes:
-        """Whole batches from the one that holds `offset`, at least one, below the log end; empty if there are none."""
+    def read(self, offset: int, max_bytes: int, on_ready: Callable[[], None]) -> bytes | None:
+        """Whole batches from the one that holds `offset`, at least one, below the log end; empty if there are none.
+        None if they have to be fetched from the medium first: `on_ready` is called then, and the same read has them."""
         raise NotImplementedError
 
     def batch_bytes_max(self) -> int:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Final
 
 from moldau.coordinator.log import CoordinatorLog
 from moldau.coordinator.machine import CoordinatorMachine
 from moldau.coordinator.outcome import Outcome
 from moldau.coordinator.shard import ACTIVE, FAILED, LOADING, Done, Shard
-from moldau.coordinator.timers import NEVER_MS, Timers
+from moldau.coordinator.timers import Timers
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
+from moldau.records.clocks import NEVER_MS, WallClock
 
 logger = logging.getLogger("moldau.coordinator")
+
+LOADED_AT_ONCE_MAX: Final = 4
+"""So many shards may wait for the disk at the same time; the others have not begun."""
 
 MachineFactory = Callable[[int, Timers], CoordinatorMachine]
 
@@ -23,8 +28,11 @@ MachineFactory = Callable[[int, Timers], CoordinatorMachine]
 class CoordinatorRuntime:
     """The shards of one internal topic that this broker leads, by partition index."""
 
-    def __init__(self, topic: str, make_machine: MachineFactory, load_bytes: int, codec: int) -> None:
+    def __init__(
+        self, topic: str, make_machine: MachineFactory, load_bytes: int, codec: int, wall: WallClock | None = None
+    ) -> None:
         self.topic = topic
+        self.wall = wall if wall is not None else WallClock()
         self.shards: dict[int, Shard] = {}
         self.write_timeout_ms = 5000
         self.base_sequence = 0
@@ -59,9 +67,10 @@ class CoordinatorRuntime:
         timers = Timers()
         timers.on_earlier = self._on_earlier
         machine = self._make_machine(index, timers)
-        shard = Shard(f"{self.topic}-{index}", leader_epoch, log, machine, timers, self._codec)
+        shard = Shard(f"{self.topic}-{index}", leader_epoch, log, machine, timers, self._codec, self.wall)
         shard.base_sequence = self.base_sequence
         shard.on_broken = self._on_broken
+        shard.on_log_ready = self._on_log_ready
         shard.load_started_ms = now_ms
         self.shards[index] = shard
         self._loading.append(shard)
@@ -111,6 +120,9 @@ class CoordinatorRuntime:
             elapsed_ms = now_ms - shard.load_started_ms
             logger.info("%s is loaded: %d records in %d ms", shard.name, shard.loaded_records, elapsed_ms)
 
+    def _on_log_ready(self) -> None:
+        self._on_earlier(0)
+
     def _on_earlier(self, due_ms: int) -> None:
         if due_ms < self._due_ms:
             self._due_ms = due_ms
@@ -148,8 +160,7 @@ class CoordinatorRuntime:
         if now_ms < self._due_ms:
             return self._due_ms
         self._due_ms = NEVER_MS
-        self._load(now_ms)
-        next_ms = now_ms if self._loading else NEVER_MS
+        next_ms = now_ms if self._load(now_ms) else NEVER_MS
         for shard in list(self.shards.values()):
             if shard.state == ACTIVE:
                 if shard.next_ms() <= now_ms:
@@ -158,12 +169,15 @@ class CoordinatorRuntime:
         self._due_ms = min(self._due_ms, next_ms)
         return self._due_ms
 
-    def _load(self, now_ms: int) -> None:
-        """One at a time: the first is ready soon, and others are served in between."""
-        while self._loading and self._loading[0].state != LOADING:
-            del self._loading[0]
-        if self._loading:
-            self._load_step(self._loading[0], now_ms)
+    def _load(self, now_ms: int) -> bool:
+        """One at a time: the first is ready soon, and others are served in between. While its log is being read, it is
+        the next one's turn. Says whether there is more to do that needs no waiting."""
+        self._loading = [shard for shard in self._loading if shard.state == LOADING]
+        for shard in self._loading[:LOADED_AT_ONCE_MAX]:
+            if not shard.waits_for_log:
+                self._load_step(shard, now_ms)
+                break
+        return any(not shard.waits_for_log for shard in self._loading[:LOADED_AT_ONCE_MAX])
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> None:
         self._image = image

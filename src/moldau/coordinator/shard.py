@@ -15,7 +15,7 @@ from typing import Final
 from moldau.coordinator.log import CoordinatorLog
 from moldau.coordinator.machine import CoordinatorMachine
 from moldau.coordinator.outcome import Outcome, StoredRecord
-from moldau.coordinator.timers import NEVER_MS, Timer, Timers
+from moldau.coordinator.timers import Timer, Timers
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
 from moldau.protocol import errors
@@ -23,6 +23,7 @@ from moldau.protocol.errors import KafkaError
 from moldau.protocol.primitives import Message
 from moldau.records.batch import BatchHeader, split_batches
 from moldau.records.builder import BatchBuilder
+from moldau.records.clocks import NEVER_MS, WallClock
 from moldau.records.walk import read_keys_and_values, read_records
 
 LOADING: Final = 0
@@ -73,13 +74,21 @@ class Shard:
     """See the module. `on_broken` is called when memory and log may differ: the shard must be loaded anew."""
 
     def __init__(
-        self, name: str, leader_epoch: int, log: CoordinatorLog, machine: CoordinatorMachine, timers: Timers, codec: int
+        self,
+        name: str,
+        leader_epoch: int,
+        log: CoordinatorLog,
+        machine: CoordinatorMachine,
+        timers: Timers,
+        codec: int,
+        wall: WallClock,
     ) -> None:
         self.name = name
         self.leader_epoch = leader_epoch
         self.log = log
         self.machine = machine
         self.timers = timers
+        self.wall = wall
         self.state = LOADING
         self.written_end = 0
         self.loaded_records = 0
@@ -89,6 +98,8 @@ class Shard:
         # What the batches say; Kafka's coordinators differ in it.
         self.base_sequence = 0
         self._load_position = -1
+        self.waits_for_log = False  # the next part of the log is being read
+        self.on_log_ready: Callable[[], None] | None = None
         self._waiting: deque[Waiting] = deque()
         self._watching = False
         self._writing = False
@@ -96,15 +107,24 @@ class Shard:
     # Loading
 
     def load_step(self, max_bytes: int) -> bool:
-        """Replays the next part of the log; True when there is no more. The log end at that moment is the state."""
+        """Replays the next part of the log; True when there is no more. The log end at that moment is the state. If
+        that part is still being read, `waits_for_log` is set, and `on_log_ready` is called when it is there."""
         if self._load_position < 0:
             self._load_position = self.log.start_offset()
-        data = self.log.read(self._load_position, max_bytes)
+        data = self.log.read(self._load_position, max_bytes, self._on_log_ready)
+        if data is None:
+            self.waits_for_log = True
+            return False
         if data:
             self._replay_batches(data)
             return False
         self.written_end = self.log.end_offset()
         return True
+
+    def _on_log_ready(self) -> None:
+        self.waits_for_log = False
+        if self.on_log_ready is not None and self.state == LOADING:
+            self.on_log_ready()
 
     def _replay_batches(self, data: bytes) -> None:
         machine = self.machine
@@ -192,8 +212,9 @@ class Shard:
 
     def _append_batch(self, outcome: Outcome, records: list[StoredRecord], now_ms: int) -> None:
         builder = BatchBuilder(codec=self._codec)
+        wall_ms = self.wall.at(now_ms)
         for key, value in records:
-            builder.append(now_ms, key, value)
+            builder.append(wall_ms, key, value)
         transactional = outcome.producer_id >= 0
         batch = builder.build(
             outcome.producer_id, outcome.producer_epoch, base_sequence=self.base_sequence, transactional=transactional

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Final
 
 from moldau.coordinator.outcome import Outcome
+from moldau.records.clocks import NEVER_MS
 
-NEVER_MS: Final = 1 << 62
 SWEEP_FROM: Final = 64
 
 TimerAction = Callable[[int], Outcome | None]

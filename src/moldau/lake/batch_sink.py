@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from moldau.client.results import TopicPartition
+from moldau.lake.data_file import DataFile
 from moldau.lake.errors import LakeError
 from moldau.lake.extras import need
 from moldau.lake.file_writer import FileWriter, WriteSettings
@@ -59,6 +60,8 @@ class BatchSink:
     checkpoint: str
     format: str | None = None
     partition_by: tuple[str, ...] = ()
+    # Told what a batch wrote: its number, rows, bytes and files. None where batches run in another process.
+    on_written: Callable[[int, int, int, int], None] | None = None
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         self.write(frame, batch)
@@ -78,13 +81,19 @@ class BatchSink:
         before = table.positions([item])
         self._check_query(before, query_id)
         if before.offsets.get(item, 0) > batch:
+            self._tell(batch, [], 0)
             return 0
         results = write_frame(frame, write_settings(table, LoadSettings({}, table.path)), schema)
         after = Positions({item: batch + 1}, {self.name: query_id})
         files = [file for result in results for file in result.files]
         rows = sum(result.rows for result in results)
         table.append(files, before, after, Note("batch", {"rows": rows, "batch": batch}))
+        self._tell(batch, files, rows)
         return rows
+
+    def _tell(self, batch: int, files: Sequence[DataFile], rows: int) -> None:
+        if self.on_written is not None:
+            self.on_written(batch, rows, sum(file.size for file in files), len(files))
 
     def _check_query(self, before: Positions, query_id: str) -> None:
         known = before.topic_ids.get(self.name)

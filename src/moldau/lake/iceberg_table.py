@@ -9,6 +9,7 @@ handle, and append() looks at the positions before it tries again.
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
@@ -26,6 +27,14 @@ NAMESPACE = "lake"
 NAME = "table"
 POSITIONS = "moldau.offsets"
 RETRIES = "commit.retry.num-retries"
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Bytes and nested columns have no statistics on purpose (file_writer.py), which is told for each file."""
+    return not str(record.msg).startswith("PyArrow statistics missing")
+
+
+logging.getLogger("pyiceberg.io.pyarrow").addFilter(_is_news)
 
 
 class IcebergLakeTable(LakeTable):

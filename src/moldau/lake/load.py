@@ -83,7 +83,9 @@ class Round:
     def stats(self) -> RoundStats:
         """The round for views and reports."""
         lag = {str(item): count for item, count in self.behind.items()}
-        return RoundStats(now_ms(), self.seconds, self.rows, self.bytes, self.files, self.version, lag)
+        return RoundStats(
+            now_ms(), self.seconds, self.rows, self.bytes, self.files, self.version, lag, rows_out=self.rows
+        )
 
 
 class Load:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import json
 import os
 import tomllib
 from collections.abc import Callable, Mapping
@@ -36,7 +37,7 @@ state = "{name}.state"
 interval_seconds = 10
 
 [kafka]
-"bootstrap.servers" = "localhost:9092"
+"bootstrap.servers" = {address}
 
 # What is read. A topic is read as a stream, tables and files as they are when the run begins.
 [sources.orders]
@@ -264,11 +265,11 @@ def _flat(data: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     return found
 
 
-def write_template(path: str) -> None:
-    """A file to begin with; LakeError if there is one already."""
+def write_template(path: str, address: str = "localhost:9092") -> None:
+    """A file to begin with, for the brokers at this address; LakeError if there is one already."""
     name = os.path.splitext(os.path.basename(path))[0]
     try:
         with open(path, "x", encoding="utf-8") as file:
-            file.write(TEMPLATE.format(file=os.path.basename(path), name=name))
+            file.write(TEMPLATE.format(file=os.path.basename(path), name=name, address=json.dumps(address)))
     except FileExistsError:
         raise LakeError(f"{path} exists already: name another file.") from None

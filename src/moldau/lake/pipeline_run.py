@@ -11,10 +11,12 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from moldau.lake.batch_sink import BatchSink, TopicBatches, write_frame
 from moldau.lake.errors import LakeError
+from moldau.lake.extras import need
 from moldau.lake.frames import read_frame
 from moldau.lake.load import Load, LoadSettings, write_settings
 from moldau.lake.lock import WriterLock
@@ -44,6 +46,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 POLL_S = 0.2
+# A topic is no files; that is not known to be none.
+NO_FILES = -1
+OBSERVED = "moldau_out"
+# How Spark names the parts of a micro-batch.
+PHASES = {
+    "looking for offsets": ("latestOffset",),
+    "planning": ("getBatch", "queryPlanning"),
+    "reading and writing": ("addBatch",),
+    "committing": ("walCommit", "commitOffsets", "commitBatch"),
+}
 OnRound = Callable[[RoundStats], None]
 
 
@@ -91,6 +103,8 @@ class _Run:
         self._stop = stop
         self._frames: dict[str, DataFrame] = {}
         self._seen: dict[str, int] = {}
+        # Rows, bytes and files that each batch of a sink wrote.
+        self._written: dict[tuple[str, int], tuple[int, int, int]] = {}
 
     def go(self, once: bool) -> None:
         loads = [sink for sink in self._pipeline.sinks if self._pipeline.is_plain_load(sink)]
@@ -195,6 +209,8 @@ class _Run:
 
     def _start_stream(self, sink: Sink, frame: DataFrame, once: bool) -> Any:
         checkpoint = os.path.join(self._folder, "checkpoints", sink.name)
+        if isinstance(sink, TopicSink):
+            frame = frame.observe(OBSERVED, *_counts(frame))
         writer = frame.writeStream.queryName(sink.name).option("checkpointLocation", checkpoint)
         writer = writer.outputMode(sink.mode if isinstance(sink, TopicSink) else APPEND)
         if once:
@@ -212,14 +228,20 @@ class _Run:
                 return writer.foreachBatch(TopicBatches(options, checkpoint)).start()
             return writer.format("moldau").options(**options).start()
         name = f"pipeline/{self._pipeline.name}/{sink.name}"
-        return writer.foreachBatch(BatchSink(name, sink.table, checkpoint, sink.format, sink.partition_by)).start()
+        on_written = partial(self._on_written, sink.name) if _calls_back_here(self._session) else None
+        batches = BatchSink(name, sink.table, checkpoint, sink.format, sink.partition_by, on_written)
+        return writer.foreachBatch(batches).start()
+
+    def _on_written(self, name: str, batch: int, rows: int, size: int, files: int) -> None:
+        self._written[name, batch] = (rows, size, files)
 
     def _write_batch(self, sink: Sink, frame: DataFrame) -> None:
         began = time.monotonic()
         if isinstance(sink, TopicSink):
             options = {**_prefixed(self._pipeline.kafka), "topic": sink.topic, "delivery": sink.delivery}
-            frame.write.format("moldau").mode("append").options(**{**options, **sink.options}).save()
-            self._tell(RoundStats(now_ms(), time.monotonic() - began, 0, step=sink.name))
+            rows, size = _write_observed(frame, {**options, **sink.options})
+            seconds = time.monotonic() - began
+            self._tell(RoundStats(now_ms(), seconds, rows, size, NO_FILES, step=sink.name, rows_out=rows))
             return
         from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -233,7 +255,16 @@ class _Run:
         version = table.append(files, Positions(), Positions(), Note("batch", {"rows": rows}))
         seconds = time.monotonic() - began
         self._tell(
-            RoundStats(now_ms(), seconds, rows, sum(file.size for file in files), len(files), version, step=sink.name)
+            RoundStats(
+                now_ms(),
+                seconds,
+                rows,
+                sum(file.size for file in files),
+                len(files),
+                version,
+                step=sink.name,
+                rows_out=rows,
+            )
         )
 
     # Progress
@@ -278,7 +309,7 @@ class _Run:
                 batch = int(progress["batchId"])
                 if batch > self._seen.get(name, -1) and int(progress["numInputRows"]) > 0:
                     self._seen[name] = batch
-                    self._tell(_stats(name, progress))
+                    self._tell(_stats(name, progress, self._written.pop((name, batch), None)))
             error = query.exception()
             if error is not None:
                 raise_sentence(error)
@@ -311,16 +342,72 @@ def _prefixed(settings: Mapping[str, str]) -> dict[str, str]:
     return {f"kafka.{name}": value for name, value in settings.items()}
 
 
-def _stats(name: str, progress: Mapping[str, Any]) -> RoundStats:
-    """What Spark says about a micro-batch, as a round."""
+def _calls_back_here(session: SparkSession) -> bool:
+    """Whether foreachBatch runs in this process; Spark Connect runs it where the server is."""
+    return "connect" not in type(session).__module__
+
+
+def _counts(frame: DataFrame) -> list[Any]:
+    """What Spark counts on the way: rows, and the bytes of their keys and values."""
+    functions = need("pyspark.sql.functions")
+    nothing = functions.lit(0)
+    sizes = [
+        functions.coalesce(functions.octet_length(frame[name]), nothing)
+        for name, kind in frame.dtypes
+        if name in ("key", "value") and kind in ("string", "binary")
+    ]
+    return [
+        functions.count(functions.lit(1)).alias("rows"),
+        functions.coalesce(functions.sum(sum(sizes, nothing)), nothing).alias("bytes"),
+    ]
+
+
+def _write_observed(frame: DataFrame, options: Mapping[str, str]) -> tuple[int, int]:
+    """Writes rows to a topic; returns how many and of how many bytes."""
+    observation = need("pyspark.sql").Observation(OBSERVED)
+    counted = frame.observe(observation, *_counts(frame))
+    counted.write.format("moldau").mode("append").options(**options).save()
+    return int(observation.get["rows"]), int(observation.get["bytes"])
+
+
+def _observed(progress: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Rows and bytes that went to a topic, as far as Spark tells; there are no files."""
+    try:
+        row = progress["observedMetrics"][OBSERVED]
+        found = row if isinstance(row, Mapping) else row.asDict()
+        return int(found["rows"]), int(found["bytes"]), NO_FILES
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return -1, -1, -1
+
+
+def _phases(durations: Mapping[str, Any]) -> dict[str, float]:
+    return {
+        name: sum(int(durations.get(part, 0)) for part in parts) / 1000
+        for name, parts in PHASES.items()
+        if any(part in durations for part in parts)
+    }
+
+
+def _stats(name: str, progress: Mapping[str, Any], written: tuple[int, int, int] | None = None) -> RoundStats:
+    """What Spark says about a micro-batch, and the sink about what it wrote, as a round."""
     lag: dict[str, int] = {}
     for source in progress["sources"]:
         end, latest = _offsets(source["endOffset"]), _offsets(source["latestOffset"])
         for item, offset in latest.items():
             lag[item] = max(0, offset - end.get(item, offset))
     seconds = int(progress["durationMs"].get("triggerExecution", 0)) / 1000
+    rows_out, size, files = _observed(progress) if written is None else written
     return RoundStats(
-        now_ms(), seconds, int(progress["numInputRows"]), version=int(progress["batchId"]), lag=lag, step=name
+        now_ms(),
+        seconds,
+        int(progress["numInputRows"]),
+        size,
+        files,
+        int(progress["batchId"]),
+        lag,
+        name,
+        rows_out,
+        _phases(progress["durationMs"]),
     )
 
 

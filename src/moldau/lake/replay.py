@@ -12,11 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from moldau.client import config as client_settings
+from moldau.client.admin.topics import NewTopic, TopicAdmin
+from moldau.client.errors import ClientError, UnknownTopicOrPartitionError
 from moldau.lake.compaction import read_batches
 from moldau.lake.data_file import DataFile
 from moldau.lake.errors import LakeError
 from moldau.lake.extras import need
 from moldau.lake.table import LakeTable
+from moldau.spark.options import OptionError, client_config
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 NEEDED = ("key", "value", "topic", "partition", "offset", "timestamp")
 SCHEMA = "key binary, value binary, headers array<struct<key:string,value:binary>>, partition int, timestamp timestamp"
 ROWS_AT_ONCE = 10_000
+FIRST_CONTACT_MS = 2_000
 
 
 @dataclass(frozen=True)
@@ -74,8 +79,38 @@ def replay(
     keep_partitions: bool = True,
 ) -> int:
     """Sends the rows to the topic; returns how many. options: those of the sink `moldau`, runId among them."""
-    chosen = selection or Selection()
-    tasks = plan_replay(table, chosen, keep_partitions)
+    tasks = plan_replay(table, selection or Selection(), keep_partitions)
+    prepare_topic(tasks, target, options)
+    return replay_tasks(session, tasks, target, options)
+
+
+def prepare_topic(tasks: Sequence[ReplayTask], target: str, options: Mapping[str, str]) -> None:
+    """Makes a topic that is missing, with the partitions that the rows name; refuses one that has too few of them.
+
+    A topic that brokers make by themselves has as many as they are told, and rows for others would wait in vain.
+    """
+    needed = max((task.partition + 1 for task in tasks if task.keep_partition), default=0)
+    try:
+        settings = client_config(options, client_settings.ADMIN)
+        with TopicAdmin(config=settings, first_contact_ms=FIRST_CONTACT_MS) as admin:
+            found = admin.describe_topics([target])[target]
+            if isinstance(found.error, UnknownTopicOrPartitionError):
+                admin.create_topics([NewTopic(target, needed or -1)])[target].get()
+                return
+            there = len(found.get().partitions)
+    except OptionError as error:
+        raise LakeError(str(error)) from None
+    except ClientError as error:
+        raise LakeError(f"The rows cannot be sent to {target}: {error.message}") from None
+    if there < needed:
+        raise LakeError(
+            f"Topic {target} has {there} partitions, and rows of the table name partition {needed - 1}: give it more"
+            f" (`moldau topic alter {target} --partitions {needed}`), or let keys choose the partition (--by-key)."
+        )
+
+
+def replay_tasks(session: SparkSession, tasks: Sequence[ReplayTask], target: str, options: Mapping[str, str]) -> int:
+    """Sends what was planned to a topic that is there; returns how many rows."""
     rows = sum(piece.rows for task in tasks for piece in task.pieces)
     if not rows:
         return 0

@@ -15,6 +15,8 @@ HEIGHT = 180
 LEFT = 64
 BOTTOM = 22
 BARS_MAX = 160
+# Shown with the other parts of the time.
+SPARK_START = "spark_start_s"
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -62,14 +64,21 @@ def render_report(run: RunStats, facts: Mapping[str, str] | None = None) -> str:
     if run.error:
         parts.append(f'<p class="error">{html.escape(run.error)}</p>')
     parts.append(_numbers(run))
+    sinks = run.sinks()
+    if set(sinks) - {""}:
+        names = ("sink", "rounds", "records in", "rows out", "files", "megabytes", "seconds")
+        parts.append("<h2>Sinks</h2>" + _table(names, [_sink_row(name, sink) for name, sink in sinks.items()]))
+    if run.phases:
+        cells = [(name, f"{seconds:,.2f}") for name, seconds in run.phases.items()]
+        parts.append("<h2>Where the time went</h2>" + _table(("part", "seconds"), cells))
     for plot in PLOTS:
-        if run.rounds:
+        if len(run.rounds) > 1:
             parts.append(f"<h2>{html.escape(plot.title)}</h2>{draw(run.rounds, plot)}")
     if run.rounds and run.rounds[-1].lag:
         parts.append(
             "<h2>Lag by partition at the end</h2>" + _table(("partition", "offsets"), run.rounds[-1].lag.items())
         )
-    told = {**{str(name): str(value) for name, value in run.details.items()}, **(facts or {})}
+    told = {**{str(name): str(value) for name, value in run.details.items() if name != SPARK_START}, **(facts or {})}
     if told:
         parts.append("<h2>Settings</h2>" + _table(("name", "value"), told.items()))
     return _PAGE.format(title=html.escape(run.name), body="\n".join(parts))
@@ -77,21 +86,38 @@ def render_report(run: RunStats, facts: Mapping[str, str] | None = None) -> str:
 
 def _when(run: RunStats) -> str:
     began = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.began_ms / 1000))
-    return f"{began}, {run.seconds:.1f} s, {len(run.rounds)} rounds"
+    rounds = "1 round" if len(run.rounds) == 1 else f"{len(run.rounds)} rounds"
+    return f"{began}, {run.seconds:.1f} s, {rounds}"
 
 
 def _numbers(run: RunStats) -> str:
     seconds = sum(item.seconds for item in run.rounds)
     durations = sorted(item.seconds for item in run.rounds)
     rows = [
-        ("records", f"{run.rows:,}"),
+        ("records in", f"{run.rows:,}"),
+        ("rows out", _count(run.rows_out)),
         ("records per second", f"{run.rows / seconds:,.0f}" if seconds else "–"),
-        ("megabytes written", f"{run.bytes / 1e6:,.1f}"),
-        ("files", f"{run.files:,}"),
+        ("megabytes written", _megabytes(run.bytes)),
+        ("files", _count(run.files)),
         ("median round", f"{durations[len(durations) // 2]:.2f} s" if durations else "–"),
         ("lag at the end", f"{run.rounds[-1].lag_total:,}" if run.rounds else "–"),
     ]
     return "<dl>" + "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in rows) + "</dl>"
+
+
+def _sink_row(name: str, sink: RunStats) -> tuple[object, ...]:
+    seconds = sum(item.seconds for item in sink.rounds)
+    counts = (_count(sink.rows_out), _count(sink.files), _megabytes(sink.bytes))
+    return (name, len(sink.rounds), sink.rows, *counts, f"{seconds:,.2f}")
+
+
+def _count(count: int) -> str:
+    return "–" if count < 0 else f"{count:,}"
+
+
+def _megabytes(count: int) -> str:
+    """With enough digits that something small is not nothing."""
+    return "–" if count < 0 else f"{count / 1e6:,.1f}" if count >= 100_000 or not count else f"{count / 1e6:,.3f}"
 
 
 def _table(names: Sequence[str], rows: object) -> str:

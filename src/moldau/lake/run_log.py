@@ -17,7 +17,7 @@ RUNS_KEPT = 20
 
 @dataclass(frozen=True)
 class RoundStats:
-    """One round: when it ended, how long it took, and what it moved."""
+    """One round: when it ended, how long it took, what it read (rows) and what it wrote; -1: not known."""
 
     ended_ms: int
     seconds: float
@@ -27,8 +27,12 @@ class RoundStats:
     version: int = -1
     # What was left to read afterwards: "orders-0" -> offsets.
     lag: Mapping[str, int] = field(default_factory=dict)
-    # The step of a pipeline; empty for a load.
+    # The sink of a pipeline; empty for a load.
     step: str = ""
+    # What came out: fewer than rows where a step filters, more where it explodes.
+    rows_out: int = -1
+    # Seconds of its parts, by name.
+    phases: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def rows_per_second(self) -> float:
@@ -55,17 +59,42 @@ class RunStats:
         return sum(item.rows for item in self.rounds)
 
     @property
+    def rows_out(self) -> int:
+        return _known_sum([item.rows_out for item in self.rounds])
+
+    @property
     def bytes(self) -> int:
-        return sum(item.bytes for item in self.rounds)
+        return _known_sum([item.bytes for item in self.rounds])
 
     @property
     def files(self) -> int:
-        return sum(item.files for item in self.rounds)
+        return _known_sum([item.files for item in self.rounds])
+
+    @property
+    def phases(self) -> dict[str, float]:
+        """Seconds by name, what was before the rounds included."""
+        found = {"starting Spark": float(self.details["spark_start_s"])} if "spark_start_s" in self.details else {}
+        for item in self.rounds:
+            for name, seconds in item.phases.items():
+                found[name] = found.get(name, 0.0) + seconds
+        return found
+
+    def sinks(self) -> dict[str, RunStats]:
+        """The rounds of each sink of a pipeline, as a run of its own."""
+        found: dict[str, RunStats] = {}
+        for item in self.rounds:
+            found.setdefault(item.step, RunStats(item.step, self.began_ms)).rounds.append(item)
+        return found
 
     @property
     def seconds(self) -> float:
         last = self.rounds[-1].ended_ms if self.rounds else self.began_ms
         return ((self.ended_ms or last) - self.began_ms) / 1000
+
+
+def _known_sum(counts: list[int]) -> int:
+    known = [count for count in counts if count >= 0]
+    return sum(known) if known or not counts else -1
 
 
 def now_ms() -> int:

@@ -138,7 +138,9 @@ class MetadataDelta:
         return broker
 
     def _register_broker(self, record: r.RegisterBrokerRecord) -> None:
-        self.changed_brokers[record.broker_id] = BrokerRegistration.from_record(record)
+        before = self.base.brokers.get(record.broker_id)
+        before = self.changed_brokers.get(record.broker_id, before)
+        self.changed_brokers[record.broker_id] = BrokerRegistration.from_record(record, before)
 
     def _unregister_broker(self, record: r.UnregisterBrokerRecord) -> None:
         self._broker(record.broker_id, record.broker_epoch)

@@ -20,6 +20,10 @@ STREAMS_VERSION: Final = "streams.version"
 LOWEST_METADATA_VERSION: Final = 7
 LATEST_METADATA_VERSION: Final = 30
 
+DEAD_LETTERS_SHARE_VERSION: Final = 2
+"""The level of share.version from which dead letters are written (KIP-1191). Kafka has it from 4.4 on, where it is the
+default from metadata.version 31 (4.4-IV0) on; it depends on no other feature, so that it may be finalized before."""
+
 _METADATA_VERSION_NAMES: Final = (
     "3.3-IV3",
     "3.4-IV0",
@@ -51,7 +55,7 @@ SUPPORTED_FEATURES: Final[dict[str, VersionRange]] = {
     GROUP_VERSION: VersionRange(0, 1),
     KRAFT_VERSION: VersionRange(0, 1),
     METADATA_VERSION: VersionRange(LOWEST_METADATA_VERSION, LATEST_METADATA_VERSION),
-    SHARE_VERSION: VersionRange(0, 1),
+    SHARE_VERSION: VersionRange(0, DEAD_LETTERS_SHARE_VERSION),
     STREAMS_VERSION: VersionRange(0, 1),
     TRANSACTION_VERSION: VersionRange(0, 2),
     ELR_VERSION: VersionRange(0, 1),

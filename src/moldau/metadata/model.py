@@ -49,8 +49,15 @@ class VersionRange(NamedTuple):
     high: int
 
 
+IDLE_EPOCHS_MAX: Final = 16
+
+
 class BrokerRegistration:
-    """A broker as it registered itself, and whether it takes part."""
+    """A broker as it registered itself, and whether it takes part.
+
+    `idle_since` are the epochs of the registrations before, newest first, if this one was never unfenced: nothing that
+    counts was written since any of them. Snapshots do not have it, so images are equal without it.
+    """
 
     __slots__ = (
         "broker_epoch",
@@ -59,6 +66,7 @@ class BrokerRegistration:
         "end_points",
         "features",
         "fenced",
+        "idle_since",
         "in_controlled_shutdown",
         "incarnation_id",
         "log_dirs",
@@ -77,6 +85,7 @@ class BrokerRegistration:
         in_controlled_shutdown: bool,
         log_dirs: tuple[bytes, ...],
         cordoned_log_dirs: tuple[bytes, ...] | None,
+        idle_since: tuple[int, ...] = (),
     ) -> None:
         self.broker_id = broker_id
         self.broker_epoch = broker_epoch
@@ -88,10 +97,16 @@ class BrokerRegistration:
         self.in_controlled_shutdown = in_controlled_shutdown
         self.log_dirs = log_dirs
         self.cordoned_log_dirs = cordoned_log_dirs
+        self.idle_since = idle_since if fenced else ()
 
     @staticmethod
-    def from_record(record: RegisterBrokerRecord) -> BrokerRegistration:
+    def from_record(record: RegisterBrokerRecord, before: BrokerRegistration | None = None) -> BrokerRegistration:
+        """`before`: the registration that it takes the place of."""
         cordoned = record.cordoned_log_dirs
+        idle_since: tuple[int, ...] = ()
+        if before is not None:
+            is_same = before.broker_epoch == record.broker_epoch
+            idle_since = before.idle_since if is_same else (before.broker_epoch, *before.idle_since)[:IDLE_EPOCHS_MAX]
         return BrokerRegistration(
             record.broker_id,
             record.broker_epoch,
@@ -103,6 +118,7 @@ class BrokerRegistration:
             record.in_controlled_shutdown,
             tuple(sorted(record.log_dirs)),
             None if cordoned is None else tuple(cordoned),
+            idle_since,
         )
 
     def with_changes(
@@ -123,11 +139,12 @@ class BrokerRegistration:
             self.in_controlled_shutdown if in_controlled_shutdown is None else in_controlled_shutdown,
             self.log_dirs if log_dirs is None else log_dirs,
             self.cordoned_log_dirs if cordoned_log_dirs is None else cordoned_log_dirs,
+            self.idle_since,
         )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BrokerRegistration) and all(
-            getattr(self, name) == getattr(other, name) for name in BrokerRegistration.__slots__
+            getattr(self, name) == getattr(other, name) for name in BrokerRegistration.__slots__ if name != "idle_since"
         )
 
     __hash__ = None  # type: ignore[assignment]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeVar
 
 from moldau.metadata.delta import MetadataDelta, TopicDelta
@@ -24,33 +25,42 @@ V = TypeVar("V")
 
 
 def image_to_records(image: MetadataImage) -> list[VersionedRecord]:
-    """Features first, so that a reader knows the metadata.version of what follows."""
-    records: list[VersionedRecord] = []
-    _features(image, records)
+    return list(iterate_records(image))
+
+
+def iterate_records(image: MetadataImage) -> Iterator[VersionedRecord]:
+    """Features first, so that a reader knows the metadata.version of what follows. As an image never changes, whoever
+    iterates may take its time."""
+    yield from _features(image)
     for broker_id in sorted(image.brokers):
-        records.append(broker_to_record(image.brokers[broker_id], image.metadata_version))
+        yield broker_to_record(image.brokers[broker_id], image.metadata_version)
     if supports_controller_registration(image.metadata_version):
-        records += [(_controller_record(image.controllers[i]), 0) for i in sorted(image.controllers)]
-    _topics(image, records)
+        for controller_id in sorted(image.controllers):
+            yield _controller_record(image.controllers[controller_id]), 0
+    yield from _topics(image)
     for (resource_type, resource_name), values in image.configs.items():
-        records += [(r.ConfigRecord(resource_type, resource_name, key, value), 0) for key, value in values.items()]
+        for key, value in values.items():
+            yield r.ConfigRecord(resource_type, resource_name, key, value), 0
     for entity, quotas in image.client_quotas.items():
         parts = [r.EntityData(kind, name) for kind, name in entity]
-        records += [(r.ClientQuotaRecord(parts, key, value, False), 0) for key, value in quotas.items()]
+        for key, quota in quotas.items():
+            yield r.ClientQuotaRecord(parts, key, quota, False), 0
     if image.next_producer_id > 0:
-        records.append((r.ProducerIdsRecord(-1, -1, image.next_producer_id), 0))
-    records += [(record, 0) for record in image.acls.values()]
+        yield r.ProducerIdsRecord(-1, -1, image.next_producer_id), 0
+    for record in image.acls.values():
+        yield record, 0
     for (mechanism, user), credential in image.scram.items():
-        records.append((r.UserScramCredentialRecord(user, mechanism, *credential), 0))
-    records += [(token, 0) for token in image.tokens.values()]
-    return records
+        yield r.UserScramCredentialRecord(user, mechanism, *credential), 0
+    for token in image.tokens.values():
+        yield token, 0
 
 
-def _features(image: MetadataImage, records: list[VersionedRecord]) -> None:
+def _features(image: MetadataImage) -> Iterator[VersionedRecord]:
     names = sorted(name for name in image.features if name not in (METADATA_VERSION, KRAFT_VERSION))
     if METADATA_VERSION in image.features:
         names.insert(0, METADATA_VERSION)
-    records += [(r.FeatureLevelRecord(name, image.features[name]), 0) for name in names]
+    for name in names:
+        yield r.FeatureLevelRecord(name, image.features[name]), 0
 
 
 def broker_to_record(broker: BrokerRegistration, metadata_version: int) -> VersionedRecord:
@@ -82,12 +92,12 @@ def _controller_record(controller: ControllerRegistration) -> r.RegisterControll
     )
 
 
-def _topics(image: MetadataImage, records: list[VersionedRecord]) -> None:
+def _topics(image: MetadataImage) -> Iterator[VersionedRecord]:
     version = partition_version(image.metadata_version)
     for topic in image.topics_by_id.values():
-        records.append((r.TopicRecord(topic.name, topic.topic_id), 0))
+        yield r.TopicRecord(topic.name, topic.topic_id), 0
         for index in sorted(topic.partitions):
-            records.append((topic.partitions[index].to_record(topic.topic_id, index, version), version))
+            yield topic.partitions[index].to_record(topic.topic_id, index, version), version
 
 
 def delta_between(before: MetadataImage, after: MetadataImage) -> MetadataDelta:

@@ -3,6 +3,9 @@
 The connection is bounded in both directions: it stops reading while too many replies wait for their turn or too many
 bytes wait for the client, so a client that does not read costs a socket and nothing else. Record data leaves with
 `sendfile` straight from the segment file.
+
+What is not in the system's memory is not sent before a thread has brought it there, a window at a time: the one thread
+that serves all connections never waits for the medium. A connection sends so much in one turn and not more.
 """
 
 from __future__ import annotations
@@ -14,23 +17,35 @@ import socket
 import sys
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 
 from moldau.net.framing import Frame, FrameError, FrameReader, Scratch
 from moldau.net.log_limit import LogLimit
 from moldau.net.low_water import LargeReads
+from moldau.net.turns import CLOSE, SEND
 from moldau.node.context import ClientContext
 from moldau.node.reply import Reply
 from moldau.protocol.primitives import DecodeError
 from moldau.protocol.records_data import FileRecords
-from moldau.storage.disk import File
+from moldau.storage.disk import File, Reading
 
 REPLIES_WAITING_MAX = 256
 UNSENT_BYTES_MAX = 1 << 20
 COALESCE_BYTES_MAX = 64 * 1024
-SENDFILE_BYTES_MAX = 1 << 24
+# What is asked for and brought into memory at a time, and what may leave before the others have their turn.
+WINDOW_BYTES = 1 << 20
+TURN_BYTES_MAX = 2 << 20
+# What was found in memory may be gone after this time, when the client was slow to take it.
+WARM_MS = 1000
+# Memory is so short that what was brought is gone again at once: then the bytes themselves are kept until they leave.
+WARMINGS_MAX = 3
 # Less than this is read and sent together with what stands around it: one packet and one wake-up instead of three.
 READ_BYTES_MAX = 32 * 1024
+# What one connection may have read and handled before the others have their turn; `Turns` knows how long it may take.
+RECEIVED_PER_TURN_MAX = 2 << 20
 FRAMES_PER_TURN_MAX = 16
+FRAME_BYTES_PER_TURN_MAX = 256 * 1024
+FRAMES_PER_LOOK = 4  # at the clock
 
 # More data follows at once: lets the head of a fetch reply share a packet with its records (Linux only).
 _MSG_MORE = getattr(socket, "MSG_MORE", 0)
@@ -69,17 +84,30 @@ class Connection:
         self._clock = clock
         self._on_close = on_close
         self._replies: deque[Reply] = deque()
-        self._unsent: deque[bytes | memoryview | FileRecords] = deque()
+        self._unsent: deque[bytes | bytearray | memoryview | FileRecords] = deque()
         self._unsent_bytes = 0
         self._file_sent = 0
+        self._warm_end = 0  # up to where the first part is known to be in memory, since when
+        self._warm_ms = 0
+        self._warming: Reading | None = None  # a thread brings the next window, nothing is sent until then
+        self._warmings = 0  # how often for the same window
         self._reading = False
         self._writing = False
         self._handling = False
+        self._is_muted = False  # nothing is read or handled, see `_mute`
+        self._muted_until_ms = 0
+        self._mute_timer: asyncio.TimerHandle | None = None
         self._advances_at_end = False
+        self._is_postponed = False
         self._close_when_sent = False
         self.closed = False
         self.last_active_ms = clock()
         self._resume_reading()
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether it only waits until what was answered has left."""
+        return self._close_when_sent
 
     # Receiving
 
@@ -94,11 +122,25 @@ class Connection:
             self._loop.remove_reader(self._fd)
 
     def _on_readable(self) -> None:
+        turns = self._scratch.turns
+        turns.begin()
+        meter = self._scratch.meter
+        if meter.is_on:
+            before = meter.begin(self.context)
+            self._receive()
+            meter.end(before)
+        else:
+            self._receive()
+        if turns.end():
+            turns.tell_requests(self.context.peer)
+
+    def _receive(self) -> None:
         now_ms = self._clock()
         self.last_active_ms = now_ms
         frames = self._frames
+        left = RECEIVED_PER_TURN_MAX
         try:
-            while True:
+            while left > 0:
                 wanted = frames.piece_wanted
                 if wanted > 0 and not self._close_when_sent:
                     there = self._large_reads.receive(self._sock, wanted)
@@ -108,6 +150,7 @@ class Connection:
                     count = len(piece)
                 else:
                     count = self._sock.recv_into(frames.window())
+                left -= count
                 if count == 0:
                     self.close()
                     return
@@ -116,6 +159,7 @@ class Connection:
                     return
                 complete = frames.received_piece(piece) if wanted > 0 else frames.received(count)
                 if complete:
+                    self._scratch.turns.frames = complete
                     self._handle_frames(complete, now_ms)
                     return
                 if not frames.wants_more:
@@ -140,25 +184,46 @@ class Connection:
             self._handle_own_frames(frames, now_ms)
         finally:
             scratch.at_end_of_turn = None
-            for advance in finished:
-                advance()
+            self._finish(finished)
+
+    def _finish(self, finished: list[Callable[[], None]]) -> None:
+        """One append can finish the fetches of very many: those that the turn has no time for have their own."""
+        turns = self._scratch.turns
+        for done, advance in enumerate(finished, 1):
+            advance()
+            if done % FRAMES_PER_LOOK == 0 and done < len(finished) and turns.is_used_up():
+                self._loop.call_soon(self._finish_rest, finished[done:])
+                return
+
+    def _finish_rest(self, finished: list[Callable[[], None]]) -> None:
+        turns = self._scratch.turns
+        turns.begin()
+        self._finish(finished)
+        if turns.end():
+            turns.tell(SEND, "", "sending to those who waited")
 
     def _handle_own_frames(self, frames: list[Frame], now_ms: int) -> None:
         ready, replies = self._ready_frames, self._replies
         ready.extend(frames)
         self._handling = True
+        left = FRAME_BYTES_PER_TURN_MAX
         try:
-            for _ in range(min(len(ready), FRAMES_PER_TURN_MAX)):
-                if len(replies) >= REPLIES_WAITING_MAX or self._unsent_bytes > UNSENT_BYTES_MAX:
+            for number in range(min(len(ready), FRAMES_PER_TURN_MAX)):
+                if left <= 0 or (number and number % FRAMES_PER_LOOK == 0 and self._scratch.turns.is_used_up()):
+                    break
+                if self._is_muted or len(replies) >= REPLIES_WAITING_MAX or self._unsent_bytes > UNSENT_BYTES_MAX:
                     break
                 frame = ready.popleft()
+                left -= frame[2] - frame[1]
                 reply = self._handle(self.context, frame[0], frame[1], frame[2], now_ms)
+                if reply.mute_ms > 0:
+                    self._mute(reply.mute_ms)
                 if reply.done and not replies:
                     self._queue(reply)
                 else:
                     reply.on_done = self._on_reply_done
                     replies.append(reply)
-                if self.closed or self._close_when_sent:
+                if self.closed or self._close_when_sent or self._is_muted:
                     break
         except DecodeError as error:
             log.warning("closing connection from %s: %s", self.context.peer, error)
@@ -173,6 +238,8 @@ class Connection:
     # Replying
 
     def _on_reply_done(self, reply: Reply) -> None:
+        if reply.mute_ms > 0 and not self.closed:
+            self._mute(reply.mute_ms)
         if self._handling or self.closed or not self._replies or self._replies[0] is not reply:
             return
         finished = self._scratch.at_end_of_turn
@@ -184,17 +251,29 @@ class Connection:
 
     def _advance_at_end(self) -> None:
         self._advances_at_end = False
-        if not self.closed:
+        if self.closed:
+            return
+        meter = self._scratch.meter
+        if meter.is_on:
+            before = meter.begin(self.context)
+            self._advance()
+            meter.end(before)
+        else:
             self._advance()
 
     def _queue(self, reply: Reply) -> None:
         parts = reply.parts
         if parts is not None:
             for part in parts:
-                if isinstance(part, FileRecords) and part.size <= READ_BYTES_MAX:
-                    part = read_part(part)
-                self._unsent.append(part)
-                if isinstance(part, bytes):
+                if isinstance(part, FileRecords):
+                    data = read_part(part) if part.size <= READ_BYTES_MAX else None
+                    if data is None:
+                        self._unsent.append(part)
+                    else:
+                        self._unsent.append(data)
+                        self._unsent_bytes += len(data)
+                else:
+                    self._unsent.append(part)
                     self._unsent_bytes += len(part)
         if reply.close_connection:
             self._close_when_sent = True
@@ -217,44 +296,102 @@ class Connection:
                 self._resume_reading()
             return
         blocked = len(replies) >= REPLIES_WAITING_MAX or self._unsent_bytes > UNSENT_BYTES_MAX
-        if blocked:
+        if blocked or (self._is_muted and not self._maybe_unmute()):
             self._pause_reading()
         elif self._ready_frames:
             # A later turn, so that a connection with many frames does not keep the others waiting.
             self._pause_reading()
-            self._loop.call_soon(self._handle_postponed)
+            if not self._is_postponed:
+                self._is_postponed = True
+                self._loop.call_soon(self._handle_postponed)
         else:
             self._resume_reading()
 
     def _handle_postponed(self) -> None:
-        if self.closed or not self._ready_frames:
+        self._is_postponed = False
+        if self.closed or self._is_muted or not self._ready_frames:
             return
-        self._handle_frames([], self._clock())
+        turns = self._scratch.turns
+        turns.begin()
+        turns.frames = list(islice(self._ready_frames, FRAMES_PER_TURN_MAX))
+        meter = self._scratch.meter
+        if meter.is_on:
+            before = meter.begin(self.context)
+            self._handle_frames([], self._clock())
+            meter.end(before)
+        else:
+            self._handle_frames([], self._clock())
+        if turns.end():
+            turns.tell_requests(self.context.peer)
+
+    # Muted: the client used more than its quota allows (KIP-219)
+
+    def _mute(self, mute_ms: int) -> None:
+        """Nothing is read and no frame is handled until the time is over and the answer that says so was sent. Frames
+        that came before wait, and so does the end of the stream: a muted connection costs a socket and a timer."""
+        self._is_muted = True
+        self._pause_reading()
+        until_ms = self._clock() + mute_ms
+        if self._mute_timer is not None:
+            if until_ms <= self._muted_until_ms:
+                return
+            self._mute_timer.cancel()
+        self._muted_until_ms = until_ms
+        self._mute_timer = self._loop.call_later(mute_ms / 1000, self._on_mute_over)
+
+    def _on_mute_over(self) -> None:
+        self._mute_timer = None
+        turns = self._scratch.turns
+        turns.begin()
+        if not self._writing:
+            self._advance()
+        if turns.end():
+            turns.tell(SEND, "", f"the end of the wait of {self.context.peer}")
+
+    def _maybe_unmute(self) -> bool:
+        if self._mute_timer is not None or self._unsent:
+            return False
+        for reply in self._replies:
+            if reply.mute_ms > 0:
+                return False
+        self._is_muted = False
+        return True
 
     def _send(self) -> None:
+        """Sends until everything is sent, the client takes no more, the turn is used up or something cold comes."""
         unsent = self._unsent
+        left = TURN_BYTES_MAX
         try:
-            while unsent:
+            while unsent and self._warming is None:
+                if left <= 0:
+                    self._resume_writing()
+                    return
                 part = unsent[0]
                 if isinstance(part, FileRecords):
-                    self._send_file(part)
+                    left -= self._send_file(part)
                 else:
-                    self._send_bytes()
+                    left -= self._send_bytes()
         except (BlockingIOError, InterruptedError):
-            if not self._writing:
-                self._writing = True
-                self._loop.add_writer(self._fd, self._on_writable)
+            self._resume_writing()
             return
         except OSError as error:
-            if not isinstance(error, ConnectionError):
-                log.warning("closing connection from %s: cannot send: %s", self.context.peer, error)
-            self.close()
+            self._on_cannot_send(error)
             return
         if self._writing:
             self._writing = False
             self._loop.remove_writer(self._fd)
 
-    def _send_bytes(self) -> None:
+    def _resume_writing(self) -> None:
+        if not self._writing:
+            self._writing = True
+            self._loop.add_writer(self._fd, self._on_writable)
+
+    def _on_cannot_send(self, error: OSError) -> None:
+        if not isinstance(error, ConnectionError):
+            log.warning("closing connection from %s: cannot send: %s", self.context.peer, error)
+        self.close()
+
+    def _send_bytes(self) -> int:
         unsent = self._unsent
         part = unsent.popleft()
         assert not isinstance(part, FileRecords)
@@ -278,28 +415,114 @@ class Connection:
         self._unsent_bytes -= sent
         if sent < len(part):
             unsent.appendleft(memoryview(part)[sent:])
+        return sent
 
-    def _send_file(self, part: FileRecords) -> None:
+    def _send_file(self, part: FileRecords) -> int:
+        """Sends of a part what is in memory; 0 if that is nothing, and a thread is at it then."""
         file = part.file
         assert isinstance(file, File)
         position = part.position + self._file_sent
         left = part.size - self._file_sent
+        if self._warm_end <= self._file_sent or self.last_active_ms - self._warm_ms > WARM_MS:
+            window = min(left, WINDOW_BYTES)
+            if not file.is_resident(position, window):
+                self._warm(file, position, window)
+                return 0
+            self._warmings = 0
+            self._warm_end = self._file_sent + window
+            self._warm_ms = self.last_active_ms
+        count = self._warm_end - self._file_sent
         if _HAS_SENDFILE:
-            sent = os.sendfile(self._fd, file.fileno(), position, min(left, SENDFILE_BYTES_MAX))
+            sent = os.sendfile(self._fd, file.fileno(), position, count)
         else:
-            sent = self._sock.send(file.read(position, min(left, COALESCE_BYTES_MAX)))
+            sent = self._sock.send(file.read(position, min(count, COALESCE_BYTES_MAX)))
         if sent == 0:
             # The file is shorter than the reply promised (it was truncated): the stream cannot be mended.
             raise ConnectionAbortedError("segment file ended early")
-        self._file_sent += sent
+        self._skip_in_file(part, sent)
+        return sent
+
+    def _skip_in_file(self, part: FileRecords, size: int) -> None:
+        self._file_sent += size
         if self._file_sent == part.size:
             self._file_sent = 0
+            self._warm_end = 0
             self._unsent.popleft()
 
+    # Cold data
+
+    def _warm(self, file: File, position: int, size: int) -> None:
+        """One window at a time and connection, so that all who read cold data get their turn."""
+        self._warmings += 1
+        if self._warmings <= WARMINGS_MAX:
+            self._warming = Reading()  # the callback may come at once
+            warming = file.warm_later(position, size, self._on_warm)
+            if self._warming is not None:
+                self._warming = warming
+        else:
+            self._warming = Reading()
+            file.read_later(position, size, self._on_cold_bytes)
+
+    def _on_warm(self, failure: OSError | None) -> None:
+        self._warming = None
+        if self.closed:
+            return
+        self.last_active_ms = self._clock()
+        if failure is not None:
+            self._on_cannot_send(failure)
+        else:
+            self._go_on_sending()
+
+    def _on_cold_bytes(self, outcome: bytes | OSError) -> None:
+        self._warming = None
+        if self.closed:
+            return
+        self.last_active_ms = self._clock()
+        part = self._unsent[0]
+        assert isinstance(part, FileRecords)
+        if isinstance(outcome, OSError):
+            self._on_cannot_send(outcome)
+        elif not outcome:
+            self._on_cannot_send(ConnectionAbortedError("segment file ended early"))
+        else:
+            self._warmings = 0
+            self._skip_in_file(part, len(outcome))
+            self._unsent.appendleft(outcome)
+            self._unsent_bytes += len(outcome)
+            self._go_on_sending()
+
+    def _go_on_sending(self) -> None:
+        meter = self._scratch.meter
+        if meter.is_on:
+            before = meter.begin(self.context)
+            self._send_what_was_cold()
+            meter.end(before)
+        else:
+            self._send_what_was_cold()
+
+    def _send_what_was_cold(self) -> None:
+        if not self._writing:
+            self._send()
+            if not self._writing and not self.closed and self._warming is None:
+                self._advance()
+
     def _on_writable(self) -> None:
+        turns = self._scratch.turns
+        turns.begin()
+        meter = self._scratch.meter
+        if meter.is_on:
+            before = meter.begin(self.context)
+            self._send_more()
+            meter.end(before)
+        else:
+            self._send_more()
+        if turns.end():
+            turns.tell(SEND, "", f"sending to {self.context.peer}")
+
+    def _send_more(self) -> None:
         self.last_active_ms = self._clock()
         self._send()
-        if not self._writing and not self.closed:
+        if not self._writing and not self.closed and self._warming is None:
             self._advance()
 
     def close(self) -> None:
@@ -307,8 +530,13 @@ class Connection:
             return
         self.closed = True
         self._pause_reading()
+        if self._mute_timer is not None:
+            self._mute_timer.cancel()
+            self._mute_timer = None
         if self._writing:
             self._loop.remove_writer(self._fd)
+        if self._warming is not None:
+            self._warming.cancelled = True
         self._sock.close()
         for reply in self._replies:
             reply.abandon()
@@ -323,17 +551,20 @@ class Connection:
             self.context.on_closed = []
 
     def _tell_closed(self, hooks: list[Callable[[int], None]]) -> None:
+        turns = self._scratch.turns
+        turns.begin()
         now_ms = self._clock()
         for hook in hooks:
             hook(now_ms)
+        if turns.end():
+            turns.tell(CLOSE, "", f"the end of the connection from {self.context.peer}")
 
 
-def read_part(part: FileRecords) -> bytes | FileRecords:
-    """The records of a small part; the part itself when they cannot be read, which then ends the connection."""
+def read_part(part: FileRecords) -> bytes | bytearray | None:
+    """The records of a small part; None if they are cold or cannot be read, which then shows when they are sent."""
     file = part.file
     assert isinstance(file, File)
     try:
-        data = file.read(part.position, part.size)
+        return file.read_now(part.position, part.size)
     except OSError:
-        return part
-    return data if len(data) == part.size else part
+        return None

@@ -10,6 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from moldau.net.meter import TimeMeter
+from moldau.net.turns import Turns
+from moldau.quota.client_quotas import ClientQuotas
+
 SCRATCH_BYTES = 128 * 1024
 LARGE_BUFFER_KEPT_BYTES = 2 * 1024 * 1024
 LARGE_BUFFER_FIRST_BYTES = 256 * 1024
@@ -23,10 +27,13 @@ class FrameError(Exception):
 
 
 class Scratch:
-    """What all connections of one event loop share: the receive buffer, and who has something to do at a turn's end."""
+    """What all connections of one event loop share: the receive buffer, who has something to do at a turn's end, and
+    the watch over turns and over the time that each connection takes."""
 
-    def __init__(self, size: int = SCRATCH_BYTES) -> None:
+    def __init__(self, size: int = SCRATCH_BYTES, turns: Turns | None = None, meter: TimeMeter | None = None) -> None:
         self.view = memoryview(bytearray(size))
+        self.turns = turns if turns is not None else Turns()
+        self.meter = meter if meter is not None else TimeMeter(ClientQuotas())
         self.at_end_of_turn: list[Callable[[], None]] | None = None
         """None while no connection handles frames."""
 
@@ -74,7 +81,8 @@ class FrameReader:
             large = self._large = bytearray(min(self._large_size, LARGE_BUFFER_FIRST_BYTES))
         elif self._large_filled == len(large):
             large = self._grow(large)
-        return memoryview(large)[self._large_filled : min(len(large), self._large_size)]
+        end = min(len(large), self._large_size, self._large_filled + PIECE_BYTES_MAX)
+        return memoryview(large)[self._large_filled : end]
 
     def received(self, count: int) -> list[Frame]:
         """Takes `count` bytes from the window; returns the frames that are complete now."""

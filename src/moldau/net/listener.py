@@ -1,47 +1,63 @@
-"""Accepts connections on one address, within the limits on how many there may be, and closes idle ones."""
+"""Accepts connections on one address, as its group's limits allow, and closes idle ones.
+
+What is decided about a new connection, and in which order, is in `moldau.quota.connection_quotas`. One that has to wait
+is held here, and the listener takes no other until it may go on; who comes meanwhile waits in the backlog. One whose
+address comes too often is left alone, unread, and closed after its delay.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import heapq
 import logging
 import socket
-from collections import Counter
 from collections.abc import Callable
+from itertools import count
 
 from moldau.net.connection import Connection, Handle
 from moldau.net.framing import Scratch
+from moldau.net.listener_group import ListenerGroup
+from moldau.net.turns import ACCEPT
 from moldau.node.context import ClientContext
+from moldau.quota.connection_quotas import THROTTLED, TOO_MANY, ConnectionQuotas, address_key
 
 log = logging.getLogger("moldau.net")
 
 ACCEPTS_PER_TURN_MAX = 64
+# So many sockets of addresses that come too often are kept until their delay is over; more would cost descriptors.
+THROTTLED_MAX = 1024
 
 
 class ListenerLimits:
-    """What `max.connections`, `max.connections.per.ip` and friends say."""
+    """What the settings say about every connection; how many there may be is the group's matter."""
 
     def __init__(
         self,
         frame_bytes_max: int = 104857600,
-        connections_max: int = 2147483647,
-        connections_per_address_max: int = 2147483647,
-        per_address_overrides: dict[str, int] | None = None,
         idle_ms_max: int = 600000,
         backlog: int = 50,
         send_buffer_bytes: int = 102400,
         receive_buffer_bytes: int = 102400,
     ) -> None:
         self.frame_bytes_max = frame_bytes_max
-        self.connections_max = connections_max
-        self.connections_per_address_max = connections_per_address_max
-        self.per_address_overrides = per_address_overrides or {}
         self.idle_ms_max = idle_ms_max
         self.backlog = backlog
         self.send_buffer_bytes = send_buffer_bytes
         self.receive_buffer_bytes = receive_buffer_bytes
         # A socket with a higher number than this is refused: a disk without descriptors would count as failed.
         self.descriptors_max = 1 << 31
+
+
+class Arrival:
+    """A connection that waits until it may go on."""
+
+    def __init__(self, sock: socket.socket, host: str, port: int, now_ms: int, delay_ms: int) -> None:
+        self.sock = sock
+        self.host = host
+        self.port = port
+        self.since_ms = now_ms
+        self.end_ms = now_ms + delay_ms
 
 
 class Listener:
@@ -57,22 +73,33 @@ class Listener:
         limits: ListenerLimits,
         scratch: Scratch,
         clock: Callable[[], int],
+        group: ListenerGroup | None = None,
     ) -> None:
         self.name = name
         self.host = host
         self.port = port
         self.limits = limits
-        self._is_controller = is_controller
+        self.is_controller = is_controller
         self._handle = handle
         self._scratch = scratch
         self._clock = clock
         self._socket: socket.socket | None = None
         self._started = False
         self._accepting = False
-        self._connections: set[Connection] = set()
-        self._per_address: Counter[str] = Counter()
+        self._group = group if group is not None else ListenerGroup(ConnectionQuotas(), scratch.turns)
+        self._group.add(self)
+        # In the order in which they came.
+        self.connections: dict[Connection, None] = {}
+        self._waiting: Arrival | None = None
+        # By the end of their delay.
+        self._throttled: list[tuple[int, int, socket.socket]] = []
+        self._numbers = count()
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = 0
         self.accepted_total = 0
         self.refused_total = 0
+        self.throttled_total = 0
+        self.blocked_ms_total = 0
 
     def bind(self) -> None:
         """Takes the address, without accepting anyone yet. OSError when it is taken."""
@@ -107,7 +134,7 @@ class Listener:
         self._resume_accepting()
 
     def _resume_accepting(self) -> None:
-        if self._started and not self._accepting and self._socket is not None:
+        if self._started and not self._accepting and self._socket is not None and self._waiting is None:
             self._accepting = True
             asyncio.get_running_loop().add_reader(self._socket.fileno(), self._on_acceptable)
 
@@ -117,12 +144,15 @@ class Listener:
             asyncio.get_running_loop().remove_reader(self._socket.fileno())
 
     def _on_acceptable(self) -> None:
+        turns = self._scratch.turns
+        turns.begin()
+        self._accept()
+        if turns.end():
+            turns.tell(ACCEPT, self.name, f"accepting connections (listener {self.name})")
+
+    def _accept(self) -> None:
         assert self._socket is not None
         for _ in range(ACCEPTS_PER_TURN_MAX):
-            if len(self._connections) >= self.limits.connections_max:
-                # As Kafka's acceptor: the next client waits in the backlog until one of the others leaves.
-                self._pause_accepting()
-                return
             try:
                 sock, address = self._socket.accept()
             except (BlockingIOError, InterruptedError):
@@ -133,20 +163,60 @@ class Listener:
                 asyncio.get_running_loop().call_later(1.0, self._resume_accepting)
                 return
             self._welcome(sock, address[0], address[1])
+            if self._waiting is not None:
+                return
+
+    # A new connection
 
     def _welcome(self, sock: socket.socket, host: str, port: int) -> None:
-        host = host.removeprefix("::ffff:")
-        allowed = self.limits.per_address_overrides.get(host, self.limits.connections_per_address_max)
-        if self._per_address[host] >= allowed:
-            self.refused_total += 1
-            log.warning("refusing a connection from %s: it has %d already", host, allowed)
-            sock.close()
+        host = address_key(host) or host
+        now_ms = self._clock()
+        delay_ms = self._group.quotas.arrive(self.name, now_ms)
+        arrival = Arrival(sock, host, port, now_ms, delay_ms)
+        if delay_ms == 0 and self._group.quotas.has_slot(self.name):
+            self._admit(arrival, now_ms)
             return
+        self._waiting = arrival
+        self._pause_accepting()
+        if delay_ms > 0:
+            self._wake_at(arrival.end_ms, now_ms)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a connection waits here that others can let in by going."""
+        return self._waiting is not None
+
+    def go_on(self) -> None:
+        """Lets the connection in that waits, if its time has come and there is room for it."""
+        arrival = self._waiting
+        now_ms = self._clock()
+        if arrival is None or now_ms < arrival.end_ms or not self._group.quotas.has_slot(self.name):
+            return
+        self._waiting = None
+        self.blocked_ms_total += now_ms - arrival.since_ms
+        self._admit(arrival, now_ms)
+        self._resume_accepting()
+
+    def _admit(self, arrival: Arrival, now_ms: int) -> None:
+        sock, host = arrival.sock, arrival.host
         if sock.fileno() >= self.limits.descriptors_max:
-            self.refused_total += 1
-            log.warning("refusing a connection from %s: too many open files, raise the limit (ulimit -n)", host)
-            sock.close()
+            self._refuse(sock, f"refusing a connection from {host}: too many open files, raise the limit (ulimit -n)")
             return
+        admission = self._group.quotas.admit(self.name, host, now_ms)
+        if admission.verdict == THROTTLED:
+            self._keep_unread(sock, now_ms, admission.delay_ms)
+        elif admission.verdict == TOO_MANY:
+            self._refuse(sock, f"refusing a connection from {host}: it has {admission.allowed} already")
+        else:
+            self._connect(arrival)
+
+    def _refuse(self, sock: socket.socket, reason: str) -> None:
+        self.refused_total += 1
+        log.warning("%s", reason)
+        sock.close()
+
+    def _connect(self, arrival: Arrival) -> None:
+        sock = arrival.sock
         sock.setblocking(False)
         with contextlib.suppress(OSError):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -154,8 +224,7 @@ class Listener:
             if self.limits.send_buffer_bytes > 102400:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.limits.send_buffer_bytes)
         self.accepted_total += 1
-        self._per_address[host] += 1
-        context = ClientContext(self.name, f"{host}:{port}", self._is_controller)
+        context = ClientContext(self.name, f"{arrival.host}:{arrival.port}", self.is_controller)
         connection = Connection(
             sock,
             asyncio.get_running_loop(),
@@ -166,32 +235,69 @@ class Listener:
             self._clock,
             self._on_connection_closed,
         )
-        self._connections.add(connection)
+        self.connections[connection] = None
+        self._group.changed()
 
     def change_limits(self, limits: ListenerLimits) -> None:
         self.limits = limits
-        if len(self._connections) < limits.connections_max:
-            self._resume_accepting()
 
     def _on_connection_closed(self, connection: Connection) -> None:
-        self._connections.discard(connection)
-        host = connection.context.peer.rpartition(":")[0]
-        self._per_address[host] -= 1
-        if self._per_address[host] <= 0:
-            del self._per_address[host]
-        if len(self._connections) < self.limits.connections_max:
-            self._resume_accepting()
+        if connection in self.connections:
+            del self.connections[connection]
+            self._group.quotas.release(self.name, connection.context.peer.rpartition(":")[0])
+            self._group.changed()
+
+    # Addresses that come too often
+
+    def _keep_unread(self, sock: socket.socket, now_ms: int, delay_ms: int) -> None:
+        self.throttled_total += 1
+        end_ms = now_ms + delay_ms
+        heapq.heappush(self._throttled, (end_ms, next(self._numbers), sock))
+        if len(self._throttled) > THROTTLED_MAX:
+            heapq.heappop(self._throttled)[2].close()
+        self._wake_at(end_ms, now_ms)
+
+    @property
+    def throttled_count(self) -> int:
+        return len(self._throttled)
+
+    def _close_throttled(self, now_ms: int) -> None:
+        throttled = self._throttled
+        while throttled and throttled[0][0] <= now_ms:
+            heapq.heappop(throttled)[2].close()
+
+    # Its only timer
+
+    def _wake_at(self, due_ms: int, now_ms: int) -> None:
+        if self._timer is not None:
+            if self._timer_ms <= due_ms:
+                return
+            self._timer.cancel()
+        self._timer_ms = due_ms
+        delay_s = max(0, due_ms - now_ms) / 1000
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._scratch.turns.run, ACCEPT, self.on_timer)
+
+    def on_timer(self) -> None:
+        """Does what is due of what waits here."""
+        self._timer = None
+        now_ms = self._clock()
+        self._close_throttled(now_ms)
+        self.go_on()
+        if self._throttled:
+            self._wake_at(self._throttled[0][0], now_ms)
+        if self._waiting is not None and self._waiting.end_ms > now_ms:
+            self._wake_at(self._waiting.end_ms, now_ms)
 
     @property
     def connection_count(self) -> int:
-        return len(self._connections)
+        return len(self.connections)
 
     def close_idle(self) -> None:
         """Closes connections on which nothing happened for `connections.max.idle.ms`."""
         if self.limits.idle_ms_max < 0:
             return
         oldest_ms = self._clock() - self.limits.idle_ms_max
-        for connection in [c for c in self._connections if c.last_active_ms < oldest_ms]:
+        for connection in [c for c in self.connections if c.last_active_ms < oldest_ms]:
             connection.close()
 
     def stop_accepting(self) -> None:
@@ -199,8 +305,15 @@ class Listener:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+        if self._waiting is not None:
+            self._waiting.sock.close()
+            self._waiting = None
+        self._close_throttled(1 << 62)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def close(self) -> None:
         self.stop_accepting()
-        for connection in list(self._connections):
+        for connection in list(self.connections):
             connection.close()

@@ -12,23 +12,24 @@ import contextlib
 import errno
 import logging
 import socket
-import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Final
 
 from moldau.net.framing import FrameError, FrameReader, Scratch
 from moldau.net.low_water import LargeReads
+from moldau.net.resolver import Resolver
+from moldau.net.turns import ANSWER, Turns
 from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, UNREACHABLE, Answered, Channel, NoAnswer, Outbox
 from moldau.protocol import api_keys
 from moldau.protocol.errors import UNSUPPORTED_VERSION
 from moldau.protocol.messages.headers import RequestHeader, ResponseHeader
 from moldau.protocol.primitives import DecodeError, Message, Reader, Writer
+from moldau.records.clocks import NEVER_MS
 
 # For each address of a name. A process that is there answers at once, whatever else it does: the kernel does it.
 CONNECT_TIMEOUT_MS: Final = 1500
 ANSWER_BYTES_MAX: Final = 1 << 30
-NEVER_MS: Final = 1 << 62
 
 IDLE: Final = 0
 RESOLVING: Final = 1
@@ -63,6 +64,7 @@ class SocketChannel(Channel):
         self.host = host
         self.port = port
         self._outbox = outbox
+        self._turns = outbox.scratch.turns
         self._loop = outbox.loop
         self._clock = outbox.clock
         self._client_id = f"{outbox.client_id}-{purpose}"
@@ -106,6 +108,7 @@ class SocketChannel(Channel):
         self._drop_connection()
         self._state = IDLE
         self._cancel_timer()
+        self._outbox.resolver.forget(self.host, self)
         self._outbox.forget(self)
 
     # Connecting
@@ -120,20 +123,19 @@ class SocketChannel(Channel):
             return
         self._state = RESOLVING
         self._set_connect_deadline()
-        # A thread of its own that nobody waits for: a name server that does not answer must not hold up the exit.
-        resolver = threading.Thread(
-            target=resolve,
-            args=(self._loop, self.host, self.port, self._attempt, self._on_resolved),
-            name=f"resolve {self.host}",
-            daemon=True,
-        )
-        resolver.start()
+        self._outbox.resolver.resolve(self.host, self, self._attempt, self._on_resolved)
 
-    def _on_resolved(self, attempt: int, addresses: list[Address]) -> None:
+    def _on_resolved(self, attempt: int, found: list[tuple[int, str]]) -> None:
         if attempt != self._attempt or self._state != RESOLVING:
             return
-        self._addresses = addresses
+        self._turns.begin()
+        self._addresses = [(family, (address, self.port)) for family, address in found]
         self._connect_next()
+        self._end_turn()
+
+    def _end_turn(self) -> None:
+        if self._turns.end():
+            self._turns.tell(ANSWER, self.purpose, f"the connection to {self.host}:{self.port} ({self.purpose})")
 
     def _connect_next(self) -> None:
         """Tries the next address; when there is none left, everybody is told."""
@@ -179,10 +181,12 @@ class SocketChannel(Channel):
     # Sending
 
     def _on_writable(self) -> None:
+        self._turns.begin()
         if self._state == CONNECTING:
             self._on_connected()
         if self._state == CONNECTED:
             self._flush()
+        self._end_turn()
 
     def _flush(self) -> None:
         sock = self._sock
@@ -218,6 +222,11 @@ class SocketChannel(Channel):
     # Receiving
 
     def _on_readable(self) -> None:
+        self._turns.begin()
+        self._receive()
+        self._end_turn()
+
+    def _receive(self) -> None:
         sock = self._sock
         if sock is None:
             return
@@ -273,7 +282,9 @@ class SocketChannel(Channel):
 
     def _on_failed(self, attempt: int) -> None:
         if attempt == self._attempt and self._state == FAILING:
+            self._turns.begin()
             self._fail(self._reason)
+            self._end_turn()
 
     def _fail(self, reason: int) -> None:
         self._drop_connection()
@@ -338,6 +349,11 @@ class SocketChannel(Channel):
         self._timer_ms = NEVER_MS
 
     def _on_timer(self) -> None:
+        self._turns.begin()
+        self._look_at_deadlines()
+        self._end_turn()
+
+    def _look_at_deadlines(self) -> None:
         self._timer = None
         self._timer_ms = NEVER_MS
         now_ms = self._clock()
@@ -366,11 +382,14 @@ class SocketChannel(Channel):
 class SocketOutbox(Outbox):
     """Channels on one event loop. `client_id` tells the other side who asks."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Callable[[], int], client_id: str) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, clock: Callable[[], int], client_id: str, turns: Turns | None = None
+    ) -> None:
         self.loop = loop
         self.clock = clock
         self.client_id = client_id
-        self.scratch = Scratch()
+        self.scratch = Scratch(turns=turns)
+        self.resolver = Resolver(loop)
         self._channels: set[SocketChannel] = set()
 
     def open(self, purpose: str, host: str, port: int) -> Channel:
@@ -451,22 +470,3 @@ def literal_address(host: str, port: int) -> Address | None:
             socket.inet_pton(family, host)
             return int(family), (host, port)
     return None
-
-
-def resolve(
-    loop: asyncio.AbstractEventLoop,
-    host: str,
-    port: int,
-    attempt: int,
-    done: Callable[[int, list[Address]], None],
-) -> None:
-    """Runs in a thread; `done` is called in the loop's."""
-    addresses: list[Address] = []
-    try:
-        for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-            if family in (socket.AF_INET, socket.AF_INET6):
-                addresses.append((int(family), (str(address[0]), port)))
-    except (OSError, UnicodeError) as error:
-        log.warning("cannot find the address of %s: %s", host, error)
-    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody wants to know any more
-        loop.call_soon_threadsafe(done, attempt, addresses)

@@ -1,16 +1,20 @@
-"""Creates topics that clients ask for and that do not exist, each once, however many ask."""
+"""Creates topics that clients ask for and that do not exist, each once, however many ask.
+
+A topic that a client named is created in the client's name, who pays for it with its quota of changes: while that is
+used up it is not created. What a coordinator needs is created in the broker's own name.
+"""
 
 from __future__ import annotations
 
 import logging
 
+from moldau.controller.mutations import Asker
 from moldau.node.context import ClientContext
-from moldau.node.controller_verbs import VERBS
 from moldau.node.internal_topics import internal_topic
 from moldau.node.node import Node
 from moldau.protocol import errors
 from moldau.protocol.api_table import CREATE_TOPICS, ENVELOPE
-from moldau.protocol.errors import KafkaError
+from moldau.protocol.errors import KafkaError, default_text
 from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from moldau.protocol.messages.create_topics_response import CreateTopicsResponse
 from moldau.protocol.messages.envelope_response import EnvelopeResponse
@@ -21,9 +25,18 @@ log = logging.getLogger("moldau.node")
 
 PATIENCE_MS = 30_000
 REQUEST_VERSION = 7
+NO_PEER = "0.0.0.0:0"
 
 
-def create_missing_topics(node: Node, names: list[str], context: ClientContext, now_ms: int) -> None:
+def create_own_topic(node: Node, name: str, now_ms: int) -> None:
+    """Starts the creation of a topic that this broker needs itself."""
+    context = ClientContext(node.config.inter_broker_listener_name, NO_PEER)
+    create_missing_topics(node, [name], context, str(node.node_id), now_ms)
+
+
+def create_missing_topics(
+    node: Node, names: list[str], context: ClientContext, client_id: str | None, now_ms: int
+) -> None:
     """Starts the creation in the name of a client; the clients ask again until it is done."""
     wanted = [name for name in names if name not in node.topics_in_creation]
     if not wanted:
@@ -46,19 +59,20 @@ def create_missing_topics(node: Node, names: list[str], context: ClientContext, 
         assert isinstance(result, CreateTopicsResponse)
         for topic in result.topics:
             if topic.error_code not in (errors.NONE, errors.TOPIC_ALREADY_EXISTS):
-                log.warning("cannot create %s automatically: %s", topic.name, topic.error_message)
+                reason = topic.error_message or default_text(topic.error_code)
+                log.warning("cannot create %s automatically: %s", topic.name, reason)
 
     def envelope() -> Message:
         from moldau.node.envelope import pack_request
 
-        return pack_request(context, request, REQUEST_VERSION, 0, None)
+        return pack_request(context, request, REQUEST_VERSION, 0, client_id)
 
-    verb = VERBS[CREATE_TOPICS]
+    asker = Asker(context.principal.partition(":")[2], client_id or "", True)
     node.forwarding.ask_until(
         now_ms + PATIENCE_MS,
         ENVELOPE,
         envelope,
         done,
         now_ms,
-        lambda controller: verb(controller, request, now_ms),
+        lambda controller: controller.create_topics(request, now_ms, asker),
     )

@@ -24,7 +24,7 @@ from moldau.protocol.messages.broker_heartbeat_request import BrokerHeartbeatReq
 from moldau.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from moldau.protocol.messages.broker_registration_request import BrokerRegistrationRequest, Feature, Listener
 from moldau.protocol.messages.broker_registration_response import BrokerRegistrationResponse
-from moldau.raft.core import NEVER_MS
+from moldau.records.clocks import NEVER_MS
 
 logger = logging.getLogger("moldau.node")
 

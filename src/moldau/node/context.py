@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from moldau.quota.client_quotas import ClientBudgets
+
 
 class ClientContext:
     """Lives as long as its connection."""
@@ -20,6 +22,9 @@ class ClientContext:
         self.reached_controller = True
         self.is_follower = False  # its end is the end of the fetch sessions that came over it
         self.on_closed: list[Callable[[int], None]] | None = None
+        self.budgets: ClientBudgets | None = None  # those of the quotas that were last asked for
+        self.unbilled_ns = 0  # thread time spent on this connection that no quota has counted yet
+        self.bills_rest = False
 
     def when_closed(self, callback: Callable[[int], None]) -> None:
         """`callback(now_ms)` is called once, when the connection has ended."""

@@ -18,7 +18,7 @@ from moldau.protocol import errors
 from moldau.protocol.api_keys import BY_KEY
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.primitives import Message
-from moldau.raft.core import NEVER_MS
+from moldau.records.clocks import NEVER_MS
 
 log = logging.getLogger("moldau.node")
 

@@ -10,7 +10,7 @@ from moldau.node.metadata_node import MetadataNode
 from moldau.protocol.api_table import CONTROLLER_REGISTRATION
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.primitives import Message
-from moldau.raft.core import NEVER_MS
+from moldau.records.clocks import NEVER_MS
 
 log = logging.getLogger("moldau.node")
 

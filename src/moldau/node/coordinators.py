@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Final, cast
 
 from moldau.config.broker_config import BrokerConfig
-from moldau.coordinator.dice import RandomSource
 from moldau.coordinator.group.machine import GroupMachine
 from moldau.coordinator.group.settings import GroupSettings
 from moldau.coordinator.machine import CoordinatorMachine
@@ -18,9 +17,12 @@ from moldau.coordinator.timers import Timers
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
 from moldau.node.coordinator_log import PartitionLog
-from moldau.node.internal_topics import GROUP_TOPIC
 from moldau.node.replicas import Replicas
+from moldau.node.share.coordinator import ShareCoordinator
 from moldau.node.transaction_coordinator import TransactionCoordinator
+from moldau.protocol.topic_names import GROUP_TOPIC
+from moldau.records.clocks import WallClock
+from moldau.records.random_source import RandomSource
 
 # A step of loading holds up everyone else, so it is kept short whatever offsets.load.buffer.size says.
 LOAD_STEP_BYTES_MAX: Final = 512 * 1024
@@ -31,18 +33,18 @@ GroupVerb = Callable[[GroupMachine], Outcome]
 class GroupCoordinator:
     """The groups that this broker coordinates."""
 
-    def __init__(self, config: BrokerConfig, rng: RandomSource) -> None:
+    def __init__(self, config: BrokerConfig, rng: RandomSource, wall: WallClock) -> None:
         self.settings = GroupSettings(config)
         self._rng = rng
         load_bytes = min(config.get_int("offsets.load.buffer.size"), LOAD_STEP_BYTES_MAX)
         codec = config.get_int("offsets.topic.compression.codec")
-        self.runtime = CoordinatorRuntime(GROUP_TOPIC, self._make_machine, load_bytes, codec)
+        self.runtime = CoordinatorRuntime(GROUP_TOPIC, self._make_machine, load_bytes, codec, wall)
         self.runtime.write_timeout_ms = config.get_int("offsets.commit.timeout.ms")
         self._partitions_default = config.get_int("offsets.topic.num.partitions")
         self.partitions = self._partitions_default
 
     def _make_machine(self, index: int, timers: Timers) -> GroupMachine:
-        return GroupMachine(index, timers, self.settings, self._rng)
+        return GroupMachine(index, timers, self.settings, self._rng, self.runtime.wall)
 
     def follow(self, image: MetadataImage) -> None:
         topic = image.topics_by_name.get(GROUP_TOPIC)
@@ -65,9 +67,10 @@ class Coordinators:
     """All coordinators of this broker; follows the metadata once the broker takes part in the cluster."""
 
     def __init__(self, config: BrokerConfig, replicas: Replicas, rng: RandomSource) -> None:
-        self.groups = GroupCoordinator(config, rng)
-        self.transactions = TransactionCoordinator(config)
-        self._runtimes = [self.groups.runtime, self.transactions.runtime]
+        self.groups = GroupCoordinator(config, rng, replicas.logs.wall)
+        self.transactions = TransactionCoordinator(config, replicas.logs.wall)
+        self.shares = ShareCoordinator(config, replicas)
+        self._runtimes = [self.groups.runtime, self.transactions.runtime, self.shares.runtime]
         self._replicas = replicas
         self._started = False
 
@@ -113,6 +116,7 @@ class Coordinators:
     def _follow(self, image: MetadataImage) -> None:
         self.groups.follow(image)
         self.transactions.follow(image)
+        self.shares.follow(image)
 
     def _follow_partition(
         self,
@@ -131,7 +135,7 @@ class Coordinators:
             runtime.resign(index, now_ms)
 
     def poll(self, now_ms: int) -> int:
-        return min(self.groups.runtime.poll(now_ms), self.transactions.runtime.poll(now_ms))
+        return min([runtime.poll(now_ms) for runtime in self._runtimes])
 
     def stop(self, now_ms: int) -> None:
         """The broker ends: whoever still waits is told to look elsewhere."""

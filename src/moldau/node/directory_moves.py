@@ -2,7 +2,7 @@
 
 A move copies the current log into a future one, piece by piece, while the current one is written and read as ever. When
 it has caught up the controller is told (KIP-858), so that a failure of either directory finds the right replicas; when
-the metadata says so, the rest is copied and the future log takes over, all in one turn. A restart goes on with it.
+the metadata says so, the rest is copied and the future log takes over (`take_over.py`). A restart goes on with it.
 Kafka: ReplicaAlterLogDirsManager, ReplicaAlterLogDirsThread.
 """
 
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.records_data import FileRecords, MemoryRecords
+from moldau.records.clocks import NEVER_MS
 from moldau.replication.partition import Partition
 from moldau.replication.throttle import ReplicationQuota
 from moldau.storage.disk import File
@@ -21,8 +22,8 @@ from moldau.storage.future_logs import fits_future_name
 from moldau.storage.log import Log
 from moldau.storage.log_directory import LogDirectory
 from moldau.storage.log_manager import LogManager
+from moldau.storage.take_over import TakeOver
 
-NEVER_MS = 1 << 62
 PIECE_BYTES = 1 << 20
 RETRY_MS = 1000
 
@@ -162,6 +163,11 @@ class DirectoryMoves:
             move.state = SWAPPING
             self._wake(now_ms)
 
+    def on_released(self, released: Log, now_ms: int) -> None:
+        """The truncation of a log is on the disk: what is copied into it goes on."""
+        if any(move.future is released for move in self._moves.values()):
+            self._wake(now_ms)
+
     def _wake(self, now_ms: int) -> None:
         if self.on_deadline is not None:
             self.on_deadline(now_ms)
@@ -190,6 +196,8 @@ class DirectoryMoves:
                 self.cancel(move.partition, now_ms)
                 return NEVER_MS
             self._align(move, now_ms)
+            if move.future.holds > 0:
+                return NEVER_MS  # woken by `on_released`
             return self._step(move, now_ms)
         except KafkaError as error:
             if move.source.log_directory.failed or move.future.log_directory.failed:
@@ -302,7 +310,7 @@ class DirectoryMoves:
         if not move.is_flushed or move.future.recovery_point < move.source.recovery_point:
             self._flush(move)
             return NEVER_MS
-        self._swap(move, now_ms)
+        self._swap(move)
         return NEVER_MS
 
     def _flush(self, move: Move) -> None:
@@ -319,13 +327,27 @@ class DirectoryMoves:
 
         move.future.flush_later(move.future.log_end_offset, done)
 
-    def _swap(self, move: Move, now_ms: int) -> None:
-        """From here to the end nobody else writes into the current log."""
-        partition, source, future = move.partition, move.source, move.future
+    def _swap(self, move: Move) -> None:
+        move.busy = True
+        TakeOver(
+            self.logs,
+            move.source,
+            move.future,
+            lambda: self.find(move.partition) is move and not move.is_over,
+            lambda: self._catch_up(move, self._clock()),
+            lambda took_over: self._on_swapped(move, took_over),
+        ).start()
+
+    def _catch_up(self, move: Move, now_ms: int) -> bool:
+        """Copies what is missing; from here to the end nobody writes into the current log."""
+        source, future = move.source, move.future
+        self._align(move, now_ms)
+        if future.holds > 0 or not self._is_short(move):
+            return False
         while move.lag > 0:
             records = self._next_piece(move)
             if records is None:
-                return
+                return False
             assert isinstance(records.file, File)
             try:
                 data = records.file.read(records.position, records.size)
@@ -333,11 +355,24 @@ class DirectoryMoves:
                 raise source.storage_failure(error) from error
             self._append(move, data, now_ms)
         self._align(move, now_ms)
+        if future.holds > 0:
+            return False
         epochs = source.leader_epochs
         if epochs.latest_epoch > future.leader_epochs.latest_epoch:
             # An epoch without records yet: the leader's own, most likely.
             future.leader_epochs.begin(epochs.latest_epoch, future.log_end_offset)
-        self.logs.futures.take_over(partition.topic, partition.index, now_ms)
+        return True
+
+    def _on_swapped(self, move: Move, took_over: bool) -> None:
+        now_ms = self._clock()
+        partition, source, future = move.partition, move.source, move.future
+        move.busy = False
+        if not took_over:
+            if self.find(partition) is move:
+                move.retry_at_ms = now_ms + RETRY_MS
+                self._wake(move.retry_at_ms)
+            return
+        self.logs.futures.take_over(partition.topic, partition.index, source, now_ms)
         del self._moves[(partition.topic_id, partition.index)]
         source.moving = False
         future.set_config(source.config)

@@ -33,13 +33,13 @@ from moldau.protocol.messages.list_offsets_request import (
 )
 from moldau.protocol.messages.list_offsets_response import ListOffsetsResponse
 from moldau.protocol.primitives import Message
+from moldau.records.clocks import NEVER_MS
 from moldau.replication.follower import DELAYED, FETCHING, TRUNCATING, Follower
 from moldau.replication.partition import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Partition
 from moldau.replication.throttle import ReplicationQuota, is_throttled
 from moldau.storage.log import Log
 from moldau.storage.log_manager import LogManager
 
-NEVER_MS: Final = 1 << 62
 FETCH: Final = 1
 LIST_OFFSETS: Final = 2
 LIST_OFFSETS_VERSION: Final = 7
@@ -168,6 +168,11 @@ class Fetcher:
         if not follower.queued:
             follower.queued = True
             self.changes.append(follower)
+
+    def ask_again(self, follower: Follower) -> None:
+        """The next request names it, and does not wait for the one that is out."""
+        self._is_urgent = True
+        self.queue(follower)
 
     # The connection
 
@@ -309,7 +314,7 @@ class Fetcher:
         own_log = follower.partition.log
         if own_log is not None and own_log.config.follower_throttled_replicas and follower.state == FETCHING:
             self._maybe_hold_back(follower, own_log, now_ms)
-        if follower.state == FETCHING and own_log is not None:
+        if follower.state == FETCHING and own_log is not None and own_log.holds == 0:
             if not follower.must_tell():
                 return
             topic = topics.get(topic_id)
@@ -647,6 +652,14 @@ class Fetchers:
         fetcher = self.fetcher_of.get(key)
         if fetcher is not None and key in fetcher.flushing and flushed.flush_target <= flushed.recovery_point:
             fetcher.poll(now_ms)
+
+    def on_released(self, released: Log, now_ms: int) -> None:
+        """A truncation is on the disk: the log is fetched for again, with whatever else is due."""
+        key = (released.topic_id, released.partition)
+        fetcher = self.fetcher_of.get(key)
+        if fetcher is not None:
+            fetcher.ask_again(fetcher.members[key])
+            self.wake(now_ms)
 
     def poll(self, now_ms: int) -> int:
         """Sends what is due; returns when to call again at the latest."""

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from moldau.config.broker_config import BrokerConfig
 from moldau.protocol.messages.create_topics_request import CreatableTopic, CreatableTopicConfig
-
-GROUP_TOPIC: Final = "__consumer_offsets"
-TRANSACTION_TOPIC: Final = "__transaction_state"
-SHARE_TOPIC: Final = "__share_group_state"
+from moldau.protocol.topic_names import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC
 
 
 def internal_topic(name: str, config: BrokerConfig) -> CreatableTopic | None:
     """How a coordinator's topic is created; None for a topic of anybody else."""
     if name == GROUP_TOPIC:
         return group_topic(config)
-    return transaction_topic(config) if name == TRANSACTION_TOPIC else None
+    if name == TRANSACTION_TOPIC:
+        return transaction_topic(config)
+    return share_topic(config) if name == SHARE_TOPIC else None
 
 
 def group_topic(config: BrokerConfig) -> CreatableTopic:
@@ -45,6 +42,24 @@ def transaction_topic(config: BrokerConfig) -> CreatableTopic:
             CreatableTopicConfig(name="compression.type", value="uncompressed"),
             CreatableTopicConfig(name="cleanup.policy", value="compact"),
             CreatableTopicConfig(name="min.insync.replicas", value=str(min_in_sync)),
+            CreatableTopicConfig(name="segment.bytes", value=str(segment_bytes)),
+        ],
+    )
+
+
+def share_topic(config: BrokerConfig) -> CreatableTopic:
+    """Nothing in it grows old: what is not needed any more is pruned by its coordinator."""
+    min_in_sync = config.get_int("share.coordinator.state.topic.min.isr")
+    segment_bytes = config.get_int("share.coordinator.state.topic.segment.bytes")
+    return CreatableTopic(
+        name=SHARE_TOPIC,
+        num_partitions=config.get_int("share.coordinator.state.topic.num.partitions"),
+        replication_factor=config.get_int("share.coordinator.state.topic.replication.factor"),
+        configs=[
+            CreatableTopicConfig(name="cleanup.policy", value="delete"),
+            CreatableTopicConfig(name="compression.type", value="producer"),
+            CreatableTopicConfig(name="min.insync.replicas", value=str(min_in_sync)),
+            CreatableTopicConfig(name="retention.ms", value="-1"),
             CreatableTopicConfig(name="segment.bytes", value=str(segment_bytes)),
         ],
     )

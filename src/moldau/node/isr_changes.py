@@ -17,12 +17,13 @@ from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages import alter_partition_request as asked
 from moldau.protocol.messages import alter_partition_response as answered
 from moldau.protocol.primitives import Message
+from moldau.records.clocks import NEVER_MS
+from moldau.replication.leader import ANY_BROKER_EPOCH
 from moldau.replication.partition import Partition, ReplicationContext
 
 log = logging.getLogger("moldau.node")
 
 RETRY_MS: Final = 50
-NEVER_MS: Final = 1 << 62
 
 REFUSED: Final = frozenset({errors.INELIGIBLE_REPLICA, errors.OPERATION_NOT_ATTEMPTED})
 """Nothing was changed, and the controller knows nothing newer: the proposal is over."""
@@ -48,8 +49,10 @@ class Controller(Protocol):
 class Proposal:
     """What one partition asks for, and the epochs under which it does."""
 
-    def __init__(self, partition: Partition, isr: list[int]) -> None:
+    def __init__(self, partition: Partition, isr: list[int], broker_epochs: dict[int, int]) -> None:
+        """`broker_epochs`: those that the followers had when it was proposed."""
         self.partition = partition
+        self.broker_epochs = broker_epochs
         self.leader_epoch = partition.leader_epoch
         self.partition_epoch = partition.partition_epoch
         self.isr = isr
@@ -103,7 +106,7 @@ class IsrChanges:
         for partition in self._context.proposals:
             state = partition.leader_state
             if state is not None and state.in_sync.is_changing:
-                self._unsent.append(Proposal(partition, state.in_sync.proposed))
+                self._unsent.append(Proposal(partition, state.in_sync.proposed, state.proposed_epochs))
         self._context.proposals.clear()
         if self._in_flight or not self._unsent:
             return NEVER_MS
@@ -120,9 +123,8 @@ class IsrChanges:
         topics: dict[bytes, asked.TopicData] = {}
         for proposal in unsent:
             partition = proposal.partition
-            state = partition.leader_state
             key = (partition.topic_id, partition.index)
-            if state is None or not proposal.is_current() or key in self._in_flight:
+            if not proposal.is_current() or key in self._in_flight:
                 continue
             self._in_flight[key] = proposal
             data = asked.PartitionData(
@@ -132,7 +134,10 @@ class IsrChanges:
                 partition_epoch=proposal.partition_epoch,
             )
             for replica in proposal.isr:
-                data.new_isr_with_epochs.append(asked.BrokerState(replica, state.broker_epoch_of(replica, own_epoch)))
+                epoch = (
+                    own_epoch if replica == self._broker_id else proposal.broker_epochs.get(replica, ANY_BROKER_EPOCH)
+                )
+                data.new_isr_with_epochs.append(asked.BrokerState(replica, epoch))
             topics.setdefault(partition.topic_id, asked.TopicData(partition.topic_id)).partitions.append(data)
         if not self._in_flight:
             return

@@ -11,12 +11,12 @@ from typing import Final
 
 from moldau.coordinator.runtime import CoordinatorRuntime
 from moldau.coordinator.shard import ACTIVE
-from moldau.node.internal_topics import GROUP_TOPIC
 from moldau.node.replicas import Replicas
 from moldau.node.waiting import TimedWaiter, WaitingRoom
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.records_data import MemoryRecords
+from moldau.protocol.topic_names import GROUP_TOPIC
 from moldau.records.builder import end_transaction_batch
 from moldau.replication.partition import Partition
 from moldau.storage.validation import COORDINATOR
@@ -129,7 +129,13 @@ class MarkerWriter:
         if partition is None:
             raise self._replicas.why_missing(topic, index)
         batch = end_transaction_batch(
-            0, 0, now_ms, marker.producer_id, marker.producer_epoch, marker.commit, marker.coordinator_epoch
+            0,
+            0,
+            self._replicas.logs.wall.at(now_ms),
+            marker.producer_id,
+            marker.producer_epoch,
+            marker.commit,
+            marker.coordinator_epoch,
         )
         records = MemoryRecords(batch, 0, len(batch))
         result = partition.append_as_leader(records, ALL_IN_SYNC, now_ms, COORDINATOR, marker.transaction_version)

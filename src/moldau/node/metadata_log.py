@@ -2,7 +2,8 @@
 
 Implements `raft.log.RaftLog` on a `storage.log.Log`. An append is in the file when it returns and on the medium when a
 sync that began after it reports back; appends that arrive meanwhile share the next sync. Snapshots are written
-beside the log as `.checkpoint.part`, synced, renamed; they never change (mode 0400). Kafka: KafkaMetadataLog.
+beside the log under another name, synced, renamed; they never change (mode 0400). Nothing here waits for the medium:
+that is done in jobs of the disk, which has a thread for this folder alone. Kafka: KafkaMetadataLog.
 """
 
 from __future__ import annotations
@@ -10,19 +11,22 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.log_config import LogConfig
 from moldau.protocol.records_data import MemoryRecords
+from moldau.protocol.topic_names import METADATA_TOPIC
 from moldau.protocol.uuids import METADATA_TOPIC_UUID
 from moldau.raft.batches import control_records
-from moldau.raft.core import RandomSource
 from moldau.raft.log import OffsetAndEpoch, RaftLog
 from moldau.raft.snapshots import check_snapshot
 from moldau.raft.state import QuorumState
-from moldau.records.batch import CorruptBatch, check_crc, split_batches
+from moldau.records.batch import CorruptBatch, has_valid_crc, split_batches
 from moldau.records.builder import SNAPSHOT_HEADER
-from moldau.storage.disk import Disk, File
+from moldau.records.clocks import WallClock
+from moldau.records.random_source import RandomSource
+from moldau.storage.disk import BlockingDisk, Disk, Done, File
 from moldau.storage.log import Log
 from moldau.storage.log_directory import LogDirectory
 from moldau.storage.log_manager import CLEAN_SHUTDOWN_FILE
@@ -30,7 +34,6 @@ from moldau.storage.recovery import create_log, load_log
 
 logger = logging.getLogger("moldau.metadata")
 
-METADATA_TOPIC = "__cluster_metadata"
 QUORUM_STATE_FILE = "quorum-state"
 CHECKPOINT_SUFFIX = ".checkpoint"
 PART_SUFFIX = ".checkpoint.part"
@@ -46,6 +49,25 @@ def snapshot_name(snapshot: OffsetAndEpoch) -> str:
 
 
 CHECK_BYTES = 1 << 20
+HEADER_BYTES = 1 << 16
+
+
+class StoredSnapshot(NamedTuple):
+    """What is known of a snapshot without its file: the timestamp is that of the last record in it."""
+
+    size: int
+    timestamp_ms: int
+
+
+def _timestamp_of(data: bytes) -> int:
+    for _, control_type, value in control_records(data[:HEADER_BYTES]):
+        if control_type == SNAPSHOT_HEADER and len(value) >= 10:
+            return int.from_bytes(value[2:10], "big", signed=True)
+    return 0
+
+
+def _ignore(failure: OSError | None) -> None:
+    """A file that stays behind is removed at the next start."""
 
 
 class DamagedMetadataLog(Exception):
@@ -68,9 +90,11 @@ class MetadataLog(RaftLog):
         self.config = config
         self._rng = rng
         self._directory = log.directory
-        self._snapshots: dict[OffsetAndEpoch, int] = {}
-        """Sizes by id."""
+        self._snapshots: dict[OffsetAndEpoch, StoredSnapshot] = {}
         self._parts: dict[OffsetAndEpoch, str] = {}
+        """What is being fetched."""
+        self._checked: dict[OffsetAndEpoch, tuple[str, StoredSnapshot]] = {}
+        """What was fetched, is whole and on the medium, and has no name of its own yet."""
         self._doomed: list[tuple[int, str]] = []
         self._synced_to = log.log_start_offset
         """What a process that died had written may not be on the medium: the first sync covers all of it."""
@@ -89,9 +113,15 @@ class MetadataLog(RaftLog):
             )
             raise DamagedMetadataLog(f"{path} is damaged ({error}): {text}") from error
 
-    def write_quorum_state(self, state: QuorumState, data_version: int, voter_ids: list[int]) -> None:
-        """On the medium when it returns: a vote must not be forgotten."""
-        self.disk.write_file(f"{self._directory}/{QUORUM_STATE_FILE}", state.to_json(data_version, voter_ids))
+    def write_quorum_state(self, state: QuorumState, data_version: int, voter_ids: list[int], done: Done) -> None:
+        """On the medium when `done(None)` is called: a vote must not be forgotten. One after the other, as asked."""
+        path, data = f"{self._directory}/{QUORUM_STATE_FILE}", state.to_json(data_version, voter_ids)
+        self.disk.do_later(self._directory, lambda disk: disk.write_file(path, data), done)
+
+    def write_first_quorum_state(self, state: QuorumState, data_version: int, voter_ids: list[int]) -> None:
+        """While the node starts and nobody else needs its turn."""
+        path, data = f"{self._directory}/{QUORUM_STATE_FILE}", state.to_json(data_version, voter_ids)
+        self.disk.blocking().write_file(path, data)
 
     # Positions
 
@@ -137,37 +167,54 @@ class MetadataLog(RaftLog):
         return file.read(records.position, records.size)
 
     def truncate_to(self, offset: int) -> None:
-        self.log.truncate_to(offset)
+        truncation = self.log.truncate(offset, 0)
+        if truncation is not None:
+            truncation.start(None)
         self._synced_to = min(self._synced_to, offset)
 
-    def sync_later(self, done: Callable[[OSError | None], None]) -> None:
+    def is_settled(self) -> bool:
+        return self.log.holds == 0
+
+    def sync_later(self, done: Done) -> None:
         """Syncs what is appended by now; `done` is called in a later turn."""
-        end = self.end_offset()
+        end, truncations = self.end_offset(), self.log.truncations
         segments = [s for i, s in enumerate(self.log.segments) if self._next_base(i) > self._synced_to]
         files = [segment.log_file() for segment in segments]
-        if self.log.directory_changed:
-            self.disk.sync_directory(self._directory)
-            self.log.directory_changed = False
-        self._sync_files(files, end, self.log.truncations, done)
+        if not self.log.directory_changed:
+            self._sync_files(files, end, truncations, done)
+            return
+
+        def on_names_synced(error: OSError | None) -> None:
+            if error is not None:
+                self.log.log_directory.fail(error)
+                done(error)
+            else:
+                self._sync_files(files, end, truncations, done)
+
+        self.log.directory_changed = False
+        self._sync_names_later(on_names_synced)
+
+    def _sync_names_later(self, done: Done) -> None:
+        directory = self._directory
+        self.disk.do_later(directory, lambda disk: disk.sync_directory(directory), done)
 
     def _next_base(self, number: int) -> int:
         segments = self.log.segments
         return segments[number + 1].base_offset if number + 1 < len(segments) else NO_LIMIT
 
-    def _sync_files(
-        self, files: list[File], end: int, truncations: int, done: Callable[[OSError | None], None]
-    ) -> None:
+    def _sync_files(self, files: list[File], end: int, truncations: int, done: Done) -> None:
         """One after the other: the oldest first, so that the synced part of the log has no hole."""
 
         def on_synced(error: OSError | None) -> None:
             if error is not None:
                 self.log.log_directory.fail(error)
                 done(error)
+            elif self.log.closed or truncations != self.log.truncations:
+                done(None)  # closing it has synced all of it; after a truncation this tells nothing any more
             elif len(files) > 1:
                 self._sync_files(files[1:], end, truncations, done)
             else:
-                if truncations == self.log.truncations:
-                    self._synced_to = max(self._synced_to, end)
+                self._synced_to = max(self._synced_to, end)
                 done(None)
 
         self.disk.sync_later(files[0], on_synced)
@@ -181,7 +228,24 @@ class MetadataLog(RaftLog):
         return min(self._snapshots, default=None)
 
     def snapshot_size(self, snapshot: OffsetAndEpoch) -> int:
-        return self._snapshots.get(snapshot, -1)
+        stored = self._snapshots.get(snapshot)
+        return stored.size if stored is not None else -1
+
+    def read_snapshot_later(
+        self, snapshot: OffsetAndEpoch, position: int, max_bytes: int, done: Callable[[bytes | OSError], None]
+    ) -> None:
+        """For another replica: nobody may have read the file for a long time. It may be gone by now."""
+        try:
+            file = self.disk.open(f"{self._directory}/{snapshot_name(snapshot)}")
+        except OSError as error:
+            done(error)
+            return
+
+        def on_read(data: bytes | OSError) -> None:
+            file.close()
+            done(data)
+
+        self.disk.read_later(file, position, max_bytes, on_read)
 
     def read_snapshot(self, snapshot: OffsetAndEpoch, position: int, max_bytes: int) -> bytes:
         file = self.disk.open(f"{self._directory}/{snapshot_name(snapshot)}")
@@ -190,35 +254,22 @@ class MetadataLog(RaftLog):
         finally:
             file.close()
 
-    def write_snapshot(self, snapshot: OffsetAndEpoch, data: bytes, done: Callable[[OSError | None], None]) -> None:
+    def write_snapshot(self, snapshot: OffsetAndEpoch, data: bytes, done: Done) -> None:
         """Writes a snapshot of committed records; it counts when `done(None)` is called."""
-        part = self._part_path(snapshot)
-        try:
-            self.disk.write_file(part, data, sync=False, mode=0o400)
-            file = self.disk.open(part)
-        except OSError as error:
-            done(error)
-            return
+        path = f"{self._directory}/{snapshot_name(snapshot)}"
 
-        def on_synced(error: OSError | None) -> None:
-            file.close()
+        def on_written(error: OSError | None) -> None:
+            if self.log.closed:
+                return  # the directory may belong to another process by now
             if error is None:
-                try:
-                    if snapshot.offset < self.start_offset():
-                        # A newer one was fetched meanwhile, and the log behind this one is gone.
-                        self.disk.remove(part)
-                    else:
-                        self._freeze(part, snapshot, len(data))
-                except OSError as failure:
-                    error = failure
+                if snapshot.offset < self.start_offset():
+                    # A newer one was fetched meanwhile, and the log behind this one is gone.
+                    self.disk.remove_later([path], _ignore)
+                else:
+                    self._snapshots[snapshot] = StoredSnapshot(len(data), _timestamp_of(data))
             done(error)
 
-        self.disk.sync_later(file, on_synced)
-
-    def _freeze(self, part: str, snapshot: OffsetAndEpoch, size: int) -> None:
-        self.disk.rename(part, f"{self._directory}/{snapshot_name(snapshot)}")
-        self.disk.sync_directory(self._directory)
-        self._snapshots[snapshot] = size
+        self.disk.do_later(self._directory, lambda disk: disk.write_file(path, data, mode=0o400), on_written)
 
     def _part_path(self, snapshot: OffsetAndEpoch) -> str:
         number = self._rng.randrange(1 << 62)
@@ -234,33 +285,61 @@ class MetadataLog(RaftLog):
 
     def _drop_parts(self) -> None:
         """What was fetched of a snapshot before the leader changed, or before it named a newer one."""
-        for part in self._parts.values():
-            self.disk.remove(part)
+        self.disk.remove_later(list(self._parts.values()), _ignore)
         self._parts.clear()
 
-    def finish_fetched_snapshot(self, snapshot: OffsetAndEpoch) -> None:
-        data = self.disk.read_file(self._parts[snapshot])
-        try:
-            check_snapshot(data, snapshot_name(snapshot))
-        except ValueError:
-            self._drop_parts()
-            raise
-        part = self._parts.pop(snapshot)
-        self.disk.write_file(part, data, mode=0o400)
-        self._freeze(part, snapshot, len(data))
-        self.start_after(snapshot)
+    def check_fetched_snapshot(
+        self, snapshot: OffsetAndEpoch, done: Callable[[OSError | ValueError | None], None]
+    ) -> None:
+        """Reads what was fetched and brings it to the medium; ValueError says that it is no whole snapshot."""
+        part, name = self._parts.pop(snapshot), snapshot_name(snapshot)
+        found: list[StoredSnapshot] = []
+        problems: list[ValueError] = []
 
-    def start_after(self, snapshot: OffsetAndEpoch) -> None:
-        """Empties the log: the snapshot is newer than everything in it, and older ones have no log that goes on."""
+        def check(disk: BlockingDisk) -> None:
+            data = disk.read_file(part)
+            try:
+                check_snapshot(data, name)
+            except ValueError as problem:
+                problems.append(problem)
+                return
+            disk.write_file(part, data, mode=0o400)
+            found.append(StoredSnapshot(len(data), _timestamp_of(data)))
+
+        def on_checked(error: OSError | None) -> None:
+            if error is None and found:
+                self.drop_fetched_snapshot(snapshot)
+                self._checked[snapshot] = (part, found[0])
+            else:
+                self.disk.remove_later([part], _ignore)
+            done(problems[0] if error is None and problems else error)
+
+        self.disk.do_later(self._directory, check, on_checked)
+
+    def drop_fetched_snapshot(self, snapshot: OffsetAndEpoch) -> None:
+        checked = self._checked.pop(snapshot, None)
+        if checked is not None:
+            self.disk.remove_later([checked[0]], _ignore)
+
+    def install_fetched_snapshot(self, snapshot: OffsetAndEpoch) -> None:
+        part, stored = self._checked.pop(snapshot)
+        self.disk.rename(part, f"{self._directory}/{snapshot_name(snapshot)}")
+        self._snapshots[snapshot] = stored
+        self.log.start_at(snapshot.offset, 0).start(None)
+        self._synced_to = snapshot.offset
+        self.disk.remove_later(self._forget_snapshots_before(snapshot.offset), _ignore)
+
+    def _start_after(self, snapshot: OffsetAndEpoch) -> None:
+        """At a start: empties the log, for the snapshot is newer than everything in it."""
         self.log.truncate_fully_and_start_at(snapshot.offset)
         self._synced_to = snapshot.offset
-        self._remove_snapshots_before(snapshot.offset)
 
-    def _remove_snapshots_before(self, offset: int) -> None:
-        for snapshot in sorted(self._snapshots):
-            if snapshot.offset < offset:
-                self.disk.remove(f"{self._directory}/{snapshot_name(snapshot)}")
-                del self._snapshots[snapshot]
+    def _forget_snapshots_before(self, offset: int) -> list[str]:
+        """They have no log that goes on; returns their paths."""
+        old = [snapshot for snapshot in sorted(self._snapshots) if snapshot.offset < offset]
+        for snapshot in old:
+            del self._snapshots[snapshot]
+        return [f"{self._directory}/{snapshot_name(snapshot)}" for snapshot in old]
 
     # Retention
 
@@ -270,20 +349,18 @@ class MetadataLog(RaftLog):
         age_max_ms = self.config.get_int("metadata.max.retention.ms")
         while len(self._snapshots) > 1:
             oldest, following = sorted(self._snapshots)[:2]
-            total = self.log.size_bytes + sum(self._snapshots.values())
+            total = self.log.size_bytes + sum(stored.size for stored in self._snapshots.values())
             too_big = 0 <= bytes_max < total
-            too_old = age_max_ms >= 0 and now_ms - self._timestamp_of(oldest) > age_max_ms
+            too_old = age_max_ms >= 0 and self._age_ms(oldest, now_ms) > age_max_ms
             if not too_big and not too_old:
                 break
             self._delete_snapshot(oldest, now_ms)
             if self.log.advance_log_start(min(following.offset, self.log.log_end_offset)):
                 self.log.apply_retention(now_ms, following.offset)
 
-    def _timestamp_of(self, snapshot: OffsetAndEpoch) -> int:
-        for _, control_type, value in control_records(self.read_snapshot(snapshot, 0, 1 << 16)):
-            if control_type == SNAPSHOT_HEADER and len(value) >= 10:
-                return int.from_bytes(value[2:10], "big", signed=True)
-        return 0
+    def _age_ms(self, snapshot: OffsetAndEpoch, now_ms: int) -> int:
+        wall = self.log.wall
+        return wall.at(now_ms) - self._snapshots[snapshot].timestamp_ms if wall.may_delete_by_age else 0
 
     def _delete_snapshot(self, snapshot: OffsetAndEpoch, now_ms: int) -> None:
         path = f"{self._directory}/{snapshot_name(snapshot)}"
@@ -294,9 +371,7 @@ class MetadataLog(RaftLog):
     def housekeeping(self, now_ms: int) -> None:
         """Removes files whose delay is over."""
         self.log.housekeeping(now_ms)
-        for due_ms, path in self._doomed:
-            if now_ms >= due_ms:
-                self.disk.remove(path)
+        self.disk.remove_later([path for due_ms, path in self._doomed if now_ms >= due_ms], _ignore)
         self._doomed = [doomed for doomed in self._doomed if now_ms < doomed[0]]
 
     def close(self, now_ms: int) -> None:
@@ -307,16 +382,21 @@ class MetadataLog(RaftLog):
         for name, size in self.disk.list_with_sizes(self._directory).items():
             match = _SNAPSHOT_NAME.fullmatch(name)
             if match is not None:
-                self._snapshots[OffsetAndEpoch(int(match[1]), int(match[2]))] = size
-            elif PART_SUFFIX in name or name.endswith(CHECKPOINT_SUFFIX + DELETED_SUFFIX):
-                self.disk.remove(f"{self._directory}/{name}")
+                snapshot = OffsetAndEpoch(int(match[1]), int(match[2]))
+                timestamp_ms = _timestamp_of(self.read_snapshot(snapshot, 0, HEADER_BYTES))
+                self._snapshots[snapshot] = StoredSnapshot(size, timestamp_ms)
+            elif CHECKPOINT_SUFFIX in name:
+                self.disk.blocking().remove(f"{self._directory}/{name}")
         latest = self.latest_snapshot()
         if latest is not None:
             # Removals that were not synced when the log before them was gone already.
-            self._remove_snapshots_before(min(latest.offset, self.start_offset()))
+            for path in self._forget_snapshots_before(min(latest.offset, self.start_offset())):
+                self.disk.blocking().remove(path)
         if latest is not None and not self._agrees_with(latest):
             logger.info("the metadata log does not go up to its snapshot at %d and starts anew there", latest.offset)
-            self.start_after(latest)
+            self._start_after(latest)
+            for path in self._forget_snapshots_before(latest.offset):
+                self.disk.blocking().remove(path)
 
     def _agrees_with(self, snapshot: OffsetAndEpoch) -> bool:
         """Whether the log holds what the snapshot ends with. A replica that fetched a snapshot because its log had
@@ -346,26 +426,30 @@ def open_metadata_log(
     rng: RandomSource,
     now_ms: int,
     on_failed: Callable[[LogDirectory], None] | None = None,
+    wall: WallClock | None = None,
 ) -> MetadataLog:
     """Opens the log, creating it when it is not there; every batch is checked, for nothing says what was synced."""
     directory = f"{config.metadata_log_dir.rstrip('/')}/{METADATA_TOPIC}-0"
-    log_directory = LogDirectory(config.metadata_log_dir, on_failed=on_failed)
+    log_directory = LogDirectory(config.metadata_log_dir, on_failed=on_failed, wall=wall)
     log_config = metadata_log_config(config)
     names = disk.list(directory) if disk.is_directory(directory) else []
     if any(name.endswith(".log") for name in names):
         if disk.exists(f"{log_directory.path.rstrip('/')}/{CLEAN_SHUTDOWN_FILE}"):
             check_undamaged(disk, [f"{directory}/{name}" for name in names if name.endswith(".log")])
+        lost = disk.sync_all([f"{directory}/{name}" for name in names if name.endswith(".log")])
+        if lost:
+            logger.error("%s has lost writes of the process before; what is left of it counts", ", ".join(lost))
         log = load_log(disk, log_directory, directory, METADATA_TOPIC, 0, log_config, now_ms)
         log.topic_id = METADATA_TOPIC_UUID
     else:
         log = create_log(disk, log_directory, directory, METADATA_TOPIC, 0, METADATA_TOPIC_UUID, log_config, now_ms)
-        disk.sync_directory(config.metadata_log_dir)
+        disk.blocking().sync_directory(config.metadata_log_dir)
     metadata_log = MetadataLog(disk, log, config, rng)
     metadata_log.load_snapshots()
     metadata_log.read_quorum_state()
     # A process that was killed may have renamed quorum-state or a snapshot without having synced the folder; this one
     # is going to act on what it sees there.
-    disk.sync_directory(directory)
+    disk.blocking().sync_directory(directory)
     return metadata_log
 
 
@@ -381,7 +465,7 @@ def check_undamaged(disk: Disk, paths: list[str]) -> None:
             except CorruptBatch as error:
                 raise DamagedMetadataLog.at(path, position) from error
             for header in whole:
-                if not check_crc(data, header):
+                if not has_valid_crc(data, header):
                     raise DamagedMetadataLog.at(path, position + int(header.position))
             if not whole and position + chunk >= size:
                 raise DamagedMetadataLog.at(path, position)

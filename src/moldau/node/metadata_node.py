@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.dynamic import DynamicBrokerConfig
+from moldau.config.listeners import EVERY_ADDRESS
 from moldau.controller.batches import split_into_batches
 from moldau.controller.bootstrap import bootstrap_records
 from moldau.controller.controller import Controller
@@ -43,17 +44,22 @@ from moldau.protocol.stored.metadata_records import (
     encode_metadata_record,
 )
 from moldau.raft.batches import metadata_values
-from moldau.raft.core import NEVER_MS, RaftConfig, RandomSource
+from moldau.raft.core import RaftConfig
+from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.messages import TIMED_OUT, Reply
-from moldau.raft.ready import Outbound
+from moldau.raft.ready import Outbound, Ready, SnapshotRead
 from moldau.raft.replica import Raft
 from moldau.raft.roles import Leader, Resigned
-from moldau.raft.state import ReplicaKey
+from moldau.raft.state import QuorumState, ReplicaKey
 from moldau.raft.voters import Voter, VoterHistory, VoterSet
 from moldau.raft.wire import error_to_wire, reply_to_wire, request_from_wire
 from moldau.records.batch import split_batches
+from moldau.records.clocks import NEVER_MS, WallClock
+from moldau.records.random_source import RandomSource
 from moldau.storage.disk import Disk
+from moldau.storage.log import Log
 from moldau.storage.log_directory import NO_SPACE, LogDirectory
+from moldau.storage.log_manager import CannotStart
 from moldau.storage.meta_properties import DamagedMetaProperties, MetaProperties, read_meta_properties
 
 if TYPE_CHECKING:
@@ -72,10 +78,6 @@ LATE_MS = 200
 """A timer that comes later than that tells of a node that was busy, with thousands of new logs for example."""
 STOPPED_CONTROLLING = "This node stopped being the active controller."
 SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
-
-
-class CannotStart(Exception):
-    """The node's storage is not in a state it can start from; the text is for the operator."""
 
 
 class Pending:
@@ -99,6 +101,7 @@ class MetadataNode:
         incarnation_id: bytes,
         dynamic_config: DynamicBrokerConfig | None = None,
         outbox: Outbox | None = None,
+        wall: WallClock | None = None,
     ) -> None:
         """`dynamic_config` is kept up to date by its owner; without one the node keeps its own."""
         self.config = config
@@ -119,6 +122,9 @@ class MetadataNode:
         """Takes requests to other replicas; answers come back through `on_raft_reply` and `on_raft_failure`."""
         self.controller_ports: dict[str, int] = {}
         """Ports that listeners were really bound to, where the configuration says 0."""
+        self.host_name = "localhost"
+        """What other nodes are told where the configuration names no host."""
+        self.wall = wall if wall is not None else WallClock()
         self._disk = disk
         self._outbox = outbox if outbox is not None else NoOutbox()
         self._peers: QuorumPeers | None = None
@@ -133,8 +139,16 @@ class MetadataNode:
         self._due_ms = NEVER_MS
         """When `poll` was last said to be due."""
         self._syncing = False
+        self._in_step = False
         self._in_ready = False
+        self._is_starting = False
+        self._is_storing = False
+        """The quorum state is being written; `_stored_ready` is what waited for it."""
+        self._stored_ready: Ready | None = None
         self._failed = False
+        self._stopped = False
+        self._has_resigned = False
+        """Syncs that were under way report back after the log is closed; nobody wants to know any more."""
         self._read_position = 0
         self._next_housekeeping_ms = 0
         self._bootstrap: list[Message] = []
@@ -148,7 +162,7 @@ class MetadataNode:
         self._bootstrap = read_bootstrap_records(self._disk, self.config.metadata_log_dir)
         try:
             self.log: MetadataLog = open_metadata_log(
-                self._disk, self.config, self._rng, now_ms, self._on_directory_failed
+                self._disk, self.config, self._rng, now_ms, self._on_directory_failed, self.wall
             )
         except DamagedMetadataLog as error:
             raise CannotStart(str(error)) from error
@@ -165,10 +179,14 @@ class MetadataNode:
             tuple((name, host, port) for name, _, host, port in self._controller_endpoints()),
             self.config.bootstrap_servers,
         )
+        self.raft.wall = self.wall
+        self.log.log.on_released = self._on_log_settled
         self.raft.start(self.log.read_quorum_state(), now_ms)
         self._snapshots = SnapshotWriter(self.config, self.log, self.raft, now_ms)
         self._next_housekeeping_ms = now_ms + HOUSEKEEPING_INTERVAL_MS
+        self._is_starting = True
         self._work()
+        self._is_starting = False
 
     def _read_identity(self) -> None:
         """Every directory must be this node's and of the same cluster; one that cannot be read is simply offline."""
@@ -210,7 +228,9 @@ class MetadataNode:
     def stop(self, now_ms: int) -> None:
         """Closes the log; a leader of several voters should have called `resign` before."""
         self._now_ms = now_ms
+        self._stopped = True
         self._fail_pending()
+        self._stopped = True
         if self._peers is not None:
             self._peers.close()
         self.log.close(now_ms)
@@ -219,12 +239,23 @@ class MetadataNode:
         """Gives up the lead, if there is another voter who can take it."""
         self._now_ms = now_ms
         self.raft.resign(now_ms)
+        self._has_resigned = isinstance(self.raft.role, Resigned)
         self._work()
+
+    @property
+    def _is_over(self) -> bool:
+        """What a thread was still busy with comes too late."""
+        return self._failed or self._stopped
+
+    @property
+    def is_storing(self) -> bool:
+        """What this node knows of the quorum is not on its disk yet, so nobody has heard of it."""
+        return self._is_storing
 
     @property
     def is_resigning(self) -> bool:
         """This node gave up the lead and has not heard of a successor."""
-        return isinstance(self.raft.role, Resigned)
+        return isinstance(self.raft.role, Resigned) or (self._has_resigned and self.raft.leader_id < 0)
 
     def _raft_config(self) -> RaftConfig:
         get = self.config.get_int
@@ -273,7 +304,7 @@ class MetadataNode:
             self.log.clean(now_ms)
         if self._snapshots.is_due(now_ms):
             self.write_snapshot(now_ms)
-        return self._next_deadline_ms()
+        return min(self._next_deadline_ms(), self._snapshots.poll(now_ms))
 
     def _next_deadline_ms(self) -> int:
         deadline = min(self.raft.next_deadline_ms(self._now_ms), self._next_housekeeping_ms)
@@ -296,8 +327,9 @@ class MetadataNode:
 
     def _step(self, step: Callable[[], None]) -> None:
         """One input of the quorum. A log that cannot do what it is asked, or must never be asked, ends the node."""
-        if self._failed:
+        if self._is_over:
             return
+        self._in_step = True
         try:
             step()
         except (OSError, KafkaError) as error:
@@ -305,38 +337,99 @@ class MetadataNode:
         except AssertionError as error:
             self._fatal(f"a promise of the quorum would be broken: {error}")
             raise
+        finally:
+            self._in_step = False
         self._work()
 
     def _work(self) -> None:
         """Works off what the quorum wants done, in the order `Ready` asks for."""
-        if self._in_ready or self._failed:
+        if self._in_ready or self._is_over:
             return
         self._in_ready = True
         try:
-            ready = self.raft.take_ready()
-            while not ready.is_empty():
-                if ready.quorum_state is not None:
-                    version = 1 if self.raft.voter_history.kraft_version() >= 1 else 0
-                    self.log.write_quorum_state(ready.quorum_state, version, self.raft.voters.ids())
-                if ready.sync_to >= 0:
-                    self._sync()
-                for outbound in ready.requests:
-                    self.send(outbound)
-                for token, reply in ready.replies:
-                    self._answer(token, reply)
-                if ready.leader_changed:
-                    self._on_leader_changed()
-                if ready.loaded_snapshot is not None:
-                    self._load_snapshot()
-                if ready.high_watermark >= 0:
-                    self._apply_committed(ready.high_watermark)
-                ready = self.raft.take_ready()
+            ready = self._next_ready()
+            while ready is not None:
+                self._work_off(ready)
+                ready = self._next_ready()
         except (OSError, KafkaError) as error:
             self._on_failure(error)
         finally:
             self._in_ready = False
         if self.on_deadline is not None:
             self.on_deadline(self._next_deadline_ms())
+
+    def _next_ready(self) -> Ready | None:
+        """What is to be done now. Nothing is while the quorum state is on its way to the medium: what it says, a vote
+        above all, must not be heard of before, and what comes after it may rest on it."""
+        self._maybe_deactivate()
+        while self._stored_ready is None:
+            if self._is_storing:
+                return None
+            ready = self.raft.take_ready()
+            if ready.quorum_state is None:
+                return None if ready.is_empty() else ready
+            self._store(ready, ready.quorum_state)
+        ready, self._stored_ready = self._stored_ready, None
+        return ready
+
+    def _store(self, ready: Ready, state: QuorumState) -> None:
+        version = 1 if self.raft.voter_history.kraft_version() >= 1 else 0
+        voter_ids = self.raft.voters.ids()
+        if self._is_starting:
+            self.log.write_first_quorum_state(state, version, voter_ids)
+            self._stored_ready = ready
+            return
+
+        def on_stored(error: OSError | None) -> None:
+            self._is_storing = False
+            if error is not None:
+                self._on_failure(error)
+                return
+            self._stored_ready = ready
+            self._work()
+
+        self._is_storing = True
+        self.log.write_quorum_state(state, version, voter_ids, on_stored)
+
+    def _work_off(self, ready: Ready) -> None:
+        if ready.sync_to >= 0:
+            self._sync()
+        for outbound in ready.requests:
+            self.send(outbound)
+        for token, reply in ready.replies:
+            self._answer(token, reply)
+        for read in ready.snapshot_reads:
+            self._read_snapshot_for(read)
+        if ready.fetched_snapshot is not None:
+            self._check_snapshot(ready.fetched_snapshot)
+        if ready.leader_changed:
+            self._on_leader_changed()
+        if ready.loaded_snapshot is not None:
+            self._load_snapshot()
+        if ready.high_watermark >= 0:
+            self._apply_committed(ready.high_watermark)
+
+    def _read_snapshot_for(self, read: SnapshotRead) -> None:
+        def on_read(data: bytes | OSError) -> None:
+            if isinstance(data, bytes):
+                read.reply.data = data
+            elif isinstance(data, FileNotFoundError):
+                read.reply.error = errors.SNAPSHOT_NOT_FOUND
+            else:
+                self._on_failure(data)
+            if not self._is_over:
+                self._answer(read.token, read.reply)
+
+        self.log.read_snapshot_later(read.reply.snapshot, read.reply.position, read.max_bytes, on_read)
+
+    def _check_snapshot(self, snapshot: OffsetAndEpoch) -> None:
+        def on_checked(error: OSError | ValueError | None) -> None:
+            if isinstance(error, OSError):
+                self._on_failure(error)
+            else:
+                self._step(lambda: self.raft.on_snapshot_checked(snapshot, error, self._now_ms))
+
+        self.log.check_fetched_snapshot(snapshot, on_checked)
 
     def _sync(self) -> None:
         """One sync at a time; what is appended while it runs waits for the next one, together."""
@@ -347,13 +440,18 @@ class MetadataNode:
 
         def on_synced(error: OSError | None) -> None:
             self._syncing = False
-            if error is not None:
+            if error is not None or self._is_over:
                 return
             self.raft.on_synced(end, generation, self._now_ms)
             self._sync()
             self._work()
 
         self.log.sync_later(on_synced)
+
+    def _on_log_settled(self, _: Log) -> None:
+        """A truncation is on the medium: the log takes records again."""
+        if not self._in_step:  # else the step that is being taken goes on with it
+            self._step(lambda: self.raft.tick(self._now_ms))
 
     def _on_directory_failed(self, directory: LogDirectory) -> None:
         if self.on_disk_failed is not None:
@@ -417,7 +515,7 @@ class MetadataNode:
         if snapshot is None or snapshot.offset == 0:
             return
         records = read_snapshot_records(self.log, snapshot)
-        self._loader.load_snapshot(records, snapshot.offset - 1, snapshot.epoch, self._now_ms)
+        self._loader.load_snapshot(records, snapshot.offset - 1, snapshot.epoch, self.wall.at(self._now_ms))
         self._read_position = snapshot.offset
 
     # The active controller
@@ -431,11 +529,15 @@ class MetadataNode:
     def is_active_controller(self) -> bool:
         return self._controller is not None
 
-    def _on_leader_changed(self) -> None:
+    def _maybe_deactivate(self) -> None:
+        """At once, whatever the disk is busy with: who leads no more decides nothing."""
         if not self.raft.is_leader and self._controller is not None:
             logger.info("node %d is no longer the active controller", self.node_id)
             self._controller = None
             self._fail_pending()
+
+    def _on_leader_changed(self) -> None:
+        self._maybe_deactivate()
         was_active = self._controller is not None
         self._maybe_activate()
         if was_active or self._controller is None:
@@ -495,13 +597,18 @@ class MetadataNode:
         return request
 
     def _controller_endpoints(self) -> list[tuple[str, str, str, int]]:
-        """Name, protocol, host and port: as advertised, otherwise as this node listens."""
+        """Name, protocol, host and port: as advertised, otherwise as this node listens.
+
+        A listener on every address is reached by the name that the voters know this node under.
+        """
         advertised = {endpoint.name: endpoint for endpoint in self.config.advertised_listeners}
+        own_host = next((voter.host for voter in self.config.voters if voter.id == self.node_id), self.host_name)
         found = []
         for own in self.config.controller_listeners():
             shown = advertised.get(own.name, own)
             port = shown.port or self.controller_ports.get(own.name, own.port)
-            found.append((own.name, own.protocol, shown.host or "localhost", port))
+            host = own_host if shown.host in EVERY_ADDRESS else shown.host
+            found.append((own.name, own.protocol, host, port))
         return found
 
     def _upgrade_kraft_version(self, level: int, validate_only: bool) -> None:
@@ -526,7 +633,7 @@ class MetadataNode:
                 raise KafkaError(errors.NOT_CONTROLLER, STOPPED_CONTROLLING) from error
             raise
         appended = [record for batch in batches for record in batch]
-        delta, image = controller.replay(appended, first, self.raft.epoch, self._now_ms)
+        delta, image = controller.replay(appended, first, self.raft.epoch, self.wall.at(self._now_ms))
         pending = Pending(last, delta, image)
         self._pending.append(pending)
         return pending
@@ -535,7 +642,7 @@ class MetadataNode:
         """Runs `verb` on the active controller; `done` gets its response when everything it saw is committed."""
         if now_ms is not None:
             self._now_ms = max(self._now_ms, now_ms)
-        if self._controller is None or self._failed:
+        if self._controller is None or self._failed or self._stopped:
             done(KafkaError(errors.NOT_CONTROLLER, "This node is not the active controller."))
             return
         try:
@@ -618,7 +725,7 @@ class MetadataNode:
         self._listeners.append(listener)
 
     def write_snapshot(self, now_ms: int) -> None:
-        """Writes a snapshot of the image as it is now."""
+        """Begins a snapshot of the image as it is now."""
         self._snapshots.write(self.image, self._loader.in_transaction, now_ms)
 
     # Other replicas

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from itertools import islice
+from typing import Final
 
 from moldau.config.broker_config import BrokerConfig
 from moldau.metadata.features import LATEST_METADATA_VERSION, METADATA_VERSION, default_feature_levels
 from moldau.metadata.image import MetadataImage
-from moldau.metadata.snapshot import image_to_records
+from moldau.metadata.snapshot import iterate_records
 from moldau.node.metadata_log import MetadataLog
 from moldau.protocol.primitives import Message
 from moldau.protocol.stored.metadata_records import (
@@ -17,14 +19,38 @@ from moldau.protocol.stored.metadata_records import (
 )
 from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.replica import Raft
-from moldau.raft.snapshots import snapshot_bytes, snapshot_values
+from moldau.raft.snapshots import SnapshotBuilder, snapshot_values
+from moldau.records.clocks import NEVER_MS
 from moldau.storage.disk import Disk
 
 logger = logging.getLogger("moldau.metadata")
 
+RECORDS_PER_TURN: Final = 200
+PAUSE_MS: Final = 5
+"""Between two turns of a snapshot, for everybody else: it takes as long as it takes."""
+
+
+class SnapshotInProgress:
+    """A snapshot of which some records are encoded."""
+
+    def __init__(self, image: MetadataImage, raft: Raft, now_ms: int) -> None:
+        self.id = OffsetAndEpoch(image.offset + 1, image.epoch)
+        version, voters = raft.voter_history.voters_before(self.id.offset)
+        self._builder = SnapshotBuilder(image.epoch, image.timestamp_ms, version, voters, raft.wall.at(now_ms))
+        self._records = iterate_records(image)
+
+    def step(self) -> bytes | None:
+        """Encodes some more; the whole snapshot when there are none left."""
+        count = 0
+        for record, version in islice(self._records, RECORDS_PER_TURN):
+            self._builder.append(encode_metadata_record(record, version))
+            count += 1
+        return None if count == RECORDS_PER_TURN else self._builder.finish()
+
 
 class SnapshotWriter:
-    """Writes one snapshot at a time, after enough bytes or enough time."""
+    """Writes one snapshot at a time, after enough bytes or enough time. A large one is encoded in many turns, so that
+    nobody waits for it; what it holds is the image as it was in the first of them."""
 
     def __init__(self, config: BrokerConfig, log: MetadataLog, raft: Raft, now_ms: int) -> None:
         self._log = log
@@ -34,6 +60,8 @@ class SnapshotWriter:
         self._last_ms = now_ms
         self._bytes_at_last = log.log.size_bytes
         self._writing = False
+        self._in_progress: SnapshotInProgress | None = None
+        self._next_step_ms = NEVER_MS
 
     def is_due(self, now_ms: int) -> bool:
         written = self._log.log.size_bytes - self._bytes_at_last
@@ -41,19 +69,34 @@ class SnapshotWriter:
         return not self._writing and (late or written >= self._bytes_between)
 
     def write(self, image: MetadataImage, in_transaction: bool, now_ms: int) -> None:
-        """Nothing happens when the latest snapshot has all of the image already."""
+        """Begins a snapshot. Nothing happens when the latest one has all of the image already."""
         self._last_ms, self._bytes_at_last = now_ms, self._log.log.size_bytes
         if self._writing or image.is_empty or in_transaction or image.offset >= self._raft.high_watermark:
             return
         latest = self._log.latest_snapshot()
-        snapshot = OffsetAndEpoch(image.offset + 1, image.epoch)
-        if latest is not None and latest.offset >= snapshot.offset:
+        if latest is not None and latest.offset >= image.offset + 1:
             return
-        values = [encode_metadata_record(record, version) for record, version in image_to_records(image)]
-        version, voters = self._raft.voter_history.voters_before(snapshot.offset)
-        data = snapshot_bytes(values, snapshot.epoch, image.timestamp_ms, version, voters, now_ms)
         self._writing = True
+        self._in_progress = SnapshotInProgress(image, self._raft, now_ms)
+        self._next_step_ms = now_ms
+        self.poll(now_ms)
 
+    def poll(self, now_ms: int) -> int:
+        """Goes on with what was begun; returns when to call it again."""
+        snapshot = self._in_progress
+        if snapshot is None:
+            return NEVER_MS
+        if now_ms < self._next_step_ms:
+            return self._next_step_ms
+        data = snapshot.step()
+        if data is None:
+            self._next_step_ms = now_ms + PAUSE_MS
+            return self._next_step_ms
+        self._in_progress = None
+        self._write(snapshot.id, data, now_ms)
+        return NEVER_MS
+
+    def _write(self, snapshot: OffsetAndEpoch, data: bytes, now_ms: int) -> None:
         def on_written(error: OSError | None) -> None:
             self._writing = False
             if error is not None:

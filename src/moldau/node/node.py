@@ -18,6 +18,7 @@ from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.features import SUPPORTED_FEATURES
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import BROKER_RESOURCE, TOPIC_RESOURCE, EndPoint
+from moldau.node.answering_endpoints import AnsweringEndpoints
 from moldau.node.broker_channels import BrokerChannels
 from moldau.node.broker_lifecycle import BrokerLifecycle
 from moldau.node.context import ClientContext
@@ -30,23 +31,33 @@ from moldau.node.failure_detection import FailureDetection
 from moldau.node.fetch_session import FetchSessionCache
 from moldau.node.fetchers import Fetchers
 from moldau.node.isr_changes import IsrChanges
+from moldau.node.latest_offsets import LatestOffsets
 from moldau.node.marker_writer import MarkerWriter
 from moldau.node.metadata_node import SECURITY_PROTOCOLS, MetadataNode
 from moldau.node.outbox import NoOutbox, Outbox
 from moldau.node.producer_ids import ProducerIds
 from moldau.node.replicas import Replicas
 from moldau.node.schedule import Schedule
+from moldau.node.share.dead_letter_topics import LetterTopics
+from moldau.node.share.dead_letters import DeadLetters
+from moldau.node.share.groups import ShareGroupStates
+from moldau.node.share.partitions import SharePartitions
+from moldau.node.share.states import ShareStates
+from moldau.node.topic_encodings import TopicEncodings
 from moldau.node.txn_markers import TxnMarkers
 from moldau.node.txn_verification import TxnVerification
 from moldau.node.waiting import WaitingRoom
 from moldau.protocol.errors import KafkaError
-from moldau.raft.core import NEVER_MS, RandomSource
+from moldau.quota.client_quotas import ClientQuotas
+from moldau.records.clocks import NEVER_MS, WallClock
+from moldau.records.random_source import RandomSource
 from moldau.replication.replica_selector import RACK_AWARE_SELECTOR
 from moldau.storage.compaction.cleaner import CleanerSettings, CompactionWorkers, LogCleaner
 from moldau.storage.compaction.inline import InlineWorkers
 from moldau.storage.disk import Disk
 from moldau.storage.log_directory import LogDirectory
-from moldau.storage.log_manager import LogManager
+from moldau.storage.log_loading import LogLoading
+from moldau.storage.log_manager import CannotStart, LogManager
 from moldau.storage.recovery_task import RecoveryWorkers
 from moldau.storage.run_note import forget_run
 from moldau.storage.scrub import Scrub
@@ -54,6 +65,8 @@ from moldau.storage.scrub import Scrub
 log = logging.getLogger("moldau.node")
 
 HOUSEKEEPING_MS = 1000
+TURN_MS_MAX = 1000
+RETENTION_TURN_MS = 10  # between the parts of a retention run
 RESIGNATION_MAX_MS = 1000
 """How long a leader of the quorum that stops waits for a successor."""
 SESSION_ID_MAX = 0x7FFFFFFF
@@ -70,6 +83,10 @@ def cleaner_settings(config: BrokerConfig) -> CleanerSettings:
     )
 
 
+def no_step(name: str) -> None:
+    """Nobody watches."""
+
+
 class Node:
     """See the module."""
 
@@ -82,7 +99,11 @@ class Node:
         compaction_workers: CompactionWorkers | None = None,
         recovery_workers: RecoveryWorkers | None = None,
         outbox: Outbox | None = None,
+        wall: WallClock | None = None,
     ) -> None:
+        """`now_ms` is everywhere the steady clock's; `wall`, kept up to date by whoever runs the node, is for what is
+        stored and for ages (`moldau.records.clocks`)."""
+        self.wall = wall if wall is not None else WallClock()
         self.node_id = config.node_id
         self.is_broker = config.is_broker
         self.outbox = outbox if outbox is not None else NoOutbox()
@@ -94,11 +115,20 @@ class Node:
         self.on_ready: Callable[[], None] | None = None
         self.on_fatal: Callable[[str], None] | None = None
         self.on_config_changed: Callable[[], None] | None = None
+        self.on_client_quotas_changed: Callable[[], None] | None = None
+        # Looks a host up off the loop and tells its name and whether it has an address; None where nobody can.
+        self.resolve_host: Callable[[str, Callable[[str, bool], None]], None] | None = None
+        self.on_step: Callable[[str], None] = no_step
+        """Told at the end of each part of a poll, for whoever watches how long they take."""
         self.is_ready = False
         self.image = MetadataImage()
+        self.quotas = ClientQuotas(
+            config.get_int("quota.window.num"), config.get_int("quota.window.size.seconds") * 1000
+        )
         self.waiting = WaitingRoom()
         self.fetch_sessions = FetchSessionCache(config.get_int("max.incremental.fetch.session.cache.slots"))
         self.fetch_bytes_max = config.get_int("fetch.max.bytes")
+        self.topic_encodings = TopicEncodings()
         self.topics_in_creation: set[str] = set()
         self._log_configs: dict[str, LogConfig] = {}
         self.logs = self._make_logs(config, recovery_workers)
@@ -134,10 +164,13 @@ class Node:
         self._directory_assignments = DirectoryAssignments(self.controller, self.lifecycle, self.replicas)
         self.producer_ids = ProducerIds(self.node_id, self.controller, self.lifecycle)
         self._make_transactions(config)
+        self._make_shares(config)
         self._schedule = Schedule()
+        self._turn_ms_max = min(TURN_MS_MAX, config.get_int("broker.heartbeat.interval.ms"))
         self._bound_ports: dict[str, int] = {}
-        self._checkpointed: dict[tuple[str, int], int] = {}
         self._is_started = False
+        self._loading: LogLoading | None = None
+        self._wake_at: Callable[[int], None] | None = None
         self._is_following = False
         self._on_finished: Callable[[], None] | None = None
         self._resigned_at_ms = NEVER_MS
@@ -152,6 +185,7 @@ class Node:
             self._rng.randrange,
             self._on_directory_failed,
             config.get_int("producer.id.expiration.ms"),
+            self.wall,
         )
         logs.recovery_workers = recovery_workers
         logs.recovery_workers_max = config.get_int("num.recovery.threads.per.data.dir")
@@ -160,11 +194,13 @@ class Node:
         logs.log_start_checkpoint_interval_ms = config.get_int("log.flush.start.offset.checkpoint.interval.ms")
         logs.first_retention_delay_ms = config.get_int("log.initial.task.delay.ms")
         logs.expiration_interval_ms = config.get_int("producer.id.expiration.check.interval.ms")
+        self.disk.on_read_failed = logs.on_read_failed
         logs.on_durable = lambda flushed: self.replicas.on_durable(flushed, self._now_ms)
+        logs.on_released = lambda released: self.replicas.on_released(released, self._now_ms)
         return logs
 
     def _make_metadata(self, config: BrokerConfig) -> MetadataNode:
-        metadata = MetadataNode(config, self.disk, self._rng, self.incarnation_id, self.dynamic, self.outbox)
+        metadata = MetadataNode(config, self.disk, self._rng, self.incarnation_id, self.dynamic, self.outbox, self.wall)
         metadata.on_fatal = self._fatal
         metadata.on_disk_failed = self._on_metadata_disk_failed
         metadata.on_opened = self.logs.take_clean_markers
@@ -172,12 +208,16 @@ class Node:
         return metadata
 
     def _make_failure_detection(self, config: BrokerConfig) -> FailureDetection:
+        # A controller alone need not have been told which listener brokers use among themselves.
+        knows = config.is_broker or config.is_given("inter.broker.listener.name")
+        listener = config.inter_broker_listener_name if knows else None
         failure_detection = FailureDetection(
             lambda: self.metadata.active_controller,
             self.metadata.submit,
             self.outbox,
-            config.inter_broker_listener_name,
+            AnsweringEndpoints(self.outbox, listener, self.node_id),
             self.node_id,
+            config.get_int("broker.heartbeat.interval.ms"),
         )
         self.metadata.on_leader_changed.append(failure_detection.on_leader_changed)
         return failure_detection
@@ -215,6 +255,25 @@ class Node:
         transactions.markers = self.txn_markers
         transactions.producer_ids = self.producer_ids.next
 
+    def _make_shares(self, config: BrokerConfig) -> None:
+        channels = BrokerChannels(self.outbox, "share state", config.inter_broker_listener_name)
+        coordinator = self.coordinators.shares
+        self.share_states = ShareStates(self.node_id, coordinator, channels, config.get_int("request.timeout.ms"))
+        timeout_ms = config.get_int("request.timeout.ms")
+        self.dead_letters = DeadLetters(
+            self.node_id,
+            self.replicas,
+            self.waiting,
+            BrokerChannels(self.outbox, "dead letters", config.inter_broker_listener_name),
+            timeout_ms,
+            self.log_config_of,
+            LetterTopics(self.controller).create,
+        )
+        self.shares = SharePartitions(config, self.replicas, self.share_states, self.dead_letters)
+        self.share_groups = ShareGroupStates(self.share_states, self.coordinators.groups.run)
+        lag_channels = BrokerChannels(self.outbox, "latest offsets", config.inter_broker_listener_name)
+        self.latest_offsets = LatestOffsets(self.node_id, self.replicas, lag_channels, timeout_ms)
+
     @property
     def config(self) -> BrokerConfig:
         """The configuration in force, dynamic changes included."""
@@ -227,19 +286,47 @@ class Node:
     # Start, turn by turn, and the end
 
     def start(self, now_ms: int) -> None:
-        """Opens everything and joins the cluster; `on_ready` is called when clients may come."""
+        """Opens the metadata log and the first of the others; the turns that follow open the rest, and then it joins
+        the cluster. `on_ready` is called when clients may come."""
         self._now_ms = now_ms
         self.logs.lock()
         self.metadata.start(now_ms)
         self.image = self.metadata.image
+        self.quotas.apply(self.image.client_quotas)
         self._update_dynamic_config()
-        if self.is_broker:
-            self.logs.load(now_ms)
         self._is_started = True
         if self.is_broker:
-            self._join(now_ms)
+            self._loading = self.logs.begin_load(now_ms)
+            self._loading.on_progress = self._on_logs_recovered
+            self._load(self._loading, now_ms)
         else:
             self.is_ready = True
+
+    @property
+    def loading(self) -> LogLoading | None:
+        """The logs of this broker, while they are being opened."""
+        return self._loading
+
+    def _load(self, loading: LogLoading, now_ms: int) -> int:
+        """A few logs a turn: a controller on the same node must not wait for them. Returns when the next are due."""
+        if loading.has_work:
+            loading.run_turn()
+        if loading.is_done:
+            self._loading = None
+            self._join(now_ms)
+        return now_ms if loading.has_work else NEVER_MS
+
+    def _load_more(self, loading: LogLoading, now_ms: int) -> int:
+        try:
+            return self._load(loading, now_ms)
+        except CannotStart as error:
+            loading.stop()
+            self._fatal(str(error))
+            return NEVER_MS
+
+    def _on_logs_recovered(self) -> None:
+        if self._wake_at is not None:
+            self._wake_at(self._now_ms)
 
     def _join(self, now_ms: int) -> None:
         log_dirs = [directory.directory_id for directory in self.logs.online_directories()]
@@ -251,11 +338,13 @@ class Node:
         it does not name be set aside, and one that it names be cleaned."""
         now_ms = self._now_ms = max(self._now_ms, self.metadata.now_ms)
         self.image = self.metadata.image
+        self.quotas.apply(self.image.client_quotas)
         self._update_dynamic_config()
         self._is_following = True
         self.replicas.apply_image(self.image, now_ms)
         self.replicas.set_strays_aside(now_ms)
         self._schedule.add("housekeeping", lambda: HOUSEKEEPING_MS, self._keep_house, now_ms)
+        self._schedule.add("retention", self._retention_wait_ms, self._continue_retention, now_ms)
         checkpoint_ms = self.config.get_int("replica.high.watermark.checkpoint.interval.ms")
         lag_check_ms = self.replicas.context.brokers.lag_max_ms // 2
         self._schedule.add("in-sync replicas", lambda: lag_check_ms, self._check_in_sync_replicas, now_ms)
@@ -266,7 +355,7 @@ class Node:
         for endpoint in self.config.advertised():
             port = endpoint.port or self._bound_ports.get(endpoint.name, 0)
             security = SECURITY_PROTOCOLS.get(endpoint.protocol, 0)
-            endpoints.append(EndPoint(endpoint.name, endpoint.host or "localhost", port, security))
+            endpoints.append(EndPoint(endpoint.name, endpoint.host or self.metadata.host_name, port, security))
         return endpoints
 
     def _on_unfenced(self) -> None:
@@ -274,35 +363,65 @@ class Node:
         self.txn_markers.on_metadata(self.image, self._now_ms)
         self.txn_verification.on_metadata(self.image, self._now_ms)
         self.coordinators.start(self.image, self._now_ms)
+        self.share_states.on_metadata(self.image, self._now_ms)
+        self.dead_letters.on_metadata(self.image, self._now_ms)
+        self.shares.start(self.image)
+        prune_ms = self.coordinators.shares.settings.prune_interval_ms
+        self._schedule.add("share state pruning", lambda: prune_ms, self.coordinators.shares.prune, self._now_ms)
         if self.on_ready is not None:
             self.on_ready()
 
     def poll(self, now_ms: int) -> int:
-        """Does what is due; returns when to call again at the latest."""
+        """Does what is due; returns when to call again at the latest. That is soon enough to tell a process that did
+        not run from one that had nothing to do (`SteadyClock`)."""
+        return min(self._poll(now_ms), now_ms + self._turn_ms_max)
+
+    def _poll(self, now_ms: int) -> int:
         self._now_ms = now_ms
+        self.quotas.poll(now_ms)
+        step = self.on_step
         self.metadata.tick(now_ms)
+        step("quorum")
         deadline_ms = min(self.lifecycle.poll(now_ms), self._heartbeats.poll(now_ms))
         deadline_ms = min(deadline_ms, self.metadata.control(now_ms), self._controller_registration.poll(now_ms))
+        step("controller")
         deadline_ms = min(deadline_ms, self.controller.poll(now_ms), self.forwarding.poll(now_ms))
         deadline_ms = min(deadline_ms, self.failure_detection.poll(now_ms))
         if self._on_finished is not None:
             deadline_ms = min(deadline_ms, self._check_resigned(now_ms))
+        if self._loading is not None:
+            deadline_ms = min(deadline_ms, self._load_more(self._loading, now_ms))
+        step("channels")
         if not self._is_following:
             return deadline_ms
         deadline_ms = min(deadline_ms, self.replicas.poll(now_ms))
         self._directory_assignments.poll(now_ms)
+        step("replicas")
         deadline_ms = min(deadline_ms, self.fetchers.poll(now_ms), self.directory_moves.poll(now_ms))
+        step("fetchers")
         self.waiting.expire(now_ms)
+        step("waiting requests")
         coordinators_ms = self.coordinators.poll(now_ms)
+        step("coordinators")
         coordinators_ms = min(coordinators_ms, self.txn_markers.poll(now_ms), self.txn_verification.poll(now_ms))
+        step("transactions")
+        coordinators_ms = min(coordinators_ms, self.share_states.poll(now_ms), self.shares.poll(now_ms))
+        coordinators_ms = min(coordinators_ms, self.dead_letters.poll(now_ms))
+        step("share groups")
         cleaner_ms = self.cleaner.poll(now_ms)
+        step("cleaner")
         scrub_ms = self.scrub.poll(now_ms)
-        schedule_ms = self._schedule.run(now_ms)
+        step("scrub")
+        schedule_ms = self._schedule.run(now_ms, step)
+        deadline_ms = min(deadline_ms, self.logs.rounds.poll(now_ms))
+        step("rounds over logs")
         deadline_ms = min(deadline_ms, self.isr_changes.poll(now_ms))
+        step("in-sync replicas")
         return min(deadline_ms, coordinators_ms, cleaner_ms, scrub_ms, schedule_ms, self.waiting.next_deadline_ms())
 
     def set_wake_up(self, wake_at: Callable[[int], None]) -> None:
         """`wake_at` is told when `poll` must be called earlier than it said."""
+        self._wake_at = wake_at
         self.metadata.on_deadline = wake_at
         self.lifecycle.on_deadline = wake_at
         self.failure_detection.on_deadline = wake_at
@@ -316,6 +435,9 @@ class Node:
         self.coordinators.set_wake_up(wake_at)
         self.txn_markers.on_deadline = wake_at
         self.txn_verification.on_deadline = wake_at
+        self.share_states.on_deadline = wake_at
+        self.shares.on_deadline = wake_at
+        self.dead_letters.on_deadline = wake_at
         self.cleaner.on_deadline = wake_at
         self.scrub.on_deadline = wake_at
 
@@ -323,6 +445,8 @@ class Node:
         """Hands leadership over, of partitions and of the quorum; `finished` is called when this node may go."""
         self._now_ms = now_ms
         self._on_finished = finished
+        if self._loading is not None:
+            self._loading.stop()
         if self.is_broker and self.config.get_bool("controlled.shutdown.enable"):
             self.lifecycle.leave(now_ms, self._resign)
         else:
@@ -352,6 +476,9 @@ class Node:
         self.coordinators.stop(now_ms)
         self.txn_markers.close()
         self.txn_verification.close()
+        self.share_states.close()
+        self.dead_letters.close()
+        self.latest_offsets.close()
         broker_epoch = self.lifecycle.broker_epoch
         if not self.lifecycle.was_registered:
             # It never joined, so the logs are as the run before left them.
@@ -370,7 +497,9 @@ class Node:
                     directory.fail(OSError(str(error)))
         if not self._is_started:
             return
-        if self.is_broker:
+        if self._loading is not None:
+            self._loading.abandon(now_ms)
+        elif self.is_broker:
             self.logs.shutdown(now_ms, broker_epoch, high_watermarks)
         else:
             self.logs.release()
@@ -384,16 +513,28 @@ class Node:
     def _on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         self.image = image
         self._now_ms = max(self._now_ms, self.metadata.now_ms)
+        if delta.changed_quotas:
+            self.quotas.apply(image.client_quotas, delta.base.client_quotas, list(delta.changed_quotas))
         for resource_type, name in delta.changed_configs:
             if resource_type == TOPIC_RESOURCE:
                 self._log_configs.pop(name, None)
             elif resource_type == BROKER_RESOURCE:
                 self._update_dynamic_config()
+        if delta.changed_quotas and self.on_client_quotas_changed is not None:
+            self.on_client_quotas_changed()
         if self._is_following:
             self.replicas.apply(delta, image, self._now_ms)
             self.txn_markers.on_metadata(image, self._now_ms)
             self.txn_verification.on_metadata(image, self._now_ms)
             self.coordinators.apply(delta, image, self._now_ms)
+            self.share_states.on_metadata(image, self._now_ms)
+            self.shares.apply(delta, image, self._now_ms)
+            self.dead_letters.on_metadata(image, self._now_ms)
+        for deleted in delta.deleted_topics.values():
+            if deleted.name not in image.topics_by_name:
+                self._log_configs.pop(deleted.name, None)
+        if self.config.is_controller:
+            self.failure_detection.apply(delta, image, self._now_ms)
         if self.is_broker:
             self.lifecycle.on_metadata(delta, image, self._now_ms)
 
@@ -409,9 +550,13 @@ class Node:
             if "*" in cordoned or directory.path.rstrip("/") in cordoned
         ]
         self.fetch_bytes_max = self.config.get_int("fetch.max.bytes")
-        self.logs.free_bytes_min = self.config.get_int(FREE_BYTES_MIN_KEY)
+        free_bytes_min = self.config.get_int(FREE_BYTES_MIN_KEY)
+        if self.logs.free_bytes_min != free_bytes_min:
+            self.logs.free_bytes_min = free_bytes_min
+            self.logs.watch_space()
         self.scrub.change_rate(self.config.get_int(SCRUB_RATE_KEY))
         self.coordinators.update_config(self.config)
+        self.shares.update_config(self.config)
         self.fetchers.update_config(self.config)
         if self.on_config_changed is not None:
             self.on_config_changed()
@@ -433,21 +578,25 @@ class Node:
         self.logs.housekeeping(now_ms, self.replicas.high_watermark_of)
         self.replicas.create_late(now_ms)
 
+    def _retention_wait_ms(self) -> int:
+        return HOUSEKEEPING_MS if self.logs.retention.is_over else RETENTION_TURN_MS
+
+    def _continue_retention(self, now_ms: int) -> None:
+        self.logs.retention.go_on(now_ms, self.replicas.high_watermark_of)
+
     def _check_in_sync_replicas(self, now_ms: int) -> None:
         self.isr_changes.check(self.replicas.all(), now_ms)
 
     def _checkpoint_high_watermarks(self, now_ms: int) -> None:
-        offsets = self.replicas.high_watermarks()
-        if offsets != self._checkpointed:
-            self._checkpointed = offsets
-            self.logs.checkpoint_high_watermarks(offsets)
+        self.logs.rounds.begin_high_watermarks(self.logs.logs.values(), self.replicas.high_watermark_of)
 
     def log_config_of(self, topic: str) -> LogConfig:
         """The settings of a topic's logs, shared by its partitions until one of them changes."""
         found = self._log_configs.get(topic)
         if found is None:
             found = log_config_for(self.image.config(TOPIC_RESOURCE, topic), self.config)
-            self._log_configs[topic] = found
+            if topic in self.image.topics_by_name:
+                self._log_configs[topic] = found
         return found
 
     # What the APIs ask

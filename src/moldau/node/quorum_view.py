@@ -5,11 +5,11 @@ from __future__ import annotations
 from moldau.protocol import errors
 from moldau.protocol.messages import describe_quorum_response as response
 from moldau.protocol.messages.describe_quorum_request import DescribeQuorumRequest
+from moldau.protocol.topic_names import METADATA_TOPIC
 from moldau.protocol.uuids import ZERO_UUID
 from moldau.raft.replica import Raft
 from moldau.raft.roles import Leader, ReplicaProgress
 from moldau.raft.state import ReplicaKey
-from moldau.raft.wire import METADATA_TOPIC
 
 FIRST_NODES_VERSION = 2
 
@@ -43,11 +43,11 @@ def _describe_log(raft: Raft, version: int, now_ms: int) -> response.PartitionDa
     data.high_watermark = raft.high_watermark
     for voter_id, progress in sorted(role.voters.items()):
         if voter_id == raft.local.id:
-            own = ReplicaProgress(raft.log.end_offset(), now_ms, now_ms)
-            data.current_voters.append(_row(raft.voters.key(voter_id), own, version))
+            own = ReplicaProgress(raft.log.end_offset(), last_fetch_ms=now_ms, last_caught_up_ms=now_ms)
+            data.current_voters.append(_row(raft, raft.voters.key(voter_id), own, version))
         else:
-            data.current_voters.append(_row(raft.voters.key(voter_id), progress, version))
-    data.observers = [_row(key, progress, version) for key, progress in role.observers.items()]
+            data.current_voters.append(_row(raft, raft.voters.key(voter_id), progress, version))
+    data.observers = [_row(raft, key, progress, version) for key, progress in role.observers.items()]
     return data
 
 
@@ -58,8 +58,17 @@ def _nodes(raft: Raft) -> list[response.Node]:
     ]
 
 
-def _row(key: ReplicaKey, progress: ReplicaProgress, version: int) -> response.ReplicaState:
+def _row(raft: Raft, key: ReplicaKey, progress: ReplicaProgress, version: int) -> response.ReplicaState:
     directory_id = key.directory_id if version >= FIRST_NODES_VERSION else ZERO_UUID
     return response.ReplicaState(
-        key.id, directory_id, progress.end_offset, progress.last_fetch_ms, progress.last_caught_up_ms
+        key.id,
+        directory_id,
+        progress.end_offset,
+        _wall_time(raft, progress.last_fetch_ms),
+        _wall_time(raft, progress.last_caught_up_ms),
     )
+
+
+def _wall_time(raft: Raft, time_ms: int) -> int:
+    """-1 stays: it never happened."""
+    return time_ms if time_ms < 0 else raft.wall.at(time_ms)

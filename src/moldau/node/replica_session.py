@@ -2,18 +2,21 @@
 
 A follower of thousands of partitions fetches many times a second, and hardly any of them has moved. So partitions say
 when they move: `ready` are those to read, `behind` those whose high watermark or log start the follower has not heard
-of yet. A fetch looks at the partitions it names and at these two lists, at nothing else.
+of yet. A fetch looks at the partitions it names and at these two lists, at nothing else. A partition whose records are
+cold stays among the ready ones, and nobody else's records wait for them.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from moldau.node.cold_requests import ColdWait
 from moldau.node.context import ClientContext
 from moldau.node.fetch_session import FetchedPartition, FetchSession, FetchSessionCache, SessionKey
 from moldau.node.waiting import ParkedRequest, TimedWaiter, WaitingRoom
 from moldau.replication.leader import FetchClock, FollowerPosition
 from moldau.replication.partition import Partition, ReplicationContext
+from moldau.storage.disk import ColdRead, Disk, File
 
 HIGH_WATERMARK_DELAY_MS: Final = 5
 """A new high watermark travels with the next records. When none come within this time it is told without."""
@@ -33,6 +36,38 @@ class FollowedPartition(FetchedPartition):
         self.is_ready = False
         self.is_behind = False
         self.is_forgotten = False
+        self.cold_wait: ColdWait | None = None
+        self.is_warming = False
+        self.warmings = 0  # how often a thread brought the same records into memory
+
+    # Cold data
+
+    def is_waiting_for_disk(self) -> bool:
+        wait = self.cold_wait
+        return self.is_warming or (wait is not None and wait.is_reading)
+
+    def bring(self, disk: Disk, cold: ColdRead) -> None:
+        """What has to be looked at to find the records is cold."""
+        wait = self.cold_wait
+        if wait is None:
+            wait = self.cold_wait = ColdWait(disk, self.on_brought)
+        wait.bring(cold)
+
+    def warm(self, file: File, position: int, size: int) -> None:
+        """The records are cold."""
+        self.is_warming = True
+        self.warmings += 1
+        file.warm_later(position, size, self.on_warm)
+
+    def on_warm(self, failure: OSError | None) -> None:
+        self.is_warming = False
+        self.on_brought()
+
+    def on_brought(self) -> None:
+        if not self.is_forgotten:
+            self.session.read_soon()
+
+    # The partition's news
 
     def attach(self, partition: Partition) -> None:
         """Hears of the partition from now on, in the place of an earlier session of the same follower.
@@ -154,6 +189,16 @@ class ReplicaSession(FetchSession):
             self.is_woken = True
             self._context.woken.append(parked)
 
+    def read_soon(self) -> None:
+        """In the node's next turn, which knows what time it is: the parked fetch reads again."""
+        if self.parked is not None:
+            self._waiting.call_at(0, Rereading(self))
+
+    def on_reread(self, now_ms: int) -> None:
+        parked = self.parked
+        if parked is not None and not parked.finished:
+            parked.on_partition_moved(now_ms)
+
     def add_behind(self, followed: FollowedPartition, now_ms: int) -> None:
         if not self.behind:
             self._behind_since_ms = now_ms
@@ -211,6 +256,18 @@ class Nudge(TimedWaiter):
     def on_deadline(self, now_ms: int) -> None:
         self.finished = True
         self._session.on_nudge(now_ms)
+
+
+class Rereading(TimedWaiter):
+    """Has the parked fetch of a session read again."""
+
+    def __init__(self, session: ReplicaSession) -> None:
+        super().__init__()
+        self._session = session
+
+    def on_deadline(self, now_ms: int) -> None:
+        self.finished = True
+        self._session.on_reread(now_ms)
 
 
 class FollowerConnection:

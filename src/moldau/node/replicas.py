@@ -26,6 +26,7 @@ from moldau.node.topic_names import INTERNAL_TOPICS
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.uuids import ZERO_UUID
+from moldau.records.clocks import NEVER_MS
 from moldau.replication.partition import Partition, ReplicationContext
 from moldau.replication.throttle import UNLIMITED
 from moldau.storage.log import Log
@@ -35,9 +36,8 @@ from moldau.storage.log_manager import LogManager
 FIRST_DIRECTORY_VERSION = 17
 """The level of metadata.version (3.7-IV2) from which on the controller knows the directories of replicas."""
 
-NEW_LOGS_PER_TURN = 100
+NEW_LOGS_PER_TURN = 25
 """With a slow disk each of them takes milliseconds, and whoever talks to this node should not wait for all of them."""
-NEVER_MS = 1 << 62
 
 log = logging.getLogger("moldau.node")
 
@@ -294,7 +294,7 @@ class Replicas:
             self.logs.set_topic_id(future, topic_id)
         if future is not None and future.topic_id == topic_id and assigned == future.log_directory.directory_id:
             # The run before ended in the middle of the swap: the controller knew already, so it had caught up.
-            return self.logs.futures.take_over(topic, index, now_ms)
+            return self.logs.futures.take_over_at_start(topic, index, now_ms)
         directory = None if assigned == UNASSIGNED_DIRECTORY else self.logs.directory_by_id(assigned)
         if not is_new and offline and (directory is None or directory.failed):
             # Its records are most likely there: an empty log in another directory would hide that they are missing.
@@ -383,6 +383,13 @@ class Replicas:
         partition = self.find(partition_log.topic, partition_log.partition)
         if partition is not None and partition.log is partition_log:
             partition.on_durable(now_ms)
+
+    def on_released(self, partition_log: Log, now_ms: int) -> None:
+        """It takes records again, after a truncation."""
+        if self.fetchers is not None:
+            self.fetchers.on_released(partition_log, now_ms)
+        if self.moves is not None:
+            self.moves.on_released(partition_log, now_ms)
 
     def high_watermark_of(self, partition_log: Log) -> int:
         partition = self.find(partition_log.topic, partition_log.partition)

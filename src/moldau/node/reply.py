@@ -14,6 +14,7 @@ class Reply:
         self.parts: list[bytes | FileRecords] | None = None
         self.done = False
         self.close_connection = False
+        self.mute_ms = 0  # nothing is read from the connection for so long, from the moment this is complete
         self.on_done: Callable[[Reply], None] | None = None
         self.on_abandon: Callable[[], None] | None = None
 

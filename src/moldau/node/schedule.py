@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-NEVER_MS = 1 << 62
+from moldau.records.clocks import NEVER_MS
 
 
 class PeriodicTask:
@@ -28,12 +28,13 @@ class Schedule:
         task.next_ms = now_ms + max(1, interval_ms())
         self._tasks.append(task)
 
-    def run(self, now_ms: int) -> int:
-        """Runs what is due; returns when the next one is."""
+    def run(self, now_ms: int, step: Callable[[str], None]) -> int:
+        """Runs what is due, tells `step` the name of each; returns when the next one is."""
         next_ms = NEVER_MS
         for task in self._tasks:
             if task.next_ms <= now_ms:
                 task.next_ms = now_ms + max(1, task.interval_ms())
                 task.action(now_ms)
+                step(task.name)
             next_ms = min(next_ms, task.next_ms)
         return next_ms

@@ -18,10 +18,11 @@ from moldau.coordinator.txn.state import ProducerIdNeeded, TransactionListener, 
 from moldau.coordinator.txn.transaction import NO_PRODUCER_ID, Transaction
 from moldau.metadata.features import TRANSACTION_VERSION
 from moldau.metadata.image import MetadataImage
-from moldau.node.internal_topics import TRANSACTION_TOPIC
 from moldau.node.txn_markers import TxnMarkers
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.primitives import Message
+from moldau.protocol.topic_names import TRANSACTION_TOPIC
+from moldau.records.clocks import WallClock
 
 # A step of loading holds up everyone else, so it is kept short whatever transaction.state.log.load.buffer.size says.
 LOAD_STEP_BYTES_MAX: Final = 512 * 1024
@@ -36,10 +37,10 @@ ProducerIdSource = Callable[[int, Callable[[int, int], None]], None]
 class TransactionCoordinator(TransactionListener):
     """See the module. `markers` and `producer_ids` are set by the node."""
 
-    def __init__(self, config: BrokerConfig) -> None:
+    def __init__(self, config: BrokerConfig, wall: WallClock) -> None:
         self.settings = TransactionSettings(config)
         load_bytes = min(config.get_int("transaction.state.log.load.buffer.size"), LOAD_STEP_BYTES_MAX)
-        self.runtime = CoordinatorRuntime(TRANSACTION_TOPIC, self._make_machine, load_bytes, NO_COMPRESSION)
+        self.runtime = CoordinatorRuntime(TRANSACTION_TOPIC, self._make_machine, load_bytes, NO_COMPRESSION, wall)
         self.runtime.base_sequence = NO_SEQUENCE
         self._partitions_default = config.get_int("transaction.state.log.num.partitions")
         self.partitions = self._partitions_default
@@ -47,7 +48,7 @@ class TransactionCoordinator(TransactionListener):
         self.producer_ids: ProducerIdSource | None = None
 
     def _make_machine(self, index: int, timers: Timers) -> TransactionMachine:
-        return TransactionMachine(index, timers, self.settings, self)
+        return TransactionMachine(index, timers, self.settings, self, self.runtime.wall)
 
     def follow(self, image: MetadataImage) -> None:
         topic = image.topics_by_name.get(TRANSACTION_TOPIC)

@@ -32,10 +32,10 @@ from moldau.protocol.messages.write_txn_markers_request import (
 )
 from moldau.protocol.messages.write_txn_markers_response import WriteTxnMarkersResponse
 from moldau.protocol.primitives import Message
+from moldau.records.clocks import NEVER_MS
 
 log = logging.getLogger("moldau.node")
 
-NEVER_MS: Final = 1 << 62
 RETRY_MS: Final = 100
 REQUEST_VERSION: Final = 2
 

@@ -1,11 +1,17 @@
 """Asks the coordinator whether a write belongs to an open transaction, or adds its partition to it (KIP-890).
 
 The coordinator on this broker is asked directly; to every other one AddPartitionsToTxn is on its way at a time, with
-all that has gathered. Answers come in the order of the questions. Kafka: AddPartitionsToTxnManager.
+all that has gathered. Kafka: AddPartitionsToTxnManager.
+
+Requests of one connection do not wait for each other here, in Kafka they do. So writes of one producer to one partition
+stand in line: the next is asked about when the one before is written, or refused. Judged earlier it would miss its
+predecessor and be told OUT_OF_ORDER_SEQUENCE_NUMBER, after an answer that says the predecessor is written: a client has
+to take that for lost records.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import ClassVar, Final
 
@@ -16,7 +22,6 @@ from moldau.coordinator.txn.partitions import add_partitions, find_missing
 from moldau.coordinator.txn.transaction import TopicPartition
 from moldau.metadata.image import MetadataImage
 from moldau.node.broker_channels import BrokerChannels
-from moldau.node.internal_topics import TRANSACTION_TOPIC
 from moldau.node.outbox import CLOSED, NoAnswer
 from moldau.node.transaction_coordinator import TransactionCoordinator
 from moldau.protocol import errors
@@ -29,8 +34,9 @@ from moldau.protocol.messages.add_partitions_to_txn_request import (
 )
 from moldau.protocol.messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
 from moldau.protocol.primitives import Message
+from moldau.protocol.topic_names import TRANSACTION_TOPIC
+from moldau.records.clocks import NEVER_MS
 
-NEVER_MS: Final = 1 << 62
 REQUEST_VERSION: Final = 5
 CLIENT_VERSION: Final = 2
 
@@ -65,6 +71,9 @@ class Question:
         self.answered_ms = now_ms
         self.give_up_ms = now_ms
         self.due_ms = now_ms
+        # How many questions about earlier writes to the same partitions are open, and who waits for this one.
+        self.behind = 0
+        self.followers: list[Question] = []
 
     def for_all(self, code: int) -> Codes:
         return dict.fromkeys(self.partitions, code)
@@ -138,8 +147,11 @@ class TxnVerification:
         self._queues: dict[int, list[Question]] = {}
         self._in_flight: dict[int, list[Question]] = {}
         self._later: list[Question] = []
-        # How many writes of a producer to a partition wait here: those after them must wait, too.
-        self._open: dict[tuple[str, int, int], int] = {}
+        # The last question about writes of a producer to a partition: those after them must wait, too.
+        self._last: dict[tuple[str, int, int], Question] = {}
+        # Questions whose turn has come; asked one after the other and not within each other.
+        self._turns: deque[Question] = deque()
+        self._is_asking = False
         self.on_deadline: Callable[[int], None] | None = None
 
     def on_metadata(self, image: MetadataImage, now_ms: int) -> None:
@@ -150,15 +162,34 @@ class TxnVerification:
                 self.on_remote(broker_id, unanswered, NoAnswer(CLOSED), now_ms)
 
     def is_asking(self, topic: str, index: int, producer_id: int) -> bool:
-        return len(self._open) > 0 and (topic, index, producer_id) in self._open
+        return len(self._last) > 0 and (topic, index, producer_id) in self._last
 
     def ask(self, question: Question, now_ms: int) -> None:
         """`question.done` may be called inside this call."""
+        question.give_up_ms = now_ms + self._backoff_max_ms
+        before: list[Question] = []
         for topic, index in question.partitions:
             key = (topic, index, question.producer_id)
-            self._open[key] = self._open.get(key, 0) + 1
-        question.give_up_ms = now_ms + self._backoff_max_ms
-        self._ask(question, now_ms)
+            last = self._last.get(key)
+            if last is not None and last not in before:
+                before.append(last)
+            self._last[key] = question
+        for one in before:
+            one.followers.append(question)
+        question.behind = len(before)
+        if not before:
+            self._turns.append(question)
+            self._ask_in_turn(now_ms)
+
+    def _ask_in_turn(self, now_ms: int) -> None:
+        if self._is_asking:
+            return
+        self._is_asking = True
+        try:
+            while self._turns:
+                self._ask(self._turns.popleft(), now_ms)
+        finally:
+            self._is_asking = False
 
     def _ask(self, question: Question, now_ms: int) -> None:
         question.take_guards(now_ms)
@@ -232,14 +263,16 @@ class TxnVerification:
         self._finish(question, codes, now_ms)
 
     def _finish(self, question: Question, codes: Codes, now_ms: int) -> None:
+        question.done(codes, now_ms)
         for topic, index in question.partitions:
             key = (topic, index, question.producer_id)
-            count = self._open[key] - 1
-            if count:
-                self._open[key] = count
-            else:
-                del self._open[key]
-        question.done(codes, now_ms)
+            if self._last[key] is question:
+                del self._last[key]
+        for follower in question.followers:
+            follower.behind -= 1
+            if not follower.behind:
+                self._turns.append(follower)
+        self._ask_in_turn(now_ms)
 
     def on_completed(self, transactional_id: str, now_ms: int) -> None:
         """The markers are written: whoever waits for them need not wait any longer."""
@@ -255,8 +288,8 @@ class TxnVerification:
         due = [question for question in self._later if question.due_ms <= now_ms]
         if due:
             self._later = [question for question in self._later if question.due_ms > now_ms]
-            for question in due:
-                self._ask(question, now_ms)
+            self._turns.extend(due)
+            self._ask_in_turn(now_ms)
         return min([question.due_ms for question in self._later], default=NEVER_MS)
 
     def close(self) -> None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import heapq
 import logging
 from collections.abc import Callable
-from typing import Final
 
 from mypy_extensions import mypyc_attr
 
 from moldau.node.reply import Reply
+from moldau.records.clocks import NEVER_MS
 from moldau.replication.partition import Partition
 from moldau.replication.waiter import PartitionWaiter
-
-NEVER_MS: Final = 1 << 62
 
 log = logging.getLogger("moldau.node")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Protocol
 
 from moldau.protocol import errors
 from moldau.raft.log import OffsetAndEpoch, RaftLog
@@ -17,21 +16,14 @@ from moldau.raft.ready import Outbound, Ready
 from moldau.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role, Unattached
 from moldau.raft.state import NO_NODE, NO_REPLICA, QuorumState, ReplicaKey
 from moldau.raft.voters import Endpoint, VoterHistory, VoterSet
+from moldau.records.clocks import WallClock
+from moldau.records.random_source import RandomSource
 
 logger = logging.getLogger("moldau.raft")
 
-NEVER_MS = (1 << 63) - 1
 
 Address = tuple[str, int]
 FIRST_BOOTSTRAP_ID = -2
-
-
-class RandomSource(Protocol):
-    """The dice: a seeded one in simulation, the system's in a real node."""
-
-    def randrange(self, stop: int, /) -> int: ...
-
-    def randbytes(self, n: int, /) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +75,8 @@ class RaftCore:
         self.log = log
         self.voter_history = voters
         self.rng = rng
+        self.wall = WallClock()
+        """For the times in the log; everything else here counts on the steady clock."""
         self.endpoints = endpoints
         self.bootstrap_servers = bootstrap_servers if bootstrap_servers is not None else []
         self.role: Role = Unattached(0)
@@ -206,6 +200,10 @@ class RaftCore:
 
     def _become_prospective(self, now_ms: int) -> None:
         role = self.role
+        if not self.log.is_settled():
+            # A leader appends at once, and this log takes nothing yet: somebody else may lead, or this node later.
+            self._become_unattached(role.epoch, now_ms)
+            return
         leader_id = role.leader_id if role.leader_id != self.local.id else NO_NODE
         deadline = self._random_election_deadline(now_ms)
         self._set_role(Prospective(role.epoch, leader_id, role.voted, {self.local.id}, set(), deadline))

@@ -23,12 +23,22 @@ class Following(Membership):
         if not self._can_send(role.leader_id, now_ms) or self._drive_change(role, now_ms):
             return
         if role.snapshot is not None:
-            most = self.config.snapshot_max_bytes
-            request = FetchSnapshotRequest(role.epoch, self.local, role.snapshot, role.snapshot_position, most)
+            position, most = role.snapshot_position, self.config.snapshot_max_bytes
+            if role.snapshot_complete:
+                # Only to be heard of, and to hear of the leader, while the disk is busy with it.
+                position, most = 0, 1
+            request = FetchSnapshotRequest(role.epoch, self.local, role.snapshot, position, most)
             self._send(role.leader_id, request, now_ms)
-        elif self.synced_offset == self.log.end_offset():
-            # The fetch offset tells the leader what is on this disk, so it waits for the sync.
+        elif self._may_fetch():
             self._send(role.leader_id, self._fetch_request(), now_ms)
+
+    def _may_fetch(self) -> bool:
+        """The fetch offset of a voter tells the leader what is on its disk, so it waits for the sync. So does that of a
+        controller which is no voter: it may have been made one, and the leader may count it before it knows. Nobody
+        counts what a broker has. What is being truncated takes no records."""
+        if not self.log.is_settled():
+            return False
+        return self.synced_offset == self.log.end_offset() or not (self.is_voter or self.endpoints)
 
     def _drive_unattached(self, now_ms: int) -> None:
         self._ask_who_leads(now_ms, NO_NODE)
@@ -36,7 +46,7 @@ class Following(Membership):
     def _ask_who_leads(self, now_ms: int, besides: int) -> None:
         """Asks a voter or a bootstrap server for records, only to learn who leads; another one if it does not answer
         soon."""
-        if now_ms < self._ask_again_ms:
+        if now_ms < self._ask_again_ms or not self._may_fetch():
             return
         ready = [node_id for node_id in self._to_be_asked(besides) if self._can_send(node_id, now_ms)]
         if ready:
@@ -84,7 +94,7 @@ class Following(Membership):
             if reply.snapshot.offset < self.high_watermark:
                 shown = f"{reply.snapshot.offset} would remove committed records below {self.high_watermark}"
                 raise AssertionError(f"a snapshot that ends at {shown}")
-            role.snapshot, role.snapshot_position = reply.snapshot, 0
+            role.snapshot, role.snapshot_position, role.snapshot_complete = reply.snapshot, 0, False
         else:
             if reply.records and not self._append_fetched(role, reply.records):
                 self._wait_before_retry(source, now_ms, self.config.retry_backoff_ms)
@@ -134,15 +144,22 @@ class Following(Membership):
             self.voter_history.add_voters(offset, voters)
 
     def _follow_high_watermark(self) -> None:
-        """What the leader says is committed, as far as it is on this disk."""
+        """What the leader says is committed, as far as it is in this log. A majority has it on disk: it counts here
+        before this disk has it, too."""
         if isinstance(self.role, Follower) and self.role.leader_high_watermark >= 0:
-            self._advance_high_watermark(min(self.role.leader_high_watermark, self.synced_offset))
+            self._advance_high_watermark(min(self.role.leader_high_watermark, self.log.end_offset()))
 
     def _on_fetch_snapshot_reply(
         self, source: int, request: FetchSnapshotRequest, reply: FetchSnapshotReply, now_ms: int
     ) -> None:
         role = self.role
         if not isinstance(role, Follower) or role.leader_id != source or role.snapshot != request.snapshot:
+            return
+        if role.snapshot_complete:
+            if reply.error in (errors.NONE, errors.SNAPSHOT_NOT_FOUND):
+                role.connection_broke = role.leader_lost = False
+                role.fetch_deadline_ms = now_ms + self.config.fetch_timeout_ms
+            self._wait_before_retry(source, now_ms, self.config.fetch_timeout_ms // 4)
             return
         if reply.error in (errors.SNAPSHOT_NOT_FOUND, errors.POSITION_OUT_OF_RANGE):
             role.snapshot = None
@@ -155,18 +172,34 @@ class Following(Membership):
         self.log.append_fetched_snapshot(request.snapshot, reply.position, reply.data)
         role.snapshot_position = reply.position + len(reply.data)
         if role.snapshot_position >= reply.size:
-            self._finish_snapshot(role, request.snapshot, now_ms)
+            role.snapshot_complete = True
+            self._wait_before_retry(source, now_ms, self.config.fetch_timeout_ms // 4)
+            self._ready.fetched_snapshot = request.snapshot
 
-    def _finish_snapshot(self, role: Follower, snapshot: OffsetAndEpoch, now_ms: int) -> None:
-        role.snapshot = None
-        try:
-            self.log.finish_fetched_snapshot(snapshot)
-        except ValueError as error:
-            logger.error("the snapshot that leader %d sent is damaged and is fetched again: %s", role.leader_id, error)
-            self._wait_before_retry(role.leader_id, now_ms, self.config.retry_backoff_ms)
+    def on_snapshot_checked(self, snapshot: OffsetAndEpoch, problem: ValueError | None, now_ms: int) -> None:
+        """What was fetched is whole and on the medium, or it is not what the leader has. By now another leader may want
+        something else of this replica; then it is as if nothing had been fetched."""
+        role = self.role
+        if not isinstance(role, Follower) or role.snapshot != snapshot or not role.snapshot_complete:
+            self.log.drop_fetched_snapshot(snapshot)
             return
+        role.snapshot, role.snapshot_complete = None, False
+        self._retry_at_ms.pop(role.leader_id, None)
+        role.fetch_deadline_ms = max(role.fetch_deadline_ms, now_ms + self.config.fetch_timeout_ms)
+        if problem is not None:
+            text = "the snapshot that leader %d sent is damaged and is fetched again: %s"
+            logger.error(text, role.leader_id, problem)
+            self._wait_before_retry(role.leader_id, now_ms, self.config.retry_backoff_ms)
+        else:
+            self._install_snapshot(snapshot)
+        self._drive(now_ms)
+
+    def _install_snapshot(self, snapshot: OffsetAndEpoch) -> None:
+        self.log.install_fetched_snapshot(snapshot)
         self.sync_generation += 1
-        self.synced_offset = self.log.end_offset()
+        # Its name, and that the log before it is gone, are on the medium after the next sync.
+        self.synced_offset = min(self.synced_offset, snapshot.offset - 1)
+        self._note_appended()
         self._load_voters()
         self._ready.loaded_snapshot = snapshot
         self._advance_high_watermark(snapshot.offset)

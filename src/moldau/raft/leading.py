@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moldau.protocol import errors
 from moldau.raft.batches import control_batch, leader_change_record, metadata_batch, version_record, voters_record
-from moldau.raft.core import NEVER_MS, ParkedFetch, address_on
+from moldau.raft.core import ParkedFetch, address_on
 from moldau.raft.elections import Elections
 from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.messages import (
@@ -15,10 +15,10 @@ from moldau.raft.messages import (
     FetchSnapshotReply,
     FetchSnapshotRequest,
 )
+from moldau.raft.ready import SnapshotRead
 from moldau.raft.roles import Candidate, Leader, Prospective, ReplicaProgress
 from moldau.raft.state import ReplicaKey
-
-OBSERVER_SESSION_MS = 300_000
+from moldau.records.clocks import NEVER_MS
 
 
 class Leading(Elections):
@@ -33,7 +33,7 @@ class Leading(Elections):
         if self.voter_history.kraft_version() >= 1 and self.voter_history.latest_offset() < 0:
             # The voters came from the snapshot of the format step; in the log they reach every replica.
             records += [version_record(self.voter_history.kraft_version()), voters_record(self.voters)]
-        self._append(control_batch(start, role.epoch, now_ms, records))
+        self._append(control_batch(start, role.epoch, self.wall.at(now_ms), records))
         if len(records) > 1:
             self.voter_history.add_version(start + 1, self.voter_history.kraft_version())
             self.voter_history.add_voters(start + 2, self.voters)
@@ -42,7 +42,7 @@ class Leading(Elections):
         """Appends one batch of metadata records as the leader; returns the offset of the last one."""
         if not isinstance(self.role, Leader):
             raise errors.KafkaError(errors.NOT_CONTROLLER, "This replica is not the leader of the quorum.")
-        self._append(metadata_batch(self.log.end_offset(), self.epoch, now_ms, values))
+        self._append(metadata_batch(self.log.end_offset(), self.epoch, self.wall.at(now_ms), values))
         self._serve_parked(now_ms)
         return self.log.end_offset() - 1
 
@@ -58,8 +58,9 @@ class Leading(Elections):
         if not isinstance(role, Leader):
             return
         if self.local.id in role.voters:
-            role.voters[self.local.id].end_offset = self.synced_offset
-        ends = sorted((role.voters[voter_id].end_offset for voter_id in self.voters.ids()), reverse=True)
+            own = role.voters[self.local.id]
+            own.end_offset = own.synced_offset = self.synced_offset
+        ends = sorted((role.voters[voter_id].synced_offset for voter_id in self.voters.ids()), reverse=True)
         committed = ends[self.voters.majority() - 1]
         if committed > role.epoch_start_offset and committed > self.high_watermark:
             self._advance_high_watermark(committed)
@@ -99,7 +100,7 @@ class Leading(Elections):
 
     def _read_for(self, request: FetchRequest) -> FetchReply:
         reply = FetchReply(errors.NONE, self.leader_id, self.epoch, self.high_watermark, self.log.start_offset())
-        agrees = self._check_position(request.offset, request.last_fetched_epoch, reply)
+        agrees = self._is_prefix(request.offset, request.last_fetched_epoch, reply)
         if agrees and request.offset < self.log.end_offset():
             reply.records = self.log.read(request.offset, min(request.max_bytes, self.config.fetch_max_bytes))
         return reply
@@ -109,7 +110,7 @@ class Leading(Elections):
         has_news = bool(reply.records) or reply.diverging is not None or reply.snapshot is not None
         return not has_news and request.high_watermark >= self.high_watermark
 
-    def _check_position(self, offset: int, epoch: int, reply: FetchReply) -> bool:
+    def _is_prefix(self, offset: int, epoch: int, reply: FetchReply) -> bool:
         """Whether the fetcher's log is a prefix of this one; otherwise the reply says how it becomes one."""
         start, snapshot = self.log.start_offset(), self.log.earliest_snapshot()
         if start == 0 and offset == 0 and epoch == 0:
@@ -146,9 +147,16 @@ class Leading(Elections):
         progress.last_fetch_leader_end_offset = self.log.end_offset()
         progress.end_offset = offset
         if is_voter:
+            if self._is_voter_before(offset, replica):
+                progress.synced_offset = offset
             progress.acknowledged = True
             progress.begin_epoch_at_ms = now_ms + self.config.fetch_timeout_ms // 2
             self._update_commit(now_ms)
+
+    def _is_voter_before(self, offset: int, replica: ReplicaKey) -> bool:
+        """Whether a replica that has the log up to `offset` knows that it is a voter, and so has synced all of that.
+        One that has not read yet that it was made a voter fetches on like any observer, without a sync."""
+        return self.voter_history.voters_before(offset)[1].is_voter(replica)
 
     def _note_contact(self, replica: ReplicaKey, now_ms: int) -> None:
         """Any fetch of a voter in this epoch shows that it takes this replica for the leader."""
@@ -179,10 +187,15 @@ class Leading(Elections):
         reply = FetchSnapshotReply(self._leader_error(request.epoch), self.leader_id, self.epoch, request.snapshot)
         if not reply.error:
             self._note_contact(request.replica, now_ms)
-            self._read_snapshot(request, reply)
-        self._reply(token, reply)
+            self._find_snapshot(request, reply)
+        if reply.error:
+            self._reply(token, reply)
+        else:
+            reply.leader_address = self.address_of(reply.leader_id)
+            most = min(request.max_bytes, self.config.snapshot_max_bytes)
+            self._ready.snapshot_reads.append(SnapshotRead(token, reply, most))
 
-    def _read_snapshot(self, request: FetchSnapshotRequest, reply: FetchSnapshotReply) -> None:
+    def _find_snapshot(self, request: FetchSnapshotRequest, reply: FetchSnapshotReply) -> None:
         size = self.log.snapshot_size(OffsetAndEpoch(*request.snapshot))
         if size < 0:
             reply.error = errors.SNAPSHOT_NOT_FOUND
@@ -190,8 +203,6 @@ class Leading(Elections):
             reply.error = errors.POSITION_OUT_OF_RANGE
         else:
             reply.size, reply.position = size, request.position
-            most = min(request.max_bytes, self.config.snapshot_max_bytes)
-            reply.data = self.log.read_snapshot(request.snapshot, request.position, most)
 
     # Contact with the voters
 

@@ -48,6 +48,11 @@ class RaftLog:
         raise NotImplementedError
 
     def truncate_to(self, offset: int) -> None:
+        """Removes everything from `offset` on. Nothing may be appended before `is_settled`."""
+        raise NotImplementedError
+
+    def is_settled(self) -> bool:
+        """Whether the log takes records: not while a truncation is on its way to the medium."""
         raise NotImplementedError
 
     def latest_snapshot(self) -> OffsetAndEpoch | None:
@@ -67,7 +72,11 @@ class RaftLog:
         """Writes a part of a snapshot that is being fetched; position 0 starts it anew."""
         raise NotImplementedError
 
-    def finish_fetched_snapshot(self, snapshot: OffsetAndEpoch) -> None:
-        """Makes the fetched snapshot the latest one, and empties the log so that it starts where the snapshot ends.
-        Raises ValueError when what was fetched is no whole snapshot; then nothing changed."""
+    def install_fetched_snapshot(self, snapshot: OffsetAndEpoch) -> None:
+        """Makes a fetched snapshot, which was found to be whole and is on the medium, the latest one, and empties the
+        log so that it starts where the snapshot ends. That counts after a sync, as an append does."""
+        raise NotImplementedError
+
+    def drop_fetched_snapshot(self, snapshot: OffsetAndEpoch) -> None:
+        """Nobody wants a fetched snapshot any more; nothing happens when there is none."""
         raise NotImplementedError

@@ -181,7 +181,7 @@ class Membership(Leading):
         """`records` ends with the voters record."""
         before = self.voters
         start = self.log.end_offset()
-        self._append(control_batch(start, role.epoch, now_ms, records))
+        self._append(control_batch(start, role.epoch, self.wall.at(now_ms), records))
         offset = start + len(records) - 1
         self.voter_history.add_voters(offset, voters)
         self._take_over_progress(role, before, voters, now_ms)
@@ -189,7 +189,8 @@ class Membership(Leading):
         return offset
 
     def _take_over_progress(self, role: Leader, before: VoterSet, after: VoterSet, now_ms: int) -> None:
-        """What is known of an observer stays known when it becomes a voter, and the other way round."""
+        """What is known of an observer stays known when it becomes a voter, and the other way round. What it has on
+        its disk is not known of an observer."""
         progress: dict[int, ReplicaProgress] = {}
         for voter in after.voters():
             old = before.get(voter.key.id)
@@ -200,6 +201,7 @@ class Membership(Leading):
         for voter in before.voters():
             if after.get(voter.key.id) is None and voter.key.id != self.local.id:
                 role.observers[voter.key] = role.voters[voter.key.id]
+                role.observers[voter.key].synced_offset = -1
         role.voters = progress
         role.fetched_voters &= set(progress)
         role.check_quorum_deadline_ms = self._check_quorum_deadline(now_ms)

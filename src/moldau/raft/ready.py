@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from moldau.raft.log import OffsetAndEpoch
-from moldau.raft.messages import Reply, Request
+from moldau.raft.messages import FetchSnapshotReply, Reply, Request
 from moldau.raft.state import QuorumState
 
 
@@ -18,11 +18,21 @@ class Outbound:
 
 
 @dataclass(slots=True)
+class SnapshotRead:
+    """A part of a snapshot that somebody asked for, and the reply that carries it."""
+
+    token: object
+    reply: FetchSnapshotReply
+    max_bytes: int
+
+
+@dataclass(slots=True)
 class Ready:
     """Taken with `Raft.take_ready()`; fields in the order in which they are to be worked off."""
 
     quorum_state: QuorumState | None = None
-    """Write it to disk and sync it before anything below is done."""
+    """Write it to disk and sync it before anything below is done, and before the next `Ready` is taken: whoever hears
+    of a vote must be able to count on it. What comes in meanwhile may be handed to `Raft`."""
 
     sync_to: int = -1
     """The log has unsynced records up to here (-1: none). Start a sync and report it with `Raft.on_synced`; nothing
@@ -33,6 +43,13 @@ class Ready:
 
     replies: list[tuple[object, Reply]] = field(default_factory=list)
     """Answer the requests that came in with these tokens."""
+
+    snapshot_reads: list[SnapshotRead] = field(default_factory=list)
+    """Read these parts of snapshots, put each into its reply's `data`, then answer; later, if the disk is slow."""
+
+    fetched_snapshot: OffsetAndEpoch | None = None
+    """All of this snapshot was fetched. Check it, bring it to the medium and report that with
+    `Raft.on_snapshot_checked`, which installs it if it is still wanted."""
 
     leader_changed: bool = False
     """`Raft.leader_id`, `Raft.epoch` or `Raft.is_leader` is new: tell the controller before committed records."""

@@ -7,7 +7,6 @@ The parts: `core` (state, roles), `elections`, `leading`, `following`; this modu
 
 from __future__ import annotations
 
-from moldau.raft.core import NEVER_MS
 from moldau.raft.following import Following
 from moldau.raft.messages import (
     CLOSED,
@@ -34,6 +33,7 @@ from moldau.raft.messages import (
 )
 from moldau.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from moldau.raft.state import NO_NODE, QuorumState
+from moldau.records.clocks import NEVER_MS
 
 
 class Raft(Following):

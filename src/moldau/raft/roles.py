@@ -96,6 +96,8 @@ class Follower(Role):
     snapshot: OffsetAndEpoch | None = None
     """The snapshot that is being fetched instead of records."""
     snapshot_position: int = 0
+    snapshot_complete: bool = False
+    """All of the snapshot is here; it is being checked and brought to the medium."""
     connection_broke: bool = False
     """The last fetch ended with a broken connection, or with "I do not lead": one more is sent, to be sure."""
     leader_lost: bool = False
@@ -113,9 +115,11 @@ class Follower(Role):
 
 @dataclass(slots=True)
 class ReplicaProgress:
-    """What the leader knows of one replica: the offset up to which its disk agrees with the leader's log."""
+    """What the leader knows of one replica: the offset up to which its log agrees with the leader's."""
 
     end_offset: int = -1
+    synced_offset: int = -1
+    """Up to where that is on its disk. Only a voter tells, for only a voter syncs before it fetches on."""
     last_fetch_ms: int = -1
     last_caught_up_ms: int = -1
     last_fetch_leader_end_offset: int = -1

@@ -16,10 +16,47 @@ from moldau.raft.batches import (
     voters_record,
 )
 from moldau.raft.voters import VoterSet
-from moldau.records.batch import BatchHeader, CorruptBatch, check_crc, split_batches
+from moldau.records.batch import BatchHeader, CorruptBatch, has_valid_crc, split_batches
 from moldau.records.builder import SNAPSHOT_FOOTER
 
 RECORDS_PER_BATCH = 1024
+
+
+class SnapshotBuilder:
+    """Puts a snapshot together, some records at a time."""
+
+    def __init__(
+        self,
+        epoch: int,
+        last_contained_log_timestamp_ms: int,
+        kraft_version: int,
+        voters: VoterSet | None,
+        wall_ms: int,
+    ) -> None:
+        self._epoch = epoch
+        self._wall_ms = wall_ms
+        head = [header_record(last_contained_log_timestamp_ms)]
+        if kraft_version >= 1 and voters is not None:
+            head += [version_record(kraft_version), voters_record(voters)]
+        self._parts = [control_batch(0, epoch, wall_ms, head)]
+        self._offset = len(head)
+        self._values: list[bytes] = []
+
+    def append(self, value: bytes) -> None:
+        self._values.append(value)
+        if len(self._values) == RECORDS_PER_BATCH:
+            self._end_batch()
+
+    def _end_batch(self) -> None:
+        self._parts.append(metadata_batch(self._offset, self._epoch, self._wall_ms, self._values))
+        self._offset += len(self._values)
+        self._values = []
+
+    def finish(self) -> bytes:
+        if self._values:
+            self._end_batch()
+        self._parts.append(control_batch(self._offset, self._epoch, self._wall_ms, [footer_record()]))
+        return b"".join(self._parts)
 
 
 def snapshot_bytes(
@@ -28,19 +65,12 @@ def snapshot_bytes(
     last_contained_log_timestamp_ms: int,
     kraft_version: int,
     voters: VoterSet | None,
-    now_ms: int,
+    wall_ms: int,
 ) -> bytes:
-    head = [header_record(last_contained_log_timestamp_ms)]
-    if kraft_version >= 1 and voters is not None:
-        head += [version_record(kraft_version), voters_record(voters)]
-    parts = [control_batch(0, epoch, now_ms, head)]
-    offset = len(head)
-    for start in range(0, len(values), RECORDS_PER_BATCH):
-        chunk = values[start : start + RECORDS_PER_BATCH]
-        parts.append(metadata_batch(offset, epoch, now_ms, chunk))
-        offset += len(chunk)
-    parts.append(control_batch(offset, epoch, now_ms, [footer_record()]))
-    return b"".join(parts)
+    builder = SnapshotBuilder(epoch, last_contained_log_timestamp_ms, kraft_version, voters, wall_ms)
+    for value in values:
+        builder.append(value)
+    return builder.finish()
 
 
 def snapshot_values(data: bytes, name: str) -> list[bytes]:
@@ -54,7 +84,7 @@ def check_snapshot(data: bytes, name: str) -> list[BatchHeader]:
         batches = split_batches(data, 0, len(data))
     except CorruptBatch as error:
         raise ValueError(f"{name} is damaged: {error}") from error
-    if not batches or int(batches[-1].end) != len(data) or not all(check_crc(data, header) for header in batches):
+    if not batches or int(batches[-1].end) != len(data) or not all(has_valid_crc(data, header) for header in batches):
         raise ValueError(f"{name} is damaged")
     controls = control_records(data)
     if not controls or controls[-1][1] != SNAPSHOT_FOOTER:

@@ -22,13 +22,12 @@ from moldau.protocol.messages import update_raft_voter_request as update_request
 from moldau.protocol.messages import update_raft_voter_response as update_response
 from moldau.protocol.primitives import Message
 from moldau.protocol.records_data import MemoryRecords
+from moldau.protocol.topic_names import METADATA_TOPIC
 from moldau.protocol.uuids import METADATA_TOPIC_UUID
 from moldau.raft import messages as m
 from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.state import ReplicaKey
 from moldau.raft.voters import Voter
-
-METADATA_TOPIC = "__cluster_metadata"
 
 FETCH, VOTE, BEGIN_QUORUM_EPOCH, END_QUORUM_EPOCH, FETCH_SNAPSHOT = 1, 52, 53, 54, 59
 ADD_RAFT_VOTER, REMOVE_RAFT_VOTER, UPDATE_RAFT_VOTER = 80, 81, 82

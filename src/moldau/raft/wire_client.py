@@ -24,6 +24,7 @@ from moldau.protocol.messages.remove_raft_voter_response import RemoveRaftVoterR
 from moldau.protocol.messages.update_raft_voter_response import UpdateRaftVoterResponse
 from moldau.protocol.primitives import Message
 from moldau.protocol.records_data import MemoryRecords, Records
+from moldau.protocol.topic_names import METADATA_TOPIC
 from moldau.protocol.uuids import METADATA_TOPIC_UUID
 from moldau.raft import messages as m
 from moldau.raft.log import OffsetAndEpoch
@@ -34,7 +35,6 @@ from moldau.raft.wire import (
     END_QUORUM_EPOCH,
     FETCH,
     FETCH_SNAPSHOT,
-    METADATA_TOPIC,
     REMOVE_RAFT_VOTER,
     UPDATE_RAFT_VOTER,
     VOTE,

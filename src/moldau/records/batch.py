@@ -182,7 +182,7 @@ def header_at(data: bytes, position: i64, size: i64) -> BatchHeader:
     )
 
 
-def check_crc(data: bytes, header: BatchHeader) -> bool:
+def has_valid_crc(data: bytes, header: BatchHeader) -> bool:
     """Whether the crc in the header is that of the bytes behind it."""
     start = header.position + ATTRIBUTES
     return crc32c(memoryview(data)[start : header.position + header.size]) == header.crc

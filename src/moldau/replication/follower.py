@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from librt.strings import read_i64_be
+from librt.strings import read_i32_be, read_i64_be
 
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
@@ -35,6 +35,8 @@ FAILED: Final = 3
 STATES: Final = {FETCHING: "fetching", TRUNCATING: "truncating", DELAYED: "delayed", FAILED: "failed"}
 
 UNKNOWN_LAG: Final = -1
+EPOCH_FIELD: Final = 12
+"""Where a batch has the epoch of the leader that it was written by."""
 FIRST_DELAY_MS: Final = 20
 """A leader that has not heard of its leadership yet will do so soon; it is asked again in growing steps."""
 
@@ -119,6 +121,8 @@ class Follower:
         log = self.partition.log
         if self.state != FETCHING or log is None or self.told_leader_epoch != self.leader_epoch:
             return False  # asked in another life: the leader changed meanwhile
+        if log.holds > 0:
+            return False  # it is asked for again when the log takes records
         try:
             if data.error_code != 0:
                 self._on_error(data.error_code, now_ms, backoff_ms)
@@ -144,6 +148,10 @@ class Follower:
         moved = False
         if records is not None and records.size > 0:
             assert isinstance(records, MemoryRecords)
+            if self._cannot_be_compared(log, data.log_start_offset, records):
+                self.logs.truncate_fully_and_start_at(log, log.log_end_offset, now_ms)
+                self._lower_high_watermark(log)
+                return True
             if log.log_end_offset == log.log_start_offset:
                 self._maybe_start_earlier(log, records, now_ms)
             if log.append_as_follower(records, now_ms, self.leader_epoch) is None:
@@ -163,13 +171,23 @@ class Follower:
             moved = True
         return moved
 
+    def _cannot_be_compared(self, log: Log, leader_log_start: int, records: MemoryRecords) -> bool:
+        """Whether the leader's log begins where this one ends, with a later epoch: the leader cannot tell what it has
+        deleted from what it never had. All that is here lies below the log's start then; it goes, as a crash may take
+        the start offset back and let it be served."""
+        if leader_log_start != log.log_end_offset or log.base_offsets[0] == leader_log_start:
+            return False
+        if records.size < EPOCH_FIELD + 4:
+            return False
+        return int(read_i32_be(records.data, records.start + EPOCH_FIELD)) > log.leader_epochs.latest_epoch
+
     def _maybe_start_earlier(self, log: Log, records: MemoryRecords, now_ms: int) -> None:
         """The leader's log may begin within a batch: an empty log that was to begin there begins with the batch."""
         if records.size < 8:
             return
         first_offset = read_i64_be(records.data, records.start)
         if 0 <= first_offset < log.log_end_offset:
-            self.logs.truncate_fully_and_start_at(log, int(first_offset), now_ms)
+            self.logs.start_empty_log_at(log, int(first_offset), now_ms)
 
     def _cut_to_common(self, log: Log, epoch: int, end_offset: int, now_ms: int, backoff_ms: int) -> None:
         """The leader's largest epoch that is not above the last one here, and where it ends there: cuts to the lesser
@@ -258,12 +276,16 @@ class Follower:
         if log.log_directory.failed:
             self.state = FAILED
             return
-        logger.error(
-            "%s-%d: what the leader sent could not be taken over, fetching it again: %s",
-            self.partition.topic,
-            self.index,
-            error.message,
-        )
+        if error.code == errors.KAFKA_STORAGE_ERROR:
+            # The directory works, so it is full, and the other partitions in it meet with the same.
+            log.log_directory.on_replica_not_written(error.message, now_ms)
+        else:
+            logger.error(
+                "%s-%d: what the leader sent could not be taken over, fetching it again: %s",
+                self.partition.topic,
+                self.index,
+                error.message,
+            )
         self.delay(now_ms, backoff_ms)
 
     def delay(self, now_ms: int, delay_ms: int) -> None:

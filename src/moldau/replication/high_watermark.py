@@ -1,7 +1,8 @@
-"""Advances the high watermark; the only module that writes it.
+"""Holds the high watermark of one partition; `Partition.advance_high_watermark` decides when a leader's moves.
 
 The high watermark is exclusive: every offset below it is on all in-sync replicas. Within a leader epoch it never goes
-back. Kafka keeps the same rule in Partition.maybeIncrementLeaderHW.
+back. A follower takes over its leader's (`follower.py`). Kafka keeps the rule for leaders in
+Partition.maybeIncrementLeaderHW.
 """
 
 from __future__ import annotations

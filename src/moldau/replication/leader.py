@@ -60,6 +60,11 @@ class FollowerPosition:
         # The controller took it out of the ISR then: what it fetched before says nothing about why.
         self.dropped_ms = 0
 
+    def on_dropped(self, now_ms: int) -> None:
+        """The controller took it out of the ISR: whether it keeps up has to show anew."""
+        self.dropped_ms = now_ms
+        self.last_caught_up_ms = 0
+
     def was_heard_since(self, at_ms: int) -> bool:
         clock = self.clock
         if at_ms <= self.dropped_ms:
@@ -90,7 +95,7 @@ class FollowerPosition:
         self.broker_epoch = broker_epoch
 
     def caught_up_at(self, at_ms: int) -> None:
-        if at_ms > self.last_caught_up_ms:
+        if at_ms > self.last_caught_up_ms and at_ms > self.dropped_ms:
             self.last_caught_up_ms = at_ms
 
     def is_caught_up(self, leader_end: int, now_ms: int, lag_max_ms: int) -> bool:
@@ -110,6 +115,7 @@ class LeaderState:
         self.own_id = own_id
         self.in_sync = in_sync
         self.followers: list[FollowerPosition] = []
+        self.proposed_epochs: dict[int, int] = {}
 
     def find(self, replica_id: int) -> FollowerPosition | None:
         for follower in self.followers:
@@ -129,12 +135,13 @@ class LeaderState:
         self.followers = followers
 
     def drop(self, before: list[int], now_ms: int) -> None:
-        """Those who were in the ISR and are not any more have to fetch once more before they are asked for again."""
+        """Those who were in the ISR and are not any more have to fetch once more before they are asked for again, or
+        waited for: one whose log directory failed was in sync a moment ago, and does not come back."""
         for replica in before:
             if replica not in self.in_sync.committed:
                 follower = self.find(replica)
                 if follower is not None:
-                    follower.dropped_ms = now_ms
+                    follower.on_dropped(now_ms)
 
     def begin_epoch(self, leader_end: int, now_ms: int) -> None:
         for follower in self.followers:
@@ -142,7 +149,11 @@ class LeaderState:
 
     def committed_end(self, leader_end: int, own_durable_end: int, now_ms: int, brokers: OtherBrokers) -> int:
         """The least log end of all that count: the in-sync replicas, with those being added or removed, and those that
-        keep up and may join: else the high watermark could run away from a replica that is about to (KAFKA-9307)."""
+        keep up and may join: else the high watermark could run away from a replica that is about to (KAFKA-9307).
+
+        Waiting for the latter is for their sake, not for safety: who joins has all that is committed (`may_join`). So
+        nobody waits for one that stopped fetching, or has not fetched since the controller took it out of the ISR.
+        """
         end = own_durable_end
         for follower in self.followers:
             if follower.log_end_offset < end and (
@@ -150,6 +161,7 @@ class LeaderState:
                 or (
                     follower.is_caught_up(leader_end, now_ms, brokers.lag_max_ms)
                     and brokers.is_eligible(follower.replica_id, follower.broker_epoch)
+                    and follower.was_heard_since(now_ms - brokers.lag_max_ms)
                 )
             ):
                 end = follower.log_end_offset
@@ -196,9 +208,7 @@ class LeaderState:
                 low = follower.log_start_offset
         return low
 
-    def broker_epoch_of(self, replica_id: int, own_epoch: int) -> int:
-        """The epoch with which a replica is named to the controller (KIP-903)."""
-        if replica_id == self.own_id:
-            return own_epoch
-        follower = self.find(replica_id)
-        return ANY_BROKER_EPOCH if follower is None else follower.broker_epoch
+    def note_epochs(self) -> None:
+        """The epochs with which the replicas are named to the controller (KIP-903) in what is proposed now. A broker
+        that comes back with less must not get into the ISR by what was seen of its life before."""
+        self.proposed_epochs = {follower.replica_id: follower.broker_epoch for follower in self.followers}

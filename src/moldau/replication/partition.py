@@ -295,6 +295,7 @@ class Partition:
 
     def _propose_adding(self, state: LeaderState, replica_id: int, now_ms: int) -> None:
         state.in_sync.propose_adding(replica_id)
+        state.note_epochs()
         self.context.propose(self, now_ms)
 
     def maybe_expand_in_sync_replicas(self, now_ms: int) -> bool:
@@ -319,6 +320,7 @@ class Partition:
         if not lagging:
             return False
         state.in_sync.propose_removing(lagging)
+        state.note_epochs()
         self.context.propose(self, now_ms)
         return True
 

@@ -9,6 +9,7 @@ import os
 import pickle
 import sys
 
+from moldau.net.turns import COMPACTION, Turns
 from moldau.server.posix_disk import PosixDisk
 from moldau.storage.compaction.cleaner import CompactionWorkers, Done
 from moldau.storage.compaction.task import CompactionResult, CompactionTask
@@ -20,8 +21,9 @@ class CompactionProcesses(CompactionWorkers):
     """One process per task. What a worker says on stderr goes to the broker's own. It inherits the locks of the log
     directories: as long as it lives, no other node opens what it works on."""
 
-    def __init__(self, disk: PosixDisk) -> None:
+    def __init__(self, disk: PosixDisk, turns: Turns | None = None) -> None:
         self._disk = disk
+        self._turns = turns if turns is not None else Turns()
         self._processes: dict[int, asyncio.subprocess.Process] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.closed = False
@@ -37,7 +39,7 @@ class CompactionProcesses(CompactionWorkers):
         except OSError as error:
             outcome = ChildProcessError(errno.ECHILD, f"no process for compaction: {error}")
         if not self.closed:
-            done(outcome)
+            self._turns.run(COMPACTION, lambda: done(outcome))
 
     async def _work(self, task: CompactionTask, bytes_per_second: float) -> CompactionResult | OSError:
         loop = asyncio.get_running_loop()

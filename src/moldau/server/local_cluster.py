@@ -6,6 +6,7 @@ afterwards: voters that have nothing could outvote the one that has everything.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import socket
@@ -13,12 +14,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from moldau.config.broker_config import BrokerConfig
 from moldau.config.definitions import ConfigError
-from moldau.server.config_file import parse_overrides
+from moldau.config.listeners import is_loopback
+from moldau.config.unserved import check_served
+from moldau.server.config_file import FOR_ONE_MACHINE, WRITTEN_BY_UP, environment_values, parse_overrides
+from moldau.server.folder_check import CLUSTER_PLAN_FILE as PLAN_FILE
 
-PLAN_FILE = "cluster.json"
+LOCK_FILE = ".up.lock"
 LOOPBACK = "127.0.0.1"
-FIRST_PORT = 9092
 CONTROLLER_PORTS_AHEAD = 10000
 FIRST_CONTROLLER_ID = 101
 REPLICATION_FACTOR_MAX = 3
@@ -94,16 +98,13 @@ class LocalCluster:
             "transaction.state.log.min.isr": in_sync,
             "share.coordinator.state.topic.replication.factor": str(factor),
             "share.coordinator.state.topic.min.isr": in_sync,
+            **FOR_ONE_MACHINE,
         }
         if node.is_broker:
             values["advertised.listeners"] = f"PLAINTEXT://{self.host}:{node.port}"
             values["inter.broker.listener.name"] = "PLAINTEXT"
             values["broker.rack"] = socket.gethostname()
         return values
-
-
-def is_loopback(host: str) -> bool:
-    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def plan_cluster(
@@ -209,6 +210,30 @@ def read_plan(folder: Path, host: str) -> LocalCluster | None:
         raise ConfigError(f"{path} is damaged ({error}): repair it, or start anew in another --data-dir") from None
 
 
+def check_settings(cluster: LocalCluster, overrides: Sequence[str]) -> None:
+    """Raises ConfigError when a node would not start with what its file, the environment and the user say."""
+    changes = {**environment_values(os.environ), **parse_overrides(overrides)}
+    for node in cluster.nodes:
+        check_served(BrokerConfig({**cluster.values(node), **changes}, warn=False))
+
+
+def lock_cluster(folder: Path) -> None:
+    """Takes the folder for this process, until it ends, however it ends. ConfigError when another one has it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        pid = os.read(descriptor, 20).decode("ascii", "replace").strip()
+        os.close(descriptor)
+        raise ConfigError(
+            f"the cluster in {folder} runs already, pid {pid or 'unknown'}: stop that one first, or start another "
+            "cluster in another --data-dir"
+        ) from None
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, f"{os.getpid()}\n".encode("ascii"))
+
+
 def write_files(cluster: LocalCluster, overrides: Sequence[str]) -> None:
     """The plan, a properties file for each node, and its directories formatted where they are new."""
     from moldau.server.posix_disk import PosixDisk
@@ -224,7 +249,7 @@ def write_files(cluster: LocalCluster, overrides: Sequence[str]) -> None:
             values = {**cluster.values(node), **changes}
             path = cluster.properties_file(node)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
+            path.write_text(f"{WRITTEN_BY_UP}\n" + "".join(f"{key}={value}\n" for key, value in values.items()))
             format_storage(values, cluster.cluster_id, disk, FormatOptions(ignore_formatted=True))
     finally:
         disk.close()

@@ -3,8 +3,10 @@
 A note in the directory itself would be there after a restored backup, after a failed disk came back without what was
 written last, and could not be taken back when the disk takes nothing any more. So the note is in memory (/dev/shm), and
 it is believed only for the directory it was written for: the same inode on the same mount, in which a small file lies
-that was written with it and never touched since. Where there is no tmpfs, or another one as in a new container,
-nothing is remembered, and that is always safe.
+that was written with it and never touched since. Beside the note lies a file with details, which changes every second
+and belongs to the note whose token it begins with. Where there is no tmpfs, or another one as in a new container, or
+where the kernel gives the number of an ended mount to the next one (before Linux 6.8), nothing is remembered, and that
+is always safe.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import os
 import secrets
 import struct
 import sys
+import threading
 
 logger = logging.getLogger("moldau.server")
 
@@ -27,26 +30,33 @@ PREFIX = "moldau-run-"
 NOTE_BYTES_MAX = 8192
 NAMESPACE_FILE = "/proc/self/ns/mnt"
 
+DETAILS_SUFFIX = ".details"
+TOKEN_BYTES = 32
+
 STATX_MNT_ID_UNIQUE = 0x4000
-STATX_MNT_ID = 0x1000
 STATX_SIZE = 256
 STATX_MNT_ID_AT = 0x90
 AT_FDCWD = -100
 
 
 class MachineMemory:
-    """`folder` is the tmpfs; empty: there is none."""
+    """`folder` is the tmpfs; empty: there is none. `remember_details` may be called on another thread."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._places: dict[str, str] = {}
+        self._tokens: dict[str, str] = {}
+        self._lock = threading.Lock()
+        """Held while details are written, so that none are left behind when their note goes."""
 
-    def remember(self, directory: str, text: str) -> None:
+    def remember(self, directory: str, text: str, details: bytes = b"") -> None:
         """Raises OSError when the directory cannot be written to; one that is full is not remembered."""
         if not self._folder:
             return
         self.forget(directory)
-        token = secrets.token_hex(16)
+        if not _mount_id(directory):
+            return
+        token = secrets.token_hex(TOKEN_BYTES // 2)
         anchor = f"{directory}/{ANCHOR_FILE}"
         try:
             _replace(anchor, token.encode("ascii"))
@@ -64,10 +74,29 @@ class MachineMemory:
         }
         place = self._place(directory)
         try:
+            _replace(place + DETAILS_SUFFIX, token.encode("ascii") + details)
             _replace(place, json.dumps(note).encode())
+            self._tokens[directory] = token
             self._remove_leftovers()
         except OSError as error:
             logger.warning("%s cannot be written, so a killed process counts as one that lost data: %s", place, error)
+
+    def remember_details(self, directory: str, details: bytes) -> None:
+        """Nothing happens if nothing is remembered of the directory; raises OSError when the tmpfs is full."""
+        with self._lock:
+            token = self._tokens.get(directory)
+            if token is not None:
+                _replace(self._places[directory] + DETAILS_SUFFIX, token.encode("ascii") + details)
+
+    def recall_details(self, directory: str) -> bytes:
+        """What came with what `recall` returns, as it was last; empty if it is of another note, or of none."""
+        try:
+            place = self._place(directory)
+            token, found = str(_read_own(place)["token"]).encode("ascii"), _read_bytes(place + DETAILS_SUFFIX, -1)
+        except (OSError, ValueError, KeyError) as error:
+            logger.warning("the details of what was remembered of %s are not believed: %s", directory, error)
+            return b""
+        return found[TOKEN_BYTES:] if found[:TOKEN_BYTES] == token else b""
 
     def recall(self, directory: str) -> str:
         """What was remembered of this directory; empty if that was nothing, or nothing that is still sure."""
@@ -90,10 +119,12 @@ class MachineMemory:
     def forget(self, directory: str) -> None:
         """Works without the disk, which may be why. The file in the directory means nothing without the note."""
         path = os.path.abspath(directory)
-        places = {self._places.pop(directory, "")}
-        places.update(place for place, note in self._own_notes() if note.get("path") == path)
-        for place in places:
-            _remove(place)
+        with self._lock:
+            self._tokens.pop(directory, None)
+            places = {self._places.pop(directory, "")}
+            places.update(place for place, note in self._own_notes() if note.get("path") == path)
+            for place in places:
+                _remove_note(place)
         if self._folder:
             _remove(f"{directory}/{ANCHOR_FILE}")
 
@@ -108,7 +139,7 @@ class MachineMemory:
         if not self._folder:
             return found
         for name in os.listdir(self._folder):
-            if name.startswith(f"{PREFIX}{os.geteuid()}-"):
+            if name.startswith(f"{PREFIX}{os.geteuid()}-") and not name.endswith(DETAILS_SUFFIX):
                 place = f"{self._folder}/{name}"
                 try:
                     found.append((place, _read_own(place)))
@@ -121,7 +152,7 @@ class MachineMemory:
         who see the same mounts; a container may see others."""
         for place, note in self._own_notes():
             if note.get("namespace") == _namespace() and not os.path.isdir(str(note.get("path"))):
-                _remove(place)
+                _remove_note(place)
 
 
 def find_memory_folder() -> str:
@@ -139,8 +170,7 @@ def find_memory_folder() -> str:
 
 
 def _identity(directory: str) -> str:
-    """The machine's run, the mount, the directory. A mount that was ended and made again is another one, wherever the
-    kernel can tell (Linux 6.8)."""
+    """The machine's run, the mount, the directory. A mount that was ended and made again is another one."""
     status = os.stat(directory)
     with open(BOOT_ID_FILE, encoding="ascii") as file:
         boot_id = file.read().strip()
@@ -160,6 +190,7 @@ def _anchor_identity(path: str) -> list[int]:
 
 
 def _mount_id(path: str) -> str:
+    """A number that no other mount gets until the machine ends; empty where the kernel has none (before Linux 6.8)."""
     if sys.platform != "linux":
         return ""
     import ctypes  # a quarter of a megabyte, for this alone
@@ -167,25 +198,26 @@ def _mount_id(path: str) -> str:
     call = getattr(ctypes.CDLL(None, use_errno=True), "statx", None)
     if call is None:
         return ""
-    for wanted in (STATX_MNT_ID_UNIQUE, STATX_MNT_ID):
-        buffer = ctypes.create_string_buffer(STATX_SIZE)
-        if call(AT_FDCWD, os.fsencode(path), 0, wanted, buffer) == 0:
-            (mask,) = struct.unpack_from("=I", buffer.raw, 0)
-            if mask & wanted:
-                (mount_id,) = struct.unpack_from("=Q", buffer.raw, STATX_MNT_ID_AT)
-                return f"{wanted:x}:{mount_id}"
+    buffer = ctypes.create_string_buffer(STATX_SIZE)
+    if call(AT_FDCWD, os.fsencode(path), 0, STATX_MNT_ID_UNIQUE, buffer) == 0:
+        (mask,) = struct.unpack_from("=I", buffer.raw, 0)
+        if mask & STATX_MNT_ID_UNIQUE:
+            (mount_id,) = struct.unpack_from("=Q", buffer.raw, STATX_MNT_ID_AT)
+            return f"{STATX_MNT_ID_UNIQUE:x}:{mount_id}"
     return ""
 
 
-def _read_own(place: str) -> dict[str, object]:
+def _read_bytes(place: str, size_max: int) -> bytes:
     """Everybody may write to the folder, so what somebody else put there counts for nothing."""
     descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
+    with open(descriptor, "rb") as file:
         if os.fstat(descriptor).st_uid != os.geteuid():
             raise ValueError(f"{place} belongs to somebody else")
-        note = json.loads(os.read(descriptor, NOTE_BYTES_MAX))
-    finally:
-        os.close(descriptor)
+        return file.read(size_max)
+
+
+def _read_own(place: str) -> dict[str, object]:
+    note = json.loads(_read_bytes(place, NOTE_BYTES_MAX))
     if not isinstance(note, dict):
         raise ValueError(f"{place} is no note")
     return note
@@ -195,11 +227,19 @@ def _replace(path: str, data: bytes) -> None:
     temporary = path + ".tmp"
     _remove(temporary)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        os.write(descriptor, data)
-    finally:
-        os.close(descriptor)
+    with open(descriptor, "wb", buffering=0) as file:
+        view = memoryview(data)
+        while view:
+            view = view[file.write(view) :]
     os.replace(temporary, path)
+
+
+def _remove_note(place: str) -> None:
+    """The note first: details without one mean nothing."""
+    if place:
+        _remove(place)
+        _remove(place + DETAILS_SUFFIX)
+        _remove(f"{place}{DETAILS_SUFFIX}.tmp")
 
 
 def _remove(path: str) -> None:

@@ -6,39 +6,77 @@ import asyncio
 import logging
 import os
 import sys
+from collections.abc import Callable
 
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.definitions import ConfigError
-from moldau.node.metadata_node import CannotStart as MetadataCannotStart
-from moldau.server.config_file import load_config
+from moldau.config.unserved import check_served, without_effect
+from moldau.server.config_file import (
+    DEFAULT_DATA_DIRECTORY,
+    DEFAULT_PORT,
+    built_in_values,
+    given_names,
+    load_config,
+)
+from moldau.server.folder_check import FolderInUse, check_no_cluster
 from moldau.server.posix_disk import PosixDisk
-from moldau.server.process import ServerProcess, StartFailed
-from moldau.storage.log_manager import CannotStart as LogsCannotStart
+from moldau.server.process import CannotListen, ServerProcess, StartFailed
+from moldau.storage.log_manager import CannotStart
+
+log = logging.getLogger("moldau.server")
 
 
-def run(file: str | None, overrides: list[str]) -> int:
-    """Runs a node; returns the exit code."""
-    set_up_logging(os.environ.get("MOLDAU_LOG_LEVEL", "WARNING"))
+def run(
+    file: str | None,
+    overrides: list[str],
+    port: int | None = None,
+    data_directory: str | None = None,
+    force: bool = False,
+    cluster_id: str | None = None,
+    log_level: str | None = None,
+    on_ready: Callable[[ServerProcess], None] | None = None,
+) -> int:
+    """Runs a node; returns the exit code. Port, folder, force and cluster id are for a start without a file."""
+    set_up_logging(log_level or os.environ.get("MOLDAU_LOG_LEVEL") or "WARNING")
     try:
-        config = load_config(file, overrides)
+        built_in = built_in_values(DEFAULT_PORT if port is None else port, data_directory or DEFAULT_DATA_DIRECTORY)
+        config = load_config(file, overrides, built_in=built_in)
+        check_served(config)
+        check_folders(config, may_format=file is None)
         if file is None:
-            format_if_new(config)
-    except (ConfigError, OSError) as error:
+            format_if_new(config, force, cluster_id)
+        tell_without_effect(config, given_names(file, overrides))
+    except (ConfigError, FolderInUse) as error:
         return fail(str(error))
+    except OSError as error:
+        return fail(folder_sentence(error, file))
 
     def report_ready(process: ServerProcess) -> None:
         names = process.config.controller_listener_names
         for_clients = [listener for listener in process.listeners if listener.name not in names]
         addresses = ", ".join(f"{shown.host or '*'}:{shown.port}" for shown in for_clients or process.listeners)
+        log.info("node %d is ready on %s", process.node.node_id, addresses)
         print(f"moldau ready: node {process.node.node_id} on {addresses} ({process_age_ms():.0f} ms)", flush=True)
+        if on_ready is not None:
+            on_ready(process)
 
     try:
         asyncio.run(ServerProcess(config, report_ready).run())
-    except (StartFailed, MetadataCannotStart, LogsCannotStart) as error:
+    except CannotListen as error:
+        return fail(f"{error} {port_advice(config, file)}")
+    except (StartFailed, CannotStart) as error:
         return fail(str(error))
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def folder_sentence(error: OSError, file: str | None) -> str:
+    """What is wrong with a folder or file, and what to do about it."""
+    if error.filename is None:
+        return str(error)
+    place = "with --data-dir" if file is None else f"by log.dirs in {file}"
+    return f"{error.filename} cannot be used: {error.strerror}. Choose another folder {place}."
 
 
 def process_age_ms() -> float:
@@ -52,18 +90,58 @@ def process_age_ms() -> float:
 
 
 def fail(message: str) -> int:
-    print(f"moldau server: {message}", file=sys.stderr)
+    for line in message.splitlines() or [""]:
+        print(f"moldau server: {line}", file=sys.stderr)
     return 1
 
 
-def format_if_new(config: BrokerConfig) -> None:
+def check_folders(config: BrokerConfig, may_format: bool) -> None:
+    """Before anything is written, be it a lock: what is no log directory is left as it is."""
+    disk = PosixDisk()
+    for path in dict.fromkeys([*config.log_dirs, config.metadata_log_dir]):
+        check_no_cluster(disk, path)
+        if not may_format:
+            check_is_formatted(path)
+
+
+def check_is_formatted(path: str) -> None:
+    """A folder that is not there, or that cannot be looked into, is a matter of the node, which may do without it."""
+    if not os.path.isdir(path):
+        return
+    try:
+        os.stat(os.path.join(path, "meta.properties"))
+    except FileNotFoundError:
+        raise FolderInUse(f"No `meta.properties` found in {path} (have you run `moldau storage format`?)") from None
+    except OSError:
+        return
+
+
+def format_if_new(config: BrokerConfig, force: bool, cluster_id: str | None = None) -> None:
     """The embedded default formats its own folder the first time."""
     if any(os.path.exists(os.path.join(path, "meta.properties")) for path in config.log_dirs):
         return
-    from moldau.server.storage_format import FormatOptions, format_storage, random_uuid
+    from moldau.server.storage_format import FormatError, FormatOptions, format_storage, random_uuid
 
-    options = FormatOptions(standalone=not config.voters)
-    format_storage(config.values, random_uuid(), PosixDisk(), options)
+    options = FormatOptions(standalone=not config.voters, force=force)
+    try:
+        format_storage(config.values, cluster_id or random_uuid(), PosixDisk(), options)
+    except FormatError as error:
+        raise ConfigError(str(error)) from None
+
+
+def tell_without_effect(config: BrokerConfig, given: list[str]) -> None:
+    """Once, in one line: what somebody has set must not be silently ignored."""
+    names = without_effect(config, given)
+    if names:
+        log.warning("settings that are known but have no effect yet: %s", ", ".join(names))
+
+
+def port_advice(config: BrokerConfig, file: str | None) -> str:
+    """What to do about an address that cannot be had, so that it works when it is done."""
+    if file is None and config.values["listeners"] == built_in_values(config.listeners[0].port)["listeners"]:
+        return "Choose another port with --port, and another folder with --data-dir where both are to run."
+    where = "with --override" if file is None else f"in {file}"
+    return f"Set `listeners` {where} to addresses that are free; it names all of them: {config.values['listeners']}"
 
 
 def set_up_logging(level: str) -> None:

@@ -10,12 +10,13 @@ from operator import attrgetter
 
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.snapshot import image_to_records
-from moldau.node.metadata_log import METADATA_TOPIC, QUORUM_STATE_FILE, snapshot_name
+from moldau.node.metadata_log import QUORUM_STATE_FILE, snapshot_name
 from moldau.protocol.stored.metadata_records import (
     RegisterBrokerRecord,
     RegisterControllerRecord,
     encode_metadata_record,
 )
+from moldau.protocol.topic_names import METADATA_TOPIC
 from moldau.protocol.uuids import METADATA_TOPIC_UUID, uuid_to_text
 from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.state import QuorumState

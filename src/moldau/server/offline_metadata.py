@@ -11,9 +11,10 @@ from collections.abc import Iterator
 
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.loader import MetadataLoader
-from moldau.node.metadata_log import METADATA_TOPIC, snapshot_name
+from moldau.node.metadata_log import snapshot_name
 from moldau.protocol.primitives import DecodeError, Message
 from moldau.protocol.stored.metadata_records import decode_metadata_record
+from moldau.protocol.topic_names import METADATA_TOPIC
 from moldau.raft.batches import parse_control
 from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.voters import VoterSet

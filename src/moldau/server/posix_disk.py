@@ -10,25 +10,50 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import logging
 import os
 import shutil
-import sys
+import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from moldau.server.cold_readers import ColdJob, ColdReaders, warm
+from moldau.server.disk_lanes import MEMORY_LANE, REMOVE_LANE, DiskLanes, Post
 from moldau.server.machine_memory import MachineMemory, find_memory_folder
-from moldau.storage.disk import Buffer, Disk, File
+from moldau.server.posix_calls import (
+    PARTS_PER_WRITE_MAX,
+    read_all,
+    read_whole_file,
+    reserve_space,
+    write_all,
+    write_back_and_close,
+)
+from moldau.server.residency import (
+    HAS_NOWAIT,
+    RWF_NOWAIT,
+    CannotTell,
+    are_here,
+    count_missing_pages,
+    read_and_leave_no_trace,
+    read_resident,
+)
+from moldau.storage.disk import BlockingDisk, Buffer, ColdRead, Done, File, Job, Reading, WholeDisk
 
 DEFAULT_OPEN_FILES_MAX = 4096
-WORKER_THREADS = 4
-PARTS_PER_WRITE_MAX = 512  # below IOV_MAX of Linux and macOS (1024)
+
+SYNC_THREADS = 8
+# What was found in memory is believed to be there for so long, and asked about a little ahead of who reads on.
+WARM_S = 1.0
+LOOK_AHEAD_BYTES = 4 << 20
+# Where the system does not tell: who reads so close to the end of a file most likely reads what was just written.
+NEAR_END_BYTES = 8 << 20
+COLD_S = 10.0
 
 LATER_SUFFIX = ".later.tmp"
-FALLOC_FL_KEEP_SIZE = 1
 
-Post = Callable[[Callable[[], None]], None]
+log = logging.getLogger("moldau.server")
 
 
 def sync_descriptor(descriptor: int) -> None:
@@ -46,24 +71,32 @@ def sync_descriptor(descriptor: int) -> None:
         os.fsync(descriptor)
 
 
-def reserve_space(descriptor: int, size: int) -> None:
-    """Blocks for `size` bytes, while the file keeps its size, so that appends go on where it ends.
+def sync_directory(path: str) -> None:
+    descriptor = os.open(path or ".", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some file systems have no sync of folders; their renames are durable without one.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
 
-    Only Linux has this; elsewhere, and on file systems without it, the file grows as it is written.
-    """
-    if sys.platform != "linux":
-        return
-    import ctypes  # few want this, and it takes a megabyte
 
-    library = ctypes.CDLL(None, use_errno=True)
-    call = getattr(library, "fallocate64", None) or getattr(library, "fallocate", None)
-    if call is None:
-        return
-    call.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
-    if call(descriptor, FALLOC_FL_KEEP_SIZE, 0, size) != 0:
-        number = ctypes.get_errno()
-        if number not in (errno.EOPNOTSUPP, errno.ENOSYS):
-            raise OSError(number, os.strerror(number))
+def write_temporary(temporary: str, data: bytes, sync: bool, mode: int) -> None:
+    # A leftover with mode 0400 could not be opened for writing.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    try:
+        descriptor = os.open(temporary, flags, mode)
+    except PermissionError:
+        os.remove(temporary)
+        descriptor = os.open(temporary, flags, mode)
+    try:
+        write_all(descriptor, [data])
+        if sync:
+            sync_descriptor(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def sync_and_close(descriptor: int) -> None:
@@ -73,55 +106,82 @@ def sync_and_close(descriptor: int) -> None:
         os.close(descriptor)
 
 
-def read_and_close(descriptor: int, position: int, size: int) -> bytes:
+def sync_or_drop(path: str) -> bool:
+    """Whether all of a file could be written. If not, memory may show what the medium will never have: it is dropped,
+    and the next read tells what is left. What cannot even be opened is for its reader to find out."""
     try:
-        return read_all(descriptor, position, size)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True
+    try:
+        sync_descriptor(descriptor)
+    except OSError as error:
+        log.error("%s could not be written to the disk: %s", path, error)
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        return False
     finally:
         os.close(descriptor)
+    return True
 
 
-def read_all(descriptor: int, position: int, size: int) -> bytes:
-    """Up to `size` bytes, fewer at the end of the file: one call may return less than there is (2 GB, signals)."""
-    data = os.pread(descriptor, size, position)
-    if len(data) == size or not data:
-        return data
-    chunks = [data]
-    received = len(data)
-    while received < size:
-        data = os.pread(descriptor, size - received, position + received)
-        if not data:
-            break
-        chunks.append(data)
-        received += len(data)
-    return b"".join(chunks)
+def done_now(job: Callable[[], None], done: Done) -> None:
+    try:
+        job()
+    except OSError as error:
+        done(error)
+    else:
+        done(None)
 
 
-def write_all(descriptor: int, parts: Sequence[Buffer]) -> int:
-    """Writes every byte of all parts; a short write goes on where it stopped."""
-    total = 0
-    pending = [memoryview(part).cast("B") for part in parts if len(part)]
-    index = 0
-    while index < len(pending):
-        written = os.writev(descriptor, pending[index : index + PARTS_PER_WRITE_MAX])
-        total += written
-        while index < len(pending) and written >= len(pending[index]):
-            written -= len(pending[index])
-            index += 1
-        if written:
-            pending[index] = pending[index][written:]
-    return total
+class ThreadDisk(BlockingDisk):
+    """What jobs on threads get: it has no state, so any number of threads may use it."""
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def read_file(self, path: str) -> bytes:
+        return read_whole_file(path)
+
+    def sync_file(self, path: str) -> None:
+        sync_and_close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+
+    def sync_directory(self, path: str) -> None:
+        sync_directory(path)
+
+    def write_file(self, path: str, data: bytes, *, sync: bool = True, mode: int = 0o644) -> None:
+        write_temporary(path + ".job.tmp", data, sync, mode)
+        os.replace(path + ".job.tmp", path)
+        if sync:
+            sync_directory(os.path.dirname(path))
+
+    def remove(self, path: str) -> None:
+        try:
+            os.remove(path)
+        except FileNotFoundError:
+            pass
+
+    def remove_tree(self, path: str) -> None:
+        try:
+            shutil.rmtree(path)
+        except FileNotFoundError:
+            pass
 
 
 class PosixFile(File):
     """One file. The descriptor is owned by the disk's table of open files and may be -1 at any time."""
 
-    __slots__ = ("descriptor", "disk", "path", "used")
+    __slots__ = ("cold_at", "descriptor", "disk", "path", "used", "warm_at", "warm_from", "warm_to")
 
     def __init__(self, disk: PosixDisk, path: str) -> None:
         self.disk = disk
         self.path = path
         self.descriptor = -1
         self.used = False  # since the table of open files last looked; used ones are not closed first
+        self.warm_from = 0  # the part that was last found in memory, and when
+        self.warm_to = 0
+        self.warm_at = 0.0
+        self.cold_at = -COLD_S  # when somebody last met something cold here
 
     def append(self, parts: Sequence[Buffer]) -> int:
         descriptor = self.fileno()
@@ -143,7 +203,109 @@ class PosixFile(File):
         return write_all(descriptor, parts)
 
     def read(self, position: int, size: int) -> bytes:
+        disk = self.disk
+        if disk.refuses_cold and size > 0 and not self._is_known_warm(position, position + size):
+            if disk.has_nowait:
+                data = bytearray(size)
+                try:
+                    if os.preadv(self.fileno(), [data], position, RWF_NOWAIT) == size:
+                        return bytes(data)
+                except OSError:
+                    pass  # cold, most likely; else it shows again
+            return self._read_or_refuse(position, size)
         return read_all(self.fileno(), position, size)
+
+    def _read_or_refuse(self, position: int, size: int) -> bytes:
+        """Something is cold, or the file has ended, or the system does not tell."""
+        disk = self.disk
+        descriptor = self.fileno()
+        size = min(size, os.fstat(descriptor).st_size - position)  # so that few bytes mean cold ones
+        if size <= 0:
+            return b""
+        if disk.has_nowait:
+            try:
+                data = read_resident(descriptor, position, size)
+            except CannotTell:
+                disk.has_nowait = False
+            else:
+                if data is not None:
+                    return bytes(data)
+        if not disk.has_nowait and self.is_resident(position, size):
+            return read_all(descriptor, position, size)
+        brought = disk.find_brought(self.path, position, size)
+        if brought is not None:
+            return brought
+        raise ColdRead(self, position, size)
+
+    def read_now(self, position: int, size: int) -> bytes | bytearray | None:
+        disk = self.disk
+        if disk.has_nowait and not self._is_known_warm(position, position + size):
+            try:
+                return read_resident(self.fileno(), position, size)
+            except CannotTell:
+                disk.has_nowait = False
+        if not disk.has_nowait and not self.is_resident(position, size):
+            return None
+        data = read_all(self.fileno(), position, size)
+        return data if len(data) == size else None
+
+    def is_resident(self, position: int, size: int) -> bool:
+        end = position + size
+        if self._is_known_warm(position, end):
+            return True
+        now = time.monotonic()
+        disk = self.disk
+        if not disk.has_nowait:
+            return self._is_cached(position, end, now)
+        try:
+            if not are_here(self.fileno(), position, end):
+                self.cold_at = now
+                return False
+            ahead = position + LOOK_AHEAD_BYTES
+            # Asking for what is cold starts to read it: that is left to the threads where somebody reads cold data.
+            if ahead > end and now - self.cold_at > COLD_S and are_here(self.fileno(), end, ahead):
+                end = ahead
+        except CannotTell:
+            disk.has_nowait = False
+            return self._is_cached(position, end, now)
+        self._note_warm(position, end, now)
+        return True
+
+    def _is_cached(self, position: int, end: int, now: float) -> bool:
+        """The same where one byte cannot be asked for (tmpfs, overlays): by a count of pages, which takes those that
+        are still on their way for there. Where the system does not count either, what is near the end is believed."""
+        descriptor = self.fileno()
+        file_end = os.fstat(descriptor).st_size
+        if position >= file_end:
+            return True  # nothing is there to wait for
+        ahead = min(max(end, position + LOOK_AHEAD_BYTES), file_end)
+        missing = count_missing_pages(descriptor, position, ahead)
+        if missing < 0:
+            return self._is_near_end(position)
+        if missing > 0:
+            ahead = min(end, file_end)
+            if count_missing_pages(descriptor, position, ahead) > 0:
+                self.cold_at = now
+                return False
+        self._note_warm(position, max(ahead, end), now)
+        return True
+
+    def _is_known_warm(self, position: int, end: int) -> bool:
+        return self.warm_from <= position and end <= self.warm_to and time.monotonic() - self.warm_at < WARM_S
+
+    def _note_warm(self, position: int, end: int, now: float) -> None:
+        self.warm_from = position
+        self.warm_to = end
+        self.warm_at = now
+
+    def _is_near_end(self, position: int) -> bool:
+        return os.fstat(self.fileno()).st_size - position <= NEAR_END_BYTES
+
+    def warm_later(self, position: int, size: int, done: Done) -> Reading:
+        return self.disk._warm_later(self, position, size, done)
+
+    def read_later(self, position: int, size: int, done: Callable[[bytes | OSError], None]) -> None:
+        self.disk.read_later(self, position, size, done)
 
     def size(self) -> int:
         if self.descriptor >= 0:
@@ -151,13 +313,12 @@ class PosixFile(File):
         return os.stat(self.path).st_size
 
     def truncate(self, size: int) -> None:
+        self.disk.changes_seen += 1
+        self.warm_to = min(self.warm_to, size)
         os.ftruncate(self.fileno(), size)
 
     def reserve(self, size: int) -> None:
         reserve_space(self.fileno(), size)
-
-    def sync(self) -> None:
-        sync_descriptor(self.fileno())
 
     def close(self) -> None:
         self.disk._close_descriptor(self)
@@ -170,7 +331,7 @@ class PosixFile(File):
         return self.disk._open_descriptor(self)
 
 
-class PosixDisk(Disk):
+class PosixDisk(WholeDisk):
     """The file system of this process. `post` runs a function in the node's own thread (loop.call_soon_threadsafe)."""
 
     file_class = PosixFile
@@ -182,7 +343,10 @@ class PosixDisk(Disk):
         # Files by the folder they are in, so that a renamed folder finds the files that must follow it.
         self._by_directory: dict[str, weakref.WeakSet[PosixFile]] = {}
         self._locks: dict[str, int] = {}
-        self._pool: ThreadPoolExecutor | None = None
+        self._lanes = DiskLanes(post) if post is not None else None
+        self.cold_readers = ColdReaders(post) if post is not None else None
+        self.has_nowait = HAS_NOWAIT
+        self._jobs = ThreadDisk()
         self._memory: MachineMemory | None = None
         self._later: set[str] = set()  # small files that a thread is writing
         self._overtaken: set[str] = set()  # those of them that were written again since
@@ -268,6 +432,7 @@ class PosixDisk(Disk):
 
     def rename(self, old: str, new: str) -> None:
         os.replace(old, new)
+        self.changes_seen += 1
         moved = self._by_directory.pop(old, None)
         if moved is not None:  # a folder: its files follow
             self._by_directory[new] = moved
@@ -283,65 +448,45 @@ class PosixDisk(Disk):
             self._by_directory.setdefault(os.path.dirname(new), weakref.WeakSet()).add(file)
 
     def remove(self, path: str) -> None:
+        self.changes_seen += 1
         try:
             os.remove(path)
         except FileNotFoundError:
             pass
 
     def remove_tree(self, path: str) -> None:
+        self._close_files_in(path)
+        self._jobs.remove_tree(path)
+
+    def _close_files_in(self, path: str) -> None:
+        self.changes_seen += 1
         for file in list(self._by_directory.pop(path, ())):
             self._close_descriptor(file)
-        shutil.rmtree(path)
 
     def read_file(self, path: str) -> bytes:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            size = os.fstat(descriptor).st_size
-            data = os.read(descriptor, size + 1)
-            while len(data) <= size:
-                more = os.read(descriptor, size + 1 - len(data))
-                if not more:
-                    break
-                data += more
-            return data
-        finally:
-            os.close(descriptor)
+        if self.refuses_cold:
+            file = self.open(path)
+            return file.read(0, file.size())
+        return read_whole_file(path)
 
     def write_file(self, path: str, data: bytes, *, sync: bool = True, mode: int = 0o644) -> None:
+        self.changes_seen += 1
         if path in self._later:
             self._overtaken.add(path)
-        self._write_temporary(path + ".tmp", data, sync, mode)
+        write_temporary(path + ".tmp", data, sync, mode)
         os.replace(path + ".tmp", path)
         if sync:
             self.sync_directory(os.path.dirname(path))
 
-    def _write_temporary(self, temporary: str, data: bytes, sync: bool, mode: int) -> None:
-        # A leftover with mode 0400 could not be opened for writing.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-        try:
-            descriptor = os.open(temporary, flags, mode)
-        except PermissionError:
-            os.remove(temporary)
-            descriptor = os.open(temporary, flags, mode)
-        try:
-            write_all(descriptor, [data])
-            if sync:
-                sync_descriptor(descriptor)
-        finally:
-            os.close(descriptor)
-
     def write_file_later(self, path: str, data: bytes, done: Callable[[OSError | None], None]) -> None:
-        if self._post is None or path in self._later:
-            try:
-                self.write_file(path, data)
-            except OSError as error:
-                done(error)
-            else:
-                done(None)
+        if path in self._later:
+            done_now(lambda: self.write_file(path, data), done)
             return
         self._later.add(path)
-        self._in_thread(
-            lambda: self._write_temporary(path + LATER_SUFFIX, data, True, 0o644),
+        self._submit(
+            self._lane_of(path),
+            path,
+            lambda: write_temporary(path + LATER_SUFFIX, data, True, 0o644),
             lambda failure: self._rename_written(path, failure, done),
         )
 
@@ -360,70 +505,118 @@ class PosixDisk(Disk):
 
     # Work in threads
 
-    def _in_thread(self, work: Callable[[], None], done: Callable[[OSError | None], None]) -> None:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(WORKER_THREADS, thread_name_prefix="disk")
-        self._pool.submit(self._run_in_thread, work, done)
+    def _lane_of(self, path: str) -> str:
+        return self._lanes.lane_of(path) if self._lanes is not None else ""
 
-    def _run_in_thread(self, work: Callable[[], None], done: Callable[[OSError | None], None]) -> None:
-        failure: OSError | None = None
+    def _submit(self, lane: str, key: str, job: Callable[[], None], done: Done) -> None:
+        """Without an owner's turn to come back to, as in tools, everything is done at once."""
+        if self._lanes is None:
+            done_now(job, done)
+        else:
+            self._lanes.submit(lane, key, job, done)
+
+    def _duplicate(self, file: File, failed: Callable[[OSError], None]) -> int:
+        """A descriptor for a thread; -1 if there is none, which is told in a later turn."""
         try:
-            work()
+            return os.dup(file.fileno())
         except OSError as error:
             failure = error
-        assert self._post is not None
-        try:
-            self._post(lambda: done(failure))
-        except RuntimeError:
-            pass  # the loop is closed: the process is ending and nobody waits for this any more
+            if self._post is None:
+                failed(failure)
+            else:
+                self._post(lambda: failed(failure))
+            return -1
 
-    def read_later(self, file: File, position: int, size: int, done: Callable[[bytes | OSError], None]) -> None:
-        if self._post is None:
-            try:
-                outcome: bytes | OSError = file.read(position, size)
-            except OSError as error:
-                outcome = error
-            done(outcome)
-            return
-        try:
-            descriptor = os.dup(file.fileno())
-        except OSError as error:
-            missing = error
-            self._post(lambda: done(missing))
+    def read_later(
+        self, file: File, position: int, size: int, done: Callable[[bytes | OSError], None], keep: bool = True
+    ) -> None:
+        descriptor = self._duplicate(file, done)
+        if descriptor < 0:
             return
         found: list[bytes] = []
-        self._in_thread(
-            lambda: found.append(read_and_close(descriptor, position, size)),
-            lambda failure: done(found[0] if failure is None else failure),
-        )
+        leaves_no_trace = not keep and hasattr(os, "posix_fadvise")
+
+        def read(descriptor: int, position: int, size: int) -> None:
+            found.append((read_and_leave_no_trace if leaves_no_trace else read_all)(descriptor, position, size))
+
+        def finished(failure: OSError | None) -> None:
+            done(found[0] if failure is None else failure)
+
+        self._submit_read(file, ColdJob(descriptor, position, size, read, finished))
+
+    def _warm_later(self, file: PosixFile, position: int, size: int, done: Done) -> Reading:
+        file.cold_at = time.monotonic()
+
+        def finished(failure: OSError | None) -> None:
+            if failure is None:
+                if not self.has_nowait:
+                    file._note_warm(position, position + size, time.monotonic())
+            elif self.on_read_failed is not None and not job.cancelled:
+                self.on_read_failed(file.path, failure)
+            done(failure)
+
+        descriptor = self._duplicate(file, done)
+        job = ColdJob(descriptor, position, size, warm, finished)
+        if descriptor >= 0:
+            self._submit_read(file, job)
+        return job
+
+    def _submit_read(self, file: File, job: ColdJob) -> None:
+        if self.cold_readers is not None:
+            self.cold_readers.submit(self._lane_of(file.path), job)
+            return
+
+        def read_and_close() -> None:
+            try:
+                job.read(job.descriptor, job.position, job.size)
+            finally:
+                os.close(job.descriptor)
+
+        done_now(read_and_close, job.finished)
 
     def sync_directory(self, path: str) -> None:
-        descriptor = os.open(path or ".", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        except OSError as error:
-            # Some file systems have no sync of folders; their renames are durable without one.
-            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-                raise
-        finally:
-            os.close(descriptor)
+        sync_directory(path)
 
-    def sync_later(self, file: File, done: Callable[[OSError | None], None]) -> None:
-        if self._post is None:
-            try:
-                file.sync()
-            except OSError as error:
-                done(error)
-            else:
-                done(None)
-            return
-        try:
-            descriptor = os.dup(file.fileno())
-        except OSError as error:
-            failure = error
-            self._post(lambda: done(failure))
-            return
-        self._in_thread(lambda: sync_and_close(descriptor), done)
+    def sync_file(self, path: str) -> None:
+        self._jobs.sync_file(path)
+
+    def sync_later(self, file: File, done: Done) -> None:
+        descriptor = self._duplicate(file, done)
+        if descriptor >= 0:
+            self._submit(self._lane_of(file.path), "", lambda: sync_and_close(descriptor), done)
+
+    def do_later(self, path: str, job: Job, done: Done) -> None:
+        self._submit(self._lane_of(path), path, lambda: job(self._jobs), done)
+
+    def remove_later(self, paths: Sequence[str], done: Done) -> None:
+        self.changes_seen += 1
+        wanted = list(paths)
+
+        def remove_all() -> None:
+            for path in wanted:
+                self._jobs.remove(path)
+
+        self._submit(REMOVE_LANE, "", remove_all, done)
+
+    def remove_tree_later(self, path: str, done: Done) -> None:
+        self._close_files_in(path)
+        self._submit(REMOVE_LANE, "", lambda: self._jobs.remove_tree(path), done)
+
+    def write_back_later(self, file: File, position: int, size: int, done: Done) -> None:
+        descriptor = self._duplicate(file, done)
+        if descriptor >= 0:
+            self._submit(self._lane_of(file.path), "", lambda: write_back_and_close(descriptor, position, size), done)
+
+    def finish_jobs(self) -> None:
+        if self._lanes is not None:
+            self._lanes.finish_all()
+
+    def sync_all(self, paths: Sequence[str]) -> Sequence[str]:
+        if not paths:
+            return []
+        with ThreadPoolExecutor(SYNC_THREADS, thread_name_prefix="disk sync") as threads:
+            outcomes = list(threads.map(sync_or_drop, paths))
+        return [path for path, is_whole in zip(paths, outcomes, strict=True) if not is_whole]
 
     def free_bytes(self, path: str) -> int:
         status = os.statvfs(path)
@@ -440,8 +633,15 @@ class PosixDisk(Disk):
             self._memory = MachineMemory(find_memory_folder())
         return self._memory
 
-    def remember(self, directory: str, text: str) -> None:
-        self._machine_memory().remember(directory, text)
+    def remember(self, directory: str, text: str, details: bytes = b"") -> None:
+        self._machine_memory().remember(directory, text, details)
+
+    def remember_details_later(self, directory: str, details: bytes, done: Done) -> None:
+        memory = self._machine_memory()
+        self._submit(MEMORY_LANE, directory, lambda: memory.remember_details(directory, details), done)
+
+    def recall_details(self, directory: str) -> bytes:
+        return self._machine_memory().recall_details(directory)
 
     def recall(self, directory: str) -> str:
         return self._machine_memory().recall(directory)
@@ -466,6 +666,8 @@ class PosixDisk(Disk):
                 raise BlockingIOError(errno.EAGAIN, "another process has locked the directory", path) from error
             raise
         self._locks[path] = descriptor
+        if self._lanes is not None:
+            self._lanes.add_directory(path)
 
     def lock_descriptors(self) -> Sequence[int]:
         """For processes that change files in these directories: who has inherited them keeps others out."""
@@ -482,9 +684,10 @@ class PosixDisk(Disk):
 
     def close(self) -> None:
         """Ends the worker threads and closes every descriptor; Files open again if they are used again."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=True)
-            self._pool = None
+        if self.cold_readers is not None:
+            self.cold_readers.close()
+        if self._lanes is not None:
+            self._lanes.close()
         while self._open:
             descriptor, reference = self._open.popitem()
             owner = reference()
@@ -493,6 +696,24 @@ class PosixDisk(Disk):
             os.close(descriptor)
         for path in list(self._locks):
             self.unlock_directory(path)
+
+    def read_at(self, path: str, position: int, size: int) -> bytes:
+        refuses = self.refuses_cold and size > 0
+        if refuses and not self.has_nowait:
+            return super().read_at(path, position, size)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if not refuses:
+                return read_all(descriptor, position, size)
+            data = bytearray(size)
+            if os.preadv(descriptor, [data], position, RWF_NOWAIT) == size:
+                return bytes(data)
+        except OSError:
+            if not refuses:
+                raise
+        finally:
+            os.close(descriptor)
+        return super().read_at(path, position, size)  # cold, or at the end of the file: a File finds out which
 
 
 class _Closer:

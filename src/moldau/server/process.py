@@ -4,31 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import gc
 import logging
 import os
 import random
 import resource
 import signal
+import socket
 import uuid
 from collections.abc import Callable
 
 from moldau.api.dispatch import Dispatcher
 from moldau.config.broker_config import BrokerConfig
-from moldau.config.listeners import parse_connection_overrides
+from moldau.config.listeners import EVERY_ADDRESS
 from moldau.config.own_keys import METRICS_LISTENER_KEY, split_address
 from moldau.net.framing import Scratch
 from moldau.net.listener import Listener, ListenerLimits
+from moldau.net.listener_group import ListenerGroup
+from moldau.net.meter import TimeMeter
 from moldau.net.outbound import SocketOutbox
-from moldau.node.metadata_node import CannotStart as MetadataCannotStart
+from moldau.net.turns import CLOSE, DISK, TIMERS, Turns
 from moldau.node.node import Node
 from moldau.server.clock import Clock
 from moldau.server.compaction_processes import CompactionProcesses
+from moldau.server.connection_limits import ConnectionLimits, make_quotas
+from moldau.server.connection_metrics import connection_metrics
 from moldau.server.metrics import collect, to_text
 from moldau.server.metrics_page import MetricsPage
+from moldau.server.mutation_metrics import mutation_metrics
 from moldau.server.posix_disk import DEFAULT_OPEN_FILES_MAX, PosixDisk
 from moldau.server.recovery_processes import RecoveryProcesses
-from moldau.storage.log_manager import CannotStart as LogsCannotStart
+from moldau.server.sd_notify import SystemdNotifier
+from moldau.storage.log_manager import CannotStart
 from moldau.storage.marker import write_markers
 
 log = logging.getLogger("moldau.server")
@@ -46,13 +54,23 @@ class StartFailed(Exception):
     """The node cannot start; the message says why and what to do."""
 
 
+class CannotListen(StartFailed):
+    """An address of `listeners` cannot be had; the message says which and why."""
+
+
 class Pump:
     """Calls `node.poll` when the node's next deadline comes."""
 
     def __init__(
-        self, node: Node, clock: Clock, loop: asyncio.AbstractEventLoop, on_failed: Callable[[Exception], None]
+        self,
+        node: Node,
+        clock: Clock,
+        loop: asyncio.AbstractEventLoop,
+        on_failed: Callable[[Exception], None],
+        turns: Turns | None = None,
     ) -> None:
         self._node = node
+        self._turns = turns if turns is not None else Turns()
         self._clock = clock
         self._loop = loop
         self._on_failed = on_failed
@@ -60,12 +78,14 @@ class Pump:
         self._due_ms = 1 << 62
         self.stopped = False
         node.set_wake_up(self.wake_at)
+        node.on_step = self._turns.step
 
     def run(self) -> None:
         self._timer = None
         self._due_ms = 1 << 62
         if self.stopped:
             return
+        self._turns.begin_steps()
         try:
             deadline_ms = self._node.poll(self._clock())
         except Exception as error:
@@ -74,11 +94,12 @@ class Pump:
             self._on_failed(error)
         else:
             self.wake_at(deadline_ms)
+            self._turns.end_steps(TIMERS)
 
     def wake_at(self, deadline_ms: int) -> None:
         if deadline_ms >= self._due_ms or self.stopped:
             return
-        self._due_ms = deadline_ms
+        self._due_ms = self._clock.steady.due_ms = deadline_ms
         if self._timer is not None:
             self._timer.cancel()
         delay_s = max(0.0, min((deadline_ms - self._clock()) / 1000.0, 3600.0))
@@ -98,12 +119,25 @@ class ServerProcess:
         self._on_ready = on_ready
         self.clock = Clock()
         self.listeners: list[Listener] = []
-        self.metrics_page = MetricsPage(lambda: to_text(collect(self.node, self.clock())))
+        self.turns = Turns()
+        # What limits connections counts those of the broker and those of the controller apart.
+        self._broker_listeners = ListenerGroup(make_quotas(config), self.turns)
+        self._controller_listeners = ListenerGroup(make_quotas(config), self.turns)
+        self._groups = (self._broker_listeners, self._controller_listeners)
+        self.metrics_page = MetricsPage(self._metrics)
+        self._systemd = SystemdNotifier(os.environ)
         self._fatal: str | None = None
         self._hurry = False
         self._finished = asyncio.Event()
         self._descriptors_max = 0
         self._open_files_max = 0
+
+    def _metrics(self) -> str:
+        now_ms = self.clock()
+        metrics = collect(self.node, now_ms, self.turns)
+        metrics += connection_metrics(self._groups, now_ms)
+        metrics += mutation_metrics(self.node.metadata.active_controller, now_ms)
+        return to_text(metrics)
 
     async def run(self) -> None:
         """Runs until SIGTERM or SIGINT; a second one stops it without waiting for the other nodes."""
@@ -118,14 +152,19 @@ class ServerProcess:
         # Loading makes many objects that stay: looking through them again and again would double the time.
         gc.disable()
         self._open_files_max = min(DEFAULT_OPEN_FILES_MAX, self._descriptors_max // 4)
-        disk = PosixDisk(lambda function: post(loop, function), self._open_files_max)
-        compaction = CompactionProcesses(disk)
-        recovery = RecoveryProcesses(disk)
-        self._outbox = SocketOutbox(loop, self.clock, f"moldau-{self.config.node_id}")
-        self.node = Node(self.config, disk, random.Random(), uuid.uuid4().bytes, compaction, recovery, self._outbox)
+        disk = PosixDisk(lambda function: post(loop, self.turns, function), self._open_files_max)
+        compaction = CompactionProcesses(disk, self.turns)
+        recovery = RecoveryProcesses(disk, lambda function: post(loop, self.turns, function))
+        self._outbox = SocketOutbox(loop, self.clock, f"moldau-{self.config.node_id}", self.turns)
+        self.node = Node(
+            self.config, disk, random.Random(), uuid.uuid4().bytes, compaction, recovery, self._outbox, self.clock.wall
+        )
+        self._connection_limits = ConnectionLimits(self._groups, self._outbox.resolver)
         self.node.on_config_changed = self._apply_limits
+        self.node.on_client_quotas_changed = self._apply_client_quotas
+        self.node.resolve_host = self._resolve_host
         self.node.on_fatal = lambda reason: self._on_fatal(reason, stop)
-        pump = Pump(self.node, self.clock, loop, lambda error: self._on_broken(error, stop))
+        pump = Pump(self.node, self.clock, loop, lambda error: self._on_broken(error, stop), self.turns)
         try:
             self._bind_listeners()
             self._start_node()
@@ -138,16 +177,19 @@ class ServerProcess:
                 gc.freeze()
                 gc.enable()
                 self._on_ready(self)
+                self._systemd.ready(f"node {self.node.node_id} is ready")
                 await self._serve(stop)
-            await self._stop(pump)
+            await self._stop(pump, compaction)
         finally:
             pump.stop()
+            recovery.close()
             await compaction.close()
             for listener in self.listeners:
                 listener.close()
             self.metrics_page.close()
             self._outbox.close()
             disk.close()
+            self._systemd.close()
         if self._fatal is not None:
             raise StartFailed(self._fatal)
 
@@ -156,14 +198,17 @@ class ServerProcess:
             self.node.start(self.clock())
             directories = dict.fromkeys([*self.config.log_dirs, self.config.metadata_log_dir])
             write_markers(self.node.disk, directories, self.node.incarnation_id)
-        except (MetadataCannotStart, LogsCannotStart):
+        except CannotStart:
             raise
         except Exception as error:
-            log.debug("the start failed", exc_info=True)
-            raise StartFailed(
-                f"the node cannot start from what is in {', '.join(self.config.log_dirs)}: "
-                f"{type(error).__name__}: {error} (MOLDAU_LOG_LEVEL=DEBUG shows where)"
-            ) from error
+            raise StartFailed(self._cannot_start_from_logs(error)) from error
+
+    def _cannot_start_from_logs(self, error: BaseException) -> str:
+        log.debug("the start failed", exc_info=error)
+        return (
+            f"the node cannot start from what is in {', '.join(self.config.log_dirs)}: "
+            f"{type(error).__name__}: {error} (MOLDAU_LOG_LEVEL=DEBUG shows where)"
+        )
 
     async def _start_metrics_page(self) -> None:
         address = self.config.get_str(METRICS_LISTENER_KEY)
@@ -188,12 +233,16 @@ class ServerProcess:
 
     def _on_broken(self, error: BaseException | None, stop: asyncio.Event) -> None:
         """Something that must not happen did: going on could do harm, a start from the disk does not."""
+        if self.node.loading is not None and error is not None:
+            self._on_fatal(self._cannot_start_from_logs(error), stop)
+            return
         log.error("an unexpected error stops the node", exc_info=error)
         self._on_fatal(f"unexpected error: {error!r}", stop)
 
     def _bind_listeners(self) -> None:
+        self.node.metadata.host_name = host_name_for(self.config)
         dispatcher = Dispatcher(self.node)
-        scratch = Scratch()
+        scratch = Scratch(turns=self.turns, meter=TimeMeter(self.node.quotas))
         limits = self._limits(self.config)
         for endpoint in self.config.listeners:
             is_controller = endpoint.name in self.config.controller_listener_names
@@ -206,16 +255,24 @@ class ServerProcess:
                 limits,
                 scratch,
                 self.clock,
+                self._controller_listeners if is_controller else self._broker_listeners,
             )
             self.listeners.append(listener)
             try:
                 listener.bind()
-            except OSError as error:
+            except socket.gaierror as error:
+                where = f"{endpoint.host}:{endpoint.port} ({endpoint.name})"
                 raise StartFailed(
-                    f"cannot listen on {endpoint.host or '*'}:{endpoint.port} ({endpoint.name}): {error.strerror}. "
-                    "Is another broker running there? Set `listeners` to a free port."
+                    f"cannot listen on {where}: the host name cannot be resolved ({error.strerror}). Name an address of"
+                    " this machine, or none for all of them, in `listeners`; what clients are told to use is"
+                    " `advertised.listeners`."
                 ) from error
+            except OSError as error:
+                question = " Is another broker running there?" if error.errno == errno.EADDRINUSE else ""
+                where = f"{endpoint.host or '*'}:{endpoint.port} ({endpoint.name})"
+                raise CannotListen(f"cannot listen on {where}: {error.strerror}.{question}") from error
             self.node.bound_port(endpoint.name, listener.port)
+        self._connection_limits.apply_config(self.config)
 
     def _limits(self, config: BrokerConfig) -> ListenerLimits:
         """What the configuration allows, and only as many connections as leave the disk its descriptors."""
@@ -228,6 +285,14 @@ class ServerProcess:
         limits = self._limits(self.node.config)
         for listener in self.listeners:
             listener.change_limits(limits)
+        self._connection_limits.apply_config(self.node.config)
+        self._apply_client_quotas()
+
+    def _resolve_host(self, host: str, done: Callable[[str, bool], None]) -> None:
+        self._outbox.resolver.resolve(host, done, 0, lambda _, found: done(host, bool(found)))
+
+    def _apply_client_quotas(self) -> None:
+        self._connection_limits.apply_client_quotas(self.node.image.client_quotas)
 
     def _start_listeners(self, is_controller: bool) -> None:
         names = self.config.controller_listener_names
@@ -245,12 +310,17 @@ class ServerProcess:
         while not ready.is_set() and not stop.is_set():
             await asyncio.wait(waits, timeout=WAITING_TOLD_S, return_when=asyncio.FIRST_COMPLETED)
             if not ready.is_set() and not stop.is_set():
-                log.warning("node %d is waiting: %s", self.node.node_id, self._waiting_for())
+                reason = self._waiting_for()
+                log.warning("node %d is waiting: %s", self.node.node_id, reason)
+                self._systemd.waiting(f"waiting: {reason}")
         for wait in waits:
             wait.cancel()
         return ready.is_set() and not stop.is_set()
 
     def _waiting_for(self) -> str:
+        loading = self.node.loading
+        if loading is not None:
+            return f"{loading.logs_loaded} of {loading.logs_found} logs found so far are open"
         leader_id = self.node.metadata.leader_id
         if leader_id >= 0:
             return f"controller {leader_id} has not let this broker in yet"
@@ -262,11 +332,17 @@ class ServerProcess:
         while not stop.is_set():
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(stop.wait(), IDLE_SWEEP_S)
-            for listener in self.listeners:
-                listener.close_idle()
+            self.turns.run(CLOSE, self._close_idle)
+            self._systemd.alive(self.clock() / 1000)
 
-    async def _stop(self, pump: Pump) -> None:
+    def _close_idle(self) -> None:
+        for listener in self.listeners:
+            listener.close_idle()
+
+    async def _stop(self, pump: Pump, compaction: CompactionProcesses) -> None:
         """The others are told before the doors close: partitions get new leaders, and so does the quorum."""
+        log.info("node %d is stopping", self.node.node_id)
+        self._systemd.stopping(self._fatal or f"node {self.node.node_id} gives up its leaderships")
         if self._fatal is None and not self._hurry:
             self.node.begin_shutdown(self.clock(), self._finished.set)
             with contextlib.suppress(asyncio.TimeoutError):
@@ -276,7 +352,9 @@ class ServerProcess:
         pump.stop()
         for listener in self.listeners:
             listener.close()
+        await compaction.close()  # what they have half written goes with the stop of the node
         self.node.stop(self.clock())
+        log.info("node %d has stopped", self.node.node_id)
 
 
 def watch_parent(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
@@ -290,13 +368,21 @@ def watch_parent(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
     loop.add_reader(0, on_input)
 
 
+def host_name_for(config: BrokerConfig) -> str:
+    """What others are told where a listener names no host: this machine's name, as Kafka has it.
+
+    A node without others is found under `localhost`, without a question to a name server.
+    """
+    endpoints = [*config.advertised_listeners, *config.controller_listeners()]
+    if config.is_alone or all(endpoint.host not in EVERY_ADDRESS for endpoint in endpoints):
+        return "localhost"
+    name = socket.getfqdn()
+    return socket.gethostname() if name.startswith("localhost") else name
+
+
 def listener_limits(config: BrokerConfig) -> ListenerLimits:
-    overrides = parse_connection_overrides(config.get_str("max.connections.per.ip.overrides"))
     return ListenerLimits(
         frame_bytes_max=config.get_int("socket.request.max.bytes"),
-        connections_max=config.get_int("max.connections"),
-        connections_per_address_max=config.get_int("max.connections.per.ip"),
-        per_address_overrides=overrides,
         idle_ms_max=config.get_int("connections.max.idle.ms"),
         backlog=config.get_int("socket.listen.backlog.size"),
         send_buffer_bytes=config.get_int("socket.send.buffer.bytes"),
@@ -304,9 +390,9 @@ def listener_limits(config: BrokerConfig) -> ListenerLimits:
     )
 
 
-def post(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
+def post(loop: asyncio.AbstractEventLoop, turns: Turns, function: Callable[[], None]) -> None:
     """Runs a function in the node's own turn; called from the threads that sync files."""
-    loop.call_soon_threadsafe(function)
+    loop.call_soon_threadsafe(turns.run, DISK, function)
 
 
 def raise_descriptor_limit() -> int:

@@ -36,6 +36,7 @@ from moldau.protocol.stored.metadata_records import (
 from moldau.raft.snapshots import snapshot_bytes
 from moldau.raft.state import ReplicaKey
 from moldau.raft.voters import Voter, VoterSet
+from moldau.server.folder_check import FolderInUse, check_unformatted_folder
 from moldau.storage.disk import Disk
 from moldau.storage.marker import write_markers
 from moldau.storage.meta_properties import (
@@ -65,6 +66,8 @@ class FormatOptions:
     initial_controllers: str | None = None
     no_initial_controllers: bool = False
     ignore_formatted: bool = False
+    force: bool = False
+    """Also formats a folder that has other things in it."""
     release_version: str | None = None
     features: list[str] = field(default_factory=list)
     """Each name=level."""
@@ -125,11 +128,11 @@ def format_directories(
 ) -> Formatted:
     """Formats every log directory that is not formatted yet."""
     now_ms = int(time.time() * 1000) if now_ms is None else now_ms
-    config = BrokerConfig(config_values)
+    config = BrokerConfig(config_values, warn=False)  # whoever starts the node is told
     records = _bootstrap_records(options)
     _check_quorum_flags(config, options)
     directories = list(dict.fromkeys([*config.log_dirs, config.metadata_log_dir]))
-    unformatted = _find_unformatted(disk, directories, cluster_id, config.node_id, options.ignore_formatted)
+    unformatted = _find_unformatted(disk, directories, cluster_id, config.node_id, options)
     levels = {r.name: r.feature_level for r in records if isinstance(r, FeatureLevelRecord)}
     done = Formatted(records, levels, [])
     bootstrap = _snapshot(records, 0, 0, None, now_ms)
@@ -145,7 +148,7 @@ def format_directories(
         _write_directory(disk, path, bootstrap, voters, now_ms)
         properties = MetaProperties(cluster_id, config.node_id, directory_id)
         write_markers(disk, [path])
-        write_meta_properties(disk, path, properties, _java_date(now_ms))
+        write_meta_properties(disk.blocking(), path, properties, _java_date(now_ms))
         done.directories.append(FormattedDirectory(path, kind, directory_id))
     return done
 
@@ -156,14 +159,15 @@ def _java_date(now_ms: int) -> str:
 
 def _write_directory(disk: Disk, path: str, bootstrap: bytes, voters: VoterSet | None, now_ms: int) -> None:
     disk.make_directory(path)
-    disk.write_file(f"{path}/bootstrap.checkpoint", bootstrap)
+    blocking = disk.blocking()
+    blocking.write_file(f"{path}/bootstrap.checkpoint", bootstrap)
     if voters is not None:
         disk.make_directory(f"{path}/__cluster_metadata-0")
-        disk.write_file(f"{path}/{FIRST_SNAPSHOT}", _snapshot([], now_ms, 1, voters, now_ms), mode=0o400)
+        blocking.write_file(f"{path}/{FIRST_SNAPSHOT}", _snapshot([], now_ms, 1, voters, now_ms), mode=0o400)
     # A directory is as durable as its entry in the one above it.
     parent = path.rstrip("/")
     while parent not in ("", "."):
-        disk.sync_directory(parent)
+        blocking.sync_directory(parent)
         parent = os.path.dirname(parent) if parent != "/" else ""
 
 
@@ -175,12 +179,16 @@ def _snapshot(
 
 
 def _find_unformatted(
-    disk: Disk, directories: list[str], cluster_id: str, node_id: int, ignore_formatted: bool
+    disk: Disk, directories: list[str], cluster_id: str, node_id: int, options: FormatOptions
 ) -> list[str]:
     unformatted = []
     for path in directories:
         properties = read_meta_properties(disk, path)
         if properties is None:
+            try:
+                check_unformatted_folder(disk, path, options.force)
+            except FolderInUse as error:
+                raise FormatError(str(error)) from None
             unformatted.append(path)
             continue
         where = f"{path}/{META_PROPERTIES_FILE}"
@@ -189,7 +197,7 @@ def _find_unformatted(
             raise FormatError(f"Invalid cluster.id in: {where}. Expected {cluster_id}, but read {read}")
         if properties.node_id != node_id:
             raise FormatError(f"Invalid node.id in: {where}. Expected {node_id}, but read {properties.node_id}")
-        if not ignore_formatted:
+        if not options.ignore_formatted:
             raise FormatError(
                 f"Log directory {path} is already formatted. Use --ignore-formatted to ignore this directory and "
                 "format the others."

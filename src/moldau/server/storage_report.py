@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from moldau.config.broker_config import BrokerConfig
 from moldau.metadata.features import KRAFT_VERSION, SUPPORTED_FEATURES
-from moldau.node.metadata_log import METADATA_TOPIC
+from moldau.protocol.topic_names import METADATA_TOPIC
 from moldau.server.offline_metadata import OfflineMetadata, read_metadata
 from moldau.storage.disk import Disk
 from moldau.storage.log_manager import CLEAN_SHUTDOWN_FILE

@@ -8,14 +8,16 @@ import sys
 import traceback
 from pathlib import Path
 
-from moldau.sim import cluster_world, raft_world, transaction_world
+from moldau.sim import clock_world, cluster_world, raft_world, share_world, transaction_world
 from moldau.sim.classic_group_world import ClassicGroupWorld
+from moldau.sim.clock_world import ClockWorld
 from moldau.sim.cluster_world import ClusterWorld
 from moldau.sim.consumer_group_world import ConsumerGroupWorld
 from moldau.sim.group_world import GroupWorld
 from moldau.sim.log_world import LogWorld
 from moldau.sim.node_world import NodeWorld
 from moldau.sim.raft_world import RaftWorld
+from moldau.sim.share_world import ShareWorld
 from moldau.sim.transaction_world import TransactionWorld
 from moldau.sim.world import World
 
@@ -24,8 +26,10 @@ DEFAULT_MILLISECONDS = 10_000
 DEFAULT_LENGTHS = {
     "logs": 300,
     "quorum": raft_world.DEFAULT_MILLISECONDS,
+    "clocks": clock_world.DEFAULT_MILLISECONDS,
     "cluster": cluster_world.DEFAULT_MILLISECONDS,
     "transactions": transaction_world.DEFAULT_MILLISECONDS,
+    "share": share_world.DEFAULT_MILLISECONDS,
 }
 
 
@@ -40,7 +44,9 @@ def main(arguments: list[str] | None = None) -> int:
     which.add_argument("--classic-groups", action="store_true", help="a node with members of classic groups")
     which.add_argument("--quorum", action="store_true", help="a metadata quorum alone, without nodes around it")
     which.add_argument("--cluster", action="store_true", help="a cluster of several nodes")
+    which.add_argument("--clocks", action="store_true", help="a cluster with wrong clocks and stopped controllers")
     which.add_argument("--transactions", action="store_true", help="a cluster whose clients write in transactions")
+    which.add_argument("--share", action="store_true", help="a cluster with members of share groups")
     which.add_argument("--consumer-groups", action="store_true", help="a node with members of consumer groups")
     parser.add_argument("-v", "--verbose", action="store_true", help="print every event as it happens")
     options = parser.parse_args(arguments)
@@ -53,8 +59,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 WORLDS: dict[str, type[LogWorld] | type[NodeWorld] | type[ClusterWorld] | type[RaftWorld]] = {
+    "clocks": ClockWorld,
     "cluster": ClusterWorld,
     "transactions": TransactionWorld,
+    "share": ShareWorld,
     "logs": LogWorld,
     "quorum": RaftWorld,
     "groups": GroupWorld,

@@ -53,7 +53,7 @@ class DirectSlot(Slot):
         self.payload = None
         self.close = False
 
-    def answer(self, payload: bytes | None, *, close: bool = False) -> None:
+    def answer(self, payload: bytes | None, *, close: bool = False, mute_ms: int = 0) -> None:
         self.done = True
         self.payload = payload
         self.close = close

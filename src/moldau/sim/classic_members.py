@@ -28,7 +28,7 @@ from moldau.protocol.messages.sync_group_request import SyncGroupRequest, SyncGr
 from moldau.protocol.primitives import Message
 from moldau.sim.audit import Auditor, NotReady
 from moldau.sim.client import SimClient
-from moldau.sim.committer import TRANSIENT_ERRORS, OffsetModel, Place, text_of
+from moldau.sim.committer import NOTHING, TRANSIENT_ERRORS, OffsetModel, Place, text_of
 from moldau.sim.world import Violation
 
 if TYPE_CHECKING:
@@ -93,12 +93,19 @@ class SimClassicGroup:
         rows = [OffsetFetchRequestTopics(name, partition_indexes=indexes) for name, indexes in topics.items()]
         return OffsetFetchRequest(groups=[OffsetFetchRequestGroup(self.group_id, topics=rows)])
 
-    def check_fetched(self, answer: Any) -> None:
+    def told(self) -> dict[Place, int]:
+        """What has been told of each offset by now."""
+        return {place: model.told for place, model in self.offsets.items()}
+
+    def check_fetched(self, answer: Any, told_before: dict[Place, int] | None = None) -> None:
+        """`told_before` is what was told when somebody asked: another member may commit while the answer travels."""
         for topic in answer.groups[0].topics:
             for row in topic.partitions:
                 if row.error_code != errors.NONE:
                     raise Violation(f"an offset can be read: {self.group_id} got {errors.error_name(row.error_code)}")
-                self.model((topic.name, row.partition_index)).check(row.committed_offset, row.metadata)
+                place = (topic.name, row.partition_index)
+                told = None if told_before is None else told_before.get(place, NOTHING)
+                self.model(place).check(row.committed_offset, row.metadata, told)
                 self.setting.checked_offsets += 1
 
     def audit(self, auditor: Auditor, *, power_lost: bool) -> None:
@@ -139,6 +146,7 @@ class SimClassicMember:
         self.life += 1
         self.member_id = ""
         self.asking = False
+        self.told_before: dict[Place, int] = {}
         self.must_look = True
         self._lose_all()
 
@@ -231,6 +239,7 @@ class SimClassicMember:
 
     def _ask(self, request: Message, version: int) -> None:
         self.asking = True
+        self.told_before = self.group.told()
         life, sent_ms, losses = self.life, self.world.now_ms, self.setting.data_losses
         self.client.call(request, version, lambda answer: self._hear(request, answer, life, sent_ms, losses))
 
@@ -310,7 +319,7 @@ class SimClassicMember:
     def _on_fetched(self, answer: Any) -> None:
         code = answer.groups[0].error_code
         if self._is_fine(code, answer):
-            self.group.check_fetched(answer)
+            self.group.check_fetched(answer, self.told_before)
             self.must_fetch = False
 
     def _on_committed(self, request: OffsetCommitRequest, answer: Any) -> None:

@@ -15,6 +15,7 @@ from moldau.client.transport import Address, Network, address_text
 from moldau.client.wire import Call, Connection, Features
 from moldau.protocol.primitives import Message
 from moldau.sim import cluster_network
+from moldau.sim.sequence_check import SequenceCheck
 
 if TYPE_CHECKING:
     from moldau.sim.world import World
@@ -50,6 +51,7 @@ class ClientNetwork(Network):
         self._stopped = False
         self._backlog: list[Callable[[], None]] = []
         self.on_news: Callable[[], None] = _nothing
+        self._sequences = SequenceCheck(name)
 
     # What the client calls
 
@@ -60,6 +62,7 @@ class ClientNetwork(Network):
         link = self._links.get(address)
         if link is None:
             link = self._open(address)
+        self._sequences.watch(call)
         link.connection.submit(call, self.now_ms())
 
     def poll(self, timeout_ms: int) -> None:
@@ -73,7 +76,11 @@ class ClientNetwork(Network):
 
     def is_ready(self, address: Address) -> bool:
         link = self._links.get(address)
-        return link is not None and link.connection.negotiated
+        return link is not None and link.connection.negotiated and self.throttled_ms(address) == 0
+
+    def throttled_ms(self, address: Address) -> int:
+        link = self._links.get(address)
+        return 0 if link is None else link.connection.throttled_ms(self.now_ms())
 
     def close(self) -> None:
         for link in list(self._links.values()):
@@ -100,6 +107,8 @@ class ClientNetwork(Network):
                 self._drop(link, NetworkError(f"No connection to {where}: no answer in time."))
             elif link.connection.expired(now_ms):
                 self._drop(link, RequestTimeoutError(f"The broker at {where} did not answer in time."))
+            elif link.connection.tick(now_ms):
+                self._flush(link)
 
     @property
     def is_anything_on_the_way(self) -> bool:
@@ -134,7 +143,9 @@ class ClientNetwork(Network):
 
     def _open(self, address: Address) -> Link:
         now_ms = self.now_ms()
-        link = Link(address, Connection(address_text(address), self._name), now_ms + CONNECT_TIMEOUT_MS)
+        link = Link(
+            address, Connection(address_text(address), self._name, clock=self.now_ms), now_ms + CONNECT_TIMEOUT_MS
+        )
         self._links[address] = link
         link.carrier = self._network.connect(
             self._machine,

@@ -8,11 +8,13 @@ from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import NO_LEADER, TOPIC_RESOURCE, PartitionRegistration
 from moldau.node.node import Node
+from moldau.raft.replica import Raft
 from moldau.raft.state import NO_REPLICA, ReplicaKey
 from moldau.replication.partition import Partition
 from moldau.sim.cluster_client import Place
 from moldau.sim.committed_log import CommittedListener, CommittedLog, ReplicaCursor
 from moldau.sim.host import Host
+from moldau.sim.network import CLIENT_LISTENER
 from moldau.sim.node_program import NodeProgram
 from moldau.sim.world import Violation
 from moldau.storage.log import Log
@@ -27,6 +29,15 @@ ELIGIBLE_MS = 100
 def node_of(host: Host) -> Node | None:
     program = host.program
     return program.node if isinstance(program, NodeProgram) else None
+
+
+def is_joining(host: Host) -> bool:
+    """Whether the broker that runs there, or was the last to, does not know yet that it is registered. If it is killed
+    then, the controller may know it under an epoch that it never heard of."""
+    program = host.program or host.last_program
+    if not isinstance(program, NodeProgram) or not program.node.is_broker:
+        return False
+    return program.node.loading is not None or not program.node.lifecycle.was_registered
 
 
 class Known:
@@ -68,6 +79,8 @@ class ClusterChecks:
         self.known: dict[Place, Known] = {}
         self.lossy: set[int] = set()
         """Brokers that lost what they had not synced and that the controller has not seen come back yet."""
+        self.rewritten: frozenset[str] = frozenset()
+        """Topics whose batches do not stay as they are: they are compacted."""
         self.looks = 0
         self._next_look_ms: dict[int, int] = {}
         self._next_eligible_ms = 0
@@ -118,11 +131,32 @@ class ClusterChecks:
         if loses and host.host_id in self.setting.broker_ids:
             self.lossy.add(host.host_id)
 
+    def on_fenced_early(self, broker_id: int, broker_epoch: int) -> None:
+        """A controller took a broker for dead before its session ended: in this world it can know."""
+        self.setting.early_fencings += 1
+        host = self.setting.hosts[broker_id]
+        program = host.program
+        if isinstance(program, NodeProgram) and program.accepts(CLIENT_LISTENER):
+            if program.node.lifecycle.broker_epoch == broker_epoch:
+                raise Violation(f"nobody who lives is fenced before its session ends: {broker_id}")
+
     # The quorum
 
     def _look_at_quorum(self, host: Host, node: Node) -> None:
-        raft = node.metadata.raft
-        host_id, epoch = host.host_id, raft.epoch
+        raft, host_id = node.metadata.raft, host.host_id
+        if not node.metadata.is_storing:
+            self._look_at_election(raft, host_id)
+        high_watermark = raft.high_watermark
+        if high_watermark < self._quorum_high_watermarks.get(host_id, 0):
+            raise Violation(f"the high watermark never goes back: the quorum's at {host_id}, {high_watermark}")
+        self._quorum_high_watermarks[host_id] = high_watermark
+        cursor = self._cursor(host_id, None, node.metadata.log.log)
+        if high_watermark > cursor.high_watermark or node.metadata.log.log.truncations != cursor.truncations:
+            cursor.high_watermark = high_watermark
+            cursor.look(host.disk, node.metadata.log.log, high_watermark, self.metadata, f"node {host_id}")
+
+    def _look_at_election(self, raft: Raft, host_id: int) -> None:
+        epoch = raft.epoch
         if epoch < self._quorum_epochs.get(host_id, 0):
             raise Violation(
                 f"the epoch of a voter never goes back: {host_id} is in {epoch} after {self._quorum_epochs[host_id]}"
@@ -138,14 +172,6 @@ class ClusterChecks:
             # The file of a static quorum has no directory ids.
             if first.id != voted.id:
                 raise Violation(f"a voter votes once in an epoch: {host_id} in {epoch} for {first} and {voted}")
-        high_watermark = raft.high_watermark
-        if high_watermark < self._quorum_high_watermarks.get(host_id, 0):
-            raise Violation(f"the high watermark never goes back: the quorum's at {host_id}, {high_watermark}")
-        self._quorum_high_watermarks[host_id] = high_watermark
-        cursor = self._cursor(host_id, None, node.metadata.log.log)
-        if high_watermark > cursor.high_watermark or node.metadata.log.log.truncations != cursor.truncations:
-            cursor.high_watermark = high_watermark
-            cursor.look(host.disk, node.metadata.log.log, high_watermark, self.metadata, f"node {host_id}")
 
     def _cursor(self, host_id: int, place: Place | None, log: Log) -> ReplicaCursor:
         """A replica that was moved away and came back has a new log."""
@@ -160,7 +186,7 @@ class ClusterChecks:
         found = self.partitions.get((topic_id, index))
         if found is None:
             found = self.partitions[topic_id, index] = CommittedLog(name, index, self.listener)
-        found.trusted = self._is_trusted(topic_id)
+        found.trusted = self._is_trusted(topic_id) and name not in self.rewritten
         return found
 
     def _is_trusted(self, topic_id: bytes) -> bool:

@@ -6,12 +6,21 @@ import errno
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from moldau.protocol.topic_names import METADATA_TOPIC
+from moldau.sim.cluster_checks import node_of
 from moldau.sim.host import Host
+from moldau.storage.checkpoints import Partition
+from moldau.storage.run_note import DirectoryEnds, decode_ends
 
 if TYPE_CHECKING:
     from moldau.sim.cluster_world import ClusterWorld
 
 SHUTDOWN_MS_MAX = 3000
+DATA = "data"
+
+
+def _is_not_of_a_partition(path: str) -> bool:
+    return METADATA_TOPIC in path or path.endswith("meta.properties")
 
 
 class ClusterFaults:
@@ -24,6 +33,8 @@ class ClusterFaults:
         self.over = False
         self.pace_ms = self.rng.choice((120, 250, 400, 900))
         self._rolling = False
+        self._copies: dict[int, list[tuple[int, dict[Partition, int], dict[str, bytes]]]] = {}
+        """Of each broker: in which life a copy was made, where its logs ended, and the files."""
         self._kinds: list[tuple[str, int, Callable[[Host], None]]] = [
             ("kill", 14, self._kill),
             ("power loss", 10, self._lose_power),
@@ -37,14 +48,17 @@ class ClusterFaults:
             ("failing disk", 4, self._fail_disk),
             ("clean restart", 8, self._restart),
             ("rolling restart", 3, self._roll),
-            ("clock step", 3, self._step_clock),
         ]
         if setting.breaks_disks:
             self._kinds.append(("broken disk", 6, self._break_disk))
+        self._kinds.append(("lost writes", 6, self._lose_writes))
+        self._kinds.append(("restored copy", 6, self._restore_copy))
+        self._kinds = [kind for kind in self._kinds if not setting.only_faults or kind[0] in setting.only_faults]
 
     def start(self) -> None:
         self.world.schedule(self.rng.randint(300, 1500), self._strike)
         self.world.schedule(self.rng.randint(100, 500), self._break_connections)
+        self.world.schedule(400, self._make_copies)
 
     def _strike(self) -> None:
         if self.over:
@@ -94,7 +108,7 @@ class ClusterFaults:
         for host in self.setting.hosts.values():
             host.disk.clear_faults()
             host.disk.crash_after(0)
-            host.disk.sync_delay_ms = (0, 10)
+            host.disk.end_slowness()
             host.resume()
             if host.disk.is_broken:
                 host.lose_power()
@@ -102,7 +116,8 @@ class ClusterFaults:
     # Processes and machines
 
     def _kill(self, host: Host) -> None:
-        host.kill()
+        if self.setting.may_be_killed(host):
+            host.kill()
 
     def _lose_power(self, host: Host) -> None:
         if self.setting.may_lose_data(host):
@@ -151,11 +166,6 @@ class ClusterFaults:
 
         next_one()
 
-    def _step_clock(self, host: Host) -> None:
-        """The machine's clock was slow, and somebody sets it right."""
-        host.clock_offset_ms += self.rng.randint(100, 5000)
-        host.poll_now()
-
     # The network
 
     def _isolate(self, host: Host) -> None:
@@ -201,12 +211,9 @@ class ClusterFaults:
     # Disks
 
     def _slow_disk(self, host: Host) -> None:
-        host.disk.sync_delay_ms = self.rng.choice(((20, 100), (200, 1500)))
-
-        def end() -> None:
-            host.disk.sync_delay_ms = (0, 10)
-
-        self.world.schedule(self.rng.choice((500, 3000)), end)
+        """Somewhat, very, or stuck: no call that waits for the medium comes back for half a minute."""
+        host.disk.slow_down(self.rng.choice(((20, 100), (200, 1500), (5000, 5000), (30_000, 30_000))))
+        self.world.schedule(self.rng.choice((500, 3000, 8000)), host.disk.end_slowness)
 
     def _fill_disk(self, host: Host) -> None:
         if self.setting.may_lose_data(host):
@@ -230,6 +237,58 @@ class ClusterFaults:
         self.setting.note_failing(host)
         # One that has nothing to write does not notice.
         self.world.schedule(2000, lambda: host.lose_power() if host.lives == life and not self.over else None)
+
+    def _lose_writes(self, host: Host) -> None:
+        """The system gives up writing what it was handed and tells nobody; before the process asks, it is killed. Some
+        time later memory does not show it any more."""
+        if not self.setting.may_lose_data(host):
+            return
+        life = host.lives
+        host.disk.fail_write_back(".log")
+        self.setting.note_failing(host)
+        self.world.schedule(self.rng.randint(0, 50), lambda: host.kill() if host.lives == life else None)
+        self.world.schedule(2000, lambda: host.disk.evict() if host.lives == life + 1 else None)
+
+    def _make_copies(self) -> None:
+        """Somebody copies the files of running brokers from time to time."""
+        if self.over:
+            return
+        self.world.schedule(400, self._make_copies)
+        for host in self.setting.hosts.values():
+            node = node_of(host)
+            if node is not None and host.host_id in self.setting.broker_ids:
+                ends = {partition: log.log_end_offset for partition, log in node.logs.logs.items()}
+                copies = self._copies.setdefault(host.host_id, [])
+                copies.append((host.lives, ends, host.disk.copy_files()))
+                del copies[:-4]
+
+    def _restore_copy(self, host: Host) -> None:
+        """The broker is killed and its partitions are replaced by a copy that was made while it ran. What it wrote in
+        the last second before its end is not in its note: a copy that lacks nothing else cannot be told from it. A
+        partition that came after the copy stays as it is."""
+        noted = decode_ends(host.disk.recall_details(DATA) or DirectoryEnds().encoded())
+        for life, ends, copy in self._copies.get(host.host_id, ()):
+            is_older = any(end > ends.get(partition, end) for partition, (end, _) in noted.items())
+            if life == host.lives and is_older and self.setting.may_lose_data(host):
+                self.world.note(f"an older copy is put in place at {host.host_id}")
+                self.setting.loses_at_death.add(host.host_id)
+                host.kill()
+                host.disk.restore_files(copy, _is_not_of_a_partition)
+                if self.rng.random() < 0.5:
+                    # So that it may be the first to come back.
+                    for other in self.setting.hosts.values():
+                        if not self._has_removed_a_log(other):
+                            self._kill(other)
+                return
+
+    def _has_removed_a_log(self, host: Host) -> bool:
+        """Since its last note: killed now, it would not be trusted, and that is one too many beside a copy that lost
+        something."""
+        node = node_of(host)
+        if node is None:
+            return False
+        noted = decode_ends(host.disk.recall_details(DATA) or DirectoryEnds().encoded())
+        return any(node.logs.get(topic, partition) is None for topic, partition in noted)
 
     def _repair_later(self, host: Host) -> None:
         """A failed disk is repaired by restarting the node, as an operator would."""

@@ -102,10 +102,6 @@ class Network:
             if frame is not None
         ]
 
-    @property
-    def any_blocked(self) -> bool:
-        return bool(self._blocked)
-
     def slow_down(self, origin: int, target: int, delay_ms: int) -> None:
         self._slow_ms[origin, target] = delay_ms
 
@@ -117,6 +113,12 @@ class Network:
         numbers = sorted(self._connections)
         if numbers:
             self._connections[self.rng.choice(numbers)].break_()
+
+    def break_all(self, purpose: str) -> None:
+        """Something in between forgets all connections that nodes have for this purpose."""
+        for connection in list(self._connections.values()):
+            if f"-{purpose}->" in connection.name:
+                connection.break_()
 
     def on_host_death(self, host: Host) -> None:
         """The process, or the machine, is gone: with it everything that it had open."""

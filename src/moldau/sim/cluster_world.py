@@ -20,17 +20,18 @@ from moldau.protocol.uuids import uuid_to_text
 from moldau.raft.snapshots import snapshot_bytes
 from moldau.raft.state import ReplicaKey
 from moldau.raft.voters import Voter, VoterSet
+from moldau.sim.clock_faults import AGES, ClockFaults
 from moldau.sim.cluster_admin import ClusterAdmin
 from moldau.sim.cluster_audit import ClusterAudit
-from moldau.sim.cluster_checks import ClusterChecks, node_of
+from moldau.sim.cluster_checks import ClusterChecks, is_joining, node_of
 from moldau.sim.cluster_client import ClusterClient
 from moldau.sim.cluster_committer import ClusterCommitter
 from moldau.sim.cluster_consumer import ClusterConsumer
-from moldau.sim.cluster_faults import ClusterFaults
+from moldau.sim.cluster_faults import DATA, ClusterFaults
 from moldau.sim.cluster_network import Network
 from moldau.sim.cluster_producer import ClusterProducer
 from moldau.sim.host import Host, Program
-from moldau.sim.network import CLIENT_LISTENER, CONTROLLER_LISTENER
+from moldau.sim.network import CLIENT_LISTENER, CONTROLLER_LISTENER, OUTER_LISTENER
 from moldau.sim.node_program import NodeProgram
 from moldau.sim.outbox import SimOutbox
 from moldau.sim.replicated_model import ReplicatedModel, ReplicatedTopic
@@ -38,15 +39,19 @@ from moldau.sim.trace_handler import traced
 from moldau.sim.world import Violation, World
 from moldau.storage.meta_properties import MetaProperties, write_meta_properties
 
-DATA = "data"
 FIRST_SNAPSHOT = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
 HEALED_MS_MAX = 30_000
 FIRST_CONTROLLER_ID = 11
 DEFAULT_MILLISECONDS = 4_000
+HEARTBEATS_BREAK_MS = 700
+LISTENERS = ("", "", CLIENT_LISTENER, CONTROLLER_LISTENER, OUTER_LISTENER)
+"""Each has the port of its place."""
 
 
 class ClusterWorld:
     breaks_disks = False
+    only_faults: frozenset[str] = frozenset()
+    """Where not all of them are wanted."""
     """Whether disks fail as a whole; seeds that were kept from before that mean the same as then without it."""
 
     def __init__(self, seed: int) -> None:
@@ -65,6 +70,7 @@ class ClusterWorld:
         self.committed_offsets = 0
         self.checked_offsets = 0
         self.healed_ms = 0
+        self.early_fencings = 0
         self.default_min_insync = 2
         self.may_move_single_replicas = self.rng.random() < 0.5
         self.producers: list[ClusterProducer] = []
@@ -72,11 +78,14 @@ class ClusterWorld:
         self._clients: list[ClusterClient] = []
         self._producer_ids: set[tuple[int, int]] = set()
         self._recovering: set[int] = set()
+        self.loses_at_death: set[int] = set()
+        """Brokers of whose disk somebody takes something away when they die next."""
         self._failing: set[int] = set()
         self._choose_shape()
         self.checks = ClusterChecks(self)
         self.faults = ClusterFaults(self)
         self._make_hosts()
+        self.clock_faults = ClockFaults(self.world, lambda: list(self.hosts.values()))
 
     # The shape of the cluster
 
@@ -90,10 +99,11 @@ class ClusterWorld:
         )
         self.is_dynamic = self.rng.random() < 0.5
         self.has_eligible_replicas = self.rng.random() < 0.8
+        self.has_outer_listeners = self.world.derived_rng("listeners").random() < 0.5
         session_ms = self.rng.choice((900, 1500, 4000))
         self.common_settings = {
             "controller.listener.names": CONTROLLER_LISTENER,
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,EXTERNAL:PLAINTEXT",
             "inter.broker.listener.name": CLIENT_LISTENER,
             "log.dirs": DATA,
             "auto.create.topics.enable": "false",
@@ -124,16 +134,19 @@ class ClusterWorld:
             "leader.imbalance.check.interval.seconds": str(self.rng.choice((1, 300))),
             "metadata.log.max.record.bytes.between.snapshots": str(self.rng.choice((2000, 20971520))),
             "metadata.log.segment.bytes": "8388608",
+            **AGES,
         }
         if self.rng.random() < 0.2:
             self.common_settings["log.flush.interval.messages"] = "1"
 
     def _port(self, node_id: int, listener: str) -> int:
-        return 9000 + 10 * node_id + (2 if listener == CLIENT_LISTENER else 3)
+        return 9000 + 10 * node_id + LISTENERS.index(listener)
 
     def _settings(self, node_id: int) -> dict[str, str]:
         is_broker, is_controller = node_id in self.broker_ids, node_id in self.controller_ids
         listeners = [f"PLAINTEXT://127.0.0.1:{self._port(node_id, CLIENT_LISTENER)}"] if is_broker else []
+        if is_broker and self.has_outer_listeners:
+            listeners.insert(0, f"EXTERNAL://127.0.0.1:{self._port(node_id, OUTER_LISTENER)}")
         if is_controller:
             listeners.append(f"CONTROLLER://127.0.0.1:{self._port(node_id, CONTROLLER_LISTENER)}")
         addresses = [f"127.0.0.1:{self._port(voter, CONTROLLER_LISTENER)}" for voter in self.controller_ids]
@@ -145,6 +158,8 @@ class ClusterWorld:
             "listeners": ",".join(listeners),
             "broker.rack": f"rack{node_id}",
         }
+        if not is_broker and self.has_outer_listeners:
+            del settings["inter.broker.listener.name"]  # nobody told the controllers
         if self.is_dynamic:
             settings["controller.quorum.bootstrap.servers"] = ",".join(addresses)
         else:
@@ -169,9 +184,8 @@ class ClusterWorld:
             host = Host(self.world, node_id, lambda host, config=config: self._build(host, config))  # type: ignore[misc]
             host.on_turn = self.checks.on_turn
             host.on_death = lambda how, host=host: self._on_death(host, how)
-            host.clock_offset_ms = self.rng.choice((0, 0, self.rng.randint(-3000, 3000)))
             self.hosts[node_id] = host
-            for listener in (CLIENT_LISTENER, CONTROLLER_LISTENER):
+            for listener in (CLIENT_LISTENER, CONTROLLER_LISTENER, OUTER_LISTENER):
                 self.network.listen(self._port(node_id, listener), host, listener)
             if node_id in self.broker_ids:
                 self.client_ports[node_id] = self._port(node_id, CLIENT_LISTENER)
@@ -199,6 +213,7 @@ class ClusterWorld:
     def _build(self, host: Host, config: BrokerConfig) -> Program:
         program = NodeProgram(host, config, SimOutbox(self.network, host))
         program.node.metadata.add_listener(self.checks.on_image)
+        program.node.failure_detection.on_fenced = self.checks.on_fenced_early
         return program
 
     # Running
@@ -219,6 +234,7 @@ class ClusterWorld:
         if self.begins_whole():
             self._wait_for_a_beginning()
         self.faults.start()
+        self.clock_faults.start()
         self.world.run_for(duration_ms)
         self._heal()
         self._audit()
@@ -275,7 +291,8 @@ class ClusterWorld:
     def _on_death(self, host: Host, how: str) -> None:
         self.deaths += 1
         power = how.startswith("power")
-        loses = power or host.disk.is_broken
+        loses = power or host.disk.is_broken or host.disk.has_unseen_errors or host.host_id in self.loses_at_death
+        self.loses_at_death.discard(host.host_id)
         if host.disk.is_broken:
             host.disk.come_back()
         self.network.on_host_death(host)
@@ -283,7 +300,8 @@ class ClusterWorld:
         if loses:
             self.data_losses += 1
             self.model.on_power_loss()
-        if (loses or how not in ("killed", "stopped cleanly")) and host.host_id in self.broker_ids:
+        is_trusted = how == "stopped cleanly" or (how == "killed" and not is_joining(host))
+        if (loses or not is_trusted) and host.host_id in self.broker_ids:
             self._recovering.add(host.host_id)
         host.disk.clear_faults()
         self._failing.discard(host.host_id)
@@ -297,6 +315,10 @@ class ClusterWorld:
             self.faults.plan_crash(host, 40)
         host.boot()
         self.network.on_host_boot(host)
+
+    def may_be_killed(self, host: Host) -> bool:
+        """One that is killed before it has joined is not always trusted afterwards, though it has lost nothing."""
+        return not is_joining(host) or self.may_lose_data(host)
 
     def may_lose_data(self, host: Host) -> bool:
         """Whether the promises allow for it: of those who have everything, one must be left who lost nothing.
@@ -397,6 +419,7 @@ class ClusterWorld:
     def _heal(self) -> None:
         self.world.note("no more faults")
         self.faults.end()
+        self.clock_faults.end()
         start_ms = self.world.now_ms
         self._wait_until_whole()
         self.healed_ms = self.world.now_ms - start_ms
@@ -423,3 +446,20 @@ class ClusterWorld:
             and not self.admin.is_busy
             and not any(client.requests_on_the_way for client in self._clients)
         )
+
+
+class OuterListenersWorld(ClusterWorld):
+    """Controllers of their own, and brokers whose first listener refuses them; heartbeat connections break often."""
+
+    def _choose_shape(self) -> None:
+        super()._choose_shape()
+        self.broker_ids = [1, 2, 3]
+        self.is_combined = False
+        self.controller_ids = list(range(FIRST_CONTROLLER_ID, FIRST_CONTROLLER_ID + 3))
+        self.has_outer_listeners = True
+        self.world.schedule(HEARTBEATS_BREAK_MS, self._break_heartbeats)
+
+    def _break_heartbeats(self) -> None:
+        if not self.faults.over:
+            self.network.break_all("heartbeat")
+            self.world.schedule(HEARTBEATS_BREAK_MS, self._break_heartbeats)

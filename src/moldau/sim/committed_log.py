@@ -89,7 +89,8 @@ class ReplicaCursor:
                 return
 
     def _look_at_segment(self, disk: SimDisk, path: str, limit: int, committed: CommittedLog, who: str) -> bool:
-        """True when all of the segment was below the high watermark."""
+        """True when all of the segment was below the high watermark. What lies before the log's start is not served,
+        and a leader that has deleted its own cannot say any more whether it is the same."""
         if not disk.exists(path):
             return False
         data = disk.inode_at(path).current
@@ -102,7 +103,8 @@ class ReplicaCursor:
             last = base + int.from_bytes(data[field : field + 4], "big")
             if last >= limit or position + length > size:
                 return False
-            committed.take(base, last, bytes(data[position : position + length]), who)
+            if last >= self.log.log_start_offset or base >= committed.end:
+                committed.take(base, last, bytes(data[position : position + length]), who)
             position += length
             self.position = position
             self.offset = last + 1

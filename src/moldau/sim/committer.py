@@ -58,14 +58,16 @@ class OffsetModel:
     def on_told(self, offset: int) -> None:
         self.told = max(self.told, offset)
 
-    def check(self, offset: int, metadata: str | None) -> None:
-        if offset < self.told:
-            raise Violation(f"no committed offset goes back: {self.name} is at {offset} after {self.told}")
+    def check(self, offset: int, metadata: str | None, told_before: int | None = None) -> None:
+        """`told_before` is what was told when the question was asked, if something may have been told since."""
+        told = self.told if told_before is None else min(self.told, told_before)
+        if offset < told:
+            raise Violation(f"no committed offset goes back: {self.name} is at {offset} after {told}")
         if offset > self.sent:
             raise Violation(f"no offset is invented: {self.name} is at {offset}, sent was {self.sent}")
         if offset != NOTHING and metadata != text_of(offset):
             raise Violation(f"an offset keeps its metadata: {self.name} has {metadata!r} at {offset}")
-        self.told = offset
+        self.told = max(self.told, offset)
 
     def on_power_loss(self) -> None:
         """What was not synced may be gone."""

@@ -7,7 +7,7 @@ segment goes; a reader of committed records sees no aborted one, and every commi
 
 from __future__ import annotations
 
-from moldau.records.batch import BatchHeader, check_crc, split_batches
+from moldau.records.batch import BatchHeader, has_valid_crc, split_batches
 from moldau.records.walk import Record, read_records
 from moldau.sim.world import Violation
 from moldau.storage.control_markers import read_marker
@@ -143,7 +143,7 @@ class LogContent:
     def add(self, data: bytes, from_offset: int) -> None:
         """Batches as a fetch returned them; records below `from_offset` are not wanted."""
         for header in split_batches(data, 0, len(data)):
-            if not check_crc(data, header):
+            if not has_valid_crc(data, header):
                 raise Violation(f"every batch has its checksum (offset {header.base_offset})")
             if header.base_offset < self.next_offset:
                 raise Violation(f"offsets rise (offset {header.base_offset})")

@@ -60,7 +60,6 @@ class InlineWorkers(CompactionWorkers):
         result = compact(self.world.disk, task, lambda count: None)
         self.world.before_swap()
         done(result)
-        self.world.after_swap()
 
     def cancel(self, task: CompactionTask) -> None:
         """It is over before anybody could."""
@@ -84,6 +83,7 @@ class CompactionWorld:
         self.sequences: dict[int, int] = {}
         self._crash_in_swap = 0
         self._changes_before_swap = 0
+        self._is_swapping = False
         self.config = LogConfig(
             segment_bytes=self.rng.choice(size.segment_bytes),
             index_interval_bytes=self.rng.choice((1, 100, 4096)),
@@ -182,11 +182,13 @@ class CompactionWorld:
     def before_swap(self) -> None:
         """Called when the cleaned files are there and nothing was renamed yet."""
         self._changes_before_swap = self.disk.changes
+        self._is_swapping = True
         if self._crash_in_swap > 0:
             self.disk.crash_after(self._crash_in_swap)
 
     def after_swap(self) -> None:
         self.compactions += 1
+        self._is_swapping = False
         self.swap_steps = self.disk.changes - self._changes_before_swap
 
     def compact_by_chance(self) -> None:
@@ -205,12 +207,17 @@ class CompactionWorld:
         if self.rng.random() < 0.2:
             self.leave_something_behind()
         self._crash_in_swap = crash_in_swap
+        self._is_swapping = False
         self.swap_steps = 0
         self.disk.crash_after(crash_anywhere)
         flushed = self.log.recovery_point == self.log.log_end_offset
         try:
             self.now_ms += 1
             self.cleaner.poll(self.now_ms)
+            while self.later:
+                self.later.pop(0)()
+            if self._is_swapping:
+                self.after_swap()
             self.log.housekeeping(self.now_ms)
             self.disk.crash_after(0)
             self.runs += 1

@@ -9,7 +9,7 @@ from moldau.protocol.messages.fetch_request import FetchPartition, FetchRequest,
 from moldau.protocol.messages.fetch_response import FetchResponse, PartitionData
 from moldau.protocol.primitives import Message
 from moldau.protocol.records_data import MemoryRecords
-from moldau.records.batch import check_crc, split_batches
+from moldau.records.batch import has_valid_crc, split_batches
 from moldau.records.walk import read_records
 from moldau.sim.client import SimClient
 from moldau.sim.cluster_model import PRESENT, TopicModel
@@ -37,7 +37,7 @@ def read_batches(name: str, data: bytes) -> list[ReadRecord]:
     """Every record in what a fetch returned; a batch that is cut off at the end is left out, a damaged one is not."""
     records: list[ReadRecord] = []
     for header in split_batches(data, 0, len(data)):
-        if not check_crc(data, header):
+        if not has_valid_crc(data, header):
             raise Violation(f"no corrupt batch is served: {name} offset {header.base_offset}")
         for index, record in enumerate(read_records(data, header)):
             sequence = header.base_sequence + index if header.producer_id >= 0 else -1

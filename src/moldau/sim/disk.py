@@ -9,7 +9,10 @@ What a real file system may do is modelled, not what one of them does today:
   their order, as in every journal, those of different ones need not. A rename is atomic: the old name or the new one,
   never both, never none.
 - After a failed sync the data it should have written may be gone although a later sync of the same process succeeds.
+- A part of a file may be cold (`sim/cold_memory.py`).
 - The machine can stop at any operation: `crash_after` raises SimulatedCrash out of the n-th change from now.
+- Calls take time. What is done later takes `sync_delay_ms`; a call that waits for the medium in the process's own turn
+  takes `block_delay_ms`, which adds up in `blocked_ms`: whoever runs the process lets it stand still for so long.
 
 `process_crash` is kill -9: everything written stays as it is, and stays unsynced.
 """
@@ -20,134 +23,19 @@ import errno
 import os
 import random
 import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 
-from moldau.storage.disk import Buffer, Disk, File
+from moldau.sim.cold_memory import ColdMemory, MemoryFile
+from moldau.sim.disk_inodes import Change, Directory, EntryChange, Inode
+from moldau.storage.disk import BlockingDisk, Buffer, Done, File, Job, WholeDisk
 
-SECTOR_SIZES = (64, 512, 4096)
+NORMAL_SYNC_MS = (0, 10)
+NORMAL_BLOCK_MS = (0, 0)
 
 
 class SimulatedCrash(BaseException):
     """The machine stops inside a disk operation. Not an Exception, so that no code under test handles it."""
-
-
-class Change:
-    """One change of a file's bytes that is not durable yet; `data` None cuts the file to `position`."""
-
-    __slots__ = ("data", "doomed", "number", "position")
-
-    def __init__(self, position: int, data: bytes | None, number: int) -> None:
-        self.position = position
-        self.data = data
-        self.number = number
-        self.doomed = False
-
-    def apply(self, content: bytearray, limit: int = -1) -> None:
-        if self.data is None:
-            del content[self.position :]
-            return
-        data = self.data if limit < 0 else self.data[:limit]
-        if len(content) < self.position:
-            content.extend(bytes(self.position - len(content)))
-        content[self.position : self.position + len(data)] = data
-
-
-class Inode:
-    """A file's bytes: as the process sees them, as the platter has them, and the changes between the two."""
-
-    __slots__ = ("current", "durable", "pending")
-
-    def __init__(self) -> None:
-        self.current = bytearray()
-        self.durable = bytearray()
-        self.pending: list[Change] = []
-
-    def sync_until(self, number: int) -> None:
-        remaining: list[Change] = []
-        for change in self.pending:
-            if change.number <= number and not change.doomed:
-                change.apply(self.durable)
-            else:
-                remaining.append(change)
-        self.pending = remaining
-
-    def lose_power(self, rng: random.Random, *, garbage: bool) -> None:
-        if self.pending:
-            self.durable = self._surviving(rng, garbage)
-            self.pending = []
-        self.current = bytearray(self.durable)
-
-    def _surviving(self, rng: random.Random, garbage: bool) -> bytearray:
-        content = bytearray(self.durable)
-        choice = rng.random()
-        if choice < 0.2:
-            return content
-        kept = [change for change in self.pending if not change.doomed or rng.random() < 0.5]
-        if choice < 0.45:
-            for change in kept:
-                change.apply(content)
-            return content
-        if choice < 0.5:
-            # The cut of a file and the data written after it reach the platter independently.
-            kept = [change for change in kept if change.data is not None]
-        count = rng.randint(0, len(kept))
-        for change in kept[:count]:
-            change.apply(content)
-        if count < len(kept):
-            torn = kept[count].data
-            if torn:
-                kept[count].apply(content, rng.randint(0, len(torn)))
-        if choice >= 0.85:
-            self._damage_sectors(content, kept, rng, garbage)
-        return content
-
-    def _damage_sectors(self, content: bytearray, kept: list[Change], rng: random.Random, garbage: bool) -> None:
-        """The length of the file reached the platter and some of its data did not."""
-        sector = rng.choice(SECTOR_SIZES)
-        for change in kept:
-            if change.data is None or rng.random() < 0.5:
-                continue
-            end = min(change.position + len(change.data), len(content))
-            if end <= change.position:
-                continue
-            position = rng.randrange(change.position, end)
-            start = max(change.position, position - position % sector)
-            stop = min(end, start + sector)
-            keep_zeros = not garbage or rng.random() < 0.7
-            content[start:stop] = bytes(stop - start) if keep_zeros else rng.randbytes(stop - start)
-
-
-class Directory:
-    __slots__ = ("durable", "entries")
-
-    def __init__(self) -> None:
-        self.entries: dict[str, Inode | Directory] = {}
-        self.durable: dict[str, Inode | Directory] = {}
-
-
-class EntryChange:
-    """One change of directory entries that is not durable yet: `node` leaves `old` and appears as `new`."""
-
-    __slots__ = ("new", "node", "old")
-
-    def __init__(
-        self, node: Inode | Directory, old: tuple[Directory, str] | None, new: tuple[Directory, str] | None
-    ) -> None:
-        self.node = node
-        self.old = old
-        self.new = new
-
-    def names(self) -> list[tuple[int, str]]:
-        return [(id(place[0]), place[1]) for place in (self.old, self.new) if place is not None]
-
-    def touches(self, directory: Directory) -> bool:
-        return any(place is not None and place[0] is directory for place in (self.old, self.new))
-
-    def apply(self) -> None:
-        if self.old is not None and self.old[0].durable.get(self.old[1]) is self.node:
-            del self.old[0].durable[self.old[1]]
-        if self.new is not None:
-            self.new[0].durable[self.new[1]] = self.node
 
 
 class Fault:
@@ -163,8 +51,34 @@ class Fault:
         self.skip = skip
 
 
-class SimFile(File):
+class PendingJob:
+    """What a thread of the process does; `has_run` until whoever asked for it is told."""
+
+    __slots__ = ("done", "has_run", "job")
+
+    def __init__(self, job: Job, done: Done) -> None:
+        self.job = job
+        self.done = done
+        self.has_run = False
+
+
+class LaterCall:
+    """What a thread of the process does, once, unless the process has ended before."""
+
+    def __init__(self, disk: SimDisk, work: Callable[[], None], done: Done) -> None:
+        self._disk = disk
+        self._work = work
+        self._done = done
+        self._generation = disk.generation
+
+    def run(self) -> None:
+        if self._generation == self._disk.generation and self._disk.take_call(self):
+            self._done(self._disk.run_on_thread(self._work))
+
+
+class SimFile(MemoryFile):
     def __init__(self, disk: SimDisk, inode: Inode, path: str) -> None:
+        super().__init__(disk, disk.memory)
         self.path = path
         self.inode = inode
         self._disk = disk
@@ -180,7 +94,14 @@ class SimFile(File):
     def read(self, position: int, size: int) -> bytes:
         self._check_open()
         self._disk.check_fault("read", self.path)
+        self.check_cold(position, size)
         return bytes(self.inode.current[position : position + size])
+
+    def identity(self) -> object:
+        return self.inode
+
+    def content(self) -> bytearray:
+        return self.inode.current
 
     def size(self) -> int:
         self._check_open()
@@ -192,6 +113,7 @@ class SimFile(File):
 
     def sync(self) -> None:
         self._check_open()
+        self._disk.wait_for_medium()
         self._disk.sync_inode(self.inode, self.path, self._disk.last_number)
 
     def close(self) -> None:
@@ -209,19 +131,29 @@ class SimFile(File):
             self._closed = False
 
 
-class SimDisk(Disk):
+class SimDisk(WholeDisk):
     """The file system of one simulated machine. It outlives the processes that run on it."""
 
     def __init__(self, seed: int = 0, schedule: Callable[[int, Callable[[], None]], None] | None = None) -> None:
         self.rng = random.Random(seed)
+        self.memory = ColdMemory(seed)
         self.root = Directory()
         self.journal: list[EntryChange] = []
         self.generation = 0
         self.last_number = 0
         self.changes = 0
         self.capacity_bytes: int | None = None
-        self.sync_delay_ms = (0, 10)
+        self.sync_delay_ms = NORMAL_SYNC_MS
+        self.block_delay_ms = NORMAL_BLOCK_MS
+        self.blocked_ms = 0
+        self.blocking_calls = 0
+        """How often the process waited for the medium in its own turn."""
+        self._on_thread = False
         self._written_later: dict[str, bytes] = {}
+        self._calls: dict[LaterCall, None] = {}
+        """Those that are under way, in the order in which they were made."""
+        # Jobs by what they belong to, the one under way first: a path is here as long as it has one.
+        self._jobs: dict[str, deque[PendingJob]] = {}
         self.observer: Callable[[str], None] | None = None
         self._schedule = schedule
         self._faults: list[Fault] = []
@@ -229,7 +161,7 @@ class SimDisk(Disk):
         self._crashing = False
         self._doomed: list[Inode] = []
         self._locks: set[str] = set()
-        self._memory: dict[str, str] = {}  # of the machine, not of the disk
+        self._memory: dict[str, tuple[str, bytes]] = {}  # of the machine, not of the disk
         self._is_broken = False
         self._files: weakref.WeakSet[SimFile] = weakref.WeakSet()
 
@@ -254,6 +186,51 @@ class SimDisk(Disk):
             if position < len(content):
                 content[position] ^= 1 << bit
         self._say(f"flip {path} {position}.{bit}")
+
+    def slow_down(self, delay_ms: tuple[int, int]) -> None:
+        """Every call that waits for the medium takes so long from now on, on a thread or in the process's own turn."""
+        self.sync_delay_ms = delay_ms
+        self.block_delay_ms = delay_ms
+
+    def end_slowness(self) -> None:
+        """Also for the calls that are stuck: they come back soon."""
+        self.sync_delay_ms = NORMAL_SYNC_MS
+        self.block_delay_ms = NORMAL_BLOCK_MS
+        if self._schedule is not None:
+            for call in list(self._calls):
+                self._schedule(self.rng.randint(*NORMAL_SYNC_MS), call.run)
+
+    def fail_write_back(self, fragment: str = "") -> None:
+        """What was written to files of that name and not synced is given up by the system, which tells whoever syncs
+        such a file next, once."""
+        for path in self.all_files():
+            if fragment in path:
+                self.inode_at(path).fail_write_back()
+        self._say(f"what was not synced of *{fragment}* is not written back")
+
+    @property
+    def has_unseen_errors(self) -> bool:
+        return any(self.inode_at(path).unseen_error for path in self.all_files())
+
+    def copy_files(self) -> dict[str, bytes]:
+        """A copy of all files as they are now, by somebody who does not know what they are."""
+        return {path: self.peek(path) for path in self.all_files()}
+
+    def restore_files(self, copy: dict[str, bytes], leave_alone: Callable[[str], bool]) -> None:
+        """Somebody puts a copy in the place of what is there; what machines remember stays as it is."""
+        for path in self.all_files():
+            if not leave_alone(path):
+                inode = self.inode_at(path)
+                if path in copy:
+                    inode.restore(copy[path])
+                elif path.endswith(".log") and any(name.rpartition("/")[0] == path.rpartition("/")[0] for name in copy):
+                    inode.restore(b"")
+        self._say("an older copy is put in place")
+
+    def evict(self) -> None:
+        """Memory gets tight: what could not be written back is not shown any more."""
+        for path in self.all_files():
+            self.inode_at(path).evict()
 
     def power_loss(self, rng: random.Random | None = None) -> None:
         """Everything unsynced is at the mercy of the seed; the process is gone."""
@@ -283,8 +260,10 @@ class SimDisk(Disk):
     def process_crash(self) -> None:
         """The process is gone; the machine, with all that was written, goes on."""
         self.generation += 1
-        # What a failed sync left behind is forgiven to the next process: no log can defend itself against a page cache
-        # that shows bytes which it has given up writing.
+        self._jobs.clear()
+        self._calls.clear()
+        # What a sync left behind that has told of its failure is forgiven to the next process: no log can defend itself
+        # against a page cache that shows bytes which it has given up writing. What nobody was told of stays as it is.
         for inode in self._doomed:
             for change in inode.pending:
                 change.doomed = False
@@ -358,6 +337,7 @@ class SimDisk(Disk):
         if self._begin_change("truncate", path):
             self._crash_now()
         self.check_fault("truncate", path)
+        self.changes_seen += 1
         if size < len(inode.current):
             self.last_number += 1
             inode.pending.append(Change(size, None, self.last_number))
@@ -371,6 +351,9 @@ class SimDisk(Disk):
             self._crash_now()
         try:
             self.check_fault("sync", path)
+            if inode.unseen_error:
+                inode.unseen_error = False
+                raise OSError(errno.EIO, os.strerror(errno.EIO), path)
         except OSError:
             for change in inode.pending:
                 change.doomed = True
@@ -481,6 +464,7 @@ class SimDisk(Disk):
         if self._begin_change("rename", old):
             self._crash_now()
         self.check_fault("rename", old)
+        self.changes_seen += 1
         del old_directory.entries[old_name]
         new_directory.entries[new_name] = node
         self.journal.append(EntryChange(node, (old_directory, old_name), (new_directory, new_name)))
@@ -496,15 +480,21 @@ class SimDisk(Disk):
         self._unlink(path)
 
     def remove_tree(self, path: str) -> None:
+        self.wait_for_medium()
+        self._remove_tree(path)
+
+    def _remove_tree(self, path: str) -> None:
         node = self._find(path)
         if isinstance(node, Directory):
             for name in sorted(node.entries):
-                self.remove_tree(f"{path.rstrip('/')}/{name}")
+                self._remove_tree(f"{path.rstrip('/')}/{name}")
         if node is not None:
             self._unlink(path)
 
     def read_file(self, path: str) -> bytes:
         inode = self.inode_at(path)
+        if self.refuses_cold:
+            return SimFile(self, inode, path).read(0, len(inode.current))
         self.check_fault("read", path)
         return bytes(inode.current)
 
@@ -519,46 +509,72 @@ class SimDisk(Disk):
         file = self.open(temporary, create=True)
         file.append([data])
         if sync:
-            file.sync()
+            self.sync_file(temporary)
         file.close()
         self.rename(temporary, path)
 
-    def write_file_later(self, path: str, data: bytes, done: Callable[[OSError | None], None]) -> None:
+    def write_file_later(self, path: str, data: bytes, done: Done) -> None:
         """All of it happens at the end of the delay; the folder is not synced, so a power loss may undo the rename."""
         self._written_later[path] = data
 
-        def complete() -> None:
-            failure: OSError | None = None
-            try:
-                if self._written_later.get(path) is data:
-                    del self._written_later[path]
-                    self._replace(path, f"{path}.later.tmp", data, True)
-            except OSError as error:
-                failure = error
-            done(failure)
+        def write() -> None:
+            if self._written_later.get(path) is data:
+                del self._written_later[path]
+                self._replace(path, f"{path}.later.tmp", data, True)
 
-        self._do_later(complete)
+        self._do_later(write, done)
 
-    def read_later(self, file: File, position: int, size: int, done: Callable[[bytes | OSError], None]) -> None:
-        def complete() -> None:
-            try:
-                outcome: bytes | OSError = file.read(position, size)
-            except OSError as error:
-                outcome = error
-            done(outcome)
+    def read_later(
+        self, file: File, position: int, size: int, done: Callable[[bytes | OSError], None], keep: bool = True
+    ) -> None:
+        found: list[bytes] = []
 
-        self._do_later(complete)
+        def read() -> None:
+            found.append(file.read(position, size))
+            if keep and isinstance(file, SimFile):
+                self.memory.note_read(file.inode, position)
 
-    def _do_later(self, action: Callable[[], None]) -> None:
-        """What a thread of the process does: it never happens if the process ends before."""
+        self._do_later(read, lambda failure: done(found[0] if failure is None else failure))
+
+    def _do_later(self, work: Callable[[], None], done: Done) -> None:
+        """What a thread of the process does: it never happens if the process ends before. `done` hears how it went, in
+        the process's own turn."""
         if self._schedule is None:
             raise RuntimeError("a disk without a scheduler does nothing later")
-        generation = self.generation
-        self._schedule(
-            self.rng.randint(*self.sync_delay_ms), lambda: action() if generation == self.generation else None
-        )
+        call = LaterCall(self, work, done)
+        self._calls[call] = None
+        self._schedule(self.rng.randint(*self.sync_delay_ms), call.run)
+
+    def take_call(self, call: LaterCall) -> bool:
+        """False if it has come back already."""
+        if call not in self._calls:
+            return False
+        del self._calls[call]
+        return True
+
+    def run_on_thread(self, work: Callable[[], None]) -> OSError | None:
+        self._on_thread = True
+        try:
+            work()
+        except OSError as error:
+            return error
+        finally:
+            self._on_thread = False
+        return None
+
+    def wait_for_medium(self) -> None:
+        """A call that waits: on a thread that costs nobody anything, in the process's own turn it does."""
+        if not self._on_thread:
+            self.blocking_calls += 1
+            self.blocked_ms += self.rng.randint(*self.block_delay_ms) if self.block_delay_ms[1] > 0 else 0
+
+    def take_blocked_ms(self) -> int:
+        """For how long the process stood still since it was last asked."""
+        blocked_ms, self.blocked_ms = self.blocked_ms, 0
+        return blocked_ms
 
     def sync_directory(self, path: str) -> None:
+        self.wait_for_medium()
         directory = self._directory_at(path)
         if self._begin_change("sync_directory", path):
             self._crash_now()
@@ -566,20 +582,75 @@ class SimDisk(Disk):
         self.journal = self._apply_with_dependencies([change.touches(directory) for change in self.journal])
         self._say(f"sync_directory {path}")
 
-    def sync_later(self, file: File, done: Callable[[OSError | None], None]) -> None:
+    def sync_later(self, file: File, done: Done) -> None:
         if not isinstance(file, SimFile):
             raise TypeError("not a file of this disk")
         number = self.last_number
+        self._do_later(lambda: self.sync_inode(file.inode, file.path, number), done)
 
-        def complete() -> None:
-            failure: OSError | None = None
+    def sync_file(self, path: str) -> None:
+        self.wait_for_medium()
+        self.sync_inode(self.inode_at(path), path, self.last_number)
+
+    def do_later(self, path: str, job: Job, done: Done) -> None:
+        """The work is done at one moment and reported at a later one: the machine may stop in between."""
+        queue = self._jobs.setdefault(path, deque())
+        queue.append(PendingJob(job, done))
+        if len(queue) == 1:
+            self._begin_job(path, queue)
+
+    def _begin_job(self, path: str, queue: deque[PendingJob]) -> None:
+        def run() -> None:
+            if self._jobs.get(path) is queue:  # else it was finished at the end of the node
+                queue[0].has_run = True
+                queue[0].job(self)
+
+        self._do_later(run, lambda failure: self._do_later(nothing, lambda _: self._finish_job(path, queue, failure)))
+
+    def _finish_job(self, path: str, queue: deque[PendingJob], failure: OSError | None) -> None:
+        if self._jobs.get(path) is not queue:
+            return
+        pending = queue.popleft()
+        if queue:
+            self._begin_job(path, queue)
+        else:
+            del self._jobs[path]
+        pending.done(failure)
+
+    def remove_later(self, paths: Sequence[str], done: Done) -> None:
+        wanted = list(paths)
+
+        def remove_all() -> None:
+            for path in wanted:
+                self.remove(path)
+
+        self._do_later(remove_all, done)
+
+    def remove_tree_later(self, path: str, done: Done) -> None:
+        self._do_later(lambda: self._remove_tree(path), done)
+
+    def write_back_later(self, file: File, position: int, size: int, done: Done) -> None:
+        self._do_later(nothing, done)
+
+    def sync_all(self, paths: Sequence[str]) -> Sequence[str]:
+        lost: list[str] = []
+        for path in paths:
             try:
-                self.sync_inode(file.inode, file.path, number)
-            except OSError as error:
-                failure = error
-            done(failure)
+                self.sync_file(path)
+            except OSError:
+                lost.append(path)
+                self.inode_at(path).evict()
+        return lost
 
-        self._do_later(complete)
+    def finish_jobs(self) -> None:
+        jobs, self._jobs = self._jobs, {}
+        for queue in jobs.values():
+            for pending in queue:
+                if not pending.has_run:
+                    try:
+                        pending.job(self)
+                    except OSError as error:
+                        self._say(f"a last job failed: {error}")
 
     def free_bytes(self, path: str) -> int:
         if self.capacity_bytes is None:
@@ -589,12 +660,22 @@ class SimDisk(Disk):
     def total_bytes(self, path: str) -> int:
         return 1 << 41 if self.capacity_bytes is None else self.capacity_bytes
 
-    def remember(self, directory: str, text: str) -> None:
+    def remember(self, directory: str, text: str, details: bytes = b"") -> None:
         self.check_fault("remember", directory)
-        self._memory[directory] = text
+        self._memory[directory] = (text, details)
+
+    def remember_details_later(self, directory: str, details: bytes, done: Done) -> None:
+        def note(disk: BlockingDisk) -> None:
+            if directory in self._memory:
+                self._memory[directory] = (self._memory[directory][0], details)
+
+        self.do_later(f"the note of {directory}", note, done)
 
     def recall(self, directory: str) -> str:
-        return self._memory.get(directory, "")
+        return self._memory.get(directory, ("", b""))[0]
+
+    def recall_details(self, directory: str) -> bytes:
+        return self._memory.get(directory, ("", b""))[1]
 
     def forget(self, directory: str) -> None:
         self._memory.pop(directory, None)
@@ -636,6 +717,7 @@ class SimDisk(Disk):
         if self._begin_change("remove", path):
             self._crash_now()
         self.check_fault("remove", path)
+        self.changes_seen += 1
         node = directory.entries.pop(name)
         self.journal.append(EntryChange(node, (directory, name), None))
         self._say(f"remove {path}")
@@ -674,6 +756,10 @@ class SimDisk(Disk):
         if not parts:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
         return self._directory_at("/".join(parts[:-1])), parts[-1]
+
+
+def nothing() -> None:
+    """A moment that passes."""
 
 
 def _parts(path: str) -> list[str]:

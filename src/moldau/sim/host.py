@@ -7,16 +7,19 @@ when the deadline it named has come, and not after every request.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from moldau.records.clocks import NEVER_MS, SteadyClock, WallClock
 from moldau.sim.disk import SimDisk, SimulatedCrash
+from moldau.sim.machine_clock import MachineClock
 from moldau.sim.network import CLIENT_LISTENER, Wire
 
 if TYPE_CHECKING:
     from moldau.sim.world import Event, World
 
-NEVER_MS = 1 << 60
+STAND_STILL_MS_MAX = 30_000
 
 
 class BadFrame(Exception):
@@ -34,15 +37,20 @@ class Slot:
         self.done = False
         self.payload: bytes | None = None
         self.close = False
+        self.mutes = False
         self._side = side
 
-    def answer(self, payload: bytes | None, *, close: bool = False) -> None:
-        """Completes the reply: with None nothing is sent; `close` closes the connection after it."""
+    def answer(self, payload: bytes | None, *, close: bool = False, mute_ms: int = 0) -> None:
+        """Completes the reply: with None nothing is sent; `close` closes the connection after it. Nothing that comes
+        from the client is looked at for `mute_ms` from now on, and not before the reply was sent."""
         if self.done:
             raise AssertionError("a request was answered twice")
         self.done = True
         self.payload = payload
         self.close = close
+        self.mutes = mute_ms > 0
+        if self.mutes:
+            self._side.mute(mute_ms)
         self._side.send_ready()
 
 
@@ -88,11 +96,16 @@ class Program:
 
 
 class ServerSide:
-    """The host's end of one link: replies leave in the order of their requests."""
+    """The host's end of one link: replies leave in the order of their requests, and what comes while it is muted waits,
+    the end of the stream as well, as it would in a socket from which nobody reads."""
 
-    def __init__(self, link: Wire, state: object) -> None:
+    def __init__(self, link: Wire, state: object, unmute_later: Callable[[ServerSide, int], None]) -> None:
         self.link = link
         self.state = state
+        self.is_muted = False
+        self.timers = 0
+        self.waiting: deque[bytes | None] = deque()
+        self._unmute_later = unmute_later
         self._slots: list[Slot] = []
 
     def new_slot(self) -> Slot:
@@ -100,14 +113,27 @@ class ServerSide:
         self._slots.append(slot)
         return slot
 
+    def mute(self, mute_ms: int) -> None:
+        self.is_muted = True
+        self.timers += 1
+        self._unmute_later(self, mute_ms)
+
+    @property
+    def may_unmute(self) -> bool:
+        return self.timers == 0 and not any(slot.mutes for slot in self._slots)
+
     def send_ready(self) -> None:
+        sent_throttled = False
         while self._slots and self._slots[0].done:
             slot = self._slots.pop(0)
+            sent_throttled = sent_throttled or slot.mutes
             if slot.payload is not None:
                 self.link.send_to_client(slot.payload)
             if slot.close:
                 self.link.close_after_sending()
                 return
+        if sent_throttled and self.timers == 0:
+            self._unmute_later(self, 0)  # the timer was over before the answer could leave
 
 
 class Host:
@@ -116,12 +142,19 @@ class Host:
         self.host_id = host_id
         self.rng = world.derived_rng(f"host {host_id}")
         self.disk = SimDisk(self.rng.getrandbits(32), self._schedule_sync)
+        self.disk.memory.choose_chance()
         self.program: Program | None = None
         self.last_program: Program | None = None
         self.lives = 0
         self.paused = False
         self.powered = True
-        self.clock_offset_ms = 0
+        self.stood_still_ms = 0
+        """How long its turns have waited for the disk, in all."""
+        self.clock = MachineClock(world)
+        self.steady = SteadyClock(0, world.now_ms)
+        self.wall = WallClock()
+        """Those of the process that runs: they begin with it."""
+        self._now_ms = world.now_ms
         self.on_death: Callable[[str], None] | None = None
         self.on_turn: Callable[[Host], None] | None = None
         """Called after every turn of a program that lives on."""
@@ -139,8 +172,18 @@ class Host:
 
     @property
     def now_ms(self) -> int:
-        """What the clock of this machine says."""
-        return self.world.now_ms + self.clock_offset_ms
+        """What the process takes for now, after a look at the machine's clocks; one that is stopped does not look."""
+        if not self.paused:
+            monotonic_ms = self.clock.monotonic_ms()
+            self._now_ms = self.steady.read(monotonic_ms)
+            self.wall.note(self._now_ms, monotonic_ms, self.clock.wall_ms())
+        return self._now_ms
+
+    def _begin_clocks(self) -> None:
+        """A process cannot know that the clock is wrong when it starts, so here it is right then."""
+        self.clock.set_right()
+        self.steady = SteadyClock(self.clock.monotonic_ms(), self.clock.wall_ms())
+        self.wall = WallClock()
 
     # Life and death
 
@@ -149,6 +192,7 @@ class Host:
         self.lives += 1
         self.powered = True
         self.world.note(f"host {self.host_id} boots (life {self.lives})")
+        self._begin_clocks()
         self.program = self._build(self)
         program = self.program
         self.turn(lambda: program.start(self.now_ms))
@@ -189,7 +233,7 @@ class Host:
         self.paused = False
         backlog, self._backlog = self._backlog, []
         for action in backlog:
-            self.turn(action)
+            self.turn(action)  # one that waits for the disk puts the rest off again
 
     def turn_of(self, life: int, action: Callable[[], None]) -> None:
         """A turn that only the process of that life takes."""
@@ -231,8 +275,19 @@ class Host:
                 raise
             self._end(f"halted: {error}")
         else:
+            self._stand_still(self.disk.take_blocked_ms())
             if self.on_turn is not None:
                 self.on_turn(self)
+
+    def _stand_still(self, blocked_ms: int) -> None:
+        """The turn waited for the disk, and so does everything else in the process."""
+        if blocked_ms <= 0 or self.paused or self.program is None:
+            return
+        self.world.note(f"host {self.host_id} waits {blocked_ms} ms for its disk")
+        self.stood_still_ms += blocked_ms
+        self.paused = True
+        life = self.lives
+        self.world.schedule(min(blocked_ms, STAND_STILL_MS_MAX), lambda: self.resume() if self.lives == life else None)
 
     def _end(self, how: str, *, power: bool = False) -> None:
         self.world.note(f"host {self.host_id} ends: {how}")
@@ -260,12 +315,12 @@ class Host:
         if deadline_ms >= self._poll_due_ms or self.program is None:
             return
         self._cancel_poll()
-        self._poll_due_ms = deadline_ms
+        self._poll_due_ms = self.steady.due_ms = deadline_ms
         # At least a millisecond ahead: a program that is due at once is polled in the next turn of the clock.
         self._poll_event = self.world.schedule(max(1, deadline_ms - self.now_ms), lambda: self.turn(self._poll))
 
     def poll_now(self) -> None:
-        """The clock was changed: what the program is waiting for may be due."""
+        """The clock was changed: whatever it says, nothing more may be due than before."""
         self.turn(self._poll)
 
     def _poll(self) -> None:
@@ -292,10 +347,45 @@ class Host:
         self.turn(lambda: self._handle(link, frame))
 
     def forget(self, link: Wire) -> None:
-        side = self._sides.pop(link, None)
+        """The end of the stream arrives."""
+        side = self._sides.get(link)
+        if side is None or self.program is None:
+            self._sides.pop(link, None)
+        elif side.is_muted:
+            side.waiting.append(None)
+        else:
+            self._end_side(side)
+
+    def _end_side(self, side: ServerSide) -> None:
         program = self.program
-        if side is not None and program is not None:
+        if self._sides.pop(side.link, None) is not None and program is not None:
             self.turn(lambda: program.close_connection(side.state))
+
+    @property
+    def muted_connections(self) -> int:
+        return sum(side.is_muted for side in self._sides.values())
+
+    def _unmute_later(self, side: ServerSide, delay_ms: int) -> None:
+        life = self.lives
+        is_timer = delay_ms > 0
+
+        def over() -> None:
+            if is_timer:
+                side.timers -= 1
+            self._unmute(side)
+
+        self.world.schedule(delay_ms, lambda: self.turn_of(life, over))
+
+    def _unmute(self, side: ServerSide) -> None:
+        if self._sides.get(side.link) is not side or not side.is_muted or not side.may_unmute:
+            return
+        side.is_muted = False
+        while side.waiting and not side.is_muted:
+            frame = side.waiting.popleft()
+            if frame is None:
+                self._end_side(side)
+            else:
+                self._handle_frame(side, frame)
 
     def _handle(self, link: Wire, frame: bytes) -> None:
         program = self.program
@@ -303,8 +393,17 @@ class Host:
             return
         side = self._sides.get(link)
         if side is None:
-            side = ServerSide(link, program.open_connection(link.name, link.listener))
+            side = ServerSide(link, program.open_connection(link.name, link.listener), self._unmute_later)
             self._sides[link] = side
+        if side.is_muted:
+            side.waiting.append(frame)
+        else:
+            self._handle_frame(side, frame)
+
+    def _handle_frame(self, side: ServerSide, frame: bytes) -> None:
+        program, link = self.program, side.link
+        if program is None:
+            return
         try:
             program.handle(side.state, frame, self.now_ms, side.new_slot())
         except BadFrame as bad:

@@ -272,6 +272,8 @@ class LogWorld:
     def _settle(self, log: Log) -> None:
         """Whatever `flush.messages` asks for comes to an end: nobody waits for it for ever."""
         self.world.run_for(FLUSHED_AFTER_MS)
+        if log.holds > 0 and not log.log_directory.failed and not log.log_directory.is_full:
+            raise Violation(f"a truncation ends, and the log takes records again: {log.topic} is held")
         if not log.is_durable(log.log_end_offset) and not log.log_directory.failed:
             raise Violation(
                 f"a flush that was asked for ends: {log.topic} is at {log.recovery_point}, wanted {log.flush_target}"
@@ -281,7 +283,7 @@ class LogWorld:
         """A retry of a producer's last batch is recognised, whatever happened in between."""
         producer_id = self.rng.choice(self.producers[log.topic])
         last = self.last_batches.get((log.topic, producer_id))
-        if last is None or log.log_directory.low_space:
+        if last is None or log.log_directory.low_space or log.holds > 0:
             return
         try:
             result = log.append_as_leader(
@@ -435,9 +437,13 @@ class LogWorld:
         """All batch headers, read past every index."""
         headers: list[BatchHeader] = []
         for segment in log.segments:
-            data = self.disk.peek(segment.path(".log"))
+            data = self._bytes_of_segment(segment)
             headers.extend(split_batches(data, 0, len(data)))
         return headers
+
+    def _bytes_of_segment(self, segment: Segment) -> bytes:
+        """A file that is to be cut may be longer than its segment for a while."""
+        return self.disk.peek(segment.path(".log"))[: segment.size]
 
     def _check_indexes(self, log: Log) -> None:
         for segment in log.segments:
@@ -480,7 +486,7 @@ class LogWorld:
         for producer_id in self.producers[log.topic]:
             self.last_batches.pop((log.topic, producer_id), None)
         for segment in log.segments:
-            data = self.disk.peek(segment.path(".log"))
+            data = self._bytes_of_segment(segment)
             for header in split_batches(data, 0, len(data)):
                 if header.producer_id >= 0 and header.base_offset >= log.log_start_offset:
                     # A client counts from 0; offset and epoch lie outside the checksum.
@@ -512,8 +518,7 @@ def bytes_of(records: FileRecords | None) -> bytes:
 
 
 def check_offset_index_points_at_batches(name: str, segment: Segment, data: bytes) -> None:
-    index = segment.offset_index()
-    for relative, position in zip(index.offsets, index.positions, strict=True):
+    for relative, position in segment.offset_index().entries():
         header = read_header(data, position, len(data)) if position < len(data) else None
         if header is None or header.last_offset != segment.base_offset + relative:
             raise Violation(f"an offset index points at batches: {name} {segment.base_offset}+{relative} at {position}")
@@ -525,8 +530,7 @@ def check_time_index_holds_the_largest_timestamps(name: str, segment: Segment, d
     for header in split_batches(data, 0, len(data)):
         largest = max(largest, int(header.max_timestamp))
         largest_until[int(header.last_offset)] = largest
-    index = segment.time_index()
-    for timestamp, relative in zip(index.timestamps, index.offsets, strict=True):
+    for timestamp, relative in segment.time_index().entries():
         if largest_until.get(segment.base_offset + relative) != timestamp:
             raise Violation(
                 f"a time index holds the largest timestamps: {name} {segment.base_offset}+{relative} has"

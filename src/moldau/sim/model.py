@@ -36,9 +36,6 @@ class LogView:
         self.end = end
         self.records = records
 
-    def value_at(self, offset: int) -> bytes:
-        return self.records[offset - self.start].value
-
 
 class Sent(NamedTuple):
     """One record as it was sent: the order it belongs to, its number in it, and whether it is there at most once."""

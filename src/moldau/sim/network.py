@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 CLIENT_LISTENER = "PLAINTEXT"
 CONTROLLER_LISTENER = "CONTROLLER"
+OUTER_LISTENER = "EXTERNAL"
+"""Advertised with an address that only outsiders can use: from where other nodes are it is refused."""
 
 
 class Wire:

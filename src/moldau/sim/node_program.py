@@ -14,14 +14,15 @@ from moldau.protocol.errors import KafkaError
 from moldau.protocol.primitives import DecodeError
 from moldau.protocol.records_data import FileRecords
 from moldau.sim.host import BadFrame, Halted, Host, Program, Slot
-from moldau.sim.network import CLIENT_LISTENER, CONTROLLER_LISTENER
+from moldau.sim.network import CLIENT_LISTENER, CONTROLLER_LISTENER, OUTER_LISTENER
 from moldau.storage.disk import File
 
 
 class NodeProgram(Program):
     def __init__(self, host: Host, config: BrokerConfig, outbox: Outbox | None = None) -> None:
         self.host = host
-        self.node = Node(config, host.disk, host.rng, host.rng.randbytes(16), outbox=outbox)
+        self.node = Node(config, host.disk, host.rng, host.rng.randbytes(16), outbox=outbox, wall=host.wall)
+        self.node.logs.logs_per_turn = 1  # so that much can happen before all of them are open
         self.dispatcher = Dispatcher(self.node)
         self._fatal: str | None = None
         self.node.on_fatal = self._on_fatal
@@ -40,6 +41,8 @@ class NodeProgram(Program):
 
     def accepts(self, listener: str) -> bool:
         """Clients may come when the broker takes part in the cluster, other nodes at once."""
+        if listener == OUTER_LISTENER:
+            return False
         return listener == CONTROLLER_LISTENER or self.node.is_ready
 
     def begin_stop(self, now_ms: int, finished: Callable[[], None]) -> None:
@@ -77,7 +80,8 @@ class NodeProgram(Program):
 
 def send(reply: Reply, slot: Slot) -> None:
     try:
-        slot.answer(None if reply.parts is None else joined(reply.parts), close=reply.close_connection)
+        payload = None if reply.parts is None else joined(reply.parts)
+        slot.answer(payload, close=reply.close_connection, mute_ms=reply.mute_ms)
     except OSError:
         # The disk fails while records are sent from it: the stream cannot be mended.
         slot.answer(None, close=True)

@@ -14,6 +14,7 @@ from moldau.records.batch import BatchHeader, CorruptBatch, split_batches
 from moldau.sim.admin import SimAdmin
 from moldau.sim.audit import Auditor, HostDied, NotReady
 from moldau.sim.client import SimClient
+from moldau.sim.clock_faults import AGES, ClockFaults
 from moldau.sim.cluster_model import ClusterModel
 from moldau.sim.consumer import SimConsumer
 from moldau.sim.host import Host, Program
@@ -54,7 +55,13 @@ class NodeWorld:
         self.host = Host(self.world, 1, self._build)
         self.host.on_death = self._on_death
         self.host.disk.observer = lambda line: self.world.note(f"disk {line}")
+        self.clock_faults = ClockFaults(self.world, self._hosts_for_clock_faults)
+        self.clock_faults.add_pauses()
         self.format()
+
+    def _hosts_for_clock_faults(self) -> list[Host]:
+        """Not while somebody looks at the node and waits for its answers."""
+        return [] if self.world.events_run and (self.paused or self.calm) else [self.host]
 
     def _settings(self) -> dict[str, str]:
         values = single_node_values()
@@ -70,6 +77,7 @@ class NodeWorld:
             "log.retention.check.interval.ms": str(self.rng.choice((1000, 300000))),
             "log.initial.task.delay.ms": "200",
             "replica.high.watermark.checkpoint.interval.ms": "1000",
+            **AGES,
             "metadata.log.max.record.bytes.between.snapshots": str(self.rng.choice((3000, 20971520))),
         }
 
@@ -96,6 +104,7 @@ class NodeWorld:
         self._start_clients()
         self.world.schedule(self.rng.randint(500, 3000), self._fault)
         self.world.schedule(self.rng.randint(100, 1000), self._break_connection)
+        self.clock_faults.start()
         self.world.run_for(duration_ms)
         self._calm_down()
         self.world.run_for(FAILURE_MS_MAX + 1000)
@@ -161,6 +170,9 @@ class NodeWorld:
     def _settle(self) -> None:
         self._audit_due = False
         if self.paused or not self.host.running:
+            return
+        if self.host.paused:
+            self.audit_soon()
             return
         try:
             Auditor(self.host, self.model, self.rng).check_topics()
@@ -286,5 +298,7 @@ class NodeWorld:
     def _calm_down(self) -> None:
         """No more faults: the node must come back by itself."""
         self.calm = True
+        self.clock_faults.end()
+        self.host.resume()
         self.host.disk.clear_faults()
         self.host.disk.crash_after(0)

@@ -10,20 +10,25 @@ from collections.abc import Callable
 from typing import Protocol
 
 from moldau.config.broker_config import BrokerConfig
-from moldau.node.metadata_log import METADATA_TOPIC, MetadataLog, open_metadata_log, snapshot_name
+from moldau.node.metadata_log import MetadataLog, open_metadata_log, snapshot_name
+from moldau.protocol import errors
+from moldau.protocol.topic_names import METADATA_TOPIC
 from moldau.protocol.uuids import ZERO_UUID
-from moldau.raft.core import NEVER_MS, RaftConfig
+from moldau.raft.core import RaftConfig
 from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.messages import Reply
-from moldau.raft.ready import Outbound, Ready
+from moldau.raft.ready import Outbound, Ready, SnapshotRead
 from moldau.raft.replica import Raft
 from moldau.raft.snapshots import snapshot_bytes, snapshot_values
 from moldau.raft.state import QuorumState, ReplicaKey
 from moldau.raft.voters import Endpoint, VoterHistory, VoterSet
 from moldau.records.batch import split_batches
+from moldau.records.clocks import NEVER_MS
 from moldau.sim.disk import SimDisk
 from moldau.sim.raft_model import QuorumModel, digest_after
 from moldau.sim.world import Violation, World
+from moldau.storage.disk import Done
+from moldau.storage.log import Log
 
 DATA = "data"
 DIRECTORY = f"{DATA}/{METADATA_TOPIC}-0"
@@ -63,6 +68,8 @@ class Replica:
         self.raft_config = raft_config
         self.bootstrap_servers = bootstrap_servers
         self.endpoints: tuple[Endpoint, ...] = ()
+        self.is_broker = False
+        """It observes without ever thinking of being a voter, and yet somebody may make it one."""
         self.rng = self.world.derived_rng(f"replica {key.id}")
         self.disk = SimDisk(self.rng.getrandbits(32), self._schedule)
         self.raft: Raft | None = None
@@ -94,6 +101,7 @@ class Replica:
         self.wake_ms = NEVER_MS
         self.is_writing_snapshot = False
         self._syncing = False
+        self._is_storing = False
         now_ms = self.world.now_ms
         self.log: MetadataLog = open_metadata_log(self.disk, self.broker_config, self.rng, now_ms)
         initial = self.voters if self.kraft_version == 0 else VoterSet([])
@@ -104,13 +112,14 @@ class Replica:
             self.log,
             VoterHistory(initial, 0),
             self.rng,
-            self.endpoints,
+            () if self.is_broker else self.endpoints,
             self.bootstrap_servers,
         )
         self.high_watermark = self.applied = self.digest = 0
         self._load_snapshot()
         raft.start(self.read_quorum_state(), now_ms)
         self.raft = raft
+        self.log.log.on_released = self._on_log_settled
         self.high_watermark = raft.high_watermark
         self.surroundings.model.on_started(self.key, raft.epoch)
         self.work()
@@ -121,10 +130,10 @@ class Replica:
     def read_quorum_state(self) -> QuorumState | None:
         return self.log.read_quorum_state()
 
-    def write_quorum_state(self, state: QuorumState) -> None:
+    def write_quorum_state(self, state: QuorumState, done: Done) -> None:
         assert self.raft is not None
         version = 1 if self.raft.voter_history.kraft_version() >= 1 else 0
-        self.log.write_quorum_state(state, version, self.raft.voters.ids())
+        self.log.write_quorum_state(state, version, self.raft.voters.ids(), done)
 
     # Driving
 
@@ -133,23 +142,45 @@ class Replica:
             self.raft.tick(self.world.now_ms)
             self.work()
 
+    def _on_log_settled(self, settled: Log) -> None:
+        if settled is self.log.log:
+            self.poll()
+
     def work(self) -> None:
+        """Nothing is taken while the quorum state is on its way to the disk, as the node does it."""
         raft = self.raft
-        assert raft is not None
-        ready = raft.take_ready()
-        while not ready.is_empty():
-            self._work_off(raft, ready)
+        while raft is not None and self.raft is raft and not self._is_storing:
             ready = raft.take_ready()
+            if ready.quorum_state is not None:
+                self._store(raft, ready, ready.quorum_state)
+            elif ready.is_empty():
+                return
+            else:
+                self._work_off(raft, ready)
+
+    def _store(self, raft: Raft, ready: Ready, state: QuorumState) -> None:
+        life = self.lives
+        self._is_storing = True
+
+        def on_stored(error: OSError | None) -> None:
+            if life == self.lives and self.raft is raft and error is None:
+                self._is_storing = False
+                self._work_off(raft, ready)
+                self.work()
+
+        self.write_quorum_state(state, on_stored)
 
     def _work_off(self, raft: Raft, ready: Ready) -> None:
-        if ready.quorum_state is not None:
-            self.write_quorum_state(ready.quorum_state)
         if ready.sync_to >= 0:
             self.sync()
         for outbound in ready.requests:
             self.surroundings.send(self, outbound)
         for token, reply in ready.replies:
             self.surroundings.answer(self, token, reply)
+        for read in ready.snapshot_reads:
+            self._read_snapshot_for(read)
+        if ready.fetched_snapshot is not None:
+            self._check_snapshot(raft, ready.fetched_snapshot)
         if ready.leader_changed:
             self._on_leader_changed(raft)
         if ready.loaded_snapshot is not None:
@@ -173,6 +204,30 @@ class Replica:
                 self.work()
 
         self.log.sync_later(on_synced)
+
+    def _read_snapshot_for(self, read: SnapshotRead) -> None:
+        life = self.lives
+
+        def on_read(data: bytes | OSError) -> None:
+            if life == self.lives and self.raft is not None:
+                if isinstance(data, bytes):
+                    read.reply.data = data
+                else:
+                    read.reply.error = errors.SNAPSHOT_NOT_FOUND
+                self.surroundings.answer(self, read.token, read.reply)
+
+        self.log.read_snapshot_later(read.reply.snapshot, read.reply.position, read.max_bytes, on_read)
+
+    def _check_snapshot(self, raft: Raft, snapshot: OffsetAndEpoch) -> None:
+        life = self.lives
+
+        def on_checked(error: OSError | ValueError | None) -> None:
+            if life == self.lives and self.raft is raft:
+                assert not isinstance(error, OSError)
+                raft.on_snapshot_checked(snapshot, error, self.world.now_ms)
+                self.work()
+
+        self.log.check_fetched_snapshot(snapshot, on_checked)
 
     # What is checked
 

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from moldau.config.broker_config import BrokerConfig
 from moldau.protocol.uuids import ZERO_UUID
 from moldau.raft import messages as m
-from moldau.raft.core import NEVER_MS, RaftConfig
+from moldau.raft.core import RaftConfig
 from moldau.raft.ready import Outbound
 from moldau.raft.roles import Leader
 from moldau.raft.state import ReplicaKey
 from moldau.raft.voters import Voter, VoterSet
 from moldau.raft.wire import reply_to_wire, request_from_wire
 from moldau.raft.wire_client import reply_from_wire, request_to_wire
+from moldau.records.clocks import NEVER_MS
 from moldau.sim.disk import SimulatedCrash
 from moldau.sim.raft_model import QuorumModel
 from moldau.sim.raft_replica import DATA, Replica
@@ -102,6 +103,9 @@ class RaftWorld:
         servers = [(self._host(number), 9093) for number in (1, 2, 3)]
         replica = self.replica_class(self, key, known, version, disk, config, servers)
         replica.endpoints = self._voter(key).endpoints
+        dice = self.world.derived_rng(f"disk {key.id}")
+        replica.disk.sync_delay_ms = dice.choice(((0, 10), (0, 10), (0, 100)))
+        replica.is_broker = len(known) == 0 and dice.random() < 0.5
         return replica
 
     @staticmethod
@@ -373,7 +377,12 @@ class RaftWorld:
         """It comes back at another port. Only one at a time: a majority that moved could not be found by anybody."""
         leader = self.leader()
         known = leader.raft.voters.voters() if leader is not None and leader.raft is not None else []
-        if replica is leader or not known or any(voter.endpoints[0][2] != self.ports[voter.key.id] for voter in known):
+        if (
+            replica is leader
+            or replica.is_broker
+            or not known
+            or any(voter.endpoints[0][2] != self.ports[voter.key.id] for voter in known)
+        ):
             return
         if replica.raft is not None:
             self.crash(replica, power_loss=True)
@@ -388,6 +397,7 @@ class RaftWorld:
         self.cuts.clear()
         for replica in self.replicas.values():
             replica.disk.crash_after(0)
+            replica.disk.sync_delay_ms = (0, 10)
             self._restart(replica)
         for part in (0.5, 0.7, 0.8):
             self.world.schedule(int(part * self.heal_ms), self._propose_at_the_end)

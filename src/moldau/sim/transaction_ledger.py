@@ -20,7 +20,7 @@ from moldau.coordinator.txn.transaction import (
     STATE_NAMES,
     Transaction,
 )
-from moldau.node.internal_topics import GROUP_TOPIC, TRANSACTION_TOPIC
+from moldau.protocol.topic_names import GROUP_TOPIC, TRANSACTION_TOPIC
 from moldau.records.batch import BatchHeader, read_header
 from moldau.records.walk import read_records
 from moldau.sim.committed_log import CommittedListener

@@ -8,7 +8,7 @@ when nobody expects them. After the last fault nothing may hang; then everything
 from __future__ import annotations
 
 from moldau.metadata.features import TRANSACTION_VERSION
-from moldau.node.internal_topics import GROUP_TOPIC, TRANSACTION_TOPIC
+from moldau.protocol.topic_names import GROUP_TOPIC, TRANSACTION_TOPIC
 from moldau.sim.cluster_admin import ClusterAdmin
 from moldau.sim.cluster_checks import node_of
 from moldau.sim.cluster_world import HEALED_MS_MAX, ClusterWorld
@@ -19,7 +19,7 @@ from moldau.sim.producer_process import ProducerProcess
 from moldau.sim.replicated_model import PRESENT, ReplicatedTopic
 from moldau.sim.transaction_audit import TransactionAudit
 from moldau.sim.transaction_ledger import Place, TransactionLedger
-from moldau.sim.transactional_application import Application
+from moldau.sim.transactional_application import Application, HastyApplication
 from moldau.sim.transactional_copier import Copier, OffsetWatcher
 from moldau.sim.two_phase_application import TwoPhaseApplication
 from moldau.sim.world import Violation
@@ -27,6 +27,8 @@ from moldau.sim.world import Violation
 DEFAULT_MILLISECONDS = 3_000
 SOURCE, TARGET = "source", "target"
 TIMEOUT_CHECK_MS = 200
+DISTANCE_MS, SLOW_AGAIN_MS = 20, 500
+UNDER_WAY_MS_MAX = 1000  # what brokers have asked each other in a whole cluster has arrived by then
 HANGING_MS_MAX = 10_000
 """How long a transaction may stay open after its timeout; the promise counts one failover in addition."""
 
@@ -55,7 +57,10 @@ class TransactionWorld(ClusterWorld):
             self.broker_ids = self.controller_ids = [1, 2, 3]
             self.is_combined = True
         self.transaction_version = self.rng.choice((2, 2, 2, 2, 1, 0))
+        backoff_ms = self.world.derived_rng("verification").choice((20, 100, 300))
         self.common_settings |= {
+            "add.partitions.to.txn.retry.backoff.ms": str(backoff_ms),
+            "add.partitions.to.txn.retry.backoff.max.ms": str(5 * backoff_ms),
             "transaction.state.log.replication.factor": "3",
             "transaction.state.log.min.isr": "2",
             "transaction.state.log.num.partitions": str(self.rng.choice((1, 2))),
@@ -174,9 +179,16 @@ class TransactionWorld(ClusterWorld):
         )
 
     def _wait_until_stable(self) -> None:
+        """Nothing is open, and stays so: a broker may still be asking a coordinator for a producer that is gone."""
         timeout_ms = max(application.timeout_ms for application in self.applications)
-        if not self.world.run_until(lambda: not self.what_is_open(), timeout_ms + HANGING_MS_MAX):
-            raise Violation(f"no transaction hangs: {self.what_is_open()}")
+        deadline_ms = self.world.now_ms + timeout_ms + HANGING_MS_MAX
+        while self.world.run_until(lambda: not self.what_is_open(), deadline_ms - self.world.now_ms):
+            self.world.run_for(UNDER_WAY_MS_MAX)
+            self.checks.look_at_all()
+            if not self.what_is_open():
+                return
+            deadline_ms += UNDER_WAY_MS_MAX
+        raise Violation(f"no transaction hangs: {self.what_is_open()}")
 
     def what_is_open(self) -> str:
         """Which transaction is open, or where the last stable offset is not at the end of the log; empty for none."""
@@ -216,3 +228,30 @@ class TransactionWorld(ClusterWorld):
 
     def _audit(self) -> None:
         TransactionAudit(self).run()
+
+
+class HastyWorld(TransactionWorld):
+    """Applications in a hurry, brokers far from each other: the markers of a transaction, and the answers of its
+    coordinator, are on their way while the next one is written in requests that do not wait for each other."""
+
+    def _choose_shape(self) -> None:
+        super()._choose_shape()
+        self.transaction_version = self.rng.choice((1, 2))
+        self.world.schedule(SLOW_AGAIN_MS, self._slow_down)
+
+    def _slow_down(self) -> None:
+        if self.faults.over:
+            self.network.end_slowness()
+            return
+        for origin in self.broker_ids:
+            for target in self.broker_ids:
+                if origin != target:
+                    self.network.slow_down(origin, target, DISTANCE_MS)
+        self.world.schedule(SLOW_AGAIN_MS, self._slow_down)
+
+    def _start_clients(self) -> None:
+        self.admin = ClusterAdmin(self, deletes=False, internal=self._internal_topics())
+        places = [(SOURCE, 0), (SOURCE, 1), (TARGET, 0), (TARGET, 1)]
+        self.applications = [HastyApplication(self, f"hasty{number}", places) for number in range(3)]
+        self.readers = [SimReader(self, "reader")]
+        self._machines += [self.admin.client.machine, self.readers[0].client.machine]

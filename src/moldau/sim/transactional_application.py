@@ -34,6 +34,8 @@ class GaveUp(Exception):
 class Instance:
     """One process of an application."""
 
+    step_ms = STEP_MS
+
     def __init__(self, application: Application, number: int) -> None:
         setting = application.setting
         self.application = application
@@ -72,7 +74,7 @@ class Instance:
         except (ClientError, GaveUp) as problem:
             self.die(f"gives up: {problem}")
         else:
-            self.world.schedule(self.rng.randint(*STEP_MS), self._tick)
+            self.world.schedule(self.rng.randint(*self.step_ms), self._tick)
 
     def _note_epoch(self) -> None:
         manager = self.process.manager
@@ -225,3 +227,20 @@ class Application:
                 instance.die("dies")
             elif instance.process.stopped:
                 instance.process.go_on()
+
+
+class HastyInstance(Instance):
+    """Begins with the next transaction at once, and writes to all partitions in many small requests."""
+
+    step_ms = (1, 4)
+
+    def _fill(self, attempt: Attempt) -> Script:
+        for _ in range(self.rng.randint(3, 12)):
+            for place in self.application.places:
+                self._send(attempt, place, b"")
+            yield
+
+
+class HastyApplication(Application):
+    def new_instance(self) -> Instance:
+        return HastyInstance(self, self.started)

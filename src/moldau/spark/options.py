@@ -209,7 +209,7 @@ class _Given:
 def read_options(options: Mapping[str, str], streaming: bool = False) -> ReadOptions:
     """Checks the options of a read; raises OptionError. streaming: of a stream, which has other defaults."""
     given = _Given(options)
-    _warn_unknown(given)
+    _check_names(given)
     try:
         starting, ending = _bounds(given, streaming)
         subscription = _subscription(given)
@@ -379,13 +379,18 @@ def _duration(given: _Given, name: str, default_ms: int) -> int:
     return int(found[1]) * _UNITS_MS[found[2]]
 
 
-def _warn_unknown(given: _Given) -> None:
-    """Other options may be Spark's or a wrapper's, so that they are no error; a misspelt one should be seen, though."""
+def _check_names(given: _Given) -> None:
+    """A misspelt option would read something else than was meant. Names with a dot may be Spark's or a wrapper's."""
     known = {name.lower(): name for name in (*_READ_NAMES, *_SPARK_NAMES)}
     for name in given.own_names():
-        if name not in known:
-            import difflib
+        if name in known:
+            continue
+        import difflib
 
-            near = difflib.get_close_matches(name, list(known), 1)
-            hint = f" Did you mean {known[near[0]]}?" if near else ""
-            logger.warning("The option %s has no effect on a read.%s", given.names.get(name, name), hint)
+        shown = given.names.get(name, name)
+        near = difflib.get_close_matches(name, list(known), 1)
+        if not near and ("." in name or name.startswith("_")):
+            logger.warning("The option %s has no effect on a read.", shown)
+            continue
+        hint = f"did you mean {known[near[0]]}?" if near else "docs/spark.md names those there are."
+        raise OptionError(f"There is no option {shown} for a read: {hint}")

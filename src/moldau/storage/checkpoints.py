@@ -6,7 +6,7 @@ decides what a lost file means, usually that it is missing.
 
 from __future__ import annotations
 
-from moldau.storage.disk import Disk
+from moldau.storage.disk import BlockingDisk, Disk
 
 RECOVERY_POINT_FILE = "recovery-point-offset-checkpoint"
 LOG_START_FILE = "log-start-offset-checkpoint"
@@ -51,8 +51,9 @@ def format_offsets(offsets: dict[Partition, int]) -> bytes:
     return format_lines([f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()])
 
 
-def write_offsets(disk: Disk, path: str, offsets: dict[Partition, int], sync: bool = True) -> None:
-    disk.write_file(path, format_offsets(offsets), sync=sync)
+def write_offsets(disk: BlockingDisk, path: str, offsets: dict[Partition, int]) -> None:
+    """On the medium when it returns."""
+    disk.write_file(path, format_offsets(offsets))
 
 
 def read_offsets(disk: Disk, path: str) -> dict[Partition, int]:

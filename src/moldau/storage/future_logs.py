@@ -52,6 +52,7 @@ class FutureLogs:
 
     def add(self, log: Log) -> None:
         self.logs[(log.topic, log.partition)] = log
+        log.on_released = self._manager.on_log_released
         self._manager.count_log(log.log_directory, 1)
 
     def create(self, source: Log, directory: LogDirectory, now_ms: int) -> Log:
@@ -59,14 +60,13 @@ class FutureLogs:
         manager = self._manager
         if directory.failed:
             raise directory.storage_error()
-        name = f"{source.topic}-{source.partition}.{manager.random_below(1 << 128):032x}{FUTURE_SUFFIX}"
+        path = self._new_path(source.topic, source.partition, directory)
         try:
-            manager.forget_checkpoints(directory, (source.topic, source.partition))
-            directory.folders_unsynced = True
+            directory.folders_changed += 1
             log = create_log(
                 manager.disk,
                 directory,
-                f"{directory.path}/{name}",
+                path,
                 source.topic,
                 source.partition,
                 source.topic_id,
@@ -77,17 +77,24 @@ class FutureLogs:
             )
         except OSError as error:
             if error.errno in NO_SPACE:
-                raise KafkaError(KAFKA_STORAGE_ERROR, f"No space for {name}: {error}") from error
+                raise KafkaError(KAFKA_STORAGE_ERROR, f"No space for {path}: {error}") from error
             directory.fail(error)
             raise directory.storage_error() from error
         self.add(log)
+        manager.hold_until_forgotten(log)
         return log
+
+    def _new_path(self, topic: str, partition: int, directory: LogDirectory) -> str:
+        unique = f"{self._manager.random_below(1 << 128):032x}"
+        return f"{directory.path}/{topic}-{partition}.{unique}{FUTURE_SUFFIX}"
 
     def drop_uncertain(self, log: Log, now_ms: int) -> None:
         """What may have been lost with the power is copied again: a gap in it could be taken for a compacted one."""
         certain_to = self.certain_to.pop((log.topic, log.partition), log.log_end_offset)
         if certain_to < log.log_end_offset:
-            self._manager.truncate(log, max(certain_to, log.base_offsets[0]), now_ms)
+            # A checkpoint need not name the beginning of a batch.
+            certain_to = log.batch_start(max(certain_to, log.base_offsets[0]))
+            self._manager.truncate(log, certain_to, now_ms)
 
     def remove(self, topic: str, partition: int, now_ms: int) -> None:
         """The move is off; its folder goes after the delay."""
@@ -104,40 +111,29 @@ class FutureLogs:
             self._manager.count_log(log.log_directory, -1)
         return log
 
-    def take_over(self, topic: str, partition: int, now_ms: int) -> Log:
-        """The future log becomes the log of the partition; the current one, if there is one, goes.
+    def rename_back(self, log: Log) -> None:
+        """Gives a future log the name of one again, if it has lost it."""
+        if parse_future_name(log.directory.rpartition("/")[2]) is None:
+            self._manager.rename_folder(log, self._new_path(log.topic, log.partition, log.log_directory))
 
-        Everything that is durable in the current log must be so in the future one. Raises KafkaError when a directory
-        fails; then the current log is what it was, unless it is its own directory that failed.
-        """
-        manager = self._manager
+    def take_over(self, topic: str, partition: int, source: Log, now_ms: int) -> Log:
+        """The future log, which has its own name by now, is the log of the partition; `source` goes."""
         future = self.logs[(topic, partition)]
-        source = manager.logs.get((topic, partition))
-        try:
-            manager.write_checkpoints_of(future)
-        except OSError as error:
-            raise future.storage_failure(error) from error
-        old_path = ""
-        if source is not None:
-            old_path = source.directory
-            manager.log_goes(source)
-            manager.rename_folder(source, manager.marked_path(source, manager.delete_suffix))
-            self._sync(source)
-        try:
-            manager.rename_folder(future, f"{future.log_directory.path}/{topic}-{partition}")
-            self._sync(future)
-        except KafkaError:
-            if source is not None:
-                manager.rename_folder(source, old_path)
-            raise
         self._take_out(topic, partition)
-        manager.replace(source, future, now_ms)
-        logger.info("%s-%d is in %s now", topic, partition, future.log_directory.path)
+        self._manager.replace(source, future, now_ms)
         return future
 
-    def _sync(self, log: Log) -> None:
-        """The one rename must be on the medium before the other one happens."""
+    def take_over_at_start(self, topic: str, partition: int, now_ms: int) -> Log:
+        """The same for one whose source is gone: the run before ended between the two renames."""
+        manager = self._manager
+        future = self.logs[(topic, partition)]
         try:
-            self._manager.disk.sync_directory(log.log_directory.path)
+            manager.write_checkpoints_of(future)
+            manager.rename_folder(future, f"{future.log_directory.path}/{topic}-{partition}")
+            manager.disk.blocking().sync_directory(future.log_directory.path)
         except OSError as error:
-            raise log.storage_failure(error) from error
+            raise future.storage_failure(error) from error
+        self._take_out(topic, partition)
+        manager.replace(None, future, now_ms)
+        logger.info("%s-%d is in %s now", topic, partition, future.log_directory.path)
+        return future

@@ -9,6 +9,7 @@ from moldau.protocol.primitives import DecodeError
 from moldau.protocol.stored.group_records import GROUP_KEYS, GROUP_VALUES
 from moldau.protocol.stored.share_records import SHARE_KEYS, SHARE_VALUES
 from moldau.protocol.stored.transaction_records import TRANSACTION_KEYS, TRANSACTION_VALUES
+from moldau.protocol.topic_names import GROUP_TOPIC, METADATA_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC
 from moldau.records.batch import NO_PRODUCER_ID
 from moldau.records.walk import Record
 from moldau.storage.disk import Disk
@@ -79,13 +80,13 @@ def decoder_for(path: str) -> Decoder | None:
     """How the records of a file are read, by the topic that its folder is of; None for those of users."""
     folder = path.rpartition("/")[0].rpartition("/")[2]
     topic = folder.rpartition("-")[0]
-    if suffix_of(path) == ".checkpoint" or topic == "__cluster_metadata":
+    if suffix_of(path) == ".checkpoint" or topic == METADATA_TOPIC:
         return decode_metadata
-    if topic == "__consumer_offsets":
+    if topic == GROUP_TOPIC:
         return coordinator_decoder(GROUP_KEYS, GROUP_VALUES, topic_is_offsets=True)
-    if topic == "__transaction_state":
+    if topic == TRANSACTION_TOPIC:
         return coordinator_decoder(TRANSACTION_KEYS, TRANSACTION_VALUES)
-    if topic == "__share_group_state":
+    if topic == SHARE_TOPIC:
         return coordinator_decoder(SHARE_KEYS, SHARE_VALUES)
     return None
 

@@ -10,6 +10,7 @@ import re
 from itertools import pairwise
 
 from moldau.protocol.primitives import DecodeError
+from moldau.protocol.topic_names import METADATA_TOPIC
 from moldau.records.batch import NO_TIMESTAMP
 from moldau.storage.checkpoints import LEADER_EPOCH_FILE, DamagedCheckpoint, parse_lines
 from moldau.storage.disk import Disk
@@ -24,7 +25,6 @@ from moldau.storage.producer_snapshots import DamagedSnapshot, decode_snapshot
 from moldau.storage.producer_window import FILE as PRODUCER_WINDOW_FILE
 from moldau.storage.txn_index import DamagedTransactionIndex, TransactionIndex
 
-METADATA_TOPIC = "__cluster_metadata"
 SEGMENT_NAME = re.compile(r"(\d{20})\.(log|index|timeindex|txnindex|snapshot)")
 CHECKPOINT_NAME = re.compile(r"\d{20}-\d{10}\.checkpoint")
 LEFTOVERS = (".deleted", ".cleaned", ".swap", ".tmp", ".part")

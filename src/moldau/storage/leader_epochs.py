@@ -34,6 +34,7 @@ class LeaderEpochs:
         self.unsynced = False
         self.has_file = False
         self.begun_in_memory = False
+        self.changes = 0  # so that whoever syncs the file knows whether it was replaced meanwhile
 
     def load(self, data: bytes) -> None:
         """Takes over the content of the checkpoint file; raises DamagedCheckpoint."""
@@ -56,27 +57,30 @@ class LeaderEpochs:
         self.latest_epoch = epochs[-1] if epochs else UNDEFINED_EPOCH
         self.has_file = True
 
-    def write(self, sync: bool) -> None:
-        """Replaces the file. With `sync` its content is durable; that its name is too is up to the caller."""
+    def write(self) -> None:
+        """Replaces the file, which counts as unsynced until `on_synced`."""
         lines = []
         for index in range(len(self.epochs)):
             lines.append(f"{self.epochs[index]} {self.start_offsets[index]}")
         path = f"{self.directory}/{LEADER_EPOCH_FILE}"
-        self.disk.write_file(path, format_lines(lines), sync=False)
+        self.disk.replace_file(path, format_lines(lines))
         self.has_file = True
         self.begun_in_memory = False
-        if sync:
-            file = self.disk.open(path)
-            file.sync()
-            file.close()
-        self.unsynced = not sync
+        self.unsynced = True
+        self.changes += 1
+
+    def on_synced(self, changes: int) -> None:
+        """The file as it was when `changes` was read is on the medium."""
+        if changes == self.changes:
+            self.unsynced = False
 
     def _on_changed(self, write: bool) -> None:
         self.latest_epoch = self.epochs[-1] if self.epochs else UNDEFINED_EPOCH
         self.unsynced = True
+        self.changes += 1
         if write:
             try:
-                self.write(False)
+                self.write()
             except OSError as error:
                 logger.warning("leader epochs of %s are not written yet: %s", self.directory, error)
 
@@ -162,13 +166,11 @@ class LeaderEpochs:
         self._on_changed(write)
 
     def clear(self) -> None:
-        """Forgets all, the file too: it goes for good when the folder is synced, and what a file kept of records that
-        are gone would be held for the epoch of the records before the log."""
-        self.disk.remove(f"{self.directory}/{LEADER_EPOCH_FILE}")
+        """Forgets all, in the file too: what that kept of records that are gone would be held for the epoch of the
+        records before the log."""
         self.epochs = []
         self.start_offsets = []
-        self.latest_epoch = UNDEFINED_EPOCH
-        self.unsynced = self.has_file = self.begun_in_memory = False
+        self._on_changed(self.has_file)
 
     def entries(self) -> list[tuple[int, int]]:
         return list(zip(self.epochs, self.start_offsets, strict=True))

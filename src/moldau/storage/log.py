@@ -12,6 +12,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from librt.strings import read_i64_be
+
 from moldau.config.log_config import LogConfig
 from moldau.protocol.errors import (
     CORRUPT_MESSAGE,
@@ -22,19 +24,21 @@ from moldau.protocol.errors import (
     KafkaError,
 )
 from moldau.protocol.records_data import FileRecords, MemoryRecords
-from moldau.records.batch import BatchHeader, CorruptBatch, check_crc, split_batches
-from moldau.storage.control_markers import read_marker
+from moldau.records.batch import BatchHeader, CorruptBatch, has_valid_crc, split_batches
+from moldau.records.clocks import WallClock
+from moldau.storage.aborted import add_aborted, collect_aborted, end_of_read
 from moldau.storage.disk import Buffer, Disk
-from moldau.storage.flush_job import FlushJob
+from moldau.storage.flush_job import Flusher, flush_now
 from moldau.storage.leader_epochs import LeaderEpochs
 from moldau.storage.log_directory import NO_SPACE, LogDirectory
+from moldau.storage.log_producers import check_producers, read_markers, replay_producers
 from moldau.storage.log_results import AppendResult, ReadResult
-from moldau.storage.partition_metadata import PARTITION_METADATA_FILE
 from moldau.storage.producer_snapshots import ProducerSnapshots
 from moldau.storage.producer_state import CompletedTransaction, ProducedBatch, ProducerState, TransactionMarker
-from moldau.storage.retention import count_deletable
+from moldau.storage.retention import NO_LIMIT, count_deletable
 from moldau.storage.retired_files import RetiredFiles
-from moldau.storage.segment import UNKNOWN, BatchScanner, DamagedSegment, Segment, sync_file
+from moldau.storage.segment import UNKNOWN, DamagedSegment, Segment
+from moldau.storage.truncation import Truncation, begin_anew, cut
 from moldau.storage.txn_index import AbortedTransaction
 from moldau.storage.validation import CLIENT, validate
 from moldau.storage.validation_rules import rules_for
@@ -42,6 +46,8 @@ from moldau.storage.validation_rules import rules_for
 logger = logging.getLogger("moldau.storage")
 
 ANY_EPOCH: Final = 0x7FFFFFFF
+WRITE_BACK_BYTES: Final = 32 << 20
+WRITE_BACKS_MAX: Final = 2  # in a log directory at a time: they take threads from its syncs
 
 
 class Log:
@@ -67,24 +73,32 @@ class Log:
         self.config = config
         self.rules = rules_for(config, f"{self.topic}-{self.partition}")
         self.random_below = random_below
+        self.wall: WallClock = log_directory.wall
         self.segments: list[Segment] = []
         self.base_offsets: list[int] = []
         self.log_start_offset = 0
         self.log_end_offset = 0
         self.recovery_point = 0
+        self.indexed_to = 0  # segments that end there or below have their indexes on the medium; the active one never
         self.size_bytes = 0
         self.leader_epochs = LeaderEpochs(disk, directory)
         self.producers = ProducerState()
-        self.snapshots = ProducerSnapshots(disk, directory, [])
+        self.snapshots = ProducerSnapshots(disk, directory, [], self.wall)
         self.retired = RetiredFiles(disk)
         self.unflushed_since_ms = -1
         self.flush_target = 0  # what was appended below this offset counts when the recovery point has reached it
+        self.flusher = Flusher(self)
         self.flushing = False
         self.flushes_total = 0
+        self.write_back_at = WRITE_BACK_BYTES  # the size of the active segment that has the next write-back begin
+        self.writing_back = False
         self.on_durable: Callable[[Log], None] | None = None  # told when a flush in the background is over
         self.directory_changed = False  # files were created or renamed since the folder was last synced
         self.folder_unsynced = True  # the folder itself, and whose it is, may be lost with the power
         self.truncations = 0
+        self.holds = 0  # reasons why nothing may be appended now: something else must be on the medium first
+        self.pending_truncations: list[Truncation] = []
+        self.on_released: Callable[[Log], None] | None = None  # told when appends are possible again
         self.compacting = False  # a run is under way: its segments must stay what they are
         self.moving = False  # it is copied into another directory: it is not compacted until that is over
         self.closed = False
@@ -110,6 +124,24 @@ class Log:
         self.check_usable()
         if origin == CLIENT and self.log_directory.low_space:
             raise self.log_directory.low_space_error()
+
+    def hold(self) -> None:
+        """Nothing is appended until `release`, called as often."""
+        self.holds += 1
+
+    def release(self) -> None:
+        self.holds -= 1
+        if self.holds == 0 and self.on_released is not None:
+            self.on_released(self)
+
+    def check_not_held(self) -> None:
+        if self.holds > 0:
+            # One that was cut as a follower a moment ago, and leads now; or one that did not fit on its disk.
+            raise KafkaError(
+                KAFKA_STORAGE_ERROR,
+                f"Partition {self.topic}-{self.partition} takes no records until its truncation is on the disk: "
+                "try again",
+            )
 
     def storage_failure(self, error: OSError) -> KafkaError:
         """Takes the directory offline and returns what the caller is told."""
@@ -137,11 +169,13 @@ class Log:
 
         `transaction_version` matters for a marker only: it is what WriteTxnMarkers says.
         """
-        if self.closed or self.log_directory.refusing:
+        if self.closed or self.log_directory.refusing or self.holds > 0:
             self.check_writable(origin)
+            self.check_not_held()
         validated = validate(
-            records.data, records.start, records.end, self.log_end_offset, leader_epoch, now_ms, self.rules, origin
-        )
+            records.data, records.start, records.end, self.log_end_offset, leader_epoch, self.wall.at(now_ms),
+            self.rules, origin,
+        )  # fmt: skip
         headers = validated.batches
         size = validated.size
         if size > self.config.segment_bytes:
@@ -152,8 +186,8 @@ class Log:
             )
         markers: list[TransactionMarker | None] | None = None
         if len(headers) != 1 or headers[0].producer_id >= 0:
-            markers = self._read_markers(records, headers)
-            duplicate = self._check_producers(headers, markers, origin, transaction_version)
+            markers = read_markers(records, headers)
+            duplicate = check_producers(self.producers, headers, markers, origin == CLIENT, transaction_version)
             if duplicate is not None:
                 return self._duplicate_result(duplicate)
         if leader_epoch != self.leader_epochs.latest_epoch:
@@ -179,6 +213,7 @@ class Log:
         a truncation at the leader they could contradict what came before them (KAFKA-18723).
         """
         self.check_usable()
+        self.check_not_held()
         headers = self._check_replicated(records, leader_epoch)
         if not headers:
             return None
@@ -186,7 +221,7 @@ class Log:
         data: Buffer = records.data
         if records.start > 0 or last.end < len(records.data):
             data = memoryview(records.data)[records.start : last.end]
-        markers = self._read_markers(records, headers)
+        markers = read_markers(records, headers)
         max_timestamp = max([int(header.max_timestamp) for header in headers])
         first_offset = int(headers[0].base_offset)
         size = int(last.end) - records.start
@@ -206,7 +241,7 @@ class Log:
         for header in headers:
             if header.partition_leader_epoch > leader_epoch:
                 break
-            if not check_crc(records.data, header):
+            if not has_valid_crc(records.data, header):
                 raise KafkaError(
                     CORRUPT_MESSAGE,
                     f"Record is corrupt (stored crc = {header.crc}) in topic partition {self.topic}-{self.partition}.",
@@ -220,52 +255,6 @@ class Log:
             next_offset = header.last_offset + 1
             accepted.append(header)
         return accepted
-
-    def _read_markers(
-        self, records: MemoryRecords, headers: list[BatchHeader]
-    ) -> list[TransactionMarker | None] | None:
-        """The transaction markers among the batches, one place per batch; None when there is no control batch."""
-        found = False
-        for header in headers:
-            if header.is_control:
-                found = True
-        if not found:
-            return None
-        # The headers may describe batches that validation wrote anew; what the records say is in the original bytes.
-        originals = split_batches(records.data, records.start, records.end)
-        markers: list[TransactionMarker | None] = []
-        for index in range(len(headers)):
-            markers.append(read_marker(records.data, originals[index]))
-        return markers
-
-    def _check_producers(
-        self,
-        headers: list[BatchHeader],
-        markers: list[TransactionMarker | None] | None,
-        origin: int,
-        transaction_version: int,
-    ) -> ProducedBatch | None:
-        """A batch that was appended before, or None; raises when a producer may not write this now."""
-        from_client = origin == CLIENT
-        producers = self.producers
-        if len(headers) == 1:
-            header = headers[0]
-            if from_client:
-                duplicate = producers.find_duplicate(header)
-                if duplicate is not None:
-                    return duplicate
-            marker = markers[0] if markers is not None else None
-            producers.check(header, marker, from_client, transaction_version)
-            return None
-        if from_client:
-            for header in headers:
-                if header.producer_id >= 0:
-                    duplicate = producers.find_duplicate(header)
-                    if duplicate is not None:
-                        return duplicate
-        no_markers: list[TransactionMarker | None] = [None] * len(headers)
-        producers.check_several(headers, markers if markers is not None else no_markers, from_client)
-        return None
 
     def _duplicate_result(self, batch: ProducedBatch) -> AppendResult:
         first_offset = batch.last_offset - batch.offset_delta
@@ -294,6 +283,10 @@ class Log:
         except OSError as error:
             if error.errno in NO_SPACE and not segment.torn:
                 self.log_directory.look_again(self.disk)
+                if segment.cut_unsynced:
+                    # A power loss may bring a torn end back, in a segment that is flushed and not looked at again.
+                    segment.cut_unsynced = False
+                    Truncation(self, self.log_end_offset, segment, False, False).start(None)
                 raise KafkaError(KAFKA_STORAGE_ERROR, f"No space for {self.topic}-{self.partition}: {error}") from error
             raise self.storage_failure(error) from error
         except DamagedSegment as error:
@@ -302,6 +295,8 @@ class Log:
         self.size_bytes += size
         self.log_directory.note_written(size, self.disk)
         self._note_producers(segment, headers, markers, now_ms)
+        if segment.size >= self.write_back_at:
+            self._on_grown(segment)
         if self.unflushed_since_ms < 0:
             self.unflushed_since_ms = now_ms
         if self.log_end_offset - self.recovery_point >= config.flush_messages:
@@ -327,15 +322,13 @@ class Log:
     def _complete_transaction(self, segment: Segment, completed: CompletedTransaction) -> None:
         last_stable_offset = self.producers.last_stable_offset_after(completed)
         if completed.aborted:
+            aborted = AbortedTransaction(
+                completed.producer_id, completed.first_offset, completed.last_offset, last_stable_offset
+            )
             try:
-                segment.transaction_index().append(
-                    AbortedTransaction(
-                        completed.producer_id, completed.first_offset, completed.last_offset, last_stable_offset
-                    )
-                )
+                add_aborted(segment, aborted)
             except OSError as error:
                 raise self.storage_failure(error) from error
-            segment.transaction_index_exists = True
             self.directory_changed = True
         self.producers.complete(completed)
 
@@ -398,6 +391,20 @@ class Log:
             return ReadResult(None, base_offset, position, offset)
         return ReadResult(FileRecords(segment.log_file(), position, size), base_offset, position, end_offset)
 
+    def batch_start(self, offset: int) -> int:
+        """The first offset of the batch that holds `offset`; the offset itself where none does."""
+        self.check_usable()
+        try:
+            segment = self.segments[max(0, bisect_right(self.base_offsets, offset) - 1)]
+            position = segment.find_batch(offset)[0]
+            if position < 0:
+                return offset
+            return min(offset, int(read_i64_be(segment.log_file().read(position, 8), 0)))
+        except OSError as error:
+            raise self.storage_failure(error) from error
+        except DamagedSegment as error:
+            raise self.damage(error) from error
+
     def offset_for_timestamp(self, timestamp: int, upper_bound_offset: int) -> tuple[int, int, int] | None:
         """(offset, timestamp, leader epoch) of the first record that is not older than `timestamp`."""
         self.check_usable()
@@ -424,6 +431,8 @@ class Log:
                 best = max(best, segment.max_timestamp)
         except OSError as error:
             raise self.storage_failure(error) from error
+        except DamagedSegment as error:
+            raise self.damage(error) from error
         return self.offset_for_timestamp(best, upper_bound_offset) if best >= 0 else None
 
     def last_stable_offset(self, high_watermark: int) -> int:
@@ -438,31 +447,31 @@ class Log:
         # Its first records may be deleted already, while it is still open.
         return min(max(first_unstable, self.log_start_offset), high_watermark)
 
-    def aborted_transactions(self, start_offset: int, end_offset: int) -> list[tuple[int, int]]:
-        """(producer id, first offset) of the aborted transactions with records in that range, by offset."""
-        found = [(entry.first_offset, entry.producer_id) for entry in self.collect_aborted(start_offset, end_offset)]
-        found.sort()
-        return [(producer_id, first_offset) for first_offset, producer_id in found]
+    def aborted_transactions(
+        self, start_offset: int, end_offset: int, found: ReadResult | None = None
+    ) -> list[tuple[int, int]]:
+        """(producer id, first offset) of the aborted transactions with records in that range, by offset; with `found`
+        only those that matter to who reads that."""
+        aborted = self.collect_aborted(start_offset, end_offset, found)
+        by_offset = [(entry.first_offset, entry.producer_id) for entry in aborted]
+        by_offset.sort()
+        return [(producer_id, first_offset) for first_offset, producer_id in by_offset]
 
     def aborted_within(self, offset: int, found: ReadResult) -> list[tuple[int, int]]:
         """Those that matter to who reads `found`, which was read from `offset` on: not all up to the end of the log,
         which would be told again with every read."""
-        if found.records is None:
-            return []
-        segment = self.segments[bisect_right(self.base_offsets, found.segment_base_offset) - 1]
-        behind = segment.offset_behind(found.position + found.records.size)
-        return self.aborted_transactions(offset, found.end_offset if behind < 0 else min(behind, found.end_offset))
+        return [] if found.records is None else self.aborted_transactions(offset, found.end_offset, found)
 
-    def collect_aborted(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
+    def collect_aborted(
+        self, start_offset: int, end_offset: int, found: ReadResult | None = None
+    ) -> list[AbortedTransaction]:
         """Also those whose marker lies beyond the end."""
-        found: list[AbortedTransaction] = []
-        number = max(0, bisect_right(self.base_offsets, start_offset) - 1)
-        for segment in self.segments[number:]:
-            if segment.transaction_index_exists and segment.transaction_index().collect(
-                start_offset, end_offset, found
-            ):
-                break
-        return found
+        try:
+            return collect_aborted(self, start_offset, end_offset if found is None else end_of_read(self, found))
+        except OSError as error:
+            raise self.storage_failure(error) from error
+        except DamagedSegment as error:
+            raise self.damage(error) from error
 
     # Rolling and flushing
 
@@ -491,43 +500,73 @@ class Log:
     def roll(self, now_ms: int) -> None:
         """Starts a new segment at the end of the log, unless the active one is empty already."""
         self.check_usable()
+        self.check_not_held()
         try:
             self._roll_at(self.log_end_offset, now_ms)
         except OSError as error:
             raise self.storage_failure(error) from error
 
     def _roll_at(self, base_offset: int, now_ms: int) -> Segment:
+        """Nothing waits for the medium. Names in a folder reach it in the order in which they were made, so no power
+        loss keeps the new segment and not the one before it; what it takes from the end of that one ends the log."""
         old = self.segments[-1]
         if old.size == 0 and old.base_offset == base_offset:
             old.created_ms = now_ms
             old.first_timestamp = UNKNOWN
             return old
         old.finish_indexes()
-        if self.recovery_point >= base_offset:
-            # Nobody walks this segment again, so its last index entry must be there before the next segment is.
-            old.sync()
         self.producers.end_offset = base_offset
         self.snapshots.take(self.producers)
-        if self.directory_changed or self.folder_unsynced:
-            # Else a power loss could keep the new segment and not the one before it.
-            self.sync_folder()
+        self.producers.mark()
         # The last step that may fail: an empty segment that is left behind would end the log at the next start.
         segment = self.new_segment(base_offset, now_ms)
         segment.create()
         self.segments.append(segment)
         self.base_offsets.append(base_offset)
         self.directory_changed = True
+        self.write_back_at = WRITE_BACK_BYTES
         self.flush_later(base_offset, None)
         return segment
 
+    def has_segment(self, segment: Segment) -> bool:
+        """Whether it is (still) part of this log."""
+        number = bisect_right(self.base_offsets, segment.base_offset) - 1
+        return number >= 0 and self.segments[number] is segment
+
     def segments_to_flush(self, end_offset: int) -> list[Segment]:
-        """Those that hold something between the recovery point and `end_offset`."""
-        number = max(0, bisect_right(self.base_offsets, self.recovery_point) - 1)
+        """Those that hold something below `end_offset` that is not known to be on the medium, indexes included."""
+        number = max(0, bisect_right(self.base_offsets, min(self.recovery_point, self.indexed_to)) - 1)
         return [segment for segment in self.segments[number:] if segment.base_offset < end_offset]
+
+    def checkpoint_offset(self) -> int:
+        """What the checkpoint may say: segments wholly below it are not walked again after a crash. Those must have
+        their indexes on the medium; the active one has none yet, even if all of its records are there."""
+        if self.closed:
+            return self.recovery_point
+        number = max(0, bisect_right(self.base_offsets, self.indexed_to) - 1)
+        end = self.base_offsets[number + 1] if number + 1 < len(self.base_offsets) else self.log_end_offset
+        return min(self.recovery_point, max(self.base_offsets[number], end - 1))
 
     def flush_later(self, end_offset: int, done: Callable[[OSError | None], None] | None) -> None:
         """Syncs everything below `end_offset` without blocking, then moves the recovery point and calls `done`."""
-        FlushJob(self, self.segments_to_flush(end_offset), end_offset, done).start()
+        self.flusher.flush_later(end_offset, done)
+
+    def _on_grown(self, segment: Segment) -> None:
+        """Has the system write what lies behind, so that the sync at the roll has little to do; and remembers what is
+        known of producers, so that a truncation has little to read."""
+        self.producers.mark()
+        position, self.write_back_at = self.write_back_at - WRITE_BACK_BYTES, segment.size + WRITE_BACK_BYTES
+        directory = self.log_directory
+        if self.writing_back or directory.write_backs >= WRITE_BACKS_MAX:
+            return  # the disk is busy with earlier ones; what is left out now is written by the sync
+        self.writing_back = True
+        directory.write_backs += 1
+        self.disk.write_back_later(segment.log_file(), position, segment.size - position, self._on_written_back)
+
+    def _on_written_back(self, error: OSError | None) -> None:
+        """It was advice: what is wrong with the disk is told by the sync."""
+        self.writing_back = False
+        self.log_directory.write_backs -= 1
 
     def start_flush(self) -> None:
         """Flushes in the background. One flush at a time: whatever is appended while it runs shares the next one."""
@@ -549,51 +588,13 @@ class Log:
         """Whether what lies below `offset` is as safe as `flush.messages` wants it."""
         return self.recovery_point >= min(self.flush_target, offset)
 
-    def sync_folder(self) -> None:
-        """Makes durable what must be so before the recovery point passes the data: leader epochs, the id of the topic,
-        the names of the files, the folder itself."""
-        if self.leader_epochs.needs_sync(self.log_end_offset):
-            self.leader_epochs.write(True)
-            self.directory_changed = True
-        if self.folder_unsynced:
-            path = f"{self.directory}/{PARTITION_METADATA_FILE}"
-            if self.disk.exists(path):
-                sync_file(self.disk, path)
-            self.directory_changed = True
-        if self.directory_changed:
-            self.disk.sync_directory(self.directory)
-            self.directory_changed = False
-        if self.folder_unsynced:
-            self.log_directory.sync_folders(self.disk)
-            self.folder_unsynced = False
-
-    def on_flushed(self, end_offset: int) -> None:
-        """The data below `end_offset` is on the medium; so must be what cannot be learned from it again."""
-        if end_offset > self.recovery_point:
-            self.sync_folder()
-            self.recovery_point = end_offset
-
     def flush(self) -> None:
         """Everything that was appended is on the medium when this returns."""
         self.check_usable()
         try:
-            self._flush()
+            flush_now(self)
         except OSError as error:
             raise self.storage_failure(error) from error
-
-    def _flush(self) -> None:
-        end_offset = self.log_end_offset
-        if self.recovery_point < end_offset:
-            for segment in self.segments_to_flush(end_offset):
-                if segment.size > 0:
-                    segment.write_indexes()
-                segment.sync()
-            self.sync_folder()
-        elif self.directory_changed and end_offset > 0:
-            self.disk.sync_directory(self.directory)
-            self.directory_changed = False
-        self.recovery_point = end_offset
-        self.unflushed_since_ms = -1
 
     def close(self, now_ms: int) -> None:
         """A clean stop: everything written down and synced, so that the next start need not look at the data."""
@@ -601,9 +602,13 @@ class Log:
             return
         self.check_usable()
         try:
+            for truncation in self.pending_truncations[:]:
+                truncation.finish(self.disk.blocking())
             self.active.finish_indexes()
+            for segment in self.segments:
+                segment.save_rebuilt()
             self.snapshots.take(self.producers)
-            self._flush()
+            flush_now(self)
         except OSError as error:
             raise self.storage_failure(error) from error
         self.close_files()
@@ -617,7 +622,25 @@ class Log:
     # Cutting
 
     def truncate_to(self, offset: int, now_ms: int = 0) -> bool:
-        """Removes everything from `offset` on; False when there was nothing to remove."""
+        """The same, and it is on the medium when this returns; False when there was nothing to remove."""
+        truncation = self.truncate(offset, now_ms)
+        if truncation is not None:
+            self._finish(truncation)
+        return truncation is not None
+
+    def truncate_fully_and_start_at(self, offset: int, now_ms: int = 0) -> None:
+        """The same as `start_at`, and it is on the medium when this returns."""
+        self._finish(self.start_at(offset, now_ms))
+
+    def _finish(self, truncation: Truncation) -> None:
+        try:
+            truncation.finish(self.disk.blocking())
+        except OSError as error:
+            raise self.storage_failure(error) from error
+
+    def truncate(self, offset: int, now_ms: int) -> Truncation | None:
+        """Removes everything from `offset` on. Nothing is appended until what this returns has been brought to an end;
+        None when there was nothing to remove."""
         self.check_usable()
         if offset < 0:
             raise ValueError(f"cannot truncate {self.topic}-{self.partition} to {offset}")
@@ -625,94 +648,43 @@ class Log:
             if offset >= self.log_end_offset:
                 # An epoch without records, left from a leadership that wrote nothing, may contradict the leader's.
                 self.leader_epochs.truncate_from_end(self.log_end_offset)
-                return False
+                return None
             logger.info("truncating %s-%d to offset %d", self.topic, self.partition, offset)
             if offset < self.segments[0].base_offset:
-                self._start_at(offset, now_ms)
-                return True
-            self._truncate(offset, now_ms)
+                return begin_anew(self, offset, now_ms)
+            return cut(self, offset, now_ms)
         except OSError as error:
             raise self.storage_failure(error) from error
         except DamagedSegment as error:
             raise self.damage(error) from error
-        return True
 
-    def _truncate(self, offset: int, now_ms: int) -> None:
-        self.truncations += 1
-        keep = bisect_right(self.base_offsets, offset)
-        # The newest data goes first, so that a crash in between leaves a log without holes.
-        for segment in reversed(self.segments[keep:]):
-            self._retire([segment], -1)
-        if keep < len(self.segments):
-            # A power loss must not bring some of them back behind what is appended from now on.
-            self.disk.sync_directory(self.directory)
-        del self.segments[keep:]
-        del self.base_offsets[keep:]
-        self.active.truncate_to(offset, now_ms)
-        self.log_end_offset = offset
-        self.log_start_offset = min(self.log_start_offset, offset)
-        self.recovery_point = min(self.recovery_point, offset)
-        self.flush_target = min(self.flush_target, offset)
+    def set_end(self, end_offset: int, start_offset: int) -> None:
+        """The log was cut: it ends there, and begins no later than that."""
+        self.log_end_offset = end_offset
+        self.log_start_offset = start_offset
+        self.recovery_point = min(self.recovery_point, end_offset)
+        self.indexed_to = min(self.indexed_to, end_offset)
+        self.flush_target = min(self.flush_target, end_offset)
+        self.write_back_at = self.active.size + WRITE_BACK_BYTES
         self.size_bytes = sum([segment.size for segment in self.segments])
-        self.leader_epochs.truncate_from_end(offset)
-        producers_before, unreplicated_before = self.producers.entries, self.producers.unreplicated
-        self.reload_producers(now_ms, -1)
-        self.producers.keep_known(producers_before, unreplicated_before, offset)
 
-    def truncate_fully_and_start_at(self, offset: int, now_ms: int = 0) -> None:
+    def start_at(self, offset: int, now_ms: int) -> Truncation:
         """Forgets everything; the next append gets `offset` or more."""
         self.check_usable()
         try:
-            self._start_at(offset, now_ms)
+            return begin_anew(self, offset, now_ms)
         except OSError as error:
             raise self.storage_failure(error) from error
 
-    def _start_at(self, offset: int, now_ms: int) -> None:
-        logger.info("deleting all of %s-%d, it starts again at offset %d", self.topic, self.partition, offset)
-        self.truncations += 1
-        self._retire(self.segments, -1)
-        self.leader_epochs.clear()
-        self.disk.sync_directory(self.directory)
-        segment = self.new_segment(offset, now_ms)
-        segment.create()
-        self.segments = [segment]
-        self.base_offsets = [offset]
-        self.size_bytes = 0
-        self.log_start_offset = offset
-        self.log_end_offset = offset
-        self.recovery_point = min(self.recovery_point, offset)
-        self.flush_target = min(self.flush_target, offset)
-        self.snapshots.clear()
-        self.producers.clear(offset)
-        self.directory_changed = True
-
-    def reload_producers(self, now_ms: int, expiration_ms: int) -> None:
-        """Producer state up to the end of the log: the newest snapshot, then the batches behind it."""
+    def reload_producers(self, now_ms: int, expiration_ms: int) -> list[str]:
+        """Producer state up to the end of the log: the newest snapshot, then the batches behind it. Returns the files
+        of snapshots that are of no use any more."""
         end = self.log_end_offset
-        self.snapshots.restore(self.producers, self.log_start_offset, end, now_ms, expiration_ms)
+        useless = self.snapshots.restore(self.producers, self.log_start_offset, end, now_ms, expiration_ms)
         if self.producers.end_offset < end:
-            self.replay_producers(now_ms)
+            replay_producers(self.producers, self.segments, self.base_offsets, now_ms)
             self.producers.end_offset = end
-
-    def replay_producers(self, now_ms: int) -> None:
-        """Notes every batch from where the producer state stands."""
-        number = max(0, bisect_right(self.base_offsets, self.producers.end_offset) - 1)
-        for segment in self.segments[number:]:
-            self._replay_segment(segment, now_ms)
-
-    def _replay_segment(self, segment: Segment, now_ms: int) -> None:
-        start_offset = max(segment.base_offset, self.producers.end_offset)
-        position = segment.find_batch(start_offset)[0]
-        if position < 0:
-            return
-        scanner = BatchScanner(segment.log_file(), position, segment.size)
-        header = scanner.next()
-        while header is not None:
-            if header.producer_id >= 0 and header.base_offset >= start_offset:
-                completed = self.producers.note(header, read_marker(scanner.data, header), now_ms)
-                if completed is not None:
-                    self.producers.complete(completed)
-            header = scanner.next()
+        return useless
 
     def advance_log_start(self, offset: int) -> bool:
         """Records below `offset` are gone for readers; segments below it go with the next retention run."""
@@ -730,8 +702,9 @@ class Log:
         self.leader_epochs.truncate_from_start(offset)
         return True
 
-    def apply_retention(self, now_ms: int, high_watermark: int) -> int:
-        """Schedules the segments that are to go for deletion and moves the log start; returns how many they were."""
+    def apply_retention(self, now_ms: int, high_watermark: int, segments_max: int = NO_LIMIT) -> int:
+        """Schedules the segments that are to go for deletion, up to so many, and moves the log start; returns how
+        many they were."""
         self.check_usable()
         try:
             count = count_deletable(
@@ -742,6 +715,8 @@ class Log:
                 self.log_end_offset,
                 high_watermark,
                 now_ms,
+                self.wall,
+                segments_max,
             )
             if count > 0:
                 if count == len(self.segments):
@@ -761,9 +736,9 @@ class Log:
         del self.segments[:count]
         del self.base_offsets[:count]
         self.size_bytes -= sum([segment.size for segment in doomed])
-        self._retire(doomed, now_ms + self.config.file_delete_delay_ms)
+        self.retire(doomed, now_ms + self.config.file_delete_delay_ms)
 
-    def _retire(self, segments: list[Segment], due_ms: int) -> None:
+    def retire(self, segments: list[Segment], due_ms: int) -> None:
         self.retired.retire(segments, self.snapshots, due_ms, False)
         self.directory_changed = True
 
@@ -779,18 +754,15 @@ class Log:
         self.size_bytes += segment.size - sum([replaced.size for replaced in old])
 
     def housekeeping(self, now_ms: int) -> None:
-        """Removes what is due, flushes by time, gives memory of unused indexes back."""
+        """Removes what is due, flushes by time."""
         if self.closed or self.log_directory.failed:
             return
         try:
-            self.retired.remove_due(now_ms, self.config.file_delete_delay_ms)
+            self.retired.remove_due(now_ms, self.config.file_delete_delay_ms, self.log_directory.fail)
             if self.unflushed_since_ms >= 0 and now_ms - self.unflushed_since_ms >= self.config.flush_ms:
                 self.start_flush()
         except OSError as error:
             self.log_directory.fail(error)
-            return
-        for segment in self.segments[:-1]:
-            segment.unload_indexes()
 
     def __repr__(self) -> str:
         return f"Log({self.topic}-{self.partition}, offsets {self.log_start_offset}..{self.log_end_offset})"

@@ -12,6 +12,7 @@ from typing import Final
 
 from moldau.protocol.errors import KAFKA_STORAGE_ERROR, KafkaError
 from moldau.protocol.uuids import ZERO_UUID
+from moldau.records.clocks import WallClock
 from moldau.storage.disk import Disk
 
 NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
@@ -19,6 +20,7 @@ NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 FREE_BYTES_MIN: Final = 256 << 20
 LOOK_EVERY_BYTES_MIN: Final = 64 << 10
 FREE_SHARE_MIN: Final = 20  # or this part of the volume
+TOLD_EVERY_MS: Final = 60_000
 
 logger = logging.getLogger("moldau.storage")
 
@@ -27,9 +29,14 @@ class LogDirectory:
     """`on_failed` is called once, when the directory goes offline."""
 
     def __init__(
-        self, path: str, directory_id: bytes = ZERO_UUID, on_failed: Callable[[LogDirectory], None] | None = None
+        self,
+        path: str,
+        directory_id: bytes = ZERO_UUID,
+        on_failed: Callable[[LogDirectory], None] | None = None,
+        wall: WallClock | None = None,
     ) -> None:
         self.path = path
+        self.wall = wall if wall is not None else WallClock()
         self.directory_id = directory_id
         self.on_failed = on_failed
         self.failed = False
@@ -42,8 +49,14 @@ class LogDirectory:
         self._setting = 0
         self._bytes_to_next_look = 1 << 62  # nobody has looked yet
         self.low_space_refusals_total = 0
+        # Batches from leaders that did not fit, and when that may be told again: one line, however many partitions.
+        self._not_taken = 0
+        self._tell_again_ms = -1
         self.cut_in_recovery = False  # a log in it ended in something that was no batch
-        self.folders_unsynced = True  # partitions were created or renamed since the directory was last synced
+        # How often partitions were created or renamed here, and how often when it was last synced.
+        self.folders_changed = 1
+        self.folders_synced = 0
+        self.write_backs = 0  # under way
 
     def fail(self, error: OSError) -> None:
         if self.failed:
@@ -67,6 +80,22 @@ class LogDirectory:
         if self.is_full:
             self.is_full = False
             logger.warning("log directory %s has space again", self.path)
+
+    def on_replica_not_written(self, what: str, now_ms: int) -> None:
+        """What a leader sent did not fit; it is fetched again until it does."""
+        self._not_taken += 1
+        if now_ms < self._tell_again_ms:
+            return
+        times = "once" if self._not_taken == 1 else f"{self._not_taken} times"
+        logger.error(
+            "log directory %s has no space for what leaders send: refused %s since this was last said, fetching it "
+            "again until there is some. The last was %s",
+            self.path,
+            times,
+            what,
+        )
+        self._not_taken = 0
+        self._tell_again_ms = now_ms + TOLD_EVERY_MS
 
     def watch_space(self, disk: Disk, free_bytes_min: int) -> None:
         """Looks how much space is left; -1: the usual least (see `moldau.log.dir.free.bytes.min`), 0: any will do."""
@@ -126,11 +155,13 @@ class LogDirectory:
             "try again when there is more",
         )
 
-    def sync_folders(self, disk: Disk) -> None:
-        """Makes the folders of new partitions durable; one sync serves all that were created before it."""
-        if self.folders_unsynced:
-            disk.sync_directory(self.path)
-            self.folders_unsynced = False
+    @property
+    def has_unsynced_folders(self) -> bool:
+        return self.folders_synced < self.folders_changed
+
+    def on_folders_synced(self, folders_changed: int) -> None:
+        """The directory, as it was when `folders_changed` was read, is on the medium: one sync serves all folders."""
+        self.folders_synced = max(self.folders_synced, folders_changed)
 
     def storage_error(self) -> KafkaError:
         return KafkaError(KAFKA_STORAGE_ERROR, f"The log directory {self.path} is offline: {self.failure}")

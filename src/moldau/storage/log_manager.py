@@ -9,11 +9,14 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import chain
 
 from moldau.config.log_config import LogConfig
 from moldau.protocol.errors import KAFKA_STORAGE_ERROR, KafkaError
+from moldau.protocol.topic_names import METADATA_TOPIC
 from moldau.protocol.uuids import ZERO_UUID
+from moldau.records.clocks import WallClock
 from moldau.storage import partition_metadata
 from moldau.storage.checkpoints import (
     CLEANER_FILE,
@@ -22,29 +25,26 @@ from moldau.storage.checkpoints import (
     REPLICATION_FILE,
     DamagedCheckpoint,
     Partition,
-    format_offsets,
+    format_lines,
     read_offsets,
-    write_offsets,
 )
-from moldau.storage.disk import Disk
+from moldau.storage.directory_checkpoints import FILES, DirectoryCheckpoints
+from moldau.storage.disk import Disk, Done
+from moldau.storage.doomed_folders import DoomedFolders
 from moldau.storage.future_logs import FutureLogs, parse_future_name
 from moldau.storage.log import Log
 from moldau.storage.log_directory import NO_SPACE, LogDirectory
+from moldau.storage.log_loading import LOGS_PER_TURN, LogLoading
+from moldau.storage.log_rounds import Lines, LogRounds
 from moldau.storage.meta_properties import read_meta_properties
-from moldau.storage.recovery import DEFAULT_PRODUCER_EXPIRATION_MS, create_log, load_log, no_jitter
-from moldau.storage.recovery_task import (
-    SMALLEST_TASK_BYTES,
-    WORTH_IT_BYTES,
-    RecoveryResult,
-    RecoveryTask,
-    RecoveryWorkers,
-    bytes_to_walk,
-    take_over,
-)
-from moldau.storage.run_note import epoch_of_killed_run, forget_run, note_run
+from moldau.storage.recovery import CLEANED_SUFFIX, DEFAULT_PRODUCER_EXPIRATION_MS, create_log, load_log, no_jitter
+from moldau.storage.recovery_task import RecoveryResult, RecoveryTask, RecoveryWorkers, take_over
+from moldau.storage.replica_folder import EMPTY, REPLICA, kind_of_folder
+from moldau.storage.retention_run import RetentionRun
+from moldau.storage.run_note import KilledRun, RunNotes, forget_run, note_run
+from moldau.storage.truncation import Truncation
 
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
-METADATA_TOPIC = "__cluster_metadata"
 DELETE_SUFFIX = "-delete"
 STRAY_SUFFIX = "-stray"
 NAME_LENGTH_MAX = 255
@@ -55,6 +55,7 @@ CHECKPOINT_INTERVAL_MS = 60_000
 RETENTION_INTERVAL_MS = 300_000
 EXPIRATION_INTERVAL_MS = 600_000
 FIRST_RUN_DELAY_MS = 30_000
+"""Deleted logs that may still be in the checkpoint files of a directory."""
 
 PARTITION_NAME = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<partition>\d{1,10})")
 MARKED_NAME = re.compile(r"\S+\.[0-9a-z]{32}-(?:delete|future|stray)")
@@ -63,22 +64,13 @@ logger = logging.getLogger("moldau.storage")
 
 
 class CannotStart(Exception):
-    """The directories are in a state that a person must look at."""
+    """The storage is not in a state that a node can start from; the text is for the operator."""
 
 
 def parse_partition_name(name: str) -> Partition | None:
     """Topic and partition of a replica's folder; None for any other name."""
     match = PARTITION_NAME.fullmatch(name)
     return (match["topic"], int(match["partition"])) if match is not None else None
-
-
-class DoomedFolder:
-    """A folder that was renamed to -delete and goes at `due_ms`."""
-
-    def __init__(self, directory: LogDirectory, path: str, due_ms: int) -> None:
-        self.directory = directory
-        self.path = path
-        self.due_ms = due_ms
 
 
 class LogManager:
@@ -92,8 +84,10 @@ class LogManager:
         random_below: Callable[[int], int] = no_jitter,
         on_directory_failed: Callable[[LogDirectory], None] | None = None,
         producer_expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS,
+        wall: WallClock | None = None,
     ) -> None:
         self.disk = disk
+        self.wall = wall if wall is not None else WallClock()
         self.config_of = config_of
         self.random_below = random_below
         self.on_directory_failed = on_directory_failed
@@ -106,26 +100,29 @@ class LogManager:
         self.free_bytes_min = -1
         self.recovery_workers: RecoveryWorkers | None = None
         self.recovery_workers_max = 1  # for each directory
-        self.directories = [LogDirectory(path.rstrip("/"), ZERO_UUID, self._on_failed) for path in paths]
+        self.logs_per_turn = LOGS_PER_TURN
+        self.directories = [LogDirectory(path.rstrip("/"), ZERO_UUID, self._on_failed, self.wall) for path in paths]
         self.logs: dict[Partition, Log] = {}
+        self.retention = RetentionRun(self.logs)
         self.futures = FutureLogs(self)
         self.delete_suffix = DELETE_SUFFIX
         self.clean_broker_epochs: dict[str, int] = {}
         self.high_watermarks: dict[Partition, int] = {}
         self.cleaned_to: dict[Partition, int] = {}
         self.on_log_gone: Callable[[Log], None] | None = None  # told before a log is cut or removed
+        self.rounds = LogRounds(self.is_in_use, self._write_high_watermarks)
         self.on_durable: Callable[[Log], None] | None = None  # told when a flush in the background is over
+        self.on_released: Callable[[Log], None] | None = None  # told when a log takes appends again
         self.loaded_unclean = False
         self._clean: dict[str, bool] = {}
-        self._killed_epochs: dict[str, int] = {}
+        self._killed: dict[str, KilledRun] = {}
+        self._notes = RunNotes(disk)
+        self._checkpoints_due: dict[str, tuple[bool, bool]] = {}  # at the end of loading; that of the cleaner too
         self._locked = False
-        self._doomed: list[DoomedFolder] = []
-        # What the checkpoint files of each directory hold, to know when they must not outlive a deleted log.
-        self._checkpointed: dict[str, set[Partition]] = {}
-        # The offsets in the checkpoint files, as far as it is certain what they hold.
-        self._recovery_points: dict[str, dict[Partition, int]] = {}
-        self._log_starts: dict[str, dict[Partition, int]] = {}
-        self._writing: set[str] = set()
+        self._doomed = DoomedFolders(disk)
+        self._foreign: set[str] = set()  # folders of others with the names of replicas
+        self._unforgotten: list[Log] = []  # held until there is space to write checkpoints without their predecessors
+        self._checkpoints = {directory.path: self._make_checkpoints(directory) for directory in self.directories}
         self._counts: dict[str, int] = {}
         self._next_checkpoint_ms = -1
         self._next_log_start_checkpoint_ms = -1
@@ -150,18 +147,19 @@ class LogManager:
             except OSError as error:
                 directory.fail(error)
 
-    def load(self, now_ms: int) -> None:
-        """Opens all logs of all directories. A directory that cannot be read is offline from the start."""
+    def begin_load(self, now_ms: int) -> LogLoading:
+        """Opens all logs of all directories, a few a turn. One that cannot be read is offline from the start."""
         self.lock()
         self.take_clean_markers()
-        for directory in self.online_directories():
-            try:
-                self._load_directory(directory, now_ms)
-                if not directory.failed:
-                    # What it is now is what the run before left, if this one is killed before it has registered.
-                    note_run(self.disk, directory.path, self._previous_epoch_in(directory))
-            except OSError as error:
-                directory.fail(error)
+        return LogLoading(self, now_ms)
+
+    def load(self, now_ms: int) -> None:
+        """The same at once."""
+        loading = self.begin_load(now_ms)
+        while not loading.is_done:
+            loading.run_turn()
+
+    def finish_load(self, now_ms: int) -> None:
         self._next_checkpoint_ms = now_ms + self.checkpoint_interval_ms
         self._next_log_start_checkpoint_ms = now_ms + self.log_start_checkpoint_interval_ms
         self._next_retention_ms = now_ms + self.first_retention_delay_ms
@@ -170,11 +168,15 @@ class LogManager:
         if all(directory.failed for directory in self.directories):
             raise CannotStart("none of the log directories can be used")
 
-    def _load_directory(self, directory: LogDirectory, now_ms: int) -> None:
+    def was_clean(self, directory: LogDirectory) -> bool:
+        """Whether the last stop left the directory clean."""
+        return self._clean[directory.path]
+
+    def find_logs(self, directory: LogDirectory, now_ms: int) -> list[RecoveryTask]:
+        """What there is to open in a directory, with what its checkpoints say."""
         properties = read_meta_properties(self.disk, directory.path)
         if properties is not None and properties.directory_id is not None:
             directory.directory_id = properties.directory_id
-        clean = self._clean[directory.path]
         recovery_points = self._read_checkpoint(directory, RECOVERY_POINT_FILE)
         log_starts = self._read_checkpoint(directory, LOG_START_FILE) or {}
         self.high_watermarks.update(self._read_checkpoint(directory, REPLICATION_FILE) or {})
@@ -182,9 +184,12 @@ class LogManager:
         self.cleaned_to.update(cleaned_to or {})
         # Without these files nobody knows how far compaction has come: then no gap is taken for a loss.
         gaps_known = recovery_points is not None and cleaned_to is not None
+        self._checkpoints_due[directory.path] = (not self._clean[directory.path] or not gaps_known, cleaned_to is None)
         recovery_points = recovery_points or {}
-        self._checkpointed[directory.path] = set(recovery_points) | set(log_starts)
-        self._recovery_points[directory.path] = recovery_points
+        checkpoints = self._checkpoints[directory.path]
+        checkpoints.load(RECOVERY_POINT_FILE, recovery_points)
+        checkpoints.load(LOG_START_FILE, log_starts)
+        checkpoints.load(CLEANER_FILE, cleaned_to or {})
         self._counts[directory.path] = 0
         tasks: list[RecoveryTask] = []
         for name, size in self.disk.list_with_sizes(directory.path).items():
@@ -194,13 +199,17 @@ class LogManager:
             future = parse_future_name(name)
             if MARKED_NAME.fullmatch(name) and future is None:
                 if name.endswith(DELETE_SUFFIX):
-                    self._doomed.append(DoomedFolder(directory, path, now_ms))
+                    self._doomed.add(directory, path, now_ms)
                 continue
             partition = parse_partition_name(name) if future is None else future
             if partition is None:
                 logger.warning("%s is no folder of a partition and is left alone", path)
                 continue
             if partition[0] == METADATA_TOPIC:
+                continue
+            kind = REPLICA if future is not None else kind_of_folder(self.disk, path)
+            if kind != REPLICA:
+                self._leave_alone(path, kind)
                 continue
             if future is None:
                 self._check_not_twice(partition, path)
@@ -213,6 +222,7 @@ class LogManager:
                     partition[0],
                     partition[1],
                     now_ms,
+                    self.wall.offset_ms,
                     recovery_points.get(partition, 0),
                     log_starts.get(partition, 0),
                     gaps_to,
@@ -222,12 +232,27 @@ class LogManager:
                     config.segment_index_bytes,
                 )
             )
-        recovered = {} if clean else self._recover_in_parallel(tasks)
-        for task in tasks:
-            self._load_one(directory, task, recovered.get(task.directory), clean)
-        if not clean or not gaps_known:
+        if not self._clean[directory.path]:
+            self._killed[directory.path].sync({task.directory: task.recovery_point for task in tasks})
+        return tasks
+
+    def finish_directory(self, directory: LogDirectory) -> None:
+        """All logs in it are open."""
+        due, cleaner_too = self._checkpoints_due[directory.path]
+        if due:
             # A gap that was accepted must lie below the recovery point before the settings of the log can change.
-            self._write_first_checkpoints(directory, cleaned_to is None)
+            self._write_first_checkpoints(directory, cleaner_too)
+        self._killed[directory.path].check(self.logs, directory)
+        if not directory.failed:
+            # What it is now is what the run before left, if this one is killed before it has registered.
+            self._notes.begin(directory, self._previous_epoch_in(directory))
+
+    def _leave_alone(self, path: str, kind: int) -> None:
+        if kind == EMPTY:
+            logger.info("%s is empty and is left alone", path)
+            return
+        self._foreign.add(path)
+        logger.warning("%s is named like a replica but holds no file of one, and is left alone", path)
 
     def _check_not_twice(self, partition: Partition, path: str) -> None:
         other = self.logs.get(partition)
@@ -236,20 +261,7 @@ class LogManager:
                 f"{partition[0]}-{partition[1]} is both in {other.directory} and in {path}: remove one of the two"
             )
 
-    def _recover_in_parallel(self, tasks: list[RecoveryTask]) -> dict[str, RecoveryResult]:
-        """What workers have recovered, by folder: the large logs, if there is enough to do for more than one worker."""
-        workers = self.recovery_workers
-        if workers is None or self.recovery_workers_max < 2:
-            return {}
-        for task in tasks:
-            task.size_bytes = bytes_to_walk(self.disk.list_with_sizes(task.directory), task.recovery_point)
-        large = [task for task in tasks if task.size_bytes >= SMALLEST_TASK_BYTES]
-        if len(large) < 2 or sum(task.size_bytes for task in large) < WORTH_IT_BYTES:
-            return {}
-        results = workers.run(large, self.recovery_workers_max)
-        return {task.directory: result for task, result in zip(large, results, strict=True) if result is not None}
-
-    def _load_one(
+    def load_one(
         self, directory: LogDirectory, task: RecoveryTask, recovered: RecoveryResult | None, clean: bool
     ) -> None:
         log = load_log(
@@ -279,6 +291,8 @@ class LogManager:
     def _add(self, log: Log) -> None:
         self.logs[(log.topic, log.partition)] = log
         log.on_durable = self._on_durable
+        log.on_released = self.on_log_released
+        self._notes.ends_of(log.log_directory).add(log)
         self.count_log(log.log_directory, 1)
 
     def count_log(self, directory: LogDirectory, change: int) -> None:
@@ -288,12 +302,16 @@ class LogManager:
         if self.on_durable is not None:
             self.on_durable(log)
 
+    def on_log_released(self, log: Log) -> None:
+        if self.on_released is not None:
+            self.on_released(log)
+
     def take_clean_markers(self) -> None:
         """Before anything is written: a crash from here on must not be taken for a clean stop."""
         for directory in self.online_directories():
             if directory.path not in self._clean:
                 try:
-                    self._killed_epochs[directory.path] = epoch_of_killed_run(self.disk, directory.path)
+                    self._killed[directory.path] = KilledRun(self.disk, directory.path)
                     # A recovery that is interrupted may have cut something off, and nobody would see it afterwards.
                     forget_run(self.disk, directory.path)
                     self._clean[directory.path] = self._take_clean_marker(directory)
@@ -312,8 +330,9 @@ class LogManager:
             self.clean_broker_epochs[directory.path] = int(json.loads(data)["brokerEpoch"])
         except (ValueError, KeyError, TypeError):
             self.clean_broker_epochs[directory.path] = UNKNOWN_BROKER_EPOCH
-        self.disk.remove(path)
-        self.disk.sync_directory(directory.path)
+        blocking = self.disk.blocking()
+        blocking.remove(path)
+        blocking.sync_directory(directory.path)
         return True
 
     def _read_checkpoint(self, directory: LogDirectory, name: str) -> dict[Partition, int] | None:
@@ -329,9 +348,9 @@ class LogManager:
 
     def _write_first_checkpoints(self, directory: LogDirectory, cleaner_too: bool) -> None:
         try:
-            self._write_directory_checkpoints(directory)
+            self._checkpoints[directory.path].write_now(RECOVERY_POINT_FILE, LOG_START_FILE)
             if cleaner_too:
-                self._write_cleaned_to(directory)
+                self._checkpoints[directory.path].write_now(CLEANER_FILE)
         except OSError as error:
             directory.on_write_failed(error)
 
@@ -347,13 +366,14 @@ class LogManager:
             return UNKNOWN_BROKER_EPOCH
         if self._clean.get(directory.path):
             return self.clean_broker_epochs.get(directory.path, UNKNOWN_BROKER_EPOCH)
-        return UNKNOWN_BROKER_EPOCH if directory.cut_in_recovery else self._killed_epochs.get(directory.path, -1)
+        killed = self._killed.get(directory.path)
+        return UNKNOWN_BROKER_EPOCH if killed is None or directory.cut_in_recovery else killed.broker_epoch
 
     def note_run(self, broker_epoch: int) -> None:
         """The broker is registered: should it be killed, its next run can tell what it has lost."""
         for directory in self.online_directories():
             try:
-                note_run(self.disk, directory.path, broker_epoch)
+                self._notes.begin(directory, broker_epoch)
             except OSError as error:
                 directory.on_write_failed(error)
 
@@ -362,8 +382,18 @@ class LogManager:
     def get(self, topic: str, partition: int) -> Log | None:
         return self.logs.get((topic, partition))
 
+    def is_in_use(self, log: Log) -> bool:
+        partition = (log.topic, log.partition)
+        return self.logs.get(partition) is log or self.futures.logs.get(partition) is log
+
     def online_directories(self) -> list[LogDirectory]:
         return [directory for directory in self.directories if not directory.failed]
+
+    def on_read_failed(self, path: str, error: OSError) -> None:
+        """A thread could not read a file for somebody."""
+        for directory in self.directories:
+            if path.startswith(directory.path + "/"):
+                directory.fail(error)
 
     def directory_by_id(self, directory_id: bytes) -> LogDirectory | None:
         for directory in self.directories:
@@ -382,9 +412,11 @@ class LogManager:
         if directory.failed:
             raise directory.storage_error()
         path = f"{directory.path}/{topic}-{partition}"
+        if path in self._foreign:
+            raise KafkaError(KAFKA_STORAGE_ERROR, f"{path} holds something else: move it away and start again")
+        self.cleaned_to.pop((topic, partition), None)
         try:
-            self.forget_checkpoints(directory, (topic, partition))
-            directory.folders_unsynced = True
+            directory.folders_changed += 1
             log = create_log(
                 self.disk, directory, path, topic, partition, topic_id, self.config_of(topic), now_ms, self.random_below
             )
@@ -394,12 +426,28 @@ class LogManager:
             directory.fail(error)
             raise directory.storage_error() from error
         self._add(log)
+        self.hold_until_forgotten(log)
         return log
 
-    def forget_checkpoints(self, directory: LogDirectory, partition: Partition) -> None:
-        """Offsets of a deleted log of the same name must not be taken for those of a new one."""
-        if partition in self._checkpointed.get(directory.path, ()):
-            self._write_directory_checkpoints(directory)
+    def hold_until_forgotten(self, log: Log) -> None:
+        """Offsets of a deleted log of the same name must not be taken for those of a new one: that one takes no records
+        until they have left the checkpoint files."""
+        checkpoints = self._checkpoints[log.log_directory.path]
+        if checkpoints.may_have((log.topic, log.partition)):
+            log.hold()
+            self._forget(log)
+
+    def _forget(self, log: Log) -> None:
+        checkpoints = self._checkpoints[log.log_directory.path]
+        checkpoints.write_later(lambda error: self._on_forgotten(log, error), *FILES)
+
+    def _on_forgotten(self, log: Log, error: OSError | None) -> None:
+        if log.closed or log.log_directory.failed:
+            return
+        if error is None:
+            log.release()
+        else:
+            self._unforgotten.append(log)  # the disk is full, which is told already
 
     def _emptiest(self) -> LogDirectory:
         online = self.online_directories()
@@ -425,35 +473,32 @@ class LogManager:
                 log.set_config(config)
 
     def truncate(self, log: Log, offset: int, now_ms: int) -> None:
-        """Cuts a log. The recovery point on disk goes down first: what changes now must be walked after a crash."""
+        """Cuts a log, which takes no records until that is on the medium (`Log.holds`)."""
         self.log_goes(log)
-        if offset < log.recovery_point:
-            log.recovery_point = offset
-            try:
-                self._write_directory_checkpoints(log.log_directory)
-            except OSError as error:
-                raise log.storage_failure(error) from error
-        self._lower_cleaned_to(log, offset)
-        log.truncate_to(offset, now_ms)
+        truncation = log.truncate(offset, now_ms)
+        if truncation is not None:
+            self._settle(log, truncation, offset)
 
     def truncate_fully_and_start_at(self, log: Log, offset: int, now_ms: int) -> None:
-        """Empties a log, which goes on at `offset`. Its old offsets leave the checkpoint files before and after."""
+        """Empties a log, which goes on at `offset`."""
         self.log_goes(log)
-        try:
-            if offset < log.recovery_point:
-                log.recovery_point = offset
-                self._write_directory_checkpoints(log.log_directory)
-            self._lower_cleaned_to(log, offset)
-            log.truncate_fully_and_start_at(offset, now_ms)
-            self._write_directory_checkpoints(log.log_directory)
-        except OSError as error:
-            raise log.storage_failure(error) from error
+        self._settle(log, log.start_at(offset, now_ms), offset)
 
-    def _lower_cleaned_to(self, log: Log, offset: int) -> None:
-        if self.logs.get((log.topic, log.partition)) is not log:
-            return
-        if self.cleaned_to.get((log.topic, log.partition), -1) > offset:
-            self.set_cleaned_to((log.topic, log.partition), offset)
+    def start_empty_log_at(self, log: Log, offset: int, now_ms: int) -> None:
+        """A log without records begins somewhere else, and takes records at once."""
+        self.log_goes(log)
+        log.start_at(offset, now_ms).let_go()
+
+    def _settle(self, log: Log, truncation: Truncation, offset: int) -> None:
+        """The checkpoints go down first: what is written from now on must be walked after a crash."""
+        partition = (log.topic, log.partition)
+        if self.logs.get(partition) is log and self.cleaned_to.get(partition, -1) > offset:
+            self.cleaned_to[partition] = offset
+        checkpoints = self._checkpoints[log.log_directory.path]
+        if checkpoints.may_have(partition, above=offset):
+            truncation.start(lambda done: checkpoints.write_later(done, *FILES))
+        else:
+            truncation.start(None)
 
     def delete(self, topic: str, partition: int, now_ms: int) -> None:
         """Takes the log out of use at once; its folder goes after the delay."""
@@ -465,7 +510,7 @@ class LogManager:
     def doom(self, log: Log, now_ms: int) -> None:
         """Renames the folder of a log that is out of use; it goes after the delay."""
         self.rename_folder(log, self.marked_path(log, DELETE_SUFFIX))
-        self._doomed.append(DoomedFolder(log.log_directory, log.directory, now_ms + log.config.file_delete_delay_ms))
+        self._doomed.add(log.log_directory, log.directory, now_ms + log.config.file_delete_delay_ms)
 
     def set_aside(self, topic: str, partition: int) -> None:
         """A replica that the metadata does not place here becomes a -stray folder, which stays until someone looks."""
@@ -480,15 +525,17 @@ class LogManager:
         renamed to -delete."""
         if source is not None:
             self.count_log(source.log_directory, -1)
+            self._notes.ends_of(source.log_directory).remove(source)
             source.close_files()
             due_ms = now_ms + source.config.file_delete_delay_ms
-            self._doomed.append(DoomedFolder(source.log_directory, source.directory, due_ms))
+            self._doomed.add(source.log_directory, source.directory, due_ms)
         self._add(log)
 
     def _remove(self, topic: str, partition: int) -> Log | None:
         log = self.logs.pop((topic, partition), None)
         if log is not None:
             self.count_log(log.log_directory, -1)
+            self._notes.ends_of(log.log_directory).remove(log)
             self.log_goes(log)
             self.high_watermarks.pop((topic, partition), None)
             log.close_files()
@@ -503,10 +550,7 @@ class LogManager:
         """A new log of the same name must not be taken for compacted."""
         known = self.cleaned_to.pop((log.topic, log.partition), None)
         if known is not None and not log.log_directory.failed:
-            try:
-                self._write_cleaned_to(log.log_directory)
-            except OSError as error:
-                log.log_directory.on_write_failed(error)
+            self._checkpoints[log.log_directory.path].write_later(None, CLEANER_FILE)
 
     def marked_path(self, log: Log, suffix: str) -> str:
         """What the folder of a log is called that goes, or that nobody knows any more."""
@@ -523,7 +567,7 @@ class LogManager:
         except OSError as error:
             raise log.storage_failure(error) from error
         # Open files have followed by themselves.
-        log.log_directory.folders_unsynced = True
+        log.log_directory.folders_changed += 1
         log.retired.move_to(log.directory, path)
         log.directory = log.leader_epochs.directory = log.snapshots.directory = path
         for segment in log.segments:
@@ -531,122 +575,89 @@ class LogManager:
 
     # Checkpoints
 
+    def _make_checkpoints(self, directory: LogDirectory) -> DirectoryCheckpoints:
+        return DirectoryCheckpoints(self.disk, directory, lambda name: self._offsets_for(directory, name))
+
     def checkpoint(self, stopping: bool = False) -> None:
         """Writes recovery points and log starts of every directory: in the background, but for one that stops, which
         must not leave old ones behind."""
         for directory in self.online_directories():
             if not stopping:
-                self._write_recovery_points_later(directory)
-                self._write_log_starts_later(directory)
+                self._write_if_changed(directory, RECOVERY_POINT_FILE)
+                self._write_if_changed(directory, LOG_START_FILE)
                 continue
             try:
-                self._write_directory_checkpoints(directory)
+                self._checkpoints[directory.path].write_now(*FILES)
                 directory.on_written()
             except OSError as error:
                 directory.fail(error)
 
-    def _write_directory_checkpoints(self, directory: LogDirectory) -> None:
-        """On the medium when it returns."""
-        recovery_points, log_starts = self._offsets_of(directory)
-        write_offsets(self.disk, f"{directory.path}/{RECOVERY_POINT_FILE}", recovery_points)
-        write_offsets(self.disk, f"{directory.path}/{LOG_START_FILE}", log_starts)
-        self._checkpointed[directory.path] = set(recovery_points) | set(log_starts)
-        self._recovery_points[directory.path] = recovery_points
-        self._log_starts[directory.path] = log_starts
+    def _all(self) -> Iterable[Log]:
+        return chain(self.futures.logs.values(), self.logs.values())
 
-    def _write_recovery_points_later(self, directory: LogDirectory) -> None:
-        recovery_points, _ = self._offsets_of(directory)
-        if recovery_points != self._recovery_points.get(directory.path):
-            # What is on its way may be on disk at any moment; what was there before it is so no longer than until then.
-            self._checkpointed.setdefault(directory.path, set()).update(recovery_points)
-            self._recovery_points.pop(directory.path, None)
-            self._write_later(directory, RECOVERY_POINT_FILE, recovery_points, self._recovery_points)
+    def _write_if_changed(self, directory: LogDirectory, name: str) -> None:
+        self._checkpoints[directory.path].write_if_changed(name)
 
-    def _write_log_starts_later(self, directory: LogDirectory) -> None:
-        _, log_starts = self._offsets_of(directory)
-        if log_starts != self._log_starts.get(directory.path):
-            self._checkpointed.setdefault(directory.path, set()).update(log_starts)
-            self._log_starts.pop(directory.path, None)
-            self._write_later(directory, LOG_START_FILE, log_starts, self._log_starts)
-
-    def _write_later(
-        self,
-        directory: LogDirectory,
-        name: str,
-        offsets: dict[Partition, int],
-        written: dict[str, dict[Partition, int]],
-    ) -> None:
-        path = f"{directory.path}/{name}"
-        if path in self._writing:
-            return  # the disk is slow; the next time comes
-        self._writing.add(path)
-
-        def done(error: OSError | None) -> None:
-            self._writing.discard(path)
-            if error is not None:
-                directory.on_write_failed(error)
-                return
-            # Unless it was written again in the meantime, by somebody who could not wait.
-            written.setdefault(directory.path, offsets)
-            directory.on_written()
-
-        self.disk.write_file_later(path, format_offsets(offsets), done)
-
-    def ensure_recovery_point(self, log: Log, offset: int) -> None:
-        """The recovery point of the log on disk is at least `offset` when this returns; raises OSError.
-
-        Compaction asks for this before it leaves gaps: behind the recovery point a gap is taken for a loss."""
-        on_disk = self._recovery_points.get(log.log_directory.path, {})
-        if on_disk.get((log.topic, log.partition), 0) < offset:
-            self._write_directory_checkpoints(log.log_directory)
-        else:
-            self.disk.sync_directory(log.log_directory.path)  # what is written in the background may still be undone
-
-    def _offsets_of(self, directory: LogDirectory) -> tuple[dict[Partition, int], dict[Partition, int]]:
-        """Recovery points and log starts, these only where the name of the first segment does not tell."""
-        recovery_points: dict[Partition, int] = {}
-        log_starts: dict[Partition, int] = {}
+    def _offsets_for(self, directory: LogDirectory, name: str) -> dict[Partition, int]:
+        """What a checkpoint file should have: log starts only where the name of the first segment does not tell."""
+        offsets: dict[Partition, int] = {}
         for logs in (self.futures.logs, self.logs):
             for partition, log in logs.items():
-                if log.log_directory is directory:
-                    recovery_points[partition] = log.recovery_point
+                if log.log_directory is not directory:
+                    continue
+                if name == RECOVERY_POINT_FILE:
+                    offsets[partition] = log.checkpoint_offset()
+                elif name == LOG_START_FILE:
                     if log.log_start_offset > log.base_offsets[0]:
-                        log_starts[partition] = log.log_start_offset
-        return recovery_points, log_starts
+                        offsets[partition] = log.log_start_offset
+                elif partition in self.cleaned_to:
+                    offsets[partition] = self.cleaned_to[partition]
+        return offsets
 
-    def set_cleaned_to(self, partition: Partition, offset: int) -> None:
-        """Compaction has come so far in a log; raises OSError."""
+    def ensure_recovery_point(self, log: Log, offset: int, done: Done) -> None:
+        """Calls `done` when the recovery point of the log on disk is at least `offset`.
+
+        Compaction asks for this before it leaves gaps: behind the recovery point a gap is taken for a loss."""
+        checkpoints = self._checkpoints[log.log_directory.path]
+        if checkpoints.is_durable(RECOVERY_POINT_FILE, (log.topic, log.partition), offset):
+            done(None)
+        else:
+            checkpoints.write_later(done, RECOVERY_POINT_FILE)
+
+    def set_cleaned_to(self, partition: Partition, offset: int, done: Done | None = None) -> None:
+        """Compaction has come so far in a log; `done` is called when that is written down."""
         self.cleaned_to[partition] = offset
-        log = self.logs[partition]
-        self._write_cleaned_to(log.log_directory)
+        self._checkpoints[self.logs[partition].log_directory.path].write_later(done, CLEANER_FILE)
+
+    def write_checkpoints_later(self, future: Log, done: Done) -> None:
+        """Before a log takes over in its directory, it is known there how far it is safe and how far compacted."""
+        self._checkpoints[future.log_directory.path].write_later(done, *FILES)
 
     def write_checkpoints_of(self, future: Log) -> None:
-        """Before a log takes over in its directory, it is known there how far it is safe and how far compacted."""
-        self._write_directory_checkpoints(future.log_directory)
-        if (future.topic, future.partition) in self.cleaned_to:
-            self._write_cleaned_to(future.log_directory)
+        """The same for one that does so at a start."""
+        self._checkpoints[future.log_directory.path].write_now(*FILES)
 
-    def _write_cleaned_to(self, directory: LogDirectory) -> None:
-        offsets = {}
-        for partition, offset in self.cleaned_to.items():
-            for log in (self.logs.get(partition), self.futures.logs.get(partition)):
-                if log is not None and log.log_directory is directory:
-                    offsets[partition] = offset
-        write_offsets(self.disk, f"{directory.path}/{CLEANER_FILE}", offsets)
-
-    def checkpoint_high_watermarks(self, high_watermarks: dict[Partition, int], sync: bool = False) -> None:
+    def checkpoint_high_watermarks(self, high_watermarks: dict[Partition, int], stopping: bool = False) -> None:
         """Writes what replication hands in, each partition into the directory it lives in.
 
         A running node does not wait for the disk, every few seconds, for what a start can do without: it takes the
         start of the log for the high watermark until it knows better."""
-        per_directory: dict[str, dict[Partition, int]] = {directory.path: {} for directory in self.directories}
-        for partition, offset in high_watermarks.items():
-            log = self.logs.get(partition)
+        lines: Lines = {}
+        for (topic, partition), offset in high_watermarks.items():
+            log = self.logs.get((topic, partition))
             if log is not None:
-                per_directory[log.log_directory.path][partition] = offset
+                lines.setdefault(log.log_directory.path, []).append(f"{topic} {partition} {offset}")
+        self._write_high_watermarks(lines, stopping)
+
+    def _write_high_watermarks(self, lines: Lines, stopping: bool = False) -> None:
         for directory in self.online_directories():
+            data = format_lines(lines.get(directory.path, []))
             try:
-                write_offsets(self.disk, f"{directory.path}/{REPLICATION_FILE}", per_directory[directory.path], sync)
+                path = f"{directory.path}/{REPLICATION_FILE}"
+                if stopping:
+                    self.disk.blocking().write_file(path, data)
+                else:
+                    self.disk.replace_file(path, data)
                 directory.on_written()
             except OSError as error:
                 directory.on_write_failed(error)
@@ -656,27 +667,33 @@ class LogManager:
     def housekeeping(self, now_ms: int, high_watermark_of: Callable[[Log], int] | None = None) -> None:
         """Does what is due; call it every second or so. Retention needs to know the high watermarks."""
         self.watch_space()
-        self._remove_doomed(now_ms)
-        for log in self.logs.values():
-            if not log.retired.is_empty or log.unflushed_since_ms >= 0:
-                log.housekeeping(now_ms)
-        for log in list(self.futures.logs.values()):
-            log.housekeeping(now_ms)
-        if now_ms >= self._next_retention_ms and high_watermark_of is not None:
-            self._next_retention_ms = now_ms + self.retention_interval_ms
-            self.apply_retention(now_ms, high_watermark_of)
-        if now_ms >= self._next_expiration_ms:
+        self._notes.refresh(self.online_directories())
+        self._doomed.remove_due(now_ms)
+        self._forget_again()
+        self.rounds.begin_housekeeping(self._all())
+        if now_ms >= self._next_expiration_ms and self.wall.may_delete_by_age:
             self._next_expiration_ms = now_ms + self.expiration_interval_ms
-            for log in self.logs.values():
-                log.producers.expire(now_ms, self.producer_expiration_ms)
+            self.rounds.begin_expiration(self.logs.values(), self.producer_expiration_ms)
+        self.rounds.poll(now_ms)
+        if high_watermark_of is not None:
+            if now_ms >= self._next_retention_ms:
+                self._next_retention_ms = now_ms + self.retention_interval_ms
+                self.retention.begin()  # somebody who calls more often than this goes on with it
+            self.retention.go_on(now_ms, high_watermark_of)
         if now_ms >= self._next_checkpoint_ms:
             self._next_checkpoint_ms = now_ms + self.checkpoint_interval_ms
             for directory in self.online_directories():
-                self._write_recovery_points_later(directory)
+                self._write_if_changed(directory, RECOVERY_POINT_FILE)
         if now_ms >= self._next_log_start_checkpoint_ms:
             self._next_log_start_checkpoint_ms = now_ms + self.log_start_checkpoint_interval_ms
             for directory in self.online_directories():
-                self._write_log_starts_later(directory)
+                self._write_if_changed(directory, LOG_START_FILE)
+
+    def _forget_again(self) -> None:
+        waiting, self._unforgotten = self._unforgotten, []
+        for log in waiting:
+            if not log.closed and not log.log_directory.failed:
+                self._forget(log)
 
     def watch_space(self) -> None:
         """Producers are refused where little space is left, before the disk is full, and go on when there is more."""
@@ -687,33 +704,12 @@ class LogManager:
                 directory.fail(error)
 
     def apply_retention(self, now_ms: int, high_watermark_of: Callable[[Log], int]) -> int:
-        """One retention run over all logs; returns how many segments are to go."""
+        """One retention run over all logs, to its end; returns how many segments are to go."""
+        self.retention.begin()
         count = 0
-        for log in list(self.logs.values()):
-            if log.log_directory.failed or log.compacting:
-                continue
-            try:
-                count += log.apply_retention(now_ms, high_watermark_of(log))
-                log.housekeeping(now_ms)
-            except KafkaError as error:
-                logger.warning("no retention for %s-%d this time: %s", log.topic, log.partition, error)
+        while not self.retention.is_over:
+            count += self.retention.go_on(now_ms, high_watermark_of)
         return count
-
-    def _remove_doomed(self, now_ms: int) -> None:
-        waiting = []
-        for folder in self._doomed:
-            if folder.directory.failed:
-                continue
-            if folder.due_ms > now_ms:
-                waiting.append(folder)
-                continue
-            try:
-                self.disk.remove_tree(folder.path)
-            except FileNotFoundError:
-                pass
-            except OSError as error:
-                folder.directory.fail(error)
-        self._doomed = waiting
 
     def _on_failed(self, directory: LogDirectory) -> None:
         forget_run(self.disk, directory.path)
@@ -726,26 +722,40 @@ class LogManager:
         self, now_ms: int, broker_epoch: int = UNKNOWN_BROKER_EPOCH, high_watermarks: dict[Partition, int] | None = None
     ) -> None:
         """A clean stop: logs closed, checkpoints written, then in each directory the marker that says so."""
+        self._doomed.is_stopped = True
+        self.disk.finish_jobs()
+        if any(log.pending_truncations for log in self._all()):
+            self.checkpoint(stopping=True)  # the files that they cut may only be cut afterwards
+        self.close_logs(now_ms)
+        self.checkpoint(stopping=True)
+        if high_watermarks is not None:
+            self.checkpoint_high_watermarks(high_watermarks, stopping=True)
+        for directory in self.online_directories():
+            try:
+                self.leave_marker(directory, broker_epoch)
+                forget_run(self.disk, directory.path)
+            except OSError as error:
+                directory.fail(error)
+        self.unlock()
+
+    def close_logs(self, now_ms: int) -> None:
         for log in (*self.logs.values(), *self.futures.logs.values()):
+            self._remove_cleaned(log)
             if not log.log_directory.failed and not log.closed:
                 try:
                     log.close(now_ms)
                 except KafkaError as error:
                     logger.error("%s-%d could not be closed, the next start recovers it: %s", *_name(log), error)
-        self.checkpoint(stopping=True)
-        if high_watermarks is not None:
-            self.checkpoint_high_watermarks(high_watermarks, sync=True)
-        for directory in self.online_directories():
-            try:
-                cleaner = f"{directory.path}/{CLEANER_FILE}"
-                if not self.disk.exists(cleaner):
-                    write_offsets(self.disk, cleaner, {})
-                self._leave_marker(directory, broker_epoch)
-                forget_run(self.disk, directory.path)
-            except OSError as error:
-                directory.fail(error)
-        for directory in self.directories:
-            self.disk.unlock_directory(directory.path)
+
+    def _remove_cleaned(self, log: Log) -> None:
+        """What a compaction has left that the stop has ended."""
+        try:
+            is_wanted = log.compacting and not log.closed and not log.log_directory.failed
+            for name in self.disk.list(log.directory) if is_wanted else ():
+                if name.endswith(CLEANED_SUFFIX):
+                    self.disk.blocking().remove(f"{log.directory}/{name}")
+        except OSError as error:
+            log.log_directory.fail(error)
 
     def release(self) -> None:
         """The end of a node that never loaded the logs: their directories are as clean as they were found."""
@@ -753,21 +763,25 @@ class LogManager:
             try:
                 if self._clean.get(directory.path) or not self._has_logs(directory):
                     epoch = self.clean_broker_epochs.get(directory.path, UNKNOWN_BROKER_EPOCH)
-                    self._leave_marker(directory, epoch)
-                if self._killed_epochs.get(directory.path, UNKNOWN_BROKER_EPOCH) != UNKNOWN_BROKER_EPOCH:
-                    note_run(self.disk, directory.path, self._killed_epochs[directory.path])
+                    self.leave_marker(directory, epoch)
+                killed = self._killed.get(directory.path)
+                if killed is not None and killed.broker_epoch != UNKNOWN_BROKER_EPOCH:
+                    note_run(self.disk, directory.path, killed.broker_epoch, killed.details)
             except OSError as error:
                 directory.fail(error)
-        for directory in self.directories:
-            self.disk.unlock_directory(directory.path)
+        self.unlock()
 
     def _has_logs(self, directory: LogDirectory) -> bool:
         found = [parse_partition_name(name) for name in self.disk.list(directory.path)]
         return any(partition is not None and partition[0] != METADATA_TOPIC for partition in found)
 
-    def _leave_marker(self, directory: LogDirectory, broker_epoch: int) -> None:
+    def unlock(self) -> None:
+        for directory in self.directories:
+            self.disk.unlock_directory(directory.path)
+
+    def leave_marker(self, directory: LogDirectory, broker_epoch: int) -> None:
         marker = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'.encode("ascii")
-        self.disk.write_file(f"{directory.path}/{CLEAN_SHUTDOWN_FILE}", marker)
+        self.disk.blocking().write_file(f"{directory.path}/{CLEAN_SHUTDOWN_FILE}", marker)
 
 
 def _name(log: Log) -> tuple[str, int]:

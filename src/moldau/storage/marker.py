@@ -35,7 +35,7 @@ def write_markers(disk: Disk, directories: Iterable[str], incarnation_id: bytes 
         if ids:
             lines.append("incarnation.ids=" + ",".join(uuid_to_text(each) for each in ids[:INCARNATIONS_MAX]))
         try:
-            disk.write_file(path, ("\n".join(lines) + "\n").encode(), sync=False)
+            disk.replace_file(path, ("\n".join(lines) + "\n").encode())
         except OSError:
             continue
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moldau.protocol.uuids import uuid_from_text, uuid_to_text
-from moldau.storage.disk import Disk
+from moldau.storage.disk import BlockingDisk, Disk
 
 META_PROPERTIES_FILE = "meta.properties"
 CURRENT_VERSION = 1
@@ -73,6 +73,6 @@ def read_meta_properties(disk: Disk, log_directory: str) -> MetaProperties | Non
     return parse_meta_properties(data, path)
 
 
-def write_meta_properties(disk: Disk, log_directory: str, properties: MetaProperties, date_text: str) -> None:
+def write_meta_properties(disk: BlockingDisk, log_directory: str, properties: MetaProperties, date_text: str) -> None:
     path = f"{log_directory}/{META_PROPERTIES_FILE}"
     disk.write_file(path, format_meta_properties(properties, date_text))

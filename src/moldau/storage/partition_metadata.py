@@ -12,9 +12,9 @@ class DamagedPartitionMetadata(Exception):
     """The file is there and cannot be read."""
 
 
-def write_topic_id(disk: Disk, directory: str, topic_id: bytes, sync: bool = False) -> None:
+def write_topic_id(disk: Disk, directory: str, topic_id: bytes) -> None:
     text = f"version: 0\ntopic_id: {uuid_to_text(topic_id)}"
-    disk.write_file(f"{directory}/{PARTITION_METADATA_FILE}", text.encode("ascii"), sync=sync)
+    disk.replace_file(f"{directory}/{PARTITION_METADATA_FILE}", text.encode("ascii"))
 
 
 def parse_topic_id(data: bytes, path: str) -> bytes:

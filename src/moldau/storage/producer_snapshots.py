@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from struct import Struct
 
+from moldau.records.clocks import WallClock
 from moldau.records.crc import crc32c
 from moldau.storage import producer_window
 from moldau.storage.disk import Disk
@@ -81,11 +82,14 @@ def decode_snapshot(data: bytes, path: str) -> list[ProducerEntry]:
 class ProducerSnapshots:
     """The snapshot files in the folder of one log. `last_offset` is where the state was last written or read."""
 
-    __slots__ = ("directory", "disk", "has_window", "last_offset", "offsets")
+    __slots__ = ("directory", "disk", "has_window", "last_offset", "offsets", "wall")
 
-    def __init__(self, disk: Disk, directory: str, offsets: list[int], has_window: bool = False) -> None:
+    def __init__(
+        self, disk: Disk, directory: str, offsets: list[int], wall: WallClock, has_window: bool = False
+    ) -> None:
         self.disk = disk
         self.directory = directory
+        self.wall = wall
         self.offsets = sorted(offsets)
         self.has_window = has_window
         self.last_offset = 0
@@ -101,10 +105,10 @@ class ProducerSnapshots:
         snapshot = encode_snapshot(state)
         if state.entries or state.unreplicated:
             # First, so that a crash in between leaves the snapshot before and more to replay, and not a window of one.
-            window = producer_window.encode(state, offset, snapshot)
-            self.disk.write_file(f"{self.directory}/{producer_window.FILE}", window, sync=False)
+            window = producer_window.encode(state, offset, snapshot, self.wall)
+            self.disk.replace_file(f"{self.directory}/{producer_window.FILE}", window)
             self.has_window = True
-        self.disk.write_file(self.path(offset), snapshot, sync=False)
+        self.disk.replace_file(self.path(offset), snapshot)
         self.last_offset = offset
         if offset not in self.offsets:
             self.offsets.append(offset)
@@ -116,11 +120,14 @@ class ProducerSnapshots:
 
     def restore(
         self, state: ProducerState, log_start_offset: int, end_offset: int, now_ms: int, expiration_ms: int
-    ) -> None:
-        """Sets `state` to the newest usable snapshot in (log_start_offset, end_offset]; others are deleted."""
+    ) -> list[str]:
+        """Sets `state` to the newest usable snapshot in (log_start_offset, end_offset]. Returns the files of those that
+        are of no use any more; the caller removes them."""
+        useless: list[str] = []
         for offset in self.offsets[:]:
             if offset > end_offset or offset <= log_start_offset:
-                self.remove(offset)
+                self.offsets.remove(offset)
+                useless.append(self.path(offset))
         while self.offsets:
             offset = self.offsets[-1]
             try:
@@ -128,7 +135,8 @@ class ProducerSnapshots:
                 entries = decode_snapshot(snapshot, self.path(offset))
             except (DamagedSnapshot, FileNotFoundError) as error:
                 logger.warning("cannot use a producer snapshot, trying an older one: %s", error)
-                self.remove(offset)
+                self.offsets.remove(offset)
+                useless.append(self.path(offset))
                 continue
             unreplicated = self._restore_windows(entries, offset, snapshot, now_ms)
             state.restore(entries, offset)
@@ -136,9 +144,10 @@ class ProducerSnapshots:
             if expiration_ms >= 0:
                 state.expire(now_ms, expiration_ms)
             self.last_offset = offset
-            return
+            return useless
         state.clear(log_start_offset)
         self.last_offset = log_start_offset
+        return useless
 
     def _restore_windows(
         self, entries: list[ProducerEntry], offset: int, snapshot: bytes, now_ms: int
@@ -149,13 +158,15 @@ class ProducerSnapshots:
         if self.has_window:
             path = f"{self.directory}/{producer_window.FILE}"
             try:
-                return producer_window.restore(entries, self.disk.read_file(path), offset, snapshot, now_ms)
+                window = self.disk.read_file(path)
+                return producer_window.restore(entries, window, offset, snapshot, now_ms, self.wall)
             except (producer_window.DamagedWindow, FileNotFoundError) as error:
                 logger.warning("of each producer only the last batch is known: %s: %s", path, error)
         return {}
 
     def remove(self, offset: int) -> None:
-        self.disk.remove(self.path(offset))
+        """At a start."""
+        self.disk.blocking().remove(self.path(offset))
         if offset in self.offsets:
             self.offsets.remove(offset)
 
@@ -166,14 +177,16 @@ class ProducerSnapshots:
         self.offsets.remove(offset)
         return self.path(offset)
 
+    def forget_above(self, offset: int) -> list[str]:
+        """The log was cut there: takes what is above out of the list and says which files that are."""
+        paths = [self.path(known) for known in self.offsets if known > offset]
+        self.offsets = [known for known in self.offsets if known <= offset]
+        self.last_offset = min(self.last_offset, self.latest() if self.offsets else 0)
+        return paths
+
     def keep_only(self, base_offsets: list[int]) -> None:
         """Removes snapshots that stand at no segment's start, except for the newest."""
         wanted = set(base_offsets)
         for offset in self.offsets[:-1]:
             if offset not in wanted:
                 self.remove(offset)
-
-    def clear(self) -> None:
-        for offset in self.offsets[:]:
-            self.remove(offset)
-        self.last_offset = 0

@@ -25,6 +25,8 @@ NO_SEQUENCE: Final = -1
 NO_OFFSET: Final = -1
 BATCHES_KEPT: Final = 5
 SEQUENCE_MAX: Final = 0x7FFFFFFF
+POINTS_MAX: Final = 64
+POINT_ENTRIES_MAX: Final = 200_000  # in all points of a log
 
 
 class ProducedBatch:
@@ -70,6 +72,12 @@ class ProducerEntry:
         self.seen_ms = 0
         self.transaction_first_offset = NO_OFFSET
         self.batches: list[ProducedBatch] = []
+        # What tells a truncation how much of this comes from above it: where the entry begins (-1: before all that is
+        # remembered), and the offsets of the last batch or marker and of the last marker that changed it.
+        self.first_at: int = NO_OFFSET
+        self.changed_at: int = NO_OFFSET
+        self.marker_at: int = NO_OFFSET
+        self.generation = 0  # that of the state that may change it; a copy is made for a later one
 
     def copy(self) -> ProducerEntry:
         other = ProducerEntry(self.producer_id)
@@ -79,7 +87,33 @@ class ProducerEntry:
         other.seen_ms = self.seen_ms
         other.transaction_first_offset = self.transaction_first_offset
         other.batches = self.batches[:]
+        other.first_at = self.first_at
+        other.changed_at = self.changed_at
+        other.marker_at = self.marker_at
         return other
+
+    def on_restored(self, end_offset: int) -> None:
+        """It comes from a snapshot at this offset, which does not say what changed it when. Only markers leave a
+        coordinator epoch, so without one the last batch was the last change."""
+        self.changed_at = self.marker_at = end_offset - 1
+        if self.coordinator_epoch < 0 and self.batches:
+            self.changed_at = self.last_offset
+            self.marker_at = NO_OFFSET
+
+    def cut_to(self, end_offset: int) -> ProducerEntry | None:
+        """As it was when the log ended there; None if too little is remembered. It existed then."""
+        if self.changed_at < end_offset:
+            return self
+        kept = [batch for batch in self.batches if batch.last_offset < end_offset]
+        if self.marker_at >= end_offset or not kept:
+            return None
+        entry = self.copy()
+        entry.batches = kept
+        entry.changed_at = max(kept[-1].last_offset, self.marker_at)
+        entry.last_timestamp = kept[-1].timestamp
+        if entry.transaction_first_offset >= end_offset:
+            entry.transaction_first_offset = NO_OFFSET
+        return entry
 
     @property
     def last_sequence(self) -> int:
@@ -206,6 +240,18 @@ class ProducerEntry:
         return completed
 
 
+class ProducerPoint:
+    """The state at an offset, kept in memory. Its entries are shared with later states until those change them."""
+
+    def __init__(
+        self, offset: int, entries: dict[int, ProducerEntry], ongoing: dict[int, int], unreplicated: dict[int, int]
+    ) -> None:
+        self.offset = offset
+        self.entries = entries
+        self.ongoing = ongoing
+        self.unreplicated = unreplicated
+
+
 class VerificationGuard:
     """Held while a leader asks whether a write belongs to a transaction (KIP-890). Whoever asked before a marker
     finds another one after it."""
@@ -228,9 +274,12 @@ class ProducerState:
         self.unreplicated: dict[int, int] = {}
         # By producer id, while a first write of a transaction is verified.
         self.guards: dict[int, VerificationGuard] = {}
+        self.points: list[ProducerPoint] = []
+        self.generation = 0
 
     def clear(self, end_offset: int) -> None:
         self.entries = {}
+        self.points = []
         self.ongoing = {}
         self.unreplicated = {}
         self.guards = {}
@@ -240,6 +289,8 @@ class ProducerState:
         self.clear(end_offset)
         opened: list[tuple[int, int]] = []
         for entry in entries:
+            entry.on_restored(end_offset)
+            entry.generation = self.generation
             self.entries[entry.producer_id] = entry
             if entry.transaction_first_offset != NO_OFFSET:
                 opened.append((entry.transaction_first_offset, entry.producer_id))
@@ -247,16 +298,73 @@ class ProducerState:
         for first_offset, producer_id in opened:
             self.ongoing[first_offset] = producer_id
 
+    # Going back
+
+    def mark(self) -> None:
+        """Remembers the state as it is now, so that a truncation need not read the log from its last roll on."""
+        if not self.entries and not self.points:
+            return
+        if self.points and self.points[-1].offset >= self.end_offset:
+            return
+        self.points.append(ProducerPoint(self.end_offset, self.entries, dict(self.ongoing), dict(self.unreplicated)))
+        self._share_entries(self.entries)
+        if len(self.points) > POINTS_MAX:
+            del self.points[: POINTS_MAX // 2 : 2]  # far back, a coarser row will do
+        while len(self.points) > 2 and len(self.points) * len(self.entries) > POINT_ENTRIES_MAX:
+            del self.points[0]
+
+    def _share_entries(self, entries: dict[int, ProducerEntry]) -> None:
+        """Entries that are in a point too: whoever changes one makes a copy first."""
+        self.entries = dict(entries)
+        self.generation += 1
+
+    def go_back(self, offset: int) -> bool:
+        """The log ends at `offset` from now on. False if what is remembered of each producer does not say what it was
+        then; nothing has changed in that case."""
+        entries: dict[int, ProducerEntry] = {}
+        for entry in self.entries.values():
+            if entry.first_at >= offset:
+                continue
+            before = entry.cut_to(offset)
+            if before is None:
+                return False
+            entries[before.producer_id] = before
+        # A transaction that was ended by a marker at or above the offset has an entry that could not be cut.
+        self._set(ProducerPoint(offset, entries, self.ongoing, self.unreplicated), offset)
+        return True
+
+    def nearest_point(self, offset: int) -> ProducerPoint | None:
+        """The last one that is not above the offset."""
+        found: ProducerPoint | None = None
+        for point in self.points:
+            if point.offset <= offset:
+                found = point
+        return found
+
+    def go_back_to(self, point: ProducerPoint) -> None:
+        self._set(point, point.offset)
+
+    def _set(self, point: ProducerPoint, offset: int) -> None:
+        self._share_entries(point.entries)
+        self.ongoing = {first: producer_id for first, producer_id in point.ongoing.items() if first < offset}
+        self.unreplicated = {first: last for first, last in point.unreplicated.items() if last < offset}
+        self.guards = {}
+        self.end_offset = offset
+        self.points = [known for known in self.points if known.offset <= offset]
+
     def keep_known(self, before: dict[int, ProducerEntry], unreplicated: dict[int, int], end_offset: int) -> None:
         """The log was cut at `end_offset`: of what was known before, batches and markers below it are still in the log,
         and a snapshot has told of each producer's last batch only."""
         for first_offset, last_offset in unreplicated.items():
             if last_offset < end_offset:
                 self.unreplicated[first_offset] = last_offset
-        for entry in self.entries.values():
-            known = before.get(entry.producer_id)
-            if known is None:
+        for shared in list(self.entries.values()):
+            known = before.get(shared.producer_id)
+            if known is None or known is shared:
                 continue
+            entry = shared.copy()
+            entry.generation = self.generation
+            self.entries[entry.producer_id] = entry
             entry.seen_ms = known.seen_ms
             kept = [batch for batch in known.batches if batch.last_offset < end_offset]
             if known.epoch == entry.epoch and len(kept) > len(entry.batches):
@@ -276,16 +384,15 @@ class ProducerState:
             guard.lowest_sequence = sequence
         return guard
 
-    def check_guard(
-        self, guard: VerificationGuard, producer_id: int, producer_epoch: int, sequence: int, starts_at_zero: bool
-    ) -> None:
+    def check_guard(self, guard: VerificationGuard, producer_id: int, sequence: int, starts_at_zero: bool) -> None:
         """Raises when a write that was verified under this guard came too late, or before another that it follows."""
         if self.guards.get(producer_id) is not guard:
             raise KafkaError(INVALID_TXN_STATE, "Record was not part of an ongoing transaction")
-        if self.has_open_transaction(producer_id, producer_epoch):
+        if producer_id in self.entries:
+            # What it wrote so far says what comes next. The lowest sequence that ever waited under this guard may be
+            # that of a request which came again, long after it was answered: nobody waits for that one.
             return
-        is_first = producer_id not in self.entries
-        if sequence > guard.lowest_sequence or (starts_at_zero and is_first and sequence != 0):
+        if sequence > guard.lowest_sequence or (starts_at_zero and sequence != 0):
             raise KafkaError(
                 OUT_OF_ORDER_SEQUENCE_NUMBER,
                 f"Out of order sequence number for producer {producer_id}: {sequence} (incoming sequence), "
@@ -339,12 +446,22 @@ class ProducerState:
             if header.is_control and marker is None:
                 return None
             entry = ProducerEntry(header.producer_id)
+            entry.generation = self.generation
+            entry.first_at = header.base_offset
+            self.entries[header.producer_id] = entry
+        elif entry.generation != self.generation:
+            entry = entry.copy()
+            entry.generation = self.generation
             self.entries[header.producer_id] = entry
         entry.seen_ms = now_ms
         if marker is None:
-            if not header.is_control and entry.note_data(header):
+            if header.is_control:
+                return None
+            entry.changed_at = header.last_offset
+            if entry.note_data(header):
                 self.ongoing[header.base_offset] = header.producer_id
             return None
+        entry.changed_at = entry.marker_at = header.last_offset
         return entry.note_marker(header, marker)
 
     def complete(self, completed: CompletedTransaction) -> None:

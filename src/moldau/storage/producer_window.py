@@ -12,6 +12,7 @@ from __future__ import annotations
 from struct import Struct
 from struct import error as StructError
 
+from moldau.records.clocks import WallClock
 from moldau.records.crc import crc32c
 from moldau.storage.producer_state import ProducedBatch, ProducerEntry, ProducerState
 
@@ -28,13 +29,14 @@ class DamagedWindow(Exception):
     """The file cannot be used."""
 
 
-def encode(state: ProducerState, offset: int, snapshot: bytes) -> bytes:
+def encode(state: ProducerState, offset: int, snapshot: bytes, wall: WallClock) -> bytes:
     """What is missing in `snapshot`, the encoded snapshot of the same state."""
     parts = [OWNER.pack(offset, crc32c(snapshot), len(state.unreplicated), len(state.entries))]
     for first_offset, last_offset in state.unreplicated.items():
         parts.append(UNREPLICATED.pack(first_offset, last_offset))
     for entry in state.entries.values():
-        parts.append(PRODUCER.pack(entry.producer_id, entry.epoch, entry.seen_ms, len(entry.batches)))
+        seen_ms = wall.at(entry.seen_ms)
+        parts.append(PRODUCER.pack(entry.producer_id, entry.epoch, seen_ms, len(entry.batches)))
         for one in entry.batches:
             parts.append(
                 BATCH.pack(one.first_sequence, one.last_sequence, one.last_offset, one.offset_delta, one.timestamp)
@@ -43,7 +45,9 @@ def encode(state: ProducerState, offset: int, snapshot: bytes) -> bytes:
     return HEAD.pack(VERSION, crc32c(body)) + body
 
 
-def restore(entries: list[ProducerEntry], data: bytes, offset: int, snapshot: bytes, now_ms: int) -> dict[int, int]:
+def restore(
+    entries: list[ProducerEntry], data: bytes, offset: int, snapshot: bytes, now_ms: int, wall: WallClock
+) -> dict[int, int]:
     """Gives the entries of `snapshot` what it does not have, if `data` belongs to it. Returns the finished transactions
     below `offset` that were not replicated: first offset -> marker offset."""
     try:
@@ -59,13 +63,15 @@ def restore(entries: list[ProducerEntry], data: bytes, offset: int, snapshot: by
             if last_offset < offset:
                 unreplicated[first_offset] = last_offset
         if owner_offset == offset and owner_crc == crc32c(snapshot):
-            _restore(entries, data, position, count, now_ms)
+            _restore(entries, data, position, count, now_ms, wall)
         return unreplicated
     except StructError as error:
         raise DamagedWindow(str(error)) from error
 
 
-def _restore(entries: list[ProducerEntry], data: bytes, position: int, count: int, now_ms: int) -> None:
+def _restore(
+    entries: list[ProducerEntry], data: bytes, position: int, count: int, now_ms: int, wall: WallClock
+) -> None:
     by_id = {entry.producer_id: entry for entry in entries}
     for _ in range(count):
         producer_id, epoch, seen_ms, size = PRODUCER.unpack_from(data, position)
@@ -74,5 +80,6 @@ def _restore(entries: list[ProducerEntry], data: bytes, position: int, count: in
         position += size * BATCH.size
         entry = by_id.get(producer_id)
         if entry is not None and entry.epoch == epoch:
-            entry.seen_ms = min(seen_ms, now_ms)  # the clock may have been set back
+            # From here on it counts on the steady clock. The wall clock may have been set back.
+            entry.seen_ms = min(now_ms, now_ms - (wall.at(now_ms) - seen_ms))
             entry.batches = batches

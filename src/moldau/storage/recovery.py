@@ -13,13 +13,14 @@ from collections.abc import Callable
 
 from moldau.config.log_config import LogConfig
 from moldau.protocol.uuids import ZERO_UUID
-from moldau.records.batch import NO_LEADER_EPOCH, BatchHeader, CorruptBatch, check_crc
+from moldau.records.batch import NO_LEADER_EPOCH, BatchHeader, CorruptBatch, has_valid_crc
 from moldau.storage import partition_metadata, producer_window
 from moldau.storage.checkpoints import LEADER_EPOCH_FILE, DamagedCheckpoint
 from moldau.storage.control_markers import read_marker
 from moldau.storage.disk import Disk
 from moldau.storage.log import Log
 from moldau.storage.log_directory import LogDirectory
+from moldau.storage.log_producers import replay_producers
 from moldau.storage.producer_snapshots import SUFFIX as SNAPSHOT_SUFFIX
 from moldau.storage.producer_snapshots import ProducerSnapshots
 from moldau.storage.segment import (
@@ -33,7 +34,8 @@ from moldau.storage.segment import (
     DamagedSegment,
     Segment,
 )
-from moldau.storage.txn_index import AbortedTransaction, DamagedTransactionIndex
+from moldau.storage.txn_index import ENTRY_SIZE as TRANSACTION_ENTRY_SIZE
+from moldau.storage.txn_index import AbortedTransaction
 
 CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"
@@ -75,7 +77,7 @@ def create_log(
     segment.close_files()
     log.segments.append(segment)
     log.base_offsets.append(start_offset)
-    log.log_start_offset = log.log_end_offset = log.recovery_point = start_offset
+    log.log_start_offset = log.log_end_offset = log.recovery_point = log.indexed_to = start_offset
     log.producers.clear(start_offset)
     log.directory_changed = True
     if topic_id != ZERO_UUID:
@@ -115,6 +117,7 @@ class Loader:
     def __init__(self, log: Log, now_ms: int, clean: bool, producer_expiration_ms: int, gaps_to: int) -> None:
         self.log = log
         self.disk = log.disk
+        self.blocking = log.disk.blocking()
         self.directory = log.directory
         self.now_ms = now_ms
         self.clean = clean
@@ -129,6 +132,10 @@ class Loader:
     def load(self) -> None:
         if any(name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, TEMPORARY_SUFFIX)) for name in self.files):
             self._finish_renames()
+            if not self.clean:
+                # The run before may not have synced its renames: segments that it cut off must not come back at a power
+                # loss behind what is appended from now on.
+                self.blocking.sync_directory(self.directory)
             self.files = self.disk.list_with_sizes(self.directory)
         self._load_topic_id()
         self._load_epochs()
@@ -142,6 +149,7 @@ class Loader:
         log.leader_epochs.drop_empty(log.log_end_offset)
         log.leader_epochs.truncate_from_start(log.log_start_offset)
         log.size_bytes = sum(segment.size for segment in log.segments)
+        log.indexed_to = min(log.recovery_point, log.active.base_offset)
         self._load_producers()
 
     # Leftovers
@@ -154,15 +162,15 @@ class Loader:
         complete = []
         for name in sorted(name for name in self.files if name.endswith(SWAP_SUFFIX)):
             if offset_of(name) >= limit:
-                self.disk.remove(f"{self.directory}/{name}")
+                self.blocking.remove(f"{self.directory}/{name}")
             else:
                 complete.append(name)
         # Only now: while they are there, a start that is interrupted comes to the same conclusion again.
         for name in cleaned:
-            self.disk.remove(f"{self.directory}/{name}")
+            self.blocking.remove(f"{self.directory}/{name}")
         for name in self.files:
             if name.endswith(TEMPORARY_SUFFIX) or (name.endswith(DELETED_SUFFIX) and offset_of(name) >= 0):
-                self.disk.remove(f"{self.directory}/{name}")
+                self.blocking.remove(f"{self.directory}/{name}")
         self._finish_swaps(complete)
 
     def _finish_swaps(self, swaps: list[str]) -> None:
@@ -176,7 +184,7 @@ class Loader:
             for other in list(self.files):
                 inside = base_offset <= offset_of(other) < max(end_offset, base_offset + 1)
                 if inside and other.endswith((LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)):
-                    self.disk.remove(f"{self.directory}/{other}")
+                    self.blocking.remove(f"{self.directory}/{other}")
             segment.close_files()
         for name in swaps:
             path = f"{self.directory}/{name}"
@@ -229,12 +237,9 @@ class Loader:
             config.segment_index_bytes,
             self.now_ms,
         )
-        if segment.transaction_index_exists:
-            try:
-                segment.transaction_index().load()
-            except DamagedTransactionIndex as error:
-                logger.warning("walking %s again: %s", segment.path(LOG_SUFFIX), error)
-                self.walk_from = min(self.walk_from, base_offset)
+        if self.files.get(transaction_index, 0) % TRANSACTION_ENTRY_SIZE != 0:
+            logger.warning("walking %s again: its transaction index ends within an entry", segment.path(LOG_SUFFIX))
+            self.walk_from = min(self.walk_from, base_offset)
         return segment
 
     def _find_segments(self) -> None:
@@ -253,8 +258,9 @@ class Loader:
             elif suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):
                 if f"{offset:020d}{LOG_SUFFIX}" not in self.files:
                     logger.warning("removing %s/%s, its segment is gone", self.directory, name)
-                    self.disk.remove(f"{self.directory}/{name}")
-        log.snapshots = ProducerSnapshots(self.disk, self.directory, snapshots, producer_window.FILE in self.files)
+                    self.blocking.remove(f"{self.directory}/{name}")
+        has_window = producer_window.FILE in self.files
+        log.snapshots = ProducerSnapshots(self.disk, self.directory, snapshots, log.wall, has_window)
         if log.segments:
             log.segments[-1].roll_jitter_ms = log.new_jitter_ms()
             if not self.clean:
@@ -334,7 +340,7 @@ class Loader:
             self._accept_gaps(segments[first:last_gap], segments[last_gap].base_offset)
         log.recovery_point = min(log.recovery_point, log.log_end_offset)
         if self.epochs_lost or log.leader_epochs.entries() != self.epochs_on_disk:
-            log.leader_epochs.write(False)
+            log.leader_epochs.write()
         log.leader_epochs.unsynced = True  # the last process may not have synced them
         self.producers_known = True
 
@@ -357,16 +363,20 @@ class Loader:
     def _load_producers_up_to(self, offset: int) -> None:
         """Producer state at the start of the first segment that is walked; walking takes it from there."""
         log = self.log
-        log.snapshots.restore(log.producers, log.log_start_offset, offset, self.now_ms, -1)
+        self._remove_all(log.snapshots.restore(log.producers, log.log_start_offset, offset, self.now_ms, -1))
         if log.segments:
-            log.replay_producers(self.now_ms)
+            replay_producers(log.producers, log.segments, log.base_offsets, self.now_ms)
         log.producers.end_offset = max(log.producers.end_offset, offset)
+
+    def _remove_all(self, paths: list[str]) -> None:
+        for path in paths:
+            self.blocking.remove(path)
 
     def _drop(self, segments: list[Segment]) -> None:
         for segment in reversed(segments):
             logger.warning("removing %s, it comes after a damaged segment", segment.path(LOG_SUFFIX))
             for suffix in segment.file_suffixes():
-                self.disk.remove(segment.path(suffix))
+                self.blocking.remove(segment.path(suffix))
             self.log.snapshots.remove(segment.base_offset)
 
     def _start_empty(self) -> None:
@@ -397,7 +407,7 @@ class Loader:
             log.producers.on_log_start(log.log_start_offset)
             log.producers.expire(self.now_ms, self.producer_expiration_ms)
             return
-        log.reload_producers(self.now_ms, self.producer_expiration_ms)
+        self._remove_all(log.reload_producers(self.now_ms, self.producer_expiration_ms))
 
 
 class SegmentRecovery:
@@ -433,13 +443,13 @@ class SegmentRecovery:
         if end < segment.size:
             segment.log_file().truncate(end)
             # Else what is cut off may come back at a power loss, behind data that is written from now on.
-            segment.log_file().sync()
+            self.log.disk.blocking().sync_file(segment.path(LOG_SUFFIX))
             segment.size = end
         segment.close_files()
         return problem
 
     def _check(self, scanner: BatchScanner, header: BatchHeader) -> str:
-        if not check_crc(scanner.data, header):
+        if not has_valid_crc(scanner.data, header):
             return f"wrong checksum at position {scanner.position}"
         if header.base_offset < self.next_offset or header.last_offset_delta < 0:
             return f"offset {header.base_offset} at position {scanner.position} after {self.next_offset - 1}"

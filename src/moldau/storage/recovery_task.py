@@ -8,10 +8,12 @@ next crash has as much to walk.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from moldau.config.log_config import LogConfig
 from moldau.protocol.errors import KafkaError
+from moldau.records.clocks import WallClock
 from moldau.storage.disk import Disk
 from moldau.storage.log import Log
 from moldau.storage.log_directory import LogDirectory
@@ -33,6 +35,7 @@ class RecoveryTask:
     topic: str
     partition: int
     now_ms: int
+    wall_offset_ms: int
     recovery_point: int
     log_start_offset: int
     gaps_to: int
@@ -54,10 +57,20 @@ class RecoveryResult:
 
 
 class RecoveryWorkers:
-    """Runs tasks somewhere else, several at a time, and returns when all are done; None for one that failed."""
+    """Runs tasks somewhere else, several at a time; None for one that failed."""
+
+    in_background = False
+    """Whether `run_later` returns before the tasks are done."""
 
     def run(self, tasks: list[RecoveryTask], workers_max: int) -> list[RecoveryResult | None]:
+        """Returns when all are done."""
         raise NotImplementedError
+
+    def run_later(
+        self, tasks: list[RecoveryTask], workers_max: int, done: Callable[[list[RecoveryResult | None]], None]
+    ) -> None:
+        """`done` is called when all are done, in a later turn if they run in the background."""
+        done(self.run(tasks, workers_max))
 
 
 def bytes_to_walk(files: dict[str, int], recovery_point: int) -> int:
@@ -80,7 +93,7 @@ def recover(disk: Disk, task: RecoveryTask) -> RecoveryResult | None:
     try:
         log = load_log(
             disk,
-            LogDirectory(task.log_directory),
+            LogDirectory(task.log_directory, wall=WallClock(task.wall_offset_ms)),
             task.directory,
             task.topic,
             task.partition,
@@ -112,6 +125,7 @@ def recover(disk: Disk, task: RecoveryTask) -> RecoveryResult | None:
 def take_over(log: Log, result: RecoveryResult) -> None:
     """In the node, after it opened the log that a worker has recovered: what it takes for flushed may not be so."""
     log.recovery_point = min(result.recovery_point, log.log_end_offset)
+    log.indexed_to = min(log.recovery_point, log.active.base_offset)
     log.directory_changed = True
     log.leader_epochs.unsynced = True
     if result.cut:

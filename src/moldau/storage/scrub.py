@@ -1,7 +1,8 @@
 """Reads old segments again at a low rate and reports what is not what was written, before somebody needs it.
 
 A pass visits every flushed segment of every log, from a log chosen at random on, so that restarts do not always leave
-the same ones out; it takes a day at least. The disk's threads read, the node's own turn checks a piece at a time.
+the same ones out; it takes a day at least. The disk's threads read, and leave nothing in the page cache that was not
+there before; the node's own turn checks a piece at a time.
 Damage is reported with file, position and offset, once, and counted; nothing is changed.
 """
 
@@ -11,6 +12,7 @@ import logging
 from bisect import bisect_left
 from collections.abc import Callable
 
+from moldau.records.clocks import NEVER_MS
 from moldau.storage.batch_check import check_batches
 from moldau.storage.checkpoints import Partition
 from moldau.storage.disk import File
@@ -20,7 +22,6 @@ from moldau.storage.segment import LOG_SUFFIX, Segment
 
 logger = logging.getLogger("moldau.storage")
 
-NEVER_MS = 1 << 62
 PIECE_BYTES = 128 << 10
 BATCH_BYTES_MAX = 128 << 20  # more than a request may have; a damaged size must not make the node read a gigabyte
 FIRST_PASS_DELAY_MS = 60_000
@@ -108,7 +109,11 @@ class Scrub:
         self._reading = True
         place.wanted_bytes = min(place.wanted_bytes, place.size - place.position)
         self.logs.disk.read_later(
-            place.file, place.position, place.wanted_bytes, lambda outcome: self._on_read(place, outcome)
+            place.file,
+            place.position,
+            place.wanted_bytes,
+            lambda outcome: self._on_read(place, outcome),
+            keep=False,
         )
 
     def _begin_pass(self, now_ms: int) -> None:

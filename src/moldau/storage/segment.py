@@ -29,7 +29,7 @@ from moldau.records.batch import (
 )
 from moldau.records.walk import find_timestamp
 from moldau.storage.disk import Buffer, Disk, File
-from moldau.storage.index import NO_TIMESTAMP, DamagedIndex, OffsetIndex, TimeIndex
+from moldau.storage.index import NO_TIMESTAMP, DamagedIndex, OffsetIndex, Place, TimeIndex, TimePlace
 from moldau.storage.txn_index import TransactionIndex
 
 logger = logging.getLogger("moldau.storage")
@@ -103,12 +103,6 @@ class BatchScanner:
         self.data_position = position
 
 
-def sync_file(disk: Disk, path: str) -> None:
-    file = disk.open(path)
-    file.sync()
-    file.close()
-
-
 class Segment:
     """`size` and the `has_*` flags come from the listing of the folder; no file is opened before it is needed."""
 
@@ -140,8 +134,12 @@ class Segment:
         self.recent_positions: list[int] = []
         self.bound_offset = -1  # the last upper bound that was looked up, and its position
         self.bound_position = 0
+        self.seen_offset = -1  # of the batch that an index entry was last compared with; a read may begin there
+        self.seen_position = -1
+        self.seen_size = 0
         self.reserved_bytes = 0  # set aside for the file when it is created, and given back when nothing is appended
         self.torn = False  # bytes of a failed append could not be cut off: nothing may be appended any more
+        self.cut_unsynced = False  # such bytes were cut off, and a power loss could bring them back
         self.indexes_are_new = True  # no index file yet: the entries in memory are all there are
         self.transaction_index_exists = False
         self.offset_entries: OffsetIndex | None = None
@@ -232,9 +230,7 @@ class Segment:
             try:
                 index.load(self.size)
             except (DamagedIndex, FileNotFoundError) as error:
-                logger.warning("building the offset index of %s anew: %s", self.path(LOG_SUFFIX), error)
-                self.rebuild_indexes()
-        index.used = True
+                self.rebuild_indexes(str(error))
         return index
 
     def time_index(self) -> TimeIndex:
@@ -252,9 +248,7 @@ class Segment:
             try:
                 index.load(self.size)
             except (DamagedIndex, FileNotFoundError) as error:
-                logger.warning("building the time index of %s anew: %s", self.path(LOG_SUFFIX), error)
-                self.rebuild_indexes()
-        index.used = True
+                self.rebuild_indexes(str(error))
         return index
 
     def transaction_index(self) -> TransactionIndex:
@@ -266,8 +260,19 @@ class Segment:
             self.transactions = index
         return index
 
-    def rebuild_indexes(self) -> None:
-        """Fills both indexes from the log again. Batches were checked before; their checksums are not looked at."""
+    def rebuild_indexes(self, reason: str) -> None:
+        """Fills both indexes from the log again. Batches were checked before; their checksums are not looked at.
+
+        This one read waits for the medium, whoever asks: an index that is built in part must not be left behind.
+        """
+        logger.warning("building the indexes of %s anew: %s", self.path(LOG_SUFFIX), reason)
+        refused_cold, self.disk.refuses_cold = self.disk.refuses_cold, False
+        try:
+            self._fill_indexes()
+        finally:
+            self.disk.refuses_cold = refused_cold
+
+    def _fill_indexes(self) -> None:
         self.reset_indexes()
         scanner = BatchScanner(self.log_file(), 0, self.size)
         header = scanner.next()
@@ -275,6 +280,11 @@ class Segment:
             self.index_batch(header.last_offset, header.max_timestamp, scanner.position, header.size)
             header = scanner.next()
         if scanner.problem:
+            # What was learned of one part is not to be taken for the whole.
+            self.offset_entries = None
+            self.time_entries = None
+            self.timestamps_known = False
+            self.forget_recent()
             raise DamagedSegment(f"{self.path(LOG_SUFFIX)} at {scanner.next_position}: {scanner.problem}")
 
     def reset_indexes(self) -> None:
@@ -299,36 +309,62 @@ class Segment:
         self.recent_last_offsets = []
         self.recent_positions = []
         self.bound_offset = -1
+        self.seen_offset = self.seen_position = -1
 
     def load_timestamps(self) -> None:
         """The last entry of a closed segment's time index is its largest timestamp."""
         if not self.timestamps_known:
             index = self.time_index()
-            if not self.timestamps_known and len(index.offsets) == 0:
-                # A closed segment with records has an entry; when it is lost, the batches know.
-                self.rebuild_indexes()
+            timestamp = index.last_timestamp()
+            if not self.timestamps_known and timestamp <= 0:
+                is_lost = self._has_later_batch(timestamp)
+                if is_lost and not self.timestamps_known:
+                    self.rebuild_indexes(f"{index.path} has lost its entries")
             if not self.timestamps_known:
-                self.max_timestamp = index.last_timestamp()
+                self.max_timestamp = timestamp
                 self.max_timestamp_offset = index.last_offset()
                 self.timestamps_known = True
+
+    def _has_later_batch(self, timestamp: int) -> bool:
+        """Whether the first batch or the last one of the index has a later timestamp. Records may all be of 1970, or
+        have no timestamp at all; a time index that says so may also be one that was lost."""
+        last = self._last_place().position
+        return self._timestamp_at(0) > timestamp or self._timestamp_at(last) > timestamp
+
+    def _timestamp_at(self, position: int) -> int:
+        data = self.log_file().read(position, HEADER_SIZE)
+        if len(data) < HEADER_SIZE:
+            raise DamagedSegment(f"{self.path(LOG_SUFFIX)} has no batch at {position}")
+        return read_i64_be(data, MAX_TIMESTAMP)
 
     def largest_timestamp(self) -> int:
         """For retention: without any timestamp, the time at which the segment was created or found."""
         self.load_timestamps()
         return self.max_timestamp if self.max_timestamp >= 0 else self.created_ms
 
-    def unload_indexes(self) -> None:
-        """Gives memory back when nobody looked anything up since the last call. Only for segments that are closed."""
+    def release_indexes(self) -> None:
+        """Nothing is appended for now: the index files know what was in memory."""
+        if self.offset_entries is not None:
+            self.offset_entries.release()
+        if self.time_entries is not None:
+            self.time_entries.release()
+        if self.transactions is not None:
+            self.transactions.release()
+
+    def save_rebuilt(self) -> None:
+        """Indexes that were built anew take the place of the files, so that it need not be done again. In one go and
+        synced: a file that is half there may look whole, and nobody walks a segment below the recovery point."""
         offset_index = self.offset_entries
-        if offset_index is not None:
-            if not offset_index.used:
-                offset_index.unload()
-            offset_index.used = False
+        if offset_index is not None and offset_index.loaded and not offset_index.on_disk and self.size > 0:
+            self.disk.blocking().write_file(offset_index.path, offset_index.encode(0))
+            offset_index.mark_written()
         time_index = self.time_entries
-        if time_index is not None:
-            if not time_index.used:
-                time_index.unload()
-            time_index.used = False
+        if time_index is not None and time_index.loaded and not time_index.on_disk and self.size > 0:
+            time_index.maybe_append(self.max_timestamp, self.max_timestamp_offset)
+            self.disk.blocking().write_file(time_index.path, time_index.encode(0))
+            time_index.mark_written()
+        if self.transactions is not None:
+            self.transactions.save()
 
     # Appending
 
@@ -357,10 +393,11 @@ class Segment:
             position += header.size
 
     def _cut_torn_end(self, file: File) -> None:
+        """The caller has the file synced before anything else is appended, if there was such an end."""
         try:
-            file.truncate(self.size)
-            # Else a power loss may bring the torn end back, in a segment that is flushed and not looked at again.
-            file.sync()
+            if file.size() > self.size:
+                file.truncate(self.size)
+                self.cut_unsynced = True
         except OSError:
             self.torn = True
 
@@ -430,6 +467,7 @@ class Segment:
         time_index = self.time_index()
         time_index.maybe_append(self.max_timestamp, self.max_timestamp_offset)
         self.write_indexes()
+        self.release_indexes()
 
     def write_indexes(self) -> None:
         self.offset_index().write()
@@ -452,21 +490,74 @@ class Segment:
                 return position, end - position
         if self.size == 0:
             return -1, 0
-        found = self._search(offset, self.offset_index().lookup(offset))
+        if offset == self.seen_offset:
+            return self.seen_position, self.seen_size
+        place = self._place(offset)
+        if offset == place.last_offset + 1 and place.next_position > 0:
+            size = self._size_of_batch(offset, place.next_position)
+            if size > 0:
+                return place.next_position, size
+        found = self._search(offset, place)
         if found[0] == -2:
-            logger.warning("building the indexes of %s anew: the offset index is wrong", self.path(LOG_SUFFIX))
-            self.rebuild_indexes()
-            found = self._search(offset, self.offset_index().lookup(offset))
+            self.rebuild_indexes("the offset index is wrong")
+            found = self._search(offset, self._place(offset))
         if found[0] == -2:
             raise DamagedSegment(f"{self.path(LOG_SUFFIX)} has no batch where its index points")
         return found
 
-    def _search(self, offset: i64, start: i64) -> tuple[int, int]:
-        """Walks the headers from `start` on; (-2, 0) when `start` is not where the index must have pointed."""
+    def _size_of_batch(self, base_offset: int, position: int) -> int:
+        """Of the batch there, if it begins with this offset; 0 if not. Who reads on asks for what follows an indexed
+        batch, which is the next one that is indexed when batches are large: one look instead of a search."""
+        data = self.log_file().read(position, HEADER_SIZE)
+        if len(data) < HEADER_SIZE or read_i64_be(data, 0) != base_offset or data[MAGIC] != CURRENT_MAGIC:
+            return 0
+        size = int(read_i32_be(data, BATCH_LENGTH)) + LENGTH_OVERHEAD
+        return size if size >= HEADER_SIZE and position + size <= self.size else 0
+
+    def _place(self, offset: int) -> Place:
+        """Where the search for an offset begins, not compared with the batch there yet."""
+        try:
+            return self.offset_index().lookup(offset)
+        except (DamagedIndex, FileNotFoundError) as error:
+            self.rebuild_indexes(str(error))
+            return self.offset_index().lookup(offset)
+
+    def _last_place(self) -> Place:
+        """Of the last indexed batch, the segment's start without one."""
+        try:
+            place = self.offset_index().last()
+            self._check_place(place)
+        except (DamagedIndex, FileNotFoundError) as error:
+            self.rebuild_indexes(str(error))
+            place = self.offset_index().last()
+        return place
+
+    def _check_place(self, place: Place) -> None:
+        """Raises DamagedIndex unless the batch is there that the index tells of."""
+        if place.certain:
+            return
+        data = self.log_file().read(place.position, HEADER_SIZE)
+        if len(data) == HEADER_SIZE and data[MAGIC] == CURRENT_MAGIC:
+            size = i64(read_i32_be(data, BATCH_LENGTH)) + LENGTH_OVERHEAD
+            base_offset = read_i64_be(data, 0)
+            last_offset = base_offset + i64(read_i32_be(data, LAST_OFFSET_DELTA))
+            fits = size >= HEADER_SIZE and place.position + size <= self.size
+            if fits and place.after_offset < base_offset and last_offset <= place.last_offset:
+                self.seen_offset = base_offset
+                self.seen_position = place.position
+                self.seen_size = size
+                return
+        raise DamagedIndex(f"{self.path(INDEX_SUFFIX)} points at {place.position}, where no such batch is")
+
+    def _search(self, offset: i64, place: Place) -> tuple[int, int]:
+        """Walks the headers from this place on; (-2, 0) when the index is wrong: no such batch is there, or the one
+        that is looked for is not where the next entries say."""
         file = self.log_file()
         size: i64 = self.size
+        start: i64 = place.position
+        limit: i64 = place.limit
         position: i64 = start
-        first = True
+        first = not place.certain
         while position + HEADER_SIZE <= size:
             data = file.read(position, min(SEARCH_CHUNK, size - position))
             index: i64 = 0
@@ -474,12 +565,17 @@ class Segment:
                 base_offset = read_i64_be(data, index)
                 batch_size: i64 = i64(read_i32_be(data, index + BATCH_LENGTH)) + LENGTH_OVERHEAD
                 sane = data[index + MAGIC] == CURRENT_MAGIC and batch_size >= HEADER_SIZE
-                if not sane or position + index + batch_size > size or (first and start > 0 and base_offset > offset):
+                if not sane or position + index + batch_size > size:
                     if start > 0:
                         return -2, 0
                     raise DamagedSegment(f"{self.path(LOG_SUFFIX)} has no batch at {position + index}")
+                last_offset: i64 = base_offset + i64(read_i32_be(data, index + LAST_OFFSET_DELTA))
+                if first and (base_offset <= place.after_offset or last_offset > place.last_offset):
+                    return -2, 0
+                if position + index >= limit:
+                    return -2, 0
                 first = False
-                if base_offset + i64(read_i32_be(data, index + LAST_OFFSET_DELTA)) >= offset:
+                if last_offset >= offset:
                     return position + index, batch_size
                 index += batch_size
             if index == 0:
@@ -501,10 +597,17 @@ class Segment:
     def offset_behind(self, position: int) -> int:
         """An offset above all that lies before this boundary of batches, as low as can be told without reading; -1 when
         nothing is known to follow."""
-        index = self.offset_index()
-        entry = bisect_left(index.positions, position)
-        if entry < len(index.positions):
-            return index.base_offset + index.offsets[entry]
+        if position == self.seen_position:
+            return self.seen_offset
+        try:
+            place = self.offset_index().first_behind(position)
+            if place is not None:
+                self._check_place(place)
+        except (DamagedIndex, FileNotFoundError) as error:
+            self.rebuild_indexes(str(error))
+            place = self.offset_index().first_behind(position)
+        if place is not None:
+            return place.last_offset
         recent = bisect_left(self.recent_positions, position)
         return self.recent_last_offsets[recent] if recent < len(self.recent_positions) else -1
 
@@ -517,10 +620,15 @@ class Segment:
         recent = self.recent_positions
         if recent and recent[0] <= limit:
             return max(best, recent[bisect_right(recent, limit) - 1])
-        index = self.offset_index()
-        entry = index.entry_at_or_before(limit)
-        if entry >= 0 and index.positions[entry] > best:
-            return index.positions[entry]
+        try:
+            place = self.offset_index().last_before(limit)
+            if place.position > best:
+                self._check_place(place)
+        except (DamagedIndex, FileNotFoundError) as error:
+            self.rebuild_indexes(str(error))
+            place = self.offset_index().last_before(limit)
+        if place.position > best:
+            return place.position
         data = self.log_file().read(best, min(limit - best, SEARCH_CHUNK))
         skipped: i64 = 0
         while skipped + HEADER_SIZE <= len(data):
@@ -534,8 +642,14 @@ class Segment:
         """(offset, timestamp, leader epoch) of the first record from `start_offset` on that is not older."""
         if self.size == 0:
             return None
-        from_offset = max(self.time_index().lookup(timestamp), start_offset)
-        position = self.offset_index().lookup(from_offset)
+        try:
+            entry = self._time_place(timestamp)
+        except (DamagedIndex, FileNotFoundError) as error:
+            self.rebuild_indexes(str(error))
+            entry = self._time_place(timestamp)
+        position = self.find_batch(max(entry.offset, start_offset))[0]
+        if position < 0:
+            return None
         scanner = BatchScanner(self.log_file(), position, self.size)
         header = scanner.next()
         while header is not None:
@@ -546,13 +660,21 @@ class Segment:
             header = scanner.next()
         return None
 
+    def _time_place(self, timestamp: int) -> TimePlace:
+        """Where the search for a timestamp begins; raises DamagedIndex unless that batch has the timestamp that the
+        index tells of."""
+        entry = self.time_index().lookup(timestamp)
+        if not entry.certain:
+            position = self.find_batch(entry.offset)[0]
+            if position < 0 or self._timestamp_at(position) != entry.timestamp:
+                raise DamagedIndex(f"{self.path(TIME_INDEX_SUFFIX)} tells a wrong timestamp of offset {entry.offset}")
+        return entry
+
     def read_next_offset(self) -> int:
         """The offset after the last batch, found from the last index entry on."""
-        position = 0
-        index = self.offset_index()
-        if len(index.positions) > 0:
-            position = index.positions[-1]
-        scanner = BatchScanner(self.log_file(), position, self.size)
+        if self.size == 0:
+            return self.base_offset
+        scanner = BatchScanner(self.log_file(), self._last_place().position, self.size)
         next_offset = self.base_offset
         header = scanner.next()
         while header is not None:
@@ -565,39 +687,59 @@ class Segment:
     # Cutting
 
     def truncate_to(self, offset: int, now_ms: int) -> int:
-        """Removes every batch that holds `offset` or a later one; returns how many bytes that were."""
+        """Removes every batch that holds `offset` or a later one; returns how many bytes that were. The log file and
+        the transaction index stay as they are until `cut_files`; nothing is synced."""
         position = self.find_batch(offset)[0]
-        self.offset_index().truncate(offset)
-        self.time_index().truncate(offset)
-        self.transaction_index().truncate(offset)
-        self.transaction_index_exists = self.transaction_index().exists
-        if position < 0:
-            return 0
-        removed = self.size - position
-        file = self.log_file()
-        file.truncate(position)
-        file.sync()  # else a power loss could bring the cut data back, under segments that were begun since
-        self.size = position
-        self.torn = False
-        self.forget_recent()
-        self.bytes_since_index_entry = 0
+        self._truncate_indexes(offset, self.size if position < 0 else position)
+        removed = self.size - position if position >= 0 else 0
+        if position >= 0:
+            self.size = position
+            self.torn = False
+            self.forget_recent()
+            self.bytes_since_index_entry = 0
         if position == 0:
             self.created_ms = now_ms
             self.first_timestamp = UNKNOWN
             self.max_timestamp = NO_TIMESTAMP
             self.max_timestamp_offset = self.base_offset
             self.timestamps_known = True
-        else:
+        elif position > 0 and (not self.timestamps_known or self.max_timestamp_offset >= offset):
             self._find_max_timestamp()
         return removed
 
+    def _truncate_indexes(self, offset: int, size: int) -> None:
+        try:
+            self.offset_index().truncate(offset, size)
+            self.time_index().truncate(offset, size)
+        except (DamagedIndex, FileNotFoundError) as error:
+            self.rebuild_indexes(str(error))
+            self.offset_index().truncate(offset, size)
+            self.time_index().truncate(offset, size)
+
+    def take_indexes_off_disk(self) -> None:
+        """Both indexes in memory alone: their files are going."""
+        try:
+            self.offset_index().take_off_disk()
+            self.time_index().take_off_disk()
+        except (DamagedIndex, FileNotFoundError) as error:
+            self.rebuild_indexes(str(error))
+
+    def cut_files(self, offset: int) -> None:
+        """The files are no longer than the segment and its transaction index."""
+        self.transaction_index().truncate(offset)
+        self.transaction_index_exists = self.transaction_index().exists
+        file = self.log_file()
+        if file.size() > self.size:
+            file.truncate(self.size)
+
     def _find_max_timestamp(self) -> None:
-        """After a cut: the last time index entry that is left, or a batch behind the place it points at."""
+        """After a cut: that of the last time index entry that is left, or of a batch behind the last place where
+        there could have been one."""
         time_index = self.time_index()
         self.max_timestamp = time_index.last_timestamp()
         self.max_timestamp_offset = time_index.last_offset()
         self.timestamps_known = True
-        position = self.offset_index().lookup(self.max_timestamp_offset)
+        position = max(0, self.find_batch(self.max_timestamp_offset)[0], self.offset_index().last().position)
         scanner = BatchScanner(self.log_file(), position, self.size)
         header = scanner.next()
         while header is not None:
@@ -614,16 +756,17 @@ class Segment:
         An index that is missing or makes no sense is built anew; one that lost its last entries, or is again what it
         was before it was written anew, looks whole and is not.
         """
-        self.log_file().sync()
+        self.disk.blocking().sync_file(self.path(LOG_SUFFIX))
         self.sync_indexes()
 
     def sync_indexes(self) -> None:
+        blocking = self.disk.blocking()
         if self.offset_entries is not None and self.offset_entries.written > 0:
-            sync_file(self.disk, self.path(INDEX_SUFFIX))
+            blocking.sync_file(self.path(INDEX_SUFFIX))
         if self.time_entries is not None and self.time_entries.written > 0:
-            sync_file(self.disk, self.path(TIME_INDEX_SUFFIX))
-        if self.transactions is not None:
-            self.transactions.sync()
+            blocking.sync_file(self.path(TIME_INDEX_SUFFIX))
+        if self.transactions is not None and self.transactions.exists:
+            blocking.sync_file(self.path(TRANSACTION_INDEX_SUFFIX))
 
     def rename_files(self, added_suffix: str) -> list[str]:
         """Gives every file of this segment a further suffix; returns the new paths. An open file goes on being read."""

@@ -87,7 +87,7 @@ class MemoryLog(CoordinatorLog):
     def high_watermark(self) -> int:
         return self.committed
 
-    def read(self, offset: int, max_bytes: int) -> bytes:
+    def read(self, offset: int, max_bytes: int, on_ready: Callable[[], None]) -> bytes:
         return next((batch for base, batch in self.batches if base >= offset), b"")
 
     def batch_bytes_max(self) -> int:

@@ -8,6 +8,7 @@ Commands of the scripts (`controller` stands for what the controller would decid
     fetch BROKER...            each of them fetches once from who it believes leads
     elect BROKER isr BROKER... the controller names a leader and the in-sync replicas; everybody who is up hears of it
     elect ... unheard BROKER   ... except for these, until they `hear`
+    isr BROKER...              the controller changes the ISR of its own accord; everybody who is up hears of it
     hear BROKER                it hears what the controller decided last
     decide                     the controller does what the leader proposed, and its answer comes first
     refuse ERROR               the controller refuses, for this reason
@@ -175,6 +176,11 @@ class World:
         for broker in self.up():
             if str(broker.number) not in unheard:
                 broker.hear()
+
+    def do_isr(self, *numbers: str) -> None:
+        self.isr = [int(number) for number in numbers]
+        self.partition_epoch += 1
+        self.do_metadata()
 
     def do_hear(self, number: str) -> None:
         self.brokers[int(number)].hear()

@@ -1,12 +1,12 @@
 """Drives replicas of a quorum from a script and writes down what they do.
 
-Commands, one per line. `voters 1 2 3` (static) or `dynamic-voters 1 2 3`, and `observers 4`, come first. `start N`;
-`tick N MS` lets MS pass and ticks N, `late N MS` as well, and N was busy meanwhile; `quietly MS` lets MS pass for
-all; `deliver [rounds]` hands over messages until there are none or for so many rounds; `propose N TEXT`;
-`sync-manually N`: from now on only `sync N` syncs; `cut N` and `heal N`: its messages are lost, and not any more;
-`crash N` loses what was not synced, and after `refuse N` its closed port tells so; `resign N`; `snapshot N`; `vote
-CANDIDATE VOTER EPOCH`; `refused-fetch N M`, `closed-fetch N M`; `add-voter LEADER N`, `remove-voter LEADER N`, `move
-N PORT`, `upgrade N`; `state` shows all, `voters-of N` its voters.
+Commands, one per line. `voters 1 2 3` (static) or `dynamic-voters 1 2 3`, and `observers 4` or `brokers 4`, come
+first. `start N`; `tick N MS` lets MS pass and ticks N, `late N MS` as well, and N was busy meanwhile; `quietly MS`
+lets MS pass for all; `deliver [rounds]` hands over messages until there are none or for so many rounds; `propose N
+TEXT`; `sync-manually N`: from now on only `sync N` syncs; `cut N` and `heal N`: its messages are lost, and not any
+more; `crash N` loses what was not synced, and after `refuse N` its closed port tells so; `resign N`; `snapshot N`;
+`vote CANDIDATE VOTER EPOCH`; `refused-fetch N M`, `closed-fetch N M`; `add-voter LEADER N`, `remove-voter LEADER N`,
+`move N PORT`, `upgrade N`; `state` shows all, `voters-of N` its voters.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ class Replica:
         self.voters = voters
         self.port = 9090
         self.auto_join = False
+        self.is_broker = False
         self.log = MemoryLog()
         self.stored: QuorumState | None = None
         self.manual_sync = False
@@ -70,6 +71,9 @@ class Replica:
         return self.raft
 
     def endpoints(self) -> tuple[Endpoint, ...]:
+        return () if self.is_broker else self.reached_at()
+
+    def reached_at(self) -> tuple[Endpoint, ...]:
         return (("CONTROLLER", f"node{self.key.id}", self.port),)
 
 
@@ -116,6 +120,12 @@ class Cluster:
             directory_id = directory_key(int(n)).directory_id if self.is_dynamic else ZERO_UUID
             self.replicas[int(n)] = Replica(int(n), self.voter_set, directory_id)
 
+    def do_brokers(self, *numbers: str) -> None:
+        """Observers that listen for no controller."""
+        self.do_observers(*numbers)
+        for n in numbers:
+            self.replicas[int(n)].is_broker = True
+
     def do_directories(self, *numbers: str) -> None:
         """Replicas of a static quorum whose storage was formatted with directory ids."""
         for n in numbers:
@@ -145,7 +155,7 @@ class Cluster:
 
     def do_add_voter(self, leader: str, number: str) -> None:
         replica = self.replicas[int(number)]
-        self.ask(int(leader), m.AddVoterRequest(-1, Voter(replica.key, replica.endpoints())))
+        self.ask(int(leader), m.AddVoterRequest(-1, Voter(replica.key, replica.reached_at())))
 
     def do_remove_voter(self, leader: str, number: str) -> None:
         self.ask(int(leader), m.RemoveVoterRequest(-1, self.replicas[int(number)].key))
@@ -303,15 +313,12 @@ class Cluster:
                 self.say(number, f"-> {outbound.destination} {show_request(outbound.request)}")
                 self.inbox.append((number, outbound))
             for token, reply in ready.replies:
-                assert isinstance(token, int)
-                if token < 0:
-                    self.say(number, f"answers {show_reply(reply)}")
-                    continue
-                if token not in self.waiting:
-                    continue
-                source, outbound = self.waiting.pop(token)
-                self.say(number, f"=> {source} {show_reply(reply)}")
-                self.answers.append((source, outbound, reply))
+                self.answer(number, token, reply)
+            for read in ready.snapshot_reads:
+                read.reply.data = replica.log.read_snapshot(read.reply.snapshot, read.reply.position, read.max_bytes)
+                self.answer(number, read.token, read.reply)
+            if ready.fetched_snapshot is not None:
+                raft.on_snapshot_checked(ready.fetched_snapshot, None, self.now_ms)
             if ready.leader_changed:
                 self.say(number, f"is {raft.role.name} of epoch {raft.epoch}, leader {raft.leader_id}")
             if ready.loaded_snapshot is not None:
@@ -319,6 +326,15 @@ class Cluster:
             if ready.high_watermark >= 0:
                 self.say(number, f"high watermark {ready.high_watermark}")
             ready = raft.take_ready()
+
+    def answer(self, number: int, token: object, reply: m.Reply) -> None:
+        assert isinstance(token, int)
+        if token < 0:
+            self.say(number, f"answers {show_reply(reply)}")
+        elif token in self.waiting:
+            source, outbound = self.waiting.pop(token)
+            self.say(number, f"=> {source} {show_reply(reply)}")
+            self.answers.append((source, outbound, reply))
 
     def hand_over(self, source: int, outbound: Outbound) -> None:
         destination = self.destination_of(source, outbound)

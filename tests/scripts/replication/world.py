@@ -30,7 +30,7 @@ class Replica:
     def __init__(self, broker_id: int, world: World) -> None:
         self.broker_id = broker_id
         self.world = world
-        self.disk = SimDisk(broker_id)
+        self.disk = SimDisk(broker_id, lambda delay_ms, action: action())
         self.checkpointed = 0
         self.request_number = 0
         self.is_up = False

@@ -337,3 +337,27 @@ def test_a_description_of_a_fresh_node_needs_no_metadata() -> None:
     broker = DynamicBrokerConfig(BrokerConfig({**single_node_values(), "log.dirs": "/data"}))
     result = describe(ConfigContext(1, MetadataImage(), broker), BROKER, "1", ["node.id"])
     assert [(line.name, line.value) for line in result.configs] == [("node.id", "1")]
+
+
+def test_topics_described_together_are_described_as_each_alone(context: ConfigContext) -> None:
+    """Topics with the same overrides share their lines; nobody gets those of another."""
+    settings: list[dict[str, str]] = [{}, {"retention.ms": "1"}, {}, {"retention.ms": "2"}, {"retention.ms": "1"}]
+    for number, overrides in enumerate(settings):
+        name = f"together-{number}"
+        context.image.topics_by_name[name] = TopicImage(name, bytes([number]) * 16, {})
+        if overrides:
+            context.image.configs[TOPIC, name] = overrides
+    resources = [DescribeConfigsResource(TOPIC, f"together-{number}", None) for number in range(len(settings))]
+    resources.append(DescribeConfigsResource(TOPIC, "together-5", ["retention.ms"]))
+    context.image.topics_by_name["together-5"] = TopicImage("together-5", bytes(16), {})
+
+    def encoded(asked: list[DescribeConfigsResource], version: int) -> list[bytes]:
+        request = DescribeConfigsRequest(asked, include_synonyms=True, include_documentation=version >= 3)
+        writers = []
+        for result in describe_configs(request, context).results:
+            writers.append(Writer())
+            result.encode(writers[-1], version)
+        return [writer.to_bytes() for writer in writers]
+
+    for version in (1, 2, 3, 4):
+        assert encoded(resources, version) == [encoded([resource], version)[0] for resource in resources]

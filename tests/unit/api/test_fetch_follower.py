@@ -29,6 +29,7 @@ from moldau.protocol.messages.incremental_alter_configs_request import (
 )
 from moldau.protocol.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from moldau.replication.partition import Partition
+from moldau.sim import cold_memory
 from tests.unit.node.world import Asked, NodeWorld, batch, produce_request
 
 VERSION = 17
@@ -571,3 +572,60 @@ def test_a_throttled_follower_that_is_not_in_sync_gets_what_the_rate_allows(worl
     assert held_back.reply.done and not any(with_records for _, _, with_records in seen(held_back))
     world.run(30_000)
     assert seen(lagging.at((0, 1)))[0][2]
+
+
+# Cold data
+
+
+def test_a_partition_that_is_caught_up_with_from_a_slow_disk_holds_up_no_other(world: NodeWorld) -> None:
+    """The records of a closed segment are cold: they come when a thread has read them, those of others at once."""
+    for _ in range(20):
+        write(world, 0, acks=1, values=5)
+    log = partition_of(world).log
+    assert log is not None
+    log.roll(world.now_ms)
+    write(world, 0, acks=1)
+    world.run(200)
+    world.disk.memory.cold_chance = 1.0
+    world.disk.sync_delay_ms = (1000, 1000)
+    two = Fetcher(world, 2)
+    two.open((1, 0))
+    first = two.at((0, 0))
+    assert not first.reply.done, "there is nothing else to tell"
+    write(world, 1, acks=1)
+    assert seen(first) == [(1, 0, True)], "what is new does not wait for what is old"
+    world.run(100)
+    second = two.at((1, 1), max_wait_ms=3000)
+    assert not second.reply.done
+    world.run(2500)
+    assert [index for index, _, with_records in seen(second) if with_records] == [0]
+
+
+def test_records_that_are_cold_again_and_again_are_sent_anyway(
+    world: NodeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cold_memory, "EVICTED_AT_ONCE_CHANCE", 1.0)
+    write(world, 0, acks=1, values=5)
+    log = partition_of(world).log
+    assert log is not None
+    log.roll(world.now_ms)
+    write(world, 0, acks=1)
+    world.disk.memory.cold_chance = 1.0
+    two = Fetcher(world, 2)
+    asked = two.at((0, 0), max_wait_ms=3000)
+    world.run(2000)
+    assert [index for index, _, with_records in seen(asked) if with_records] == [0]
+
+
+def test_a_session_that_ends_while_a_thread_reads_for_it_is_left_alone(world: NodeWorld) -> None:
+    write(world, 0, acks=1, values=5)
+    log = partition_of(world).log
+    assert log is not None
+    log.roll(world.now_ms)
+    write(world, 0, acks=1)
+    world.disk.memory.cold_chance = 1.0
+    two = Fetcher(world, 2)
+    asked = two.at((0, 0), max_wait_ms=3000)
+    asked.reply.abandon()
+    world.run(2000)
+    assert not asked.reply.done

@@ -105,8 +105,8 @@ def test_there_are_no_coordinators_of_other_kinds(world: NodeWorld, version: int
         request = FindCoordinatorRequest(coordinator_keys=["x"], key_type=key_type)
     answer = world.ask(request, version)
     row = answer.coordinators[0] if version >= 4 else answer
-    knows = key_type == 1 or (key_type == 2 and version >= 6)
-    assert row.error_code == (errors.COORDINATOR_NOT_AVAILABLE if knows else errors.INVALID_REQUEST)
+    # What has no topic id and partition in it is no share partition.
+    assert row.error_code == (errors.COORDINATOR_NOT_AVAILABLE if key_type == 1 else errors.INVALID_REQUEST)
     assert (row.node_id, row.port) == (-1, -1)
 
 

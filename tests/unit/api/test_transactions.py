@@ -393,6 +393,45 @@ def test_writes_behind_one_that_is_verified_wait_for_it() -> None:
     assert read(world, 0, committed=False) == [b"0", b"1", b"2"]
 
 
+@pytest.mark.parametrize("count", [2, 200])
+def test_a_write_behind_one_that_waits_for_the_markers_before_is_not_judged_without_it(count: int) -> None:
+    """The transaction before ends while the first write waits to ask again; those that come now must not overtake."""
+    world = transactional_world(
+        add_partitions_to_txn_retry_backoff_ms="500", add_partitions_to_txn_retry_backoff_max_ms="5000"
+    )
+    producer = Producer(world)
+    producer.init()
+    producer.produce(0, b"before")
+    assert producer.end(True) == 0
+    world.node.txn_markers.on_completed = lambda transactional_id, now_ms: None
+    waiting = [world.send(produce_request(producer, 0, b"0"), 12)]
+    world.run(100)
+    assert producer.state == "CompleteCommit" and not waiting[0].reply.done
+    waiting += [world.send(produce_request(producer, number, b"%d" % number), 12) for number in range(1, count)]
+    world.run(1000)
+    codes = [asked.response.responses[0].partition_responses[0].error_code for asked in waiting]
+    assert codes == [0] * count
+    assert read(world, 0, committed=False) == [b"before", *(b"%d" % number for number in range(count))]
+
+
+def test_a_write_that_comes_again_in_the_next_transaction_does_not_stop_what_follows() -> None:
+    """Version 1 keeps its epoch, so the late one is verified; nobody waits for it, it has long been written."""
+    world = transactional_world()
+    producer = Producer(world, version=1)
+    producer.init()
+    late = produce_request(producer, 0, b"first")
+    producer.add(0)
+    assert world.ask(late, 9).responses[0].partition_responses[0].error_code == 0
+    assert producer.end(True) == 0
+    world.run(100)
+    assert producer.add(0) == [0]
+    assert world.ask(late, 9).responses[0].partition_responses[0].base_offset == 0
+    assert world.ask(produce_request(producer, 1, b"second"), 9).responses[0].partition_responses[0].error_code == 0
+    assert producer.end(True) == 0
+    world.run(100)
+    assert read(world, 0) == [b"first", b"second"]
+
+
 def test_what_comes_before_its_predecessor_is_refused() -> None:
     world = transactional_world()
     producer = Producer(world)

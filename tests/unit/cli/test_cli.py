@@ -20,12 +20,16 @@ from moldau.protocol.messages.create_topics_request import CreateTopicsRequest
 from moldau.protocol.messages.create_topics_response import CreatableTopicResult, CreateTopicsResponse
 from moldau.protocol.messages.delete_topics_request import DeleteTopicsRequest
 from moldau.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
+from moldau.protocol.messages.describe_cluster_request import DescribeClusterRequest
+from moldau.protocol.messages.describe_cluster_response import DescribeClusterBroker, DescribeClusterResponse
 from moldau.protocol.messages.describe_configs_request import DescribeConfigsRequest
 from moldau.protocol.messages.describe_configs_response import (
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
+from moldau.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
+from moldau.protocol.messages.describe_log_dirs_response import DescribeLogDirsResponse, DescribeLogDirsResult
 from moldau.protocol.messages.fetch_request import FetchRequest
 from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from moldau.protocol.messages.init_producer_id_response import InitProducerIdResponse
@@ -90,6 +94,7 @@ COMMANDS = dict(leaves(root))
 WITHOUT_FORMAT = {
     "server": "runs until it is stopped; what it says on the way is its log",
     "completion": "its output is a program already: the script of a shell",
+    "help": "pages for people",
 }
 
 
@@ -376,3 +381,32 @@ def test_what_the_client_repeats_is_told_once(capsys: pytest.CaptureFixture[str]
     for text in ("no broker", "no broker", "no topic", "no broker"):
         notices.handle(logging.LogRecord("moldau.client", logging.WARNING, "", 0, text, None, None))
     assert capsys.readouterr().err.splitlines() == ["no broker", "no topic", "no broker"]
+
+
+@pytest.mark.parametrize(
+    ("usable", "shown", "space"),
+    [(0, "online, but full", "full"), (100 << 20, "online, little space left", "low"), (1 << 40, "online", "enough")],
+)
+def test_a_directory_without_space_is_not_just_online(world: World, usable: int, shown: str, space: str) -> None:
+    world.broker.on(
+        DescribeClusterRequest,
+        lambda request, version: DescribeClusterResponse(
+            cluster_id="c",
+            controller_id=1,
+            brokers=[DescribeClusterBroker(broker_id=1, host=ADDRESS[0], port=ADDRESS[1])],
+        ),
+    )
+    world.broker.on(
+        DescribeConfigsRequest,
+        lambda request, version: DescribeConfigsResponse(
+            results=[DescribeConfigsResult(resource_type=4, resource_name="1", configs=[])]
+        ),
+    )
+    directory = DescribeLogDirsResult(log_dir="/data", total_bytes=1 << 42, usable_bytes=usable)
+    world.broker.on(DescribeLogDirsRequest, lambda request, version: DescribeLogDirsResponse(results=[directory]))
+    result = world.run("broker", "describe", "1")
+    assert result.exit_code == 0, result.output
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("/data")]
+    assert line.rstrip().endswith(shown)
+    (row,) = json.loads(world.run("broker", "describe", "--format", "json").stdout)
+    assert row["log_directories"][0]["space"] == space

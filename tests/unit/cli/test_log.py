@@ -51,6 +51,34 @@ def test_a_whole_directory_has_no_findings(partition: Path) -> None:
     assert (code, output.split(":")[-1]) == (0, " 0 errors, 0 warnings.\n")
 
 
+HOLD = """
+import fcntl, sys
+lock = open(sys.argv[1], "w")
+fcntl.lockf(lock, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_running_server_is_not_blamed_for_what_it_writes_later(partition: Path) -> None:
+    """Only for the segment it appends to; an index of a closed one that is missing stays worth a word."""
+    (partition / f"{NAME}.index").unlink()
+    (partition / "00000000000000000004.log").write_bytes(b"")
+    assert verify(partition)[1] == [(f"{NAME}.index", "warning", "missing; a start builds it from the log")]
+    lock = str(partition.parent / ".lock")
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None and server.stdout.readline() == "held\n"
+        code, output = call("log", "verify", str(partition.parent))
+        assert code == 0 and "A server has this directory open" in output and "1 warning." in output
+        (partition / "00000000000000000004.log").unlink()
+        for folder in (partition, partition.parent):
+            code, output = call("log", "verify", str(folder))
+            assert code == 0 and "0 errors, 0 warnings." in output and "1 file that it writes later left out" in output
+        server.communicate()
+
+
 def test_every_inconsistency_is_found_in_one_run(partition: Path) -> None:
     first = batch()
     broken = bytearray(batch(2))

@@ -163,6 +163,7 @@ def test_plans_are_kafkas_and_spread_by_the_rule_of_new_topics(monkeypatch: pyte
     command = ("partition", "reassign", "orders", "--brokers", "3,4", "--dry-run", "--format", "json")
     plan = run(monkeypatch, admin, *command).stdout
     assert [sorted(row["replicas"]) for row in json.loads(plan)["partitions"]] == [[3, 4], [3, 4]]
+    assert all(run(monkeypatch, admin, *command).stdout == plan for _ in range(10)), "what was shown is what runs"
     file = tmp_path / "plan.json"
     file.write_text(plan)
     result = run(monkeypatch, admin, "partition", "reassign", "--plan", str(file), "--no-wait")

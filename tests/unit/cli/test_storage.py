@@ -56,6 +56,13 @@ def test_format_then_info_then_format_again(properties: Path) -> None:
     assert (ignored.exit_code, ignored.stdout) == (0, "All of the log directories are already formatted.\n")
 
 
+def test_scram_users_that_have_no_effect_are_told_when_they_are_stored(properties: Path) -> None:
+    user = "SCRAM-SHA-256=[name=alice,password=secret]"
+    done = run("format", "-t", ID, "-c", str(properties), "--standalone", "--add-scram", user)
+    assert done.exit_code == 0, done.output
+    assert done.stderr.count("SCRAM users are stored and have no effect yet") == 1
+
+
 def test_flags_that_are_missing_or_unknown_are_explained(properties: Path) -> None:
     result = run("format", "-t", ID, "-c", str(properties))
     assert result.exit_code == 1 and "--standalone, --initial-controllers, or --no-initial-controllers" in result.stderr

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from moldau.client.errors import NetworkError, RequestTimeoutError
+from moldau.client.throttle import ThrottleTimes
 from moldau.client.transport import Address, Network, address_text
 from moldau.client.wire import Call, Connection
 from moldau.protocol import api_keys
@@ -89,24 +90,36 @@ class FakeNetwork(Network):
     def __init__(self, brokers: dict[Address, ScriptedBroker], real_time: bool = False) -> None:
         self.brokers = brokers
         self.real_time = real_time
+        # Host names that stand for no address.
+        self.unresolved: set[str] = set()
         self.clock_ms = 1_000
         self.closed = False
         self._connections: dict[Address, Connection] = {}
         self._woken = threading.Event()
+        self.times = ThrottleTimes()
 
     def now_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000 if self.real_time else self.clock_ms
 
     def submit(self, address: Address, call: Call[Message]) -> None:
         broker = self.brokers.get((address[0], address[1]))
+        if broker is None and address[0] in self.unresolved:
+            call.finish(None, NetworkError(f"The host name {address[0]} cannot be resolved: Name not known."))
+            return
         if broker is None or not broker.up:
             call.finish(None, NetworkError(f"No connection to {address_text(address)}: Connection refused."))
             return
         connection = self._connections.get(address)
         if connection is None or connection.closed:
-            connection = self._connections[address] = Connection(address_text(address), "test")
+            connection = self._connections[address] = Connection(
+                address_text(address), "test", clock=self.now_ms, throttle_times=self.times
+            )
             connection.start(self.now_ms(), 30_000)
         connection.submit(call, self.now_ms())
+
+    def drop(self, address: Address) -> None:
+        """The connection is lost."""
+        self._connections.pop(address).close(NetworkError("The connection was lost."))
 
     def in_flight_count(self, address: Address) -> int:
         connection = self._connections.get(address)
@@ -114,7 +127,15 @@ class FakeNetwork(Network):
 
     def is_ready(self, address: Address) -> bool:
         connection = self._connections.get(address)
-        return connection is not None and connection.negotiated and not connection.closed
+        ready = connection is not None and connection.negotiated and not connection.closed
+        return ready and self.throttled_ms(address) == 0
+
+    def throttled_ms(self, address: Address) -> int:
+        connection = self._connections.get(address)
+        return 0 if connection is None or connection.closed else connection.throttled_ms(self.now_ms())
+
+    def throttle_times(self) -> tuple[float, float]:
+        return self.times.measure(self.now_ms())
 
     def wake(self) -> None:
         self._woken.set()
@@ -137,6 +158,8 @@ class FakeNetwork(Network):
         for connection in list(self._connections.values()):
             if connection.expired(self.now_ms()):
                 connection.close(RequestTimeoutError("The broker did not answer in time."))
+            else:
+                connection.tick(self.now_ms())
 
     def close(self) -> None:
         self.closed = True

@@ -77,6 +77,10 @@ class SimulatedCluster:
 
     def __init__(self, chance: random.Random, partitions: int, batch_bytes_max: int = 1 << 20) -> None:
         self.chance = chance
+        # How long a throttled client is to pause, and how many answers of a hundred say so.
+        self.throttle_ms = 0
+        self.throttles_percent = 0
+        self.throttled = 0
         self.logs = [PartitionLog(1 + index % 2, batch_bytes_max) for index in range(partitions)]
         self.brokers = {node: ScriptedBroker() for node in ADDRESSES}
         for node, broker in self.brokers.items():
@@ -114,11 +118,20 @@ class SimulatedCluster:
             rows.append(PartitionProduceResponse(index=row.index, error_code=code, base_offset=offset))
         nodes = [NodeEndpoint(node_id=key, host=at[0], port=at[1]) for key, at in ADDRESSES.items()] if hinted else []
         topic = TopicProduceResponse(name="t", topic_id=TOPIC_ID, partition_responses=rows)
-        return ProduceResponse(responses=[topic], node_endpoints=nodes)
+        return ProduceResponse(responses=[topic], node_endpoints=nodes, throttle_time_ms=self._throttle())
+
+    def _throttle(self) -> int:
+        if not self.throttles_percent or self.chance.randrange(100) >= self.throttles_percent:
+            return 0
+        self.throttled += 1
+        return self.throttle_ms
 
     def _fetch(self, request: Message, node: int) -> object:
-        """Outside of any session: session id 0."""
+        """Outside of any session: session id 0. A client that is throttled gets nothing."""
         assert isinstance(request, FetchRequest)
+        throttle_ms = self._throttle()
+        if throttle_ms:
+            return FetchResponse(throttle_time_ms=throttle_ms)
         rows = []
         for row in request.topics[0].partitions if request.topics else []:
             log = self.logs[row.partition]
@@ -144,6 +157,8 @@ class _Pipe:
         self.connection = connection
         self.requests: list[tuple[int, bytes]] = []
         self.answers: list[tuple[int, bytes]] = []
+        # Until then the broker throttles the client, which is to send nothing.
+        self.quiet_until_ms = 0
 
 
 class SimulatedNetwork(Network):
@@ -166,7 +181,7 @@ class SimulatedNetwork(Network):
             if self.chance.random() < self.faults:
                 call.finish(None, NetworkError(f"No connection to {address_text(address)}: Connection refused."))
                 return
-            pipe = self._pipes[address] = _Pipe(Connection(address_text(address), "test"))
+            pipe = self._pipes[address] = _Pipe(Connection(address_text(address), "test", clock=self.now_ms))
             pipe.connection.start(self.clock_ms, 30_000)
         pipe.connection.submit(call, self.clock_ms)
 
@@ -176,7 +191,12 @@ class SimulatedNetwork(Network):
 
     def is_ready(self, address: Address) -> bool:
         pipe = self._pipes.get(address)
-        return pipe is not None and pipe.connection.negotiated and not pipe.connection.closed
+        ready = pipe is not None and pipe.connection.negotiated and not pipe.connection.closed
+        return ready and self.throttled_ms(address) == 0
+
+    def throttled_ms(self, address: Address) -> int:
+        pipe = self._pipes.get(address)
+        return 0 if pipe is None or pipe.connection.closed else pipe.connection.throttled_ms(self.clock_ms)
 
     def close(self) -> None:
         pass
@@ -187,11 +207,14 @@ class SimulatedNetwork(Network):
             if self._maybe_break(address, pipe):
                 timeout_ms = 0
         times = [items[0][0] for pipe in self._pipes.values() for items in (pipe.requests, pipe.answers) if items]
+        times += [pipe.quiet_until_ms for pipe in self._pipes.values() if pipe.quiet_until_ms > self.clock_ms]
         self.clock_ms = max(self.clock_ms + 1, min([self.clock_ms + max(1, timeout_ms), *times]))
         for address, pipe in list(self._pipes.items()):
             self._carry(self._nodes[address], pipe)
             if pipe.connection.expired(self.clock_ms):
                 pipe.connection.close(RequestTimeoutError("The broker did not answer in time."))
+            else:
+                pipe.connection.tick(self.clock_ms)
 
     def _later(self, items: list[tuple[int, bytes]]) -> int:
         """A time of arrival that does not overtake what left before."""
@@ -199,6 +222,7 @@ class SimulatedNetwork(Network):
 
     def _collect(self, pipe: _Pipe) -> None:
         data = pipe.connection.take_outgoing()
+        assert not data or self.clock_ms >= pipe.quiet_until_ms, "the client sends while it is throttled"
         while data:
             size = int.from_bytes(data[:4], "big") + 4
             pipe.requests.append((self._later(pipe.requests), data[:size]))
@@ -224,4 +248,8 @@ class SimulatedNetwork(Network):
                 again = answer if self.chance.random() < 0.5 else self.chance.randbytes(30)
                 pipe.answers.append((pipe.answers[-1][0], again))
         while pipe.answers and pipe.answers[0][0] <= self.clock_ms and not pipe.connection.closed:
+            self._collect(pipe)  # what was sent before the client heard of a throttle
+            before_ms = pipe.connection.throttled_until_ms
             pipe.connection.receive(pipe.answers.pop(0)[1])
+            if pipe.connection.throttled_until_ms > before_ms:
+                pipe.quiet_until_ms = self.clock_ms + self.cluster.throttle_ms

@@ -40,6 +40,7 @@ WRONG: dict[str, tuple[type[Exception], Callable[[Any], object]]] = {
     "a group that is a number": (TypeError, lambda admin: admin.describe_consumer_groups([5])),
     "an id that is too short": (ValueError, lambda admin: admin.delete_topics_by_id([b"x"])),
     "ids that are one id": (TypeError, lambda admin: admin.describe_topics_by_id(ID)),
+    "a topic that is only a name": (TypeError, lambda admin: admin.create_topics(["a"])),
     "a negative number of partitions": (ValueError, lambda admin: admin.create_topics([NewTopic("a", -2)])),
     "numbers and an assignment": (ValueError, lambda admin: admin.create_topics([NewTopic("a", 1, 1, {}, [[1]])])),
     "no partitions at all": (ValueError, lambda admin: admin.create_partitions({"a": 0})),

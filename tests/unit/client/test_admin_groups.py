@@ -7,17 +7,30 @@ import pytest
 from moldau.client.admin import Admin, MemberToRemove, OffsetAndMetadata
 from moldau.client.results import TopicPartition
 from moldau.protocol.messages import consumer_group_describe_response as consumer
+from moldau.protocol.messages import delete_share_group_offsets_response as forgotten
 from moldau.protocol.messages import describe_groups_response as classic
 from moldau.protocol.messages import describe_share_group_offsets_response as shared
 from moldau.protocol.messages import offset_fetch_response as fetched
+from moldau.protocol.messages import share_group_describe_response as share
 from moldau.protocol.messages import streams_group_describe_response as streams
+from moldau.protocol.messages.alter_share_group_offsets_request import AlterShareGroupOffsetsRequest
+from moldau.protocol.messages.alter_share_group_offsets_response import (
+    AlterShareGroupOffsetsResponse,
+    AlterShareGroupOffsetsResponsePartition,
+    AlterShareGroupOffsetsResponseTopic,
+)
 from moldau.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
+from moldau.protocol.messages.delete_groups_request import DeleteGroupsRequest
+from moldau.protocol.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
+from moldau.protocol.messages.delete_share_group_offsets_request import DeleteShareGroupOffsetsRequest
 from moldau.protocol.messages.describe_groups_request import DescribeGroupsRequest
 from moldau.protocol.messages.describe_share_group_offsets_request import DescribeShareGroupOffsetsRequest
 from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from moldau.protocol.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
 from moldau.protocol.messages.leave_group_request import LeaveGroupRequest
 from moldau.protocol.messages.leave_group_response import LeaveGroupResponse, MemberResponse
+from moldau.protocol.messages.list_groups_request import ListGroupsRequest
+from moldau.protocol.messages.list_groups_response import ListedGroup, ListGroupsResponse
 from moldau.protocol.messages.metadata_request import MetadataRequest
 from moldau.protocol.messages.offset_commit_request import OffsetCommitRequest
 from moldau.protocol.messages.offset_commit_response import (
@@ -28,6 +41,7 @@ from moldau.protocol.messages.offset_commit_response import (
 from moldau.protocol.messages.offset_delete_request import OffsetDeleteRequest
 from moldau.protocol.messages.offset_delete_response import OffsetDeleteResponse
 from moldau.protocol.messages.offset_fetch_request import OffsetFetchRequest
+from moldau.protocol.messages.share_group_describe_request import ShareGroupDescribeRequest
 from moldau.protocol.messages.streams_group_describe_request import StreamsGroupDescribeRequest
 from moldau.protocol.primitives import Message
 from tests.unit.client.fake_network import HOME, FakeNetwork, ScriptedBroker, metadata
@@ -263,3 +277,104 @@ def test_a_share_group_that_has_not_begun_has_no_start_offset() -> None:
     found = admin.list_share_group_offsets({"g": None, "h": [FIRST]})
     assert [item.get() for item in found["g"].get().values()] == [(4, 1, 2), None]
     assert found["h"].error is not None and found["h"].error.name == "GROUP_AUTHORIZATION_FAILED"
+
+
+def test_a_share_group_is_described_with_its_members() -> None:
+    admin, broker = set_up()
+    assigned = share.Assignment([share.TopicPartitions(topic_name="a", partitions=[1, 0])])
+    member = share.Member(
+        member_id="m",
+        rack_id="r",
+        member_epoch=4,
+        client_id="c",
+        client_host="/h",
+        subscribed_topic_names=["a"],
+        assignment=assigned,
+    )
+    described = share.DescribedGroup(
+        group_id="g", group_state="Stable", group_epoch=5, assignment_epoch=5, assignor_name="simple", members=[member]
+    )
+    missing = share.DescribedGroup(group_id="h", error_code=69, error_message="Group h not found.")
+    broker.on(
+        ShareGroupDescribeRequest,
+        lambda request, version: share.ShareGroupDescribeResponse(groups=[described, missing]),
+    )
+    found = admin.describe_share_groups(["g", "h"])
+    group = found["g"].get()
+    assert (group.type, group.state, group.assignor, group.group_epoch, group.assignment_epoch) == (
+        ("share", "Stable", "simple", 5, 5)
+    )
+    only = group.members[0]
+    assert (only.member_id, only.rack_id, only.member_epoch, only.subscribed_topics) == ("m", "r", 4, ["a"])
+    assert only.assignment == [FIRST, TopicPartition("a", 1)]
+    error = found["h"].error
+    assert error is not None and (error.name, error.message) == ("GROUP_ID_NOT_FOUND", "Group h not found.")
+
+
+def test_start_offsets_are_altered_by_partition_or_refused_for_the_whole_group() -> None:
+    admin, broker = set_up()
+    second = TopicPartition("a", 1)
+    asked: list[tuple[str, int, int]] = []
+    refusal = AlterShareGroupOffsetsResponse(error_code=68, error_message="The group is not empty.")
+
+    def answer(request: Message, version: int) -> object:
+        assert isinstance(request, AlterShareGroupOffsetsRequest)
+        if request.group_id == "busy":
+            return refusal
+        asked.extend(
+            (topic.topic_name, row.partition_index, row.start_offset)
+            for topic in request.topics
+            for row in topic.partitions
+        )
+        rows = [
+            AlterShareGroupOffsetsResponsePartition(partition_index=0),
+            AlterShareGroupOffsetsResponsePartition(partition_index=1, error_code=29),
+        ]
+        return AlterShareGroupOffsetsResponse(responses=[AlterShareGroupOffsetsResponseTopic("a", partitions=rows)])
+
+    broker.on(AlterShareGroupOffsetsRequest, answer)
+    found = admin.alter_share_group_offsets("g", {FIRST: 7, second: 9})
+    assert asked == [("a", 0, 7), ("a", 1, 9)]
+    assert found[FIRST].error is None
+    assert found[second].error is not None and found[second].error.name == "TOPIC_AUTHORIZATION_FAILED"
+    refused = admin.alter_share_group_offsets("busy", {FIRST: 7, second: 9})
+    errors = [outcome.error for outcome in refused.values()]
+    assert [error.name for error in errors if error is not None] == ["NON_EMPTY_GROUP", "NON_EMPTY_GROUP"]
+    with pytest.raises(ValueError):
+        admin.alter_share_group_offsets("g", {FIRST: -1})
+
+
+def test_offsets_of_topics_are_deleted_topic_by_topic() -> None:
+    admin, broker = set_up()
+    rows = [
+        forgotten.DeleteShareGroupOffsetsResponseTopic(topic_name="a"),
+        forgotten.DeleteShareGroupOffsetsResponseTopic(topic_name="b", error_code=29, error_message="no"),
+    ]
+    broker.on(
+        DeleteShareGroupOffsetsRequest,
+        lambda request, version: forgotten.DeleteShareGroupOffsetsResponse(responses=rows),
+    )
+    found = admin.delete_share_group_offsets("g", ["a", "b"])
+    assert found["a"].error is None
+    error = found["b"].error
+    assert error is not None and (error.name, error.message) == ("TOPIC_AUTHORIZATION_FAILED", "no")
+
+
+def test_share_groups_are_listed_by_type_and_deleted() -> None:
+    admin, broker = set_up()
+    asked: list[list[str]] = []
+
+    def groups(request: Message, version: int) -> object:
+        assert isinstance(request, ListGroupsRequest)
+        asked.append(request.types_filter)
+        row = ListedGroup(group_id="g", protocol_type="share", group_state="Empty", group_type="share")
+        return ListGroupsResponse(groups=[row])
+
+    broker.on(ListGroupsRequest, groups)
+    assert admin.list_groups(types=["share"]).get() == [("g", "share", "Empty", "share")]
+    assert asked == [["share"]]
+    results = [DeletableGroupResult("g"), DeletableGroupResult("h", 68)]
+    broker.on(DeleteGroupsRequest, lambda request, version: DeleteGroupsResponse(results=results))
+    found = admin.delete_share_groups(["g", "h"])
+    assert found["g"].error is None
+    assert found["h"].error is not None and found["h"].error.message == "Group h has members."

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from moldau.client import aio
+from moldau.client import aio, aio_worker
 from moldau.client.aio import AsyncAdmin, AsyncConsumer, AsyncProducer
 from moldau.client.errors import ClientError, ClosedError
 from moldau.client.rebalance import RebalanceListener
@@ -229,7 +229,7 @@ def test_what_a_cancelled_poll_read_is_not_committed_before_it_was_handed_out() 
 
 @pytest.mark.filterwarnings("ignore:coroutine")
 def test_a_listener_whose_loop_has_stopped_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aio, "LOOP_CHECK_SECONDS", 0.01)
+    monkeypatch.setattr(aio_worker, "LOOP_CHECK_SECONDS", 0.01)
     loop = asyncio.new_event_loop()
     listener = aio._ListenerOnLoop(AsyncListener(), loop, AsyncConsumer("broker-1:9092", network=FakeNetwork({})))
     with pytest.raises(ClosedError, match="stopped"):

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from moldau.client import config as settings
+from moldau.client.admin import Admin, NewTopic
 from moldau.client.cluster import Cluster
-from moldau.client.errors import ClientError, NoBrokerError, ProtocolError, UnknownTopicOrPartitionError
+from moldau.client.consumer import Consumer
+from moldau.client.errors import (
+    AdvertisedAddressError,
+    ClientError,
+    NetworkError,
+    NoBrokerError,
+    ProtocolError,
+    RequestTimeoutError,
+    UnknownTopicOrPartitionError,
+)
 from moldau.client.offsets import EARLIEST, LATEST, list_offsets
+from moldau.client.producer import Producer
 from moldau.client.results import TopicPartition
+from moldau.protocol.errors import LEADER_NOT_AVAILABLE
+from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
+from moldau.protocol.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
+from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
+from moldau.protocol.messages.init_producer_id_response import InitProducerIdResponse
 from moldau.protocol.messages.list_offsets_request import ListOffsetsRequest
 from moldau.protocol.messages.list_offsets_response import (
     ListOffsetsPartitionResponse,
@@ -16,6 +34,7 @@ from moldau.protocol.messages.list_offsets_response import (
     ListOffsetsTopicResponse,
 )
 from moldau.protocol.messages.metadata_request import MetadataRequest
+from moldau.protocol.messages.metadata_response import MetadataResponse
 from moldau.protocol.primitives import Message
 from tests.unit.client.fake_network import DISCONNECT, HOME, SILENCE, FakeNetwork, ScriptedBroker, metadata
 
@@ -177,3 +196,136 @@ def test_a_final_error_is_not_tried_again() -> None:
     error = found[TopicPartition("orders", 0)].error
     assert error is not None and error.name == "TOPIC_AUTHORIZATION_FAILED" and not error.retriable
     assert sum(isinstance(request, ListOffsetsRequest) for _, request in broker.seen) == 1
+
+
+def test_brokers_that_stay_away_are_told_in_the_log_once_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever waits for records would otherwise wait without a word."""
+    network = FakeNetwork({})
+    cluster = new_cluster(network)
+    with pytest.raises(NoBrokerError):
+        cluster.refresh(None, 1_500)
+    assert not caplog.records, "a broker that restarts is away for a moment"
+    with pytest.raises(NoBrokerError):
+        cluster.refresh(None, 20_000)
+    (told,) = caplog.records
+    assert told.levelname == "WARNING"
+    assert "No broker can be reached" in told.getMessage() and "Connection refused" in told.getMessage()
+
+
+def test_an_address_that_the_cluster_told_is_named_as_such() -> None:
+    """The user gave another one, which was right."""
+    broker = ScriptedBroker()
+    broker.on(MetadataRequest, metadata({}, {1: ("kafka.example.invalid", 9092)}))
+    network = FakeNetwork({HOME: broker})
+    cluster = new_cluster(network)
+    cluster.refresh(None, 1000)
+    with pytest.raises(NetworkError, match=r"told us for broker 1: is its advertised\.listeners right\?"):
+        cluster.ask_broker(MetadataRequest(), MetadataResponse, 1000, 1)
+
+
+WRONG = ("kafka.example.invalid", 9092)
+
+
+def advertising_wrongly(real_time: bool = False) -> FakeNetwork:
+    """One broker that answers where it was asked for, and tells an address that stands for nothing."""
+    broker = ScriptedBroker()
+    broker.on(MetadataRequest, metadata({"orders": [1]}, {1: WRONG}))
+    broker.on(InitProducerIdRequest, lambda request, version: InitProducerIdResponse(producer_id=5, producer_epoch=0))
+    broker.on(
+        FindCoordinatorRequest,
+        lambda request, version: FindCoordinatorResponse(
+            coordinators=[Coordinator(key="g", node_id=1, host=WRONG[0], port=WRONG[1])]
+        ),
+    )
+    network = FakeNetwork({HOME: broker}, real_time)
+    network.unresolved.add(WRONG[0])
+    return network
+
+
+def test_a_producer_tells_of_a_wrong_advertised_address(caplog: pytest.LogCaptureFixture) -> None:
+    given = {"delivery.timeout.ms": 1500, "request.timeout.ms": 1000}
+    with Producer("broker:9092", network=advertising_wrongly(real_time=True), config=given) as producer:
+        error = producer.send("orders", b"v").exception(60)
+    assert isinstance(error, RequestTimeoutError)
+    assert "kafka.example.invalid" in error.message and "advertised.listeners" in error.message
+    patient = Producer("broker:9092", network=advertising_wrongly(real_time=True))
+    patient.send("orders", b"v")
+    deadline = time.monotonic() + 60
+    while not caplog.records and time.monotonic() < deadline:
+        time.sleep(0.05)
+    patient.close(0)
+    (told,) = caplog.records
+    assert told.levelname == "WARNING" and "No connection to broker 1" in told.getMessage()
+    assert "advertised.listeners" in told.getMessage()
+
+
+def test_whoever_does_not_want_to_wait_is_told_of_a_wrong_advertised_address_soon() -> None:
+    """As the command line: long before the record would be given up."""
+    network = advertising_wrongly(real_time=True)
+    with Producer("broker:9092", network=network, first_contact_ms=0) as producer:
+        error = producer.send("orders", b"v").exception(60)
+    assert isinstance(error, AdvertisedAddressError) and not error.retriable
+    network = advertising_wrongly()
+    with Admin("broker:9092", network=network, first_contact_ms=0) as admin:
+        with pytest.raises(AdvertisedAddressError, match=r"advertised\.listeners"):
+            admin.create_topics([NewTopic("x")])
+        found = admin.list_groups()
+        assert "advertised.listeners" in found.errors[1].message
+    assert network.clock_ms < 20_000, "the default timeout is a minute for each"
+    with Consumer("broker:9092", network=advertising_wrongly(), first_contact_ms=0) as consumer:
+        consumer.assign([TopicPartition("orders", 0)])
+        with pytest.raises(AdvertisedAddressError, match=r"advertised\.listeners"):
+            consumer.poll(60_000)
+
+
+@pytest.mark.parametrize("more", [{}, {"group_id": "g"}])
+def test_a_consumer_tells_of_a_wrong_advertised_address(more: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
+    with Consumer("broker:9092", network=advertising_wrongly(), **more) as consumer:
+        if more:
+            consumer.subscribe("orders")
+        else:
+            consumer.assign([TopicPartition("orders", 0)])
+        assert consumer.poll(10_000) == []
+        assert len([record for record in caplog.records if "advertised.listeners" in record.getMessage()]) == 1
+
+
+def test_a_broker_that_was_reached_before_is_waited_for() -> None:
+    """Its address is right: the broker is away."""
+    network = advertising_wrongly()
+    there = network.brokers[WRONG] = ScriptedBroker()
+    there.on(MetadataRequest, metadata({}, {1: WRONG}))
+    cluster = new_cluster(network, first_contact_ms=0)
+    cluster.refresh(None, 1000)
+    for _ in range(2):
+        cluster.ask_broker(MetadataRequest(), MetadataResponse, 1000, 1)
+    del network.brokers[WRONG]
+    network.drop(WRONG)
+    with pytest.raises(AdvertisedAddressError, match="cannot be resolved") as caught:
+        cluster.call(MetadataRequest(), MetadataResponse, 20_000, 1)
+    assert caught.value.retriable and network.clock_ms > 10_000
+
+
+def test_bootstrap_servers_whose_names_stand_for_nothing_are_not_tried_for_long() -> None:
+    network = FakeNetwork({})
+    network.unresolved.add("broker")
+    with pytest.raises(NoBrokerError, match="cannot be resolved"):
+        new_cluster(network).refresh(None, 60_000)
+    assert network.clock_ms < 10_000
+
+
+def test_a_consumer_without_a_broker_says_so_once_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
+    network = FakeNetwork({})
+    with Consumer("broker:9092", network=network) as consumer:
+        consumer.assign([TopicPartition("orders", 0)])
+        consumer.poll(20_000)
+    (told,) = caplog.records
+    assert told.levelname == "WARNING" and "No broker can be reached" in told.getMessage()
+
+
+def test_a_topic_that_has_no_leaders_at_all_yet_is_asked_for_again() -> None:
+    network, _ = one_broker({"new": LEADER_NOT_AVAILABLE})
+    cluster = new_cluster(network)
+    cluster.refresh(["new"], 1000)
+    assert "new" not in cluster.topics
+    error = cluster.topic_error("new")
+    assert error is not None and error.retriable

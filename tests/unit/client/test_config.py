@@ -85,3 +85,16 @@ def test_durations_are_read_as_iso_8601(text: str, expected: int | None) -> None
 def test_settings_of_what_is_not_there_are_said_to_be_so() -> None:
     with pytest.raises(ConfigError, match=r"not support Kafka's setting ssl\.engine\.factory\.class"):
         ClientConfig(PRODUCER, {"ssl.engine.factory.class": "x"})
+
+
+def test_a_configuration_in_the_first_place_is_understood() -> None:
+    """As other clients have it: Producer({"bootstrap.servers": ...})."""
+    read = settings.read(settings.PRODUCER, {"bootstrap.servers": "a:1", "linger.ms": 7}, None, {"acks": "1"})
+    assert (read.get_text("bootstrap.servers"), read.get_int("linger.ms"), read.get_text("acks")) == ("a:1", 7, "1")
+
+
+def test_addresses_that_are_nearly_right_are_explained() -> None:
+    with pytest.raises(ConfigError, match=r"an IPv6 address stands in brackets, as in \[::1\]:41092"):
+        parse_addresses("::1:41092")
+    with pytest.raises(ConfigError, match="leave out what is before host:port"):
+        parse_addresses("PLAINTEXT://localhost:9092")

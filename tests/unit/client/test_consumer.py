@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from moldau.client.consumer import Consumer
@@ -421,3 +423,13 @@ def test_a_duration_resets_to_the_first_record_so_young() -> None:
     assert values(consumer, 10) == []  # no record is so young: the end
     log.add(0, [b"new"])
     assert values(consumer) == [b"new"]
+
+
+def test_a_pair_is_a_partition_and_anything_else_is_explained() -> None:
+    consumer, _ = set_up()
+    pairs: Any = [("t", 0)]
+    consumer.assign(pairs)
+    assert consumer.assignment() == [TopicPartition("t", 0)]
+    unfit: Any = ["t"]
+    with pytest.raises(TypeError, match=r"assign\(\) wants TopicPartition\(topic, partition\), not 't'"):
+        consumer.assign(unfit)

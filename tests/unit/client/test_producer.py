@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -84,6 +85,19 @@ def test_a_record_is_delivered_and_its_future_says_where() -> None:
     (record,) = log.records[0]
     assert (record.key, record.value, record.headers, record.timestamp) == (b"key", b"value", [("h", b"1")], 99)
     assert log.producers == {5} and log.acks == {-1}
+
+
+def test_headers_may_be_text_and_nonsense_is_explained() -> None:
+    network, log = set_up({"t": [1]})
+    unfit: Any = [{"h": 5}, [("h",)], [(1, b"v")]]
+    with new_producer(network) as producer:
+        text: Any = {"h": "1", "none": None}
+        producer.send("t", "v", headers=text).result(5)
+        for headers in unfit:
+            with pytest.raises((TypeError, ConfigError), match="header"):
+                producer.send("t", "v", headers=headers)
+    (record,) = log.records[0]
+    assert record.headers == [("h", b"1"), ("none", None)]
 
 
 @pytest.mark.parametrize("highest", [3, 9, 12, 13])

@@ -43,10 +43,12 @@ def new_producer(network: SimulatedNetwork, chance: random.Random) -> Producer:
     return producer
 
 
-def produce(seed: int) -> tuple[SimulatedCluster, list[list[DeliveryFuture]], random.Random]:
+def produce(seed: int, throttle_ms: int = 0) -> tuple[SimulatedCluster, list[list[DeliveryFuture]], random.Random]:
     random.seed(seed)  # the pauses between tries
     chance = random.Random(seed)
     cluster = SimulatedCluster(chance, PARTITIONS, chance.choice([250, 1 << 20]))
+    if throttle_ms:
+        cluster.throttle_ms, cluster.throttles_percent = throttle_ms, 20
     network = SimulatedNetwork(cluster, chance, chance.choice([0.0, 0.02, 0.1]))
     producer = new_producer(network, chance)
     futures: list[list[DeliveryFuture]] = [[] for _ in range(PARTITIONS)]
@@ -74,8 +76,18 @@ def test_every_record_is_written_once_and_in_order(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_every_record_is_read_once_and_in_order(seed: int) -> None:
-    cluster, futures, chance = produce(seed)
+def test_every_record_is_written_once_and_in_order_by_a_throttled_producer(seed: int) -> None:
+    """The network checks that nothing is sent to a broker while it throttles the client."""
+    cluster, futures, _ = produce(seed, throttle_ms=700)
+    assert cluster.throttled
+    for partition, log in enumerate(cluster.logs):
+        assert log.values == [b"%d:%05d" % (partition, number) for number in range(len(futures[partition]))]
+
+
+@pytest.mark.parametrize("throttle_ms", [0, 700])
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_every_record_is_read_once_and_in_order(seed: int, throttle_ms: int) -> None:
+    cluster, futures, chance = produce(seed, throttle_ms)
     network = SimulatedNetwork(cluster, chance, chance.choice([0.0, 0.02, 0.1]))
     consumer = Consumer(
         "broker-1:9092,broker-2:9092",

@@ -103,3 +103,13 @@ def test_a_change_is_checked_against_the_values_that_hold_now() -> None:
     config.validate({"num.io.threads": "4"}, per_broker=True)
     with pytest.raises(KafkaError, match="should not be greater than double the current value 2"):
         config.validate({"num.io.threads": "5"}, per_broker=True)
+
+
+@pytest.mark.parametrize(
+    "name", ["max.connections", "listener.name.plaintext.max.connections", "max.connection.creation.rate"]
+)
+def test_a_running_listener_cannot_be_limited_to_nobody(name: str) -> None:
+    config = broker()
+    with pytest.raises(KafkaError, match=r"Invalid max\.connection[a-z.]* 0"):
+        config.validate({name: "0"}, per_broker=True)
+    config.validate({name: "1"}, per_broker=True)

@@ -7,6 +7,7 @@ import pytest
 
 from moldau.config.broker_config import BrokerConfig, single_node_values
 from moldau.config.dynamic import (
+    DynamicBrokerConfig,
     validate_broker_configs,
     validate_client_metrics_configs,
     validate_group_configs,
@@ -99,3 +100,33 @@ def test_names_of_resources_that_can_exist_pass() -> None:
     check_topic_name("x" * 249)
     with pytest.raises(KafkaError, match="longer than the max allowed length 249"):
         check_topic_name("x" * 250)
+
+
+ADD_TLS = {
+    "listeners": "PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093,OUTSIDE://127.0.0.1:9094",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,OUTSIDE:SSL",
+}
+
+
+@pytest.mark.parametrize(
+    ("configs", "complaint"),
+    [
+        (ADD_TLS, "listener OUTSIDE has the security protocol SSL"),
+        ({"listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT"}, "listener PLAINTEXT has"),
+        ({"listener.name.plaintext.ssl.client.auth": "required"}, "ssl.client.auth is required"),
+    ],
+)
+def test_a_change_that_promises_safety_which_is_not_there_is_refused(configs: dict[str, str], complaint: str) -> None:
+    broker = DynamicBrokerConfig(BrokerConfig(single_node_values()))
+    with pytest.raises(KafkaError, match=complaint) as caught:
+        broker.validate(dict(configs), per_broker=True)
+    assert caught.value.code == INVALID_REQUEST
+
+
+def test_such_a_change_that_somebody_else_has_stored_is_not_taken(caplog: pytest.LogCaptureFixture) -> None:
+    """A node would otherwise advertise a listener that it does not have. Whatever else was stored holds."""
+    broker = DynamicBrokerConfig(BrokerConfig(single_node_values()))
+    broker.update_broker({**ADD_TLS, "num.replica.fetchers": "2"})
+    assert [endpoint.name for endpoint in broker.current.listeners] == ["PLAINTEXT", "CONTROLLER"]
+    assert broker.current.get_int("num.replica.fetchers") == 2
+    assert "listener OUTSIDE has the security protocol SSL" in caplog.text

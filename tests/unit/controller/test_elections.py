@@ -344,10 +344,27 @@ def test_a_broker_that_is_killed_before_it_hears_its_epoch_stays_eligible() -> N
 
 
 def test_an_epoch_that_was_used_is_not_forgotten_for_the_one_before() -> None:
+    """A broker that took part may have what it had not before; one that stayed fenced has nothing that counts."""
+    for is_unfenced, eligible in ((False, (2,)), (True, ())):
+        w = world(factor=2, min_insync_replicas="2")
+        epoch = w.image.brokers[2].broker_epoch
+        silence(w, 2)
+        used = w.register(2, previous_epoch=epoch, incarnation=2)
+        w.heartbeat(2, offset=used if is_unfenced else 0)
+        assert w.image.brokers[2].fenced is not is_unfenced
+        if is_unfenced:
+            silence(w, 2)
+            assert w.partition("t").elr == (2,)
+        w.register(2, previous_epoch=epoch, incarnation=3)
+        assert w.partition("t").elr == eligible
+
+
+def test_a_new_active_controller_knows_which_epochs_were_not_used() -> None:
+    """They are learned from the records, by every controller."""
     w = world(factor=2, min_insync_replicas="2")
     epoch = w.image.brokers[2].broker_epoch
     silence(w, 2)
     w.register(2, previous_epoch=epoch, incarnation=2)
-    w.heartbeat(2, offset=0)
+    w.fail_over()
     w.register(2, previous_epoch=epoch, incarnation=3)
-    assert w.partition("t").elr == ()
+    assert w.partition("t").elr == (2,)

@@ -6,13 +6,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from moldau.controller.placement import RackRing, UsableBroker
 
-FACTS = Path(__file__).resolve().parents[4] / "shared/facts/defaults-placement.txt"
-
-pytestmark = pytest.mark.skipif(not FACTS.exists(), reason="the measured placements are not there")
+FACTS = Path(__file__).parents[2] / "data" / "kafka-facts" / "placements.txt"
 
 CLUSTERS: dict[str, list[UsableBroker]] = {
     "3 brokers (1 2 3), no racks": [UsableBroker(b, None, False) for b in (1, 2, 3)],

@@ -10,7 +10,7 @@ import pytest
 
 from moldau.controller.placement import UsableBroker, place_replicas
 
-FACTS = Path(__file__).resolve().parents[4] / "shared/facts/defaults-placement.txt"
+FACTS = Path(__file__).parents[2] / "data" / "kafka-facts" / "placements.txt"
 
 
 def place(
@@ -63,7 +63,6 @@ def test_more_replicas_than_racks_still_differ(seed: int) -> None:
         assert len(set(replicas)) == 4
 
 
-@pytest.mark.skipif(not FACTS.exists(), reason="the measured placements are not there")
 def test_every_measured_first_round_can_be_made_by_some_seed() -> None:
     """The first rounds of the real controller without racks are among those of the first hundred seeds."""
     section = FACTS.read_text().split("== 5 brokers, no racks")[1]

@@ -68,6 +68,13 @@ class World:
             decoded = [(decode_metadata_record(encode_metadata_record(r, v)), v) for r, v in records]
             self.controller.replay(decoded, self.controller.state.next_offset, 1, self.now_ms)
 
+    def fail_over(self) -> None:
+        """Another controller is active: it knows what the records say, and nothing else."""
+        state = self.controller.state
+        rng = random.Random(2)
+        successor = ControllerState(CLUSTER, 2, state.dynamic_config, rng, state.image, state.next_offset)
+        self.controller = Controller(successor)
+
     def run(self, result: Result) -> Any:
         self.commit(result.records)
         return result.response
@@ -79,12 +86,13 @@ class World:
         previous_epoch: int = -1,
         incarnation: int = 1,
         log_dirs: list[bytes] | None = None,
+        listeners: list[Listener] | None = None,
     ) -> int:
         request = BrokerRegistrationRequest(
             broker_id,
             CLUSTER,
             bytes([broker_id, incarnation]) + bytes(14),
-            [Listener("PLAINTEXT", "localhost", 9090 + broker_id, 0)],
+            [Listener("PLAINTEXT", "localhost", 9090 + broker_id, 0)] if listeners is None else listeners,
             [Feature(name, low, high) for name, (low, high) in SUPPORTED_FEATURES.items()],
             rack,
             log_dirs=[directory(broker_id)] if log_dirs is None else log_dirs,

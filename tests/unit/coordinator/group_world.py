@@ -27,6 +27,7 @@ from moldau.protocol.messages.offset_commit_request import (
 from moldau.protocol.messages.offset_fetch_request import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from moldau.protocol.primitives import Message
 from moldau.protocol.uuids import ZERO_UUID
+from moldau.records.clocks import WallClock
 from tests.unit.coordinator.memory_log import MemoryLog
 
 HOUR_MS = 3_600_000
@@ -47,12 +48,13 @@ class GroupWorld:
         self.now_ms = 1_700_000_000_000
         self.log = MemoryLog()
         self.image = MetadataImage()
+        self.wall = WallClock()
         self.epoch = 0
-        self.runtime = CoordinatorRuntime("__consumer_offsets", self._make, LOAD_BYTES, 0)
+        self.runtime = CoordinatorRuntime("__consumer_offsets", self._make, LOAD_BYTES, 0, self.wall)
         self.lead()
 
     def _make(self, index: int, timers: Timers) -> GroupMachine:
-        return GroupMachine(index, timers, self.settings, random.Random(1))
+        return GroupMachine(index, timers, self.settings, random.Random(1), self.wall)
 
     def lead(self) -> None:
         """Takes the partition up anew, from what is in the log."""
@@ -145,7 +147,7 @@ class GroupWorld:
     def reloaded(self) -> GroupMachine:
         """A machine that has replayed the same log from its beginning."""
         machine = self._make(0, Timers())
-        shard = Shard("again", 1, self.log, machine, Timers(), 0)
+        shard = Shard("again", 1, self.log, machine, Timers(), 0, WallClock())
         while not shard.load_step(LOAD_BYTES):
             pass
         return machine

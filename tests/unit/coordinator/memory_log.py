@@ -60,7 +60,7 @@ class MemoryLog(CoordinatorLog):
     def high_watermark(self) -> int:
         return self.committed
 
-    def read(self, offset: int, max_bytes: int) -> bytes:
+    def read(self, offset: int, max_bytes: int, on_ready: Callable[[], None]) -> bytes:
         self.reads += 1
         found = b""
         for batch in self.batches:

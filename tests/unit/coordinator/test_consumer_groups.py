@@ -174,3 +174,21 @@ def test_a_group_that_is_gone_when_its_topics_are_found(world: ConsumerWorld) ->
     world.new_records()
     world.sleep(10)
     assert world.new_records() == []
+
+
+@pytest.mark.parametrize("step_ms", [3_600_000, -3_600_000, 5_000])
+def test_targets_wait_by_the_steady_clock(world: ConsumerWorld, step_ms: int) -> None:
+    """Somebody sets the wall clock: the next assignment comes neither sooner nor later for it."""
+    world.configure("consumer.assignment.interval.ms", "10000")
+    first, second = world.consumer("a"), world.consumer("b")
+    first.join("t")
+    epoch = world.group.group_epoch
+    assert world.group.assignment_epoch == epoch
+    second.join("t")
+    world.machine.state.wall.offset_ms += step_ms
+    world.sleep(9_000)
+    second.beat()
+    assert (world.group.group_epoch, world.group.assignment_epoch) == (epoch + 1, epoch)
+    world.sleep(1_000)
+    second.beat()
+    assert world.group.assignment_epoch == epoch + 1

@@ -205,6 +205,29 @@ def test_offsets_of_a_simple_group_expire_by_their_commit() -> None:
     assert world.machine.state.group_ids() == [] and len(world.machine.state.offsets) == 0
 
 
+def test_offsets_do_not_expire_while_the_wall_clock_is_in_doubt() -> None:
+    world = GroupWorld()
+    world.commit("g", "t", 0, 5)
+    world.wall.offset_ms = 2 * WEEK_MS
+    world.wall.may_delete_by_age = False
+    world.sleep(HOUR_MS)
+    assert world.fetch("g", "t", 0) == (5, 0)
+    world.wall.may_delete_by_age = True
+    world.sleep(HOUR_MS)
+    assert world.fetch("g", "t", 0) == (-1, 0), "it stayed so, and the commit is two weeks old"
+
+
+def test_offsets_are_stamped_with_the_wall_clock_and_survive_its_setting_back() -> None:
+    world = GroupWorld()
+    world.wall.offset_ms = -3 * 24 * HOUR_MS
+    world.commit("g", "t", 0, 5)
+    (committed,) = world.machine.state.offsets.by_group["g"]["t"].values()
+    assert committed.commit_ms == world.now_ms - 3 * 24 * HOUR_MS
+    world.wall.offset_ms = -6 * 24 * HOUR_MS
+    world.sleep(9 * 24 * HOUR_MS)
+    assert world.fetch("g", "t", 0) == (5, 0), "six days by the clock that stamped it"
+
+
 def test_an_old_client_decides_when_its_offsets_end() -> None:
     world = GroupWorld()
     world.commit("g", "t", 0, 5, version=4, retention_time_ms=HOUR_MS)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 
 from moldau.coordinator.outcome import Outcome
-from moldau.coordinator.timers import NEVER_MS, Timers
+from moldau.coordinator.timers import Timers
+from moldau.records.clocks import NEVER_MS
 
 
 def nothing(now_ms: int) -> Outcome | None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
 
-from moldau.node.metadata_node import CannotStart
+from moldau.config.broker_config import BrokerConfig
+from moldau.metadata.snapshot import image_to_records
+from moldau.node import metadata_snapshots
+from moldau.node.metadata_node import MetadataNode
 from moldau.protocol import errors
 from moldau.protocol.api_table import ALLOCATE_PRODUCER_IDS
 from moldau.protocol.errors import KafkaError
@@ -17,7 +21,11 @@ from moldau.protocol.messages.allocate_producer_ids_request import AllocateProdu
 from moldau.protocol.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
 from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from moldau.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
+from moldau.protocol.primitives import Message
 from moldau.protocol.uuids import METADATA_TOPIC_UUID
+from moldau.raft.log import OffsetAndEpoch
+from moldau.raft.snapshots import snapshot_bytes
+from moldau.storage.log_manager import CannotStart
 from tests.unit.metadata.harness import CLUSTER, LOG, Harness
 
 
@@ -234,3 +242,61 @@ def test_a_full_disk_refuses_changes_and_the_node_lives_on(h: Harness) -> None:
     h.run_for(2000)
     h.disk.clear_faults()
     assert h.create("t").topics[0].error_code == 0
+
+
+def test_a_large_snapshot_takes_many_turns_and_holds_the_image_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded_in_turn: list[int] = []
+    encode = metadata_snapshots.encode_metadata_record
+
+    def count(record: Message, version: int) -> bytes:
+        encoded_in_turn[-1] += 1
+        return encode(record, version)
+
+    h = Harness()
+    h.start()
+    h.run(lambda: h.ready)
+    h.create("before", 1500)
+    monkeypatch.setattr(metadata_snapshots, "encode_metadata_record", count)
+    node, image, began_ms = h.node, h.node.image, h.now_ms
+    control = node.control
+
+    def turn(now_ms: int) -> int:
+        encoded_in_turn.append(0)
+        return control(now_ms)
+
+    monkeypatch.setattr(node, "control", turn)
+    encoded_in_turn.append(0)
+    node.write_snapshot(h.now_ms)
+    h.create("after")
+    h.run(lambda: node.log.latest_snapshot() != OffsetAndEpoch(0, 0))
+    records = image_to_records(image)
+    assert sum(encoded_in_turn) == len(records) > 1500
+    assert max(encoded_in_turn) <= metadata_snapshots.RECORDS_PER_TURN
+    snapshot = node.log.latest_snapshot()
+    assert snapshot is not None and (snapshot.offset, snapshot.epoch) == (image.offset + 1, image.epoch)
+    kraft_version, voters = node.raft.voter_history.voters_before(snapshot.offset)
+    values = [encode(record, version) for record, version in records]
+    whole = snapshot_bytes(values, image.epoch, image.timestamp_ms, kraft_version, voters, began_ms)
+    assert node.log.read_snapshot(snapshot, 0, node.log.snapshot_size(snapshot)) == whole
+    assert "after" in node.image.topics_by_name
+
+
+@pytest.mark.parametrize("host", ["", "0.0.0.0"])
+def test_a_controller_on_every_address_is_reached_as_the_voters_name_it(host: str) -> None:
+    """As localhost, which it was called, every other machine would find itself there, and elect leaders forever."""
+    settings = {
+        "listeners": f"PLAINTEXT://127.0.0.1:9092,CONTROLLER://{host}:9093",
+        "advertised.listeners": "PLAINTEXT://127.0.0.1:9092",
+        "controller.quorum.voters": "1@one.example:9093,2@two.example:9093,3@three.example:9093",
+    }
+    harness = Harness(settings, static=True)
+    node = MetadataNode(BrokerConfig(harness.values, warn=False), harness.disk, random.Random(1), bytes(16))
+    assert [(each.host, each.port) for each in node.controller_registration().listeners] == [("one.example", 9093)]
+
+
+def test_a_controller_that_no_voter_names_is_reached_under_the_machines_name() -> None:
+    harness = Harness({"listeners": "PLAINTEXT://127.0.0.1:9092,CONTROLLER://:9093"})
+    node = harness.start(join=False)
+    assert [each.host for each in node.controller_registration().listeners] == ["localhost"]
+    node.host_name = "one.example"
+    assert [each.host for each in node.controller_registration().listeners] == ["one.example"]

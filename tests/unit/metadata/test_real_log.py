@@ -14,7 +14,7 @@ from moldau.protocol.stored.metadata_records import (
     encode_metadata_record,
 )
 from moldau.raft.batches import control_records, metadata_batch, metadata_values
-from moldau.records.batch import check_crc, split_batches
+from moldau.records.batch import has_valid_crc, split_batches
 from moldau.records.builder import KRAFT_VERSION, KRAFT_VOTERS, LEADER_CHANGE
 
 LOG = Path(__file__).resolve().parents[2] / "data/kafka-metadata/00000000000000000000.log"
@@ -26,7 +26,7 @@ def load() -> tuple[MetadataLoader, list[MetadataDelta]]:
     loader = MetadataLoader(lambda delta, image: deltas.append(delta))
     data = LOG.read_bytes()
     for header in split_batches(data, 0, len(data)):
-        assert check_crc(data, header)
+        assert has_valid_crc(data, header)
         records = [decode_metadata_record(value) for value in metadata_values(data, header)]
         last, epoch, time = int(header.last_offset), int(header.partition_leader_epoch), int(header.max_timestamp)
         loader.load_batch(records, last, epoch, time)

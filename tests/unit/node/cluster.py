@@ -17,7 +17,7 @@ from moldau.protocol import api_keys
 from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from moldau.protocol.messages.headers import RequestHeader
 from moldau.protocol.primitives import Message, Writer
-from moldau.raft.core import NEVER_MS
+from moldau.records.clocks import NEVER_MS
 from moldau.server.storage_format import FormatOptions, format_storage
 from moldau.sim.disk import SimDisk
 from tests.unit.node.world import CLUSTER, Asked

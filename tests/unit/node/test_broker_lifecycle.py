@@ -16,7 +16,7 @@ from moldau.protocol.messages.broker_heartbeat_response import BrokerHeartbeatRe
 from moldau.protocol.messages.broker_registration_request import BrokerRegistrationRequest
 from moldau.protocol.messages.broker_registration_response import BrokerRegistrationResponse
 from moldau.protocol.stored.metadata_records import BrokerRegistrationChangeRecord, RegisterBrokerRecord
-from moldau.raft.core import NEVER_MS
+from moldau.records.clocks import NEVER_MS
 
 SETTINGS = {
     "broker.heartbeat.interval.ms": 2000,

@@ -260,7 +260,7 @@ def test_a_node_that_stops_gives_up_its_leaderships_and_the_quorum_without_a_pau
     assert took_ms < 1000
     leaving.node.stop(cluster.now_ms)
     leaving.kill()
-    assert cluster.has_active()
+    assert cluster.run_until(cluster.has_active) < 100
     partitions = cluster.active().node.image.topics_by_name["t"].partitions.values()
     assert all(partition.leader in unfenced(cluster.active()) for partition in partitions)
     assert leaving.disk.read_file("/data/.kafka_cleanshutdown")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from moldau.protocol.messages.offset_commit_request import (
     OffsetCommitRequestTopic,
 )
 from moldau.protocol.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
+from moldau.sim import cold_memory
+from moldau.sim.disk import SimFile, nothing
 from tests.unit.node.world import Asked, NodeWorld
 
 
@@ -120,6 +123,68 @@ def test_the_coordinator_loads_step_by_step() -> None:
     world.start()
     assert errors.COORDINATOR_LOAD_IN_PROGRESS in seen
     assert fetch(world, "g") == {("t", 0): 57, ("t", 1): 58, ("t", 2): 59}
+
+
+@pytest.mark.parametrize("evicted", [0.0, 1.0])
+def test_the_coordinator_loads_cold_data_without_waiting_in_a_turn(
+    monkeypatch: pytest.MonkeyPatch, evicted: float
+) -> None:
+    """Threads read the log of the offsets; a node that was just started has none of it in memory."""
+    monkeypatch.setattr(cold_memory, "EVICTED_AT_ONCE_CHANCE", evicted)
+    world = ready_world(offsets_load_buffer_size="500")
+    for number in range(60):
+        commit(world, f"g{number % 4}", number % 3, number)
+    before = {group: fetch(world, group) for group in ("g0", "g1", "g2", "g3")}
+    world.stop()
+    world.disk.memory.cold_chance = 1.0
+    in_turn: list[str] = []
+    allowed: list[bool] = []
+    real_read, real_read_now, real_later = SimFile.read, SimFile.read_now, world.disk._do_later
+
+    def read(file: SimFile, position: int, size: int) -> bytes:
+        if "__consumer_offsets" in file.path and world.node.is_ready and not allowed and not world.disk.refuses_cold:
+            in_turn.append(file.path)
+        return real_read(file, position, size)
+
+    def read_now(file: SimFile, position: int, size: int) -> bytes | bytearray | None:
+        allowed.append(True)
+        try:
+            return real_read_now(file, position, size)
+        finally:
+            allowed.pop()
+
+    def do_later(work: Callable[[], None], done: Callable[[OSError | None], None]) -> None:
+        def act() -> None:
+            allowed.append(True)
+            work()
+            allowed.pop()
+
+        real_later(act, done)
+
+    monkeypatch.setattr(world.disk, "_do_later", do_later)
+    monkeypatch.setattr(SimFile, "read", read)
+    monkeypatch.setattr(SimFile, "read_now", read_now)
+    world.start()
+    world.run(2000)
+    assert {group: fetch(world, group) for group in before} == before
+    assert in_turn == []
+
+
+def test_a_disk_that_fails_while_the_coordinator_loads_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = ready_world(offsets_load_buffer_size="500")
+    for number in range(60):
+        commit(world, "g", number % 3, number)
+    world.stop()
+    world.disk.memory.cold_chance = 1.0
+
+    def read_later(file: SimFile, position: int, size: int, done: Callable[[bytes | OSError], None]) -> None:
+        world.disk._do_later(nothing, lambda _: done(OSError(errno.EIO, "bad sector", file.path)))
+
+    monkeypatch.setattr(world.disk, "read_later", read_later)
+    world.start()
+    world.run(500)
+    assert world.node.logs.directories[0].failed
+    assert fetch(world, "g") in (errors.NOT_COORDINATOR, errors.COORDINATOR_NOT_AVAILABLE)
 
 
 def step(world: NodeWorld, duration_ms: int, seen: list[object]) -> None:

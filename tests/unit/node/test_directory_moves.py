@@ -228,6 +228,7 @@ def test_a_current_log_that_is_cut_takes_the_copy_with_it() -> None:
     log.leader_epochs.assign(7, 10)
     partition.leader_epoch = 7
     partition.high_watermark.restart_at(10)
+    world.run(50)
     world.produce("t", values=3)
     world.run(300)
     assert going.lag == 0 and content(going.future) == content(log)

@@ -10,11 +10,17 @@ from moldau.config.broker_config import BrokerConfig
 from moldau.config.log_config import LogConfig
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import BrokerRegistration, EndPoint
-from moldau.node.fetchers import NEVER_MS, Fetcher, Fetchers, fetch_version, fetcher_number
+from moldau.node.fetchers import Fetcher, Fetchers, fetch_version, fetcher_number
 from moldau.node.outbox import CLOSED, REFUSED, Answered, Channel, NoAnswer, Outbox
 from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.fetch_request import FetchRequest
-from moldau.protocol.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
+from moldau.protocol.messages.fetch_response import (
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchResponse,
+    PartitionData,
+)
 from moldau.protocol.messages.list_offsets_request import ListOffsetsRequest
 from moldau.protocol.messages.list_offsets_response import (
     ListOffsetsPartitionResponse,
@@ -23,11 +29,13 @@ from moldau.protocol.messages.list_offsets_response import (
 )
 from moldau.protocol.primitives import Message
 from moldau.protocol.records_data import FileRecords, MemoryRecords
+from moldau.records.clocks import NEVER_MS
 from moldau.replication.follower import DELAYED, FAILED, FETCHING
 from moldau.replication.partition import Partition
 from moldau.replication.waiter import PartitionWaiter
 from moldau.sim.disk import SimDisk
 from moldau.storage.log_manager import LogManager
+from moldau.storage.validation import CLIENT
 from tests.unit.storage.helpers import batch
 
 OWN_ID = 1
@@ -79,6 +87,7 @@ class World:
         self.later: list[Any] = []
         self.logs = LogManager(self.disk, ["/data"], lambda topic: self.log_config)
         self.logs.load(self.now_ms)
+        self.logs.on_released = lambda log: self.fetchers.on_released(log, self.now_ms)
         values = {
             "process.roles": "broker",
             "node.id": str(OWN_ID),
@@ -98,6 +107,10 @@ class World:
 
     def _later(self, delay_ms: int, action: Any) -> None:
         self.later.append(action)
+
+    def finish_disk_work(self) -> None:
+        while self.later:
+            self.later.pop(0)()
 
     def partition(self, index: int) -> Partition:
         if index not in self.partitions:
@@ -407,7 +420,47 @@ def test_out_of_range_asks_where_the_leaders_log_begins_and_ends() -> None:
     log = world.partitions[0].log
     assert log is not None and (log.log_start_offset, log.log_end_offset) == (30, 30)
     assert world.partitions[0].high_watermark.offset == 30
+    asked = len(world.requests)
+    world.poll()
+    assert len(world.requests) == asked, "the log is fetched for when it has been emptied on the disk"
+    world.finish_disk_work()
+    world.poll()
     assert named(world.last) == [(0, 30, 0)]
+
+
+def test_a_partition_that_is_cut_is_left_out_until_that_is_on_the_disk_and_others_go_on() -> None:
+    world = World()
+    world.follow(0, 1)
+    world.answer(row(0, records(0, 5)), row(1, records(0, 5)))
+    parted = row(0)
+    parted.diverging_epoch = EpochEndOffset(0, 0)
+    world.answer(parted, row(1))
+    log = world.partitions[0].log
+    assert log is not None and log.log_end_offset == 0 and log.holds == 1
+    assert forgotten(world.last) == [0]
+    world.answer(row(1, records(5, 5)))
+    assert named(world.last) == [(1, 10, 0)]
+    world.finish_disk_work()
+    assert log.holds == 0 and world.woken[-1] == world.now_ms
+    world.poll()
+    assert named(world.last) == [(0, 0, 0)]
+
+
+def test_who_leads_before_its_cut_is_on_the_disk_has_producers_try_again() -> None:
+    world = World()
+    world.follow(0)
+    world.answer(row(0, records(0, 5)))
+    parted = row(0)
+    parted.diverging_epoch = EpochEndOffset(0, 0)
+    world.answer(parted)
+    partition = world.partitions[0]
+    partition.update(OWN_ID, 1, 1, [OWN_ID, LEADER], [OWN_ID], world.now_ms)
+    world.fetchers.leave(partition)
+    with pytest.raises(KafkaError) as refused:
+        partition.append_as_leader(records(0), 1, world.now_ms, CLIENT)
+    assert refused.value.code == errors.KAFKA_STORAGE_ERROR
+    world.finish_disk_work()
+    assert partition.append_as_leader(records(0), 1, world.now_ms, CLIENT).first_offset == 0
 
 
 def test_an_error_instead_of_the_leaders_offsets_is_tried_again_later() -> None:

@@ -183,3 +183,15 @@ def test_the_next_follower_is_proposed_when_the_one_before_has_joined(tmp_path: 
     world.controller.answer(isr=[1, 2], partition_epoch=2)
     world.changes.poll(NOW_MS)
     assert world.sent()[-1] == ([(1, 11), (2, 12), (3, 13)], 2)
+
+
+def test_a_broker_that_comes_back_with_less_is_not_named_with_its_new_epoch(world: World) -> None:
+    """The proposal was made for its life before; that one is not asked for again under another name."""
+    before = world.sent()[-1]
+    assert (3, 13) in before[0]
+    world.controller.fail(errors.REQUEST_TIMED_OUT)
+    world.context.brokers.active_epochs[3] = 23
+    world.partition.on_follower_fetch(3, 23, 0, 0, 0, -1, NOW_MS)
+    world.changes.poll(NOW_MS + RETRY_MS)
+    assert len(world.sent()) == 2
+    assert world.sent()[-1] == before

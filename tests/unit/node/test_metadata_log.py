@@ -35,11 +35,23 @@ def append(log: MetadataLog, epoch: int, count: int) -> None:
         log.append(metadata_batch(log.end_offset(), epoch, 0, [b"value"]))
 
 
+def raise_failure(failure: OSError | None) -> None:
+    if failure is not None:
+        raise failure
+
+
 def fetch_snapshot(log: MetadataLog, snapshot: OffsetAndEpoch) -> None:
     data = snapshot_bytes([b"state"], snapshot.epoch, 0, 0, None, 0)
     log.append_fetched_snapshot(snapshot, 0, data[:50])
     log.append_fetched_snapshot(snapshot, 50, data[50:])
-    log.finish_fetched_snapshot(snapshot)
+    assert checked(log, snapshot) == [None]
+    log.install_fetched_snapshot(snapshot)
+
+
+def checked(log: MetadataLog, snapshot: OffsetAndEpoch) -> list[OSError | ValueError | None]:
+    outcome: list[OSError | ValueError | None] = []
+    log.check_fetched_snapshot(snapshot, outcome.append)
+    return outcome
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -47,11 +59,11 @@ def test_a_vote_that_a_killed_process_wrote_counts_only_when_it_is_durable(seed:
     """The kill comes between the rename of quorum-state and the sync of its folder, the power fails later."""
     disk = new_disk(seed)
     log = opened(disk)
-    log.write_quorum_state(QuorumState(4), 1, [1])
+    log.write_quorum_state(QuorumState(4), 1, [1], raise_failure)
     # create, append, sync, rename, and then the machine stops in the sync of the folder
     disk.crash_after(5)
     with pytest.raises(SimulatedCrash):
-        log.write_quorum_state(QuorumState(5), 1, [1])
+        log.write_quorum_state(QuorumState(5), 1, [1], raise_failure)
     disk.process_crash()
     found = opened(disk).read_quorum_state()
     disk.power_loss()
@@ -85,8 +97,8 @@ def test_a_damaged_snapshot_is_refused_and_the_log_stays() -> None:
     data = bytearray(snapshot_bytes([b"state"], 4, 0, 0, None, 0))
     data[-20] ^= 1
     log.append_fetched_snapshot(snapshot, 0, bytes(data))
-    with pytest.raises(ValueError, match="damaged"):
-        log.finish_fetched_snapshot(snapshot)
+    (problem,) = checked(log, snapshot)
+    assert isinstance(problem, ValueError) and "damaged" in str(problem)
     assert log.latest_snapshot() is None and log.end_offset() == 5
     fetch_snapshot(log, snapshot)
     assert log.end_offset() == 20
@@ -156,9 +168,11 @@ def test_a_snapshot_that_is_ready_after_a_newer_one_was_fetched_is_dropped() -> 
     disk.make_directory(DATA)
     log = opened(disk)
     append(log, 1, 15)
+    newer = OffsetAndEpoch(29, 4)
+    log.append_fetched_snapshot(newer, 0, snapshot_bytes([b"state"], 4, 0, 0, None, 0))
+    log.check_fetched_snapshot(newer, lambda problem: log.install_fetched_snapshot(newer))
     log.write_snapshot(OffsetAndEpoch(12, 1), snapshot_bytes([b"state"], 1, 0, 0, None, 0), lambda error: None)
-    fetch_snapshot(log, OffsetAndEpoch(29, 4))
-    for action in later:
-        action()
-    assert log.earliest_snapshot() == OffsetAndEpoch(29, 4)
-    assert not any(name.endswith(".part") for name in disk.list(DIRECTORY))
+    while later:
+        later.pop(0)()
+    assert log.earliest_snapshot() == newer
+    assert [name for name in disk.list(DIRECTORY) if ".checkpoint" in name] == [snapshot_name(newer)]

@@ -1,7 +1,8 @@
 """Parked requests are answered once: when they can be, at their deadline, or never if the client is gone."""
 
 from moldau.node.reply import Reply
-from moldau.node.waiting import NEVER_MS, ParkedRequest, WaitingRoom
+from moldau.node.waiting import ParkedRequest, WaitingRoom
+from moldau.records.clocks import NEVER_MS
 from moldau.replication.partition import Partition
 
 

@@ -22,6 +22,7 @@ from moldau.protocol.messages.produce_response import PartitionProduceResponse
 from moldau.protocol.primitives import Message, Reader, Writer
 from moldau.protocol.records_data import MemoryRecords
 from moldau.records.builder import BatchBuilder
+from moldau.records.clocks import WallClock
 from moldau.server.storage_format import FormatOptions, format_storage
 from moldau.sim.disk import SimDisk
 from moldau.sim.node_program import joined
@@ -66,6 +67,9 @@ class NodeWorld:
         self.values.update({key.replace("_", "."): value for key, value in settings.items()})
         format_storage(self.values, CLUSTER, self.disk, FormatOptions(), self.now_ms)
         self.lives = 0
+        self.wall = WallClock()
+        self.clock_ms = 0
+        """How far the wall clock is ahead."""
         self.fatal: list[str] = []
 
     def _schedule(self, delay_ms: int, action: Callable[[], None]) -> None:
@@ -79,17 +83,22 @@ class NodeWorld:
         self.fatal.clear()
         self.context = ClientContext("PLAINTEXT", "127.0.0.1:5000")
         config = BrokerConfig(self.values, warn=False)
-        self.node = Node(config, self.disk, random.Random(self.lives), bytes([self.lives]) * 16)
+        self.node = Node(config, self.disk, random.Random(self.lives), bytes([self.lives]) * 16, wall=self.wall)
         self.node.on_fatal = self.fatal.append
         self.dispatcher = Dispatcher(self.node)
         self.node.start(self.now_ms)
         self.run(1000)
         return self
 
+    def read_clocks(self) -> None:
+        """What a process does at the beginning of every turn."""
+        self.wall.note(self.now_ms, self.now_ms, self.now_ms + self.clock_ms)
+
     def run(self, duration_ms: int) -> None:
         end_ms = self.now_ms + duration_ms
         while self.now_ms < end_ms:
             self.now_ms += STEP_MS
+            self.read_clocks()
             for event in sorted(event for event in self.events if event[0] <= self.now_ms):
                 self.events.remove(event)
                 event[2]()

@@ -13,14 +13,11 @@ from moldau.protocol.messages.headers import RequestHeader, ResponseHeader
 from moldau.protocol.primitives import DecodeError, Reader
 from tests.unit.protocol.messages import encode
 
-FACTS = Path(__file__).resolve().parents[4] / "shared" / "facts"
+FACTS = Path(__file__).parents[2] / "data" / "kafka-facts"
 
 
 def facts(name: str) -> list[str]:
-    path = FACTS / name
-    if not path.exists():
-        pytest.skip(f"the facts about Kafka are not beside this project ({name})")
-    return path.read_text(encoding="utf-8").splitlines()
+    return (FACTS / name).read_text(encoding="utf-8").splitlines()
 
 
 @pytest.mark.parametrize("listener", [api_keys.BROKER, api_keys.CONTROLLER])
@@ -97,7 +94,7 @@ def test_request_headers() -> None:
 
 
 def test_the_error_table_is_kafkas() -> None:
-    rows = [line.split() for line in facts("errors.txt") if line and not line.startswith(("#", "code"))]
+    rows = [line.split() for line in facts("error-codes.txt") if line and not line.startswith(("#", "code"))]
     expected = [
         (int(code), name, retriable == "yes", refresh == "yes", metadata == "yes", exception.strip("-"))
         for code, name, retriable, refresh, metadata, exception in rows

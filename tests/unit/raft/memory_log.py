@@ -13,6 +13,7 @@ class MemoryLog(RaftLog):
         self.synced_batches = 0
         self.snapshots: dict[OffsetAndEpoch, bytes] = {}
         self.parts: dict[OffsetAndEpoch, bytes] = {}
+        self.settled = True
 
     def headers(self) -> list[BatchHeader]:
         return [read_header(batch, 0, len(batch)) for batch in self.batches]
@@ -56,6 +57,9 @@ class MemoryLog(RaftLog):
                 found = OffsetAndEpoch(int(header.next_offset), int(header.partition_leader_epoch))
         return found
 
+    def is_settled(self) -> bool:
+        return self.settled
+
     def truncate_to(self, offset: int) -> None:
         kept = sum(1 for header in self.headers() if int(header.last_offset) < offset)
         del self.batches[kept:]
@@ -78,7 +82,10 @@ class MemoryLog(RaftLog):
         assert len(before) == position
         self.parts[snapshot] = before + data
 
-    def finish_fetched_snapshot(self, snapshot: OffsetAndEpoch) -> None:
+    def drop_fetched_snapshot(self, snapshot: OffsetAndEpoch) -> None:
+        self.parts.pop(snapshot, None)
+
+    def install_fetched_snapshot(self, snapshot: OffsetAndEpoch) -> None:
         self.snapshots = {snapshot: self.parts.pop(snapshot)}
         self.batches = []
         self.start = snapshot.offset

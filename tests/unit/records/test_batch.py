@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moldau.records.batch import BatchHeader, CorruptBatch, check_crc, read_header, split_batches
+from moldau.records.batch import BatchHeader, CorruptBatch, has_valid_crc, read_header, split_batches
 from tests.unit.records import raw_batches, samples
 
 
@@ -30,7 +30,7 @@ def test_real_logs_split_into_batches_with_good_crcs() -> None:
     for log in [samples.TRANSACTION_LOG, samples.COMPACTED_LOG, *samples.COMPRESSED_LOGS.values()]:
         headers = split_batches(log, 0, len(log))
         assert sum(header.size for header in headers) == len(log)
-        assert all(check_crc(log, header) for header in headers)
+        assert all(has_valid_crc(log, header) for header in headers)
 
 
 def test_flags_and_codecs_are_told_apart() -> None:
@@ -89,5 +89,5 @@ def test_a_flipped_bit_behind_the_crc_is_noticed() -> None:
         flipped = bytes(data)
         header = read_header(flipped, 0, len(flipped))
         assert isinstance(header, BatchHeader)
-        assert not check_crc(flipped, header)
+        assert not has_valid_crc(flipped, header)
         data[index] ^= 0x10

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moldau.records.batch import check_crc, read_header, split_batches
+from moldau.records.batch import has_valid_crc, read_header, split_batches
 from moldau.records.builder import BatchBuilder, control_batch, end_transaction_batch, record_size
 from moldau.records.walk import Record, read_records
 from tests.unit.records import samples
@@ -138,7 +138,7 @@ def test_what_is_built_comes_back(codec: int, entries: list[RawRecord]) -> None:
     assert builder.uncompressed_size == size
     data = builder.build(5, 6, 7, 8)
     header = read_header(data, 0, len(data))
-    assert check_crc(data, header)
+    assert has_valid_crc(data, header)
     assert header.size == len(data)
     assert codec != 0 or len(data) == size
     assert header.max_timestamp == max(entry[0] for entry in entries)

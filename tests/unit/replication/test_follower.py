@@ -114,7 +114,7 @@ def test_a_cut_lowers_the_recovery_point_on_disk(world: World) -> None:
     world.logs.checkpoint(stopping=True)
     world.take(parted(1, 1))
     text = (Path(world.log.log_directory.path) / "recovery-point-offset-checkpoint").read_text()
-    assert text.splitlines()[2:] == ["t 0 1"]
+    assert text.splitlines()[2:] == ["t 0 0"], "below the cut, and within the segment that is walked again"
 
 
 @pytest.mark.parametrize(
@@ -187,6 +187,24 @@ def test_a_full_disk_is_waited_for_and_a_broken_one_ends_following(world: World)
     assert world.follower.state == FAILED, "a new epoch does not mend the disk"
 
 
+def test_a_full_disk_is_told_in_one_line_for_all_partitions(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    other = Follower(Partition("u", TOPIC_ID, 1, 1, world.logs.create("u", 1, TOPIC_ID, NOW_MS)), world.logs)
+    world.disk.bytes_left = 0
+    now_ms = NOW_MS
+    for _ in range(61):
+        for follower in (world.follower, other):
+            follower.begin(5)
+            log = follower.partition.log
+            assert log is not None
+            follower.tell(log, 1 << 20, 1)
+            follower.take(answer(batch(leader_epoch=5)), now_ms, BACKOFF_MS)
+        now_ms += 1000
+    told = [record.getMessage() for record in caplog.records if "has no space for what leaders send" in record.message]
+    assert len(told) == 2, "one at once, one after a minute"
+    assert "refused once" in told[0] and "refused 120 times" in told[1] and "No space for" in told[1]
+    assert len([record for record in caplog.records if record.levelname == "ERROR"]) <= 3
+
+
 def test_an_empty_log_begins_with_the_batch_in_which_the_leaders_log_begins(world: World) -> None:
     world.logs.truncate_fully_and_start_at(world.log, 12, NOW_MS)
     assert world.take(
@@ -194,3 +212,21 @@ def test_an_empty_log_begins_with_the_batch_in_which_the_leaders_log_begins(worl
     )
     assert (world.log.log_start_offset, world.log.log_end_offset) == (12, 13)
     assert world.partition.high_watermark.offset == 13
+
+
+def test_what_the_leader_has_deleted_and_cannot_compare_is_not_kept(world: World) -> None:
+    """Its start offset may be lost in a crash, and the leader never had the last of these records."""
+    world.fill(1, 1, 1)
+    world.take(answer(high_watermark=2, log_start=3))
+    assert world.log.base_offsets[0] == 0
+    assert world.take(answer(batch(base_offset=3, leader_epoch=4), high_watermark=4, log_start=3))
+    assert (world.log.base_offsets[0], world.log.log_end_offset) == (3, 3)
+    assert world.take(answer(batch(base_offset=3, leader_epoch=4), high_watermark=4, log_start=3))
+    assert (world.log.log_start_offset, world.log.log_end_offset) == (3, 4)
+    assert [epoch for epoch, _ in world.log.leader_epochs.entries()] == [4]
+
+
+def test_what_the_leader_has_deleted_in_the_same_epoch_leaves_producers_known(world: World) -> None:
+    world.take(answer(batch(producer_id=1, epoch=0, sequence=0, leader_epoch=5), high_watermark=1, log_start=1))
+    assert world.take(answer(batch(base_offset=1, leader_epoch=5), high_watermark=2, log_start=1))
+    assert 1 in world.log.producers.entries

@@ -11,6 +11,7 @@ from moldau.replication.leader import FetchClock, FollowerPosition, LeaderState,
 from moldau.replication.replica_selector import NO_PREFERENCE, select_in_rack
 
 LAG_MS = 30_000
+LATE_MS = 10 * LAG_MS
 
 
 def leader(*isr: int) -> LeaderState:
@@ -101,6 +102,47 @@ def test_who_keeps_up_and_may_join_counts_before_it_does() -> None:
     assert state.committed_end(10, 10, 1001 + LAG_MS, known) == 10
     known.active_epochs.pop(3)
     assert state.committed_end(10, 10, 2000, known) == 10, "whoever is fenced is not waited for"
+
+
+def test_who_was_taken_out_of_the_isr_counts_again_when_it_keeps_up() -> None:
+    """It was in sync a moment ago, but why the controller dropped it may be why it does not fetch any more."""
+    state = leader(1, 2, 3)
+    follower(state, 2).update(10, 0, 10, 12, 1000 + LATE_MS)
+    follower(state, 3).update(8, 0, 8, 13, 1000 + LATE_MS)
+    assert state.committed_end(10, 10, 1500 + LATE_MS, brokers()) == 8
+    state.in_sync.commit([1, 2], 1)
+    state.drop([1, 2, 3], 1500 + LATE_MS)
+    assert state.committed_end(10, 10, 1500 + LATE_MS, brokers()) == 10
+    follower(state, 3).update(8, 0, 12, 13, 1600 + LATE_MS)
+    assert state.committed_end(12, 12, 1600 + LATE_MS, brokers()) == 10, "it may have begun anew, with an empty log"
+    follower(state, 2).update(14, 0, 14, 12, 1700 + LATE_MS)
+    follower(state, 3).update(12, 0, 14, 13, 1700 + LATE_MS)
+    assert state.committed_end(14, 14, 1700 + LATE_MS, brokers()) == 12, "it keeps up and is about to join again"
+
+
+def test_what_a_session_said_before_the_replica_was_dropped_does_not_make_it_caught_up() -> None:
+    state = leader(1, 2, 3)
+    follower(state, 2).update(10, 0, 10, 12, 1000 + LATE_MS)
+    follower(state, 3).update(8, 0, 8, 13, 1000 + LATE_MS)
+    state.in_sync.commit([1, 2], 1)
+    state.drop([1, 2, 3], 1500 + LATE_MS)
+    follower(state, 3).caught_up_at(1400 + LATE_MS)
+    follower(state, 3).update(0, 0, 10, 13, 1600 + LATE_MS)
+    assert state.committed_end(10, 10, 1600 + LATE_MS, brokers()) == 10
+
+
+def test_who_stopped_fetching_a_partition_is_not_waited_for_unless_it_is_in_sync() -> None:
+    state = leader(1, 2)
+    follower(state, 2).update(10, 0, 10, 12, 1000)
+    clock = FetchClock(1000)
+    joining = follower(state, 3)
+    joining.update(8, 0, 8, 13, 1000)
+    joining.clock = clock
+    assert state.committed_end(10, 10, 2000, brokers()) == 8
+    joining.on_left(clock)
+    assert state.committed_end(10, 10, 2000, brokers()) == 10
+    state.in_sync.propose_adding(3)
+    assert state.committed_end(10, 10, 2000, brokers()) == 8, "the controller was asked, and may elect it"
 
 
 def test_replicas_being_added_and_removed_count_until_it_is_decided() -> None:

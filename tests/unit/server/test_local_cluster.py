@@ -8,6 +8,7 @@ import pytest
 
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.definitions import ConfigError
+from moldau.server.config_file import built_in_values
 from moldau.server.local_cluster import LocalCluster, plan_cluster, read_plan, write_files
 
 CLUSTER_ID = "M" + "A" * 21
@@ -88,3 +89,10 @@ def test_a_damaged_plan_is_not_replaced_by_another(tmp_path: Path) -> None:
     (tmp_path / "cluster.json").write_text('{"nodes": []}')
     with pytest.raises(ConfigError, match="damaged"):
         read_plan(tmp_path, "127.0.0.1")
+
+
+def test_a_group_need_not_wait_for_more_members(tmp_path: Path) -> None:
+    """Who starts nodes by hand starts the members of a group by hand too."""
+    key = "group.initial.rebalance.delay.ms"
+    assert [plan(tmp_path, 1).values(node)[key] for node in plan(tmp_path, 1).nodes] == ["0"]
+    assert built_in_values()[key] == "0"

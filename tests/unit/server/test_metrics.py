@@ -11,11 +11,14 @@ import pytest
 
 from moldau.config.definitions import ConfigError
 from moldau.config.own_keys import METRICS_LISTENER_KEY, OWN_KEYS, split_address
+from moldau.node.share import counts
 from moldau.protocol import errors
 from moldau.records.builder import BatchBuilder
+from moldau.server import metrics, quota_metrics
 from moldau.server.metrics import GAUGE, Metric, collect, to_text
 from moldau.server.metrics_page import MetricsPage
 from tests.unit.node.world import NodeWorld, produce_request
+from tests.unit.share.node_world import ShareNode
 
 LINE = re.compile(r'[a-z_:][a-z0-9_:]*(\{[a-zA-Z_]+="([^"\\\n]|\\["\\n])*"(,[a-zA-Z_]+="[^"]*")*\})? -?\d+(\.\d+)?')
 
@@ -39,6 +42,61 @@ def test_a_node_tells_what_its_logs_count() -> None:
     assert values[f'kafka_log_logcleanermanager_uncleanable_partitions_count{{logDirectory="{directory}"}}'] == "0"
     for name in ("max_clean_time_secs", "max_compaction_delay_secs", "max_buffer_utilization_percent"):
         assert f"kafka_log_logcleaner_{name}" in values
+
+
+def test_a_node_tells_what_its_share_groups_do() -> None:
+    node = ShareNode(2)
+    member = node.join()
+    node.fill(10)
+    member.fetch(node.place, (node.topic_id, 1))
+    member.acknowledge({node.place: [(0, 3, [1]), (4, 5, [2, 3])]})
+    member.fetch(epoch=9)
+    text = to_text(collect(node.world.node, node.world.now_ms))
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert all(LINE.fullmatch(line) for line in lines)
+    values = dict(line.rsplit(" ", 1) for line in lines)
+    labels = '{group="g",topic="s",partition="0"}'
+    assert values[f"kafka_server_sharepartitionmetrics_inflightmessagecount{labels}"] == "6"
+    assert values[f"moldau_share_partition_lag{labels}"] == "5"
+    assert values[f"moldau_share_partition_acquired_records{labels}"] == "4"
+    for kind, count in (("Accept", 4), ("Release", 1), ("Reject", 1), ("Renew", 0)):
+        name = f'kafka_server_sharegroupmetrics_recordacknowledgements_total{{ackType="{kind}"}}'
+        assert values[name] == str(count)
+    assert values["kafka_server_sharesessioncache_sharesessionscount"] == "1"
+    assert values["kafka_server_sharesessioncache_sharepartitionscount"] == "2"
+    assert values["kafka_server_brokertopicmetrics_failedsharefetchrequests_total"] == "1"
+    assert values['kafka_server_group_coordinator_metrics_share_group_count{state="Stable"}'] == "1"
+    assert int(values["kafka_server_share_coordinator_metrics_write_total"]) == 1
+    assert values[f"kafka_server_sharepartitionmetrics_inflightbatchmessagecount_mean{labels}"] == "6.0"
+    times = "kafka_server_sharegroupmetrics"
+    assert (
+        values[f"{times}_partitionloadtimems_count"] == "2" and float(values[f"{times}_partitionloadtimems_max"]) >= 0
+    )
+    assert values[f'{times}_topicpartitionsacquiretimems_count{{group="g"}}'] == "1"
+    assert values[f'{times}_requesttopicpartitionsfetchratio_mean{{group="g"}}'] == "50.0"
+    assert int(values["kafka_server_group_coordinator_metrics_share_group_rebalance_count"]) >= 1
+    assert values["kafka_server_sharesessioncache_sharesessionevictions_total"] == "0"
+    node.world.run(31_000)
+    text = to_text(collect(node.world.node, node.world.now_ms))
+    assert f"kafka_server_sharepartitionmetrics_acquisitionlocktimeout_total{labels} 4" in text
+
+
+def test_times_are_kept_for_so_many_groups_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counts, "GROUPS_MAX", 1)
+    kept = counts.ShareCounts()
+    for group_id in ("a", "b", "a"):
+        kept.on_fetched(group_id, 30, 4, 1)
+    assert list(kept.groups) == ["a"] and kept.groups["a"].acquire_ms.count == 2
+    assert (kept.groups["a"].acquire_ms.mean, kept.groups["a"].fetch_percent.max) == (30, 25)
+
+
+def test_the_page_has_so_many_share_partitions_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "SHARE_PARTITIONS_MAX", 1)
+    node = ShareNode(2)
+    node.join().fetch((node.topic_id, 0), (node.topic_id, 1), max_wait_ms=0)
+    text = to_text(collect(node.world.node, node.world.now_ms))
+    assert text.count("kafka_server_sharepartitionmetrics_inflightmessagecount{") == 1
+    assert "moldau_share_partitions 2" in text
 
 
 def test_labels_and_help_are_escaped() -> None:
@@ -98,3 +156,32 @@ def test_its_address_is_checked() -> None:
     for text in ("9404", "host", "host:", "host:x", "host:65536", "host:٣"):
         with pytest.raises(ConfigError, match="Expected host:port"):
             key.parse(text)
+
+
+def test_quotas_are_told_by_who_uses_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quota_metrics, "ROWS_MAX", 2)
+    world = NodeWorld().start()
+    assert world.create("t") == errors.NONE
+    quotas = world.node.quotas
+    quotas.apply({(("user", None),): {"producer_byte_rate": 1000.0, "request_percentage": 1.0}})
+    for user, size in (("a b*~ü", 20_000), ("bob", 50), ("carol", 200)):
+        world.context.principal = f"User:{user}"
+        world.context.unbilled_ns = size * 1000
+        builder = BatchBuilder()
+        builder.append(world.now_ms, None, bytes(size))
+        world.ask(produce_request("t", 0, builder.build()), 9)
+    text = to_text(collect(world.node, world.now_ms))
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    values = dict(line.rsplit(" ", 1) for line in lines)
+    rates = [name for name in values if name.startswith("kafka_server_produce_byte_rate")]
+    name = 'user="a%20b%2A%7E%C3%BC",client_id=""'
+    assert rates == [
+        f"kafka_server_produce_byte_rate{{{name}}}",
+        'kafka_server_produce_byte_rate{user="carol",client_id=""}',
+    ]
+    assert 2000 < float(values[rates[0]]) < 2100
+    assert float(values[f"moldau_quota_produce_limit{{{name}}}"]) == 1000
+    assert 10_000 < float(values[f"kafka_server_produce_throttle_time{{{name}}}"]) < 11_000
+    assert values["kafka_server_produce_queue_size"] == "1"
+    assert values["moldau_quota_produce_budgets"] == "3"
+    assert float(values[f"kafka_server_request_request_time{{{name}}}"]) > 0

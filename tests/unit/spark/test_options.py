@@ -113,10 +113,21 @@ def test_a_trigger_delay_is_written_as_spark_writes_times(text: str, millisecond
     assert read_options({**BASE, "maxTriggerDelay": text}, streaming=True).max_trigger_delay_ms == milliseconds
 
 
-def test_a_misspelt_option_is_told_and_no_error(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_misspelt_option_is_refused(streaming: bool) -> None:
+    """A batch would read all rows where a few were meant."""
+    with pytest.raises(
+        OptionError, match=r"There is no option startingOffset for a read: did you mean startingOffsets\?"
+    ):
+        read_options({**BASE, "startingOffset": "latest"}, streaming)
+    with pytest.raises(OptionError, match=r"There is no option colour for a read: docs/spark\.md"):
+        read_options({**BASE, "colour": "blue"}, streaming)
+
+
+def test_options_of_others_are_told_and_no_error(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "moldau.spark"):
-        read_options({**BASE, "startingOfsets": "earliest", "kafka.metric.reporters": "x"})
-    assert "Did you mean startingOffsets?" in caplog.text
+        read_options({**BASE, "vendor.pool": "x", "kafka.metric.reporters": "x"})
+    assert "vendor.pool has no effect" in caplog.text
     assert "kafka.metric.reporters has no effect" in caplog.text
 
 

@@ -107,6 +107,24 @@ def test_the_dirtiest_log_is_first_and_what_is_due_by_time_before_it(tmp_path: P
     assert order == ["late-0", "dirty-0", "clean-0"]
 
 
+def test_nothing_is_compacted_while_the_clock_is_in_doubt(tmp_path: Path) -> None:
+    """Tombstones go by their age."""
+    setting = Setting(tmp_path, t=compacted())
+    setting.fill("t", 400)
+    setting.logs.wall.may_delete_by_age = False
+    assert setting.poll() == []
+    setting.logs.wall.may_delete_by_age = True
+    assert setting.poll() == ["t-0"]
+
+
+def test_delete_horizons_are_calendar_time(tmp_path: Path) -> None:
+    setting = Setting(tmp_path, t=compacted())
+    setting.fill("t", 400)
+    setting.logs.wall.offset_ms = 5_000_000
+    setting.poll()
+    assert setting.workers.waiting[0][0].wall_ms == setting.now_ms + 5_000_000
+
+
 def test_as_many_logs_at_a_time_as_there_are_threads_which_share_buffer_and_rate(tmp_path: Path) -> None:
     settings = CleanerSettings(threads=2, backoff_ms=100, dedupe_buffer_bytes=48_000, bytes_per_second=1e6)
     setting = Setting(tmp_path, settings, a=compacted(), b=compacted(), c=compacted())

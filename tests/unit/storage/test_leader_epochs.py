@@ -22,6 +22,11 @@ def filled(epochs: LeaderEpochs) -> LeaderEpochs:
     return epochs
 
 
+def write_synced(epochs: LeaderEpochs) -> None:
+    epochs.write()
+    epochs.on_synced(epochs.changes)
+
+
 def test_each_epoch_is_noted_once_and_written(epochs: LeaderEpochs, tmp_path: Path) -> None:
     assert epochs.assign(1, 0)
     assert not epochs.assign(1, 5)
@@ -93,7 +98,7 @@ def test_a_change_that_cannot_be_written_is_tried_again(tmp_path: Path) -> None:
     epochs.assign(1, 0)
     assert epochs.unsynced
     (tmp_path / "missing").mkdir()
-    epochs.write(True)
+    write_synced(epochs)
     assert not epochs.unsynced
     assert (tmp_path / "missing" / "leader-epoch-checkpoint").read_bytes() == b"0\n1\n1 0\n"
 
@@ -108,7 +113,7 @@ def file_of(tmp_path: Path) -> bytes:
 def saved(epochs: LeaderEpochs) -> LeaderEpochs:
     """Epoch 2 from offset 0 on, durable."""
     epochs.assign(2, 0)
-    epochs.write(True)
+    write_synced(epochs)
     return epochs
 
 
@@ -129,7 +134,7 @@ def test_its_first_record_makes_the_file_wanted(epochs: LeaderEpochs, tmp_path: 
     saved(epochs).begin(3, 10)
     assert not epochs.assign(3, 10), "an append in the epoch that began changes nothing"
     assert epochs.needs_sync(11)
-    epochs.write(True)
+    write_synced(epochs)
     assert not epochs.needs_sync(11)
     assert file_of(tmp_path) == b"0\n2\n2 0\n3 10\n"
 
@@ -147,8 +152,18 @@ def test_an_epoch_with_records_is_still_wanted_when_the_next_begins(epochs: Lead
     epochs.begin(4, 15)
     assert epochs.entries() == [(2, 0), (3, 10), (4, 15)]
     assert epochs.needs_sync(15), "epoch 3 wrote offsets 10 to 14"
-    epochs.write(True)
+    write_synced(epochs)
     assert file_of(tmp_path) == b"0\n3\n2 0\n3 10\n4 15\n"
+
+
+def test_what_changes_while_the_file_is_synced_stays_unsynced(epochs: LeaderEpochs) -> None:
+    epochs.assign(1, 0)
+    before = epochs.changes
+    epochs.assign(2, 5)
+    epochs.on_synced(before)
+    assert epochs.unsynced
+    epochs.on_synced(epochs.changes)
+    assert not epochs.unsynced
 
 
 def test_what_was_unsynced_before_stays_so(epochs: LeaderEpochs) -> None:
@@ -161,7 +176,7 @@ def test_an_epoch_that_began_is_no_longer_wanted_after_a_cut(epochs: LeaderEpoch
     saved(epochs).begin(3, 10)
     epochs.truncate_from_end(8)
     assert epochs.entries() == [(2, 0)]
-    epochs.write(True)
+    write_synced(epochs)
     assert not epochs.needs_sync(8)
     assert file_of(tmp_path) == b"0\n1\n2 0\n"
 
@@ -176,11 +191,11 @@ def test_epochs_without_records_are_dropped_when_a_log_is_loaded(epochs: LeaderE
 
 
 def test_an_epoch_of_the_file_without_records_gives_way_to_the_next(epochs: LeaderEpochs, tmp_path: Path) -> None:
-    filled(epochs).write(True)
+    write_synced(filled(epochs))
     again = LeaderEpochs(PosixDisk(), str(tmp_path))
     again.load(file_of(tmp_path))
     again.drop_empty(30)
     again.begin(9, 30)
     assert again.entries() == [(2, 0), (4, 10), (9, 30)]
-    again.write(True)
+    write_synced(again)
     assert file_of(tmp_path) == b"0\n3\n2 0\n4 10\n9 30\n"

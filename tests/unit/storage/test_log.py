@@ -537,15 +537,14 @@ def test_an_index_that_lies_is_built_anew(tmp_path: Path) -> None:
     assert [offset for offset, _ in read_all(reopen(log, clean=True), max_bytes=1)] == list(range(100))
 
 
-def test_unused_indexes_of_old_segments_leave_memory(tmp_path: Path) -> None:
+def test_indexes_of_old_segments_are_not_in_memory(tmp_path: Path) -> None:
     log = new_log(tmp_path, config(segment_bytes=1000, index_interval_bytes=100))
     fill(log, 30)
-    log.housekeeping(NOW_MS)
-    log.housekeeping(NOW_MS)
-    old = log.segments[0].offset_entries
-    assert old is not None
-    assert not old.loaded
     assert [offset for offset, _ in read_all(log)] == list(range(30))
+    for segment in log.segments[:-1]:
+        assert segment.offset_entries is not None and segment.time_entries is not None
+        assert segment.offset_entries.count_all() > 1
+        assert len(segment.offset_entries.offsets) == len(segment.time_entries.offsets) == 0
 
 
 def test_a_commit_marker_alone_leaves_no_transaction(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from moldau.config.log_config import LogConfig
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
-from moldau.protocol.uuids import uuid_from_text
+from moldau.protocol.uuids import uuid_from_text, uuid_to_text
 from moldau.server.posix_disk import PosixDisk
 from moldau.storage.log import Log
 from moldau.storage.log_directory import LogDirectory
@@ -116,6 +116,7 @@ def test_a_deleted_log_is_renamed_and_removed_later(tmp_path: Path) -> None:
     logs = manager(tmp_path)
     log = logs.create("t", 0, TOPIC_ID, NOW_MS)
     append(log, b"old")
+    log.roll(NOW_MS)
     logs.checkpoint()
     logs.delete("t", 0, NOW_MS)
     assert logs.get("t", 0) is None
@@ -125,7 +126,7 @@ def test_a_deleted_log_is_renamed_and_removed_later(tmp_path: Path) -> None:
         append(log)
     new = logs.create("t", 0, TOPIC_ID, NOW_MS, logs.directories[0])
     assert new.log_end_offset == 0
-    assert "t 0" not in (tmp_path / "one" / "recovery-point-offset-checkpoint").read_text()
+    assert "t 0 1" not in (tmp_path / "one" / "recovery-point-offset-checkpoint").read_text()
     logs.housekeeping(NOW_MS + 59_999)
     assert (tmp_path / "one" / name).exists()
     logs.housekeeping(NOW_MS + 60_000)
@@ -172,9 +173,59 @@ def test_other_folders_are_left_alone(tmp_path: Path) -> None:
     assert parse_partition_name("a-b") is None
 
 
+def tree(folder: Path) -> dict[str, bytes | None]:
+    """Every folder and file below, with its content."""
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize(
+    "content", [[], [".DS_Store"], ["beach.jpg"], ["00000000000000000000.jpg"], ["1.log", "x.index"]]
+)
+def test_a_folder_that_is_only_named_like_a_replica_is_left_alone(
+    tmp_path: Path, content: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    photos = tmp_path / "one" / "photos-2024"
+    (photos / "album-1").mkdir(parents=True)
+    for name in content:
+        (photos / name).write_text("mine")
+    if not content:
+        (photos / "album-1").rmdir()
+    before = tree(photos)
+    logs = manager(tmp_path)
+    assert logs.logs == {}
+    logs.shutdown(NOW_MS)
+    assert tree(photos) == before
+    told = [record for record in caplog.records if "photos-2024" in record.getMessage()]
+    assert len([record for record in told if record.levelname == "WARNING"]) == (1 if content else 0)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["partition.metadata", "00000000000000000000.log", "00000000000000000007.index", "00000000000000000000.log.swap"],
+)
+def test_one_file_of_a_log_makes_a_folder_a_replica(tmp_path: Path, name: str) -> None:
+    (tmp_path / "one" / "t-3").mkdir(parents=True)
+    (tmp_path / "one" / "t-3" / name).write_bytes(b"")
+    assert list(manager(tmp_path).logs) == [("t", 3)]
+
+
+def test_a_replica_is_made_in_the_empty_folder_that_a_crash_left_and_not_in_that_of_others(tmp_path: Path) -> None:
+    for name in ("t-0", "t-1"):
+        (tmp_path / "one" / name).mkdir(parents=True)
+    (tmp_path / "one" / "t-1" / "notes.txt").write_text("mine")
+    logs = manager(tmp_path)
+    append(logs.create("t", 0, TOPIC_ID, NOW_MS, logs.directories[0]), b"kept")
+    with pytest.raises(KafkaError, match="holds something else"):
+        logs.create("t", 1, TOPIC_ID, NOW_MS, logs.directories[0])
+    logs.shutdown(NOW_MS)
+    assert read_all(manager(tmp_path).logs[("t", 0)]) == [(0, b"kept")]
+    assert tree(tmp_path / "one" / "t-1") == {"notes.txt": b"mine"}
+
+
 def test_a_partition_in_two_directories_stops_the_start(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name / "t-0").mkdir(parents=True)
+        (tmp_path / name / "t-0" / "partition.metadata").write_text(f"version: 0\ntopic_id: {uuid_to_text(TOPIC_ID)}")
     with pytest.raises(CannotStart, match="remove one of the two"):
         manager(tmp_path)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import queue
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 from moldau.server import recovery_processes
 from moldau.server.posix_disk import PosixDisk
 from moldau.server.recovery_processes import RecoveryProcesses
-from moldau.storage import log_manager
+from moldau.storage import log_loading
 from moldau.storage.log import Log
 from moldau.storage.log_manager import LogManager
 from moldau.storage.recovery_task import bytes_to_walk
@@ -24,8 +26,8 @@ LOGS = 5
 
 @pytest.fixture(autouse=True)
 def every_log_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_manager, "SMALLEST_TASK_BYTES", 1)
-    monkeypatch.setattr(log_manager, "WORTH_IT_BYTES", 1)
+    monkeypatch.setattr(log_loading, "SMALLEST_TASK_BYTES", 1)
+    monkeypatch.setattr(log_loading, "WORTH_IT_BYTES", 1)
 
 
 def crashed(tmp_path: Path) -> None:
@@ -60,9 +62,7 @@ def state_of(log: Log) -> object:
         entry.producer_id: (entry.epoch, entry.transaction_first_offset, [one.last_sequence for one in entry.batches])
         for entry in log.producers.entries.values()
     }
-    indexes = [
-        (list(segment.offset_index().offsets), list(segment.time_index().offsets)) for segment in log.segments[:-1]
-    ]
+    indexes = [(segment.offset_index().entries(), segment.time_index().entries()) for segment in log.segments[:-1]]
     return (
         read_all(log),
         log.base_offsets,
@@ -145,3 +145,56 @@ def test_how_much_there_is_to_walk() -> None:
     files = {f"{base:020d}.log": size for base, size in ((0, 10), (100, 20), (200, 40))}
     assert [bytes_to_walk(files, point) for point in (0, 99, 100, 150, 200, 999)] == [70, 70, 60, 60, 40, 40]
     assert bytes_to_walk({}, 5) == 0
+
+
+def test_in_the_background_it_is_the_same(tmp_path: Path) -> None:
+    crashed(tmp_path / "one")
+    crashed(tmp_path / "two")
+    plain, first = start(tmp_path / "one", parallel=False)
+    disk = PosixDisk()
+    posted: queue.Queue[Callable[[], None]] = queue.Queue()
+    logs = LogManager(disk, [str(tmp_path / "two")], lambda topic: SETTINGS)
+    logs.recovery_workers = RecoveryProcesses(disk, posted.put)
+    logs.recovery_workers_max = 2
+    loading = logs.begin_load(NOW_MS)
+    loading.run_turn()
+    assert not loading.has_work and not loading.is_done and logs.logs == {}
+    posted.get(timeout=60)()
+    while not loading.is_done:
+        loading.run_turn()
+    for number in range(LOGS):
+        assert state_of(logs.logs[("t", number)]) == state_of(plain.logs[("t", number)])
+    first.close()
+    disk.close()
+
+
+def test_processes_that_still_work_are_ended_with_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    started: queue.Queue[subprocess.Popen[bytes]] = queue.Queue()
+
+    def hanging(_: RecoveryProcesses) -> subprocess.Popen[bytes]:
+        program = "import sys, time; sys.stdin.buffer.read(10); time.sleep(600)"
+        process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        started.put(process)
+        return process
+
+    crashed(tmp_path)
+    monkeypatch.setattr(recovery_processes.RecoveryProcesses, "_start", hanging)
+    disk = PosixDisk()
+    posted: queue.Queue[Callable[[], None]] = queue.Queue()
+    logs = LogManager(disk, [str(tmp_path)], lambda topic: SETTINGS)
+    workers = logs.recovery_workers = RecoveryProcesses(disk, posted.put)
+    logs.recovery_workers_max = 2
+    loading = logs.begin_load(NOW_MS)
+    loading.run_turn()
+    processes = [started.get(timeout=60)]
+    loading.abandon(NOW_MS)
+    workers.close()
+    posted.get(timeout=60)()
+    while not started.empty():
+        processes.append(started.get())
+    assert all(process.wait(60) != 0 for process in processes)
+    assert not loading.has_work and logs.logs == {}
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+    disk.close()

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from moldau.server.posix_disk import PosixDisk, write_all
+from moldau.server.posix_calls import write_all
+from moldau.server.posix_disk import PosixDisk
 
 
 @pytest.fixture
@@ -160,7 +161,7 @@ def test_closing_the_disk_leaves_files_usable(disk: PosixDisk, tmp_path: Path) -
     file = disk.open(str(tmp_path / "f"), create=True)
     file.append([b"abc"])
     file.truncate(2)
-    file.sync()
+    disk.sync_file(file.path)
     disk.sync_directory(str(tmp_path))
     disk.close()
     assert disk.open_files() == 0

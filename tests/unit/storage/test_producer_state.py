@@ -9,11 +9,13 @@ import pytest
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.records.batch import split_batches
+from moldau.records.clocks import WallClock
 from moldau.server.posix_disk import PosixDisk
 from moldau.storage import producer_window
 from moldau.storage.log import Log
 from moldau.storage.producer_snapshots import DamagedSnapshot, ProducerSnapshots, decode_snapshot, encode_snapshot
 from moldau.storage.producer_state import ProducerState, first_sequence_of
+from moldau.storage.recovery import load_log
 from tests.unit.storage.helpers import NOW_MS, append, append_marker, config, new_log, read_all, reopen
 
 DAY_MS = 86_400_000
@@ -228,15 +230,16 @@ def test_a_damaged_snapshot_is_skipped_for_the_one_before(tmp_path: Path) -> Non
     (tmp_path / "00000000000000000003.snapshot").write_bytes(OPEN_TRANSACTION)
     (tmp_path / "00000000000000000008.snapshot").write_bytes(AFTER_MARKER[:-1])
     (tmp_path / "00000000000000000099.snapshot").write_bytes(AFTER_MARKER)
-    snapshots = ProducerSnapshots(disk, str(tmp_path), [3, 8, 99])
+    snapshots = ProducerSnapshots(disk, str(tmp_path), [3, 8, 99], WallClock())
     state = ProducerState()
-    snapshots.restore(state, 0, 10, NOW_MS, -1)
+    useless = snapshots.restore(state, 0, 10, NOW_MS, -1)
     assert (state.end_offset, list(state.entries)) == (3, [8])
-    assert disk.list(str(tmp_path)) == ["00000000000000000003.snapshot"]
+    assert sorted(useless) == [str(tmp_path / f"{offset:020d}.snapshot") for offset in (8, 99)]
+    assert snapshots.offsets == [3]
 
 
 def test_a_snapshot_is_written_once_per_offset(tmp_path: Path) -> None:
-    snapshots = ProducerSnapshots(PosixDisk(), str(tmp_path), [])
+    snapshots = ProducerSnapshots(PosixDisk(), str(tmp_path), [], WallClock())
     state = ProducerState()
     assert not snapshots.take(state), "nothing at offset 0"
     state.end_offset = 5
@@ -418,3 +421,35 @@ def test_a_clean_stop_keeps_when_a_producer_was_seen(log: Log) -> None:
     again = reopen(log, clean=True, now_ms=NOW_MS + DAY_MS - 1)
     assert list(again.producers.entries) == [1]
     assert reopen(log, clean=True, now_ms=NOW_MS + DAY_MS).producers.entries == {}
+
+
+def test_when_a_producer_was_seen_is_written_in_calendar_time(log: Log) -> None:
+    """The steady clock begins anew with every process; the calendar goes on."""
+    append(log, producer_id=7, epoch=0, sequence=0, now_ms=NOW_MS)
+    log.wall.offset_ms = 5_000
+    log.close(NOW_MS)
+    log.log_directory.wall = WallClock(3_600_000)
+    again = load_log(
+        PosixDisk(),
+        log.log_directory,
+        log.directory,
+        "topic",
+        0,
+        log.config,
+        NOW_MS - 9_000,
+        log.recovery_point,
+        0,
+        True,
+    )
+    passed_ms = (NOW_MS - 9_000 + 3_600_000) - (NOW_MS + 5_000)
+    assert again.producers.entries[7].seen_ms == NOW_MS - 9_000 - passed_ms
+
+
+def test_a_producer_that_was_seen_in_the_future_was_seen_now(log: Log) -> None:
+    append(log, producer_id=7, epoch=0, sequence=0, now_ms=NOW_MS)
+    log.close(NOW_MS)
+    log.log_directory.wall = WallClock(-86_400_000)
+    again = load_log(
+        PosixDisk(), log.log_directory, log.directory, "topic", 0, log.config, NOW_MS + 10, log.recovery_point, 0, True
+    )
+    assert again.producers.entries[7].seen_ms == NOW_MS + 10

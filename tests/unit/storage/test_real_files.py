@@ -14,9 +14,7 @@ from moldau.storage.log_directory import LogDirectory
 from moldau.storage.recovery import load_log
 from tests.unit.storage.helpers import NOW_MS, config, read_all
 
-FACTS = Path(__file__).resolve().parents[4] / "shared" / "facts"
-
-pytestmark = pytest.mark.skipif(not FACTS.is_dir(), reason="the facts about Apache Kafka's files are not here")
+FACTS = Path(__file__).parents[2] / "data" / "kafka-facts"
 
 
 def hex_block(lines: list[str], start: int) -> bytes:
@@ -29,17 +27,15 @@ def hex_block(lines: list[str], start: int) -> bytes:
 
 
 def file_of_one_node(name: str) -> bytes:
-    """A file in the section with hex of disk-names.txt."""
-    lines = (FACTS / "disk-names.txt").read_text().splitlines()
-    section = next(number for number, line in enumerate(lines) if line.startswith("== hex of some files"))
-    for number in range(section, len(lines)):
-        if lines[number].startswith(f"-- {name} ("):
+    lines = (FACTS / "files-of-one-node.txt").read_text().splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith(f"-- {name} ("):
             return hex_block(lines, number + 1)
     raise AssertionError(f"{name} is not in the facts")
 
 
 def file_of_cluster(name: str) -> bytes:
-    lines = (FACTS / "disk-samples.txt").read_text().splitlines()
+    lines = (FACTS / "files-of-a-cluster.txt").read_text().splitlines()
     for number, line in enumerate(lines):
         if line.startswith(f"== $DATA/{name} ("):
             if line.endswith("hex"):

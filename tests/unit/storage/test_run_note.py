@@ -15,9 +15,11 @@ from moldau.server.machine_memory import ANCHOR_FILE, MachineMemory
 from moldau.server.posix_disk import PosixDisk
 from moldau.sim.disk import SimDisk
 from moldau.storage.log_manager import LogManager
-from moldau.storage.run_note import epoch_of_killed_run, forget_run, note_run
+from moldau.storage.run_note import DirectoryEnds, KilledRun, forget_run, note_run
 from tests.unit.storage.helpers import NOW_MS, TOPIC_ID, append
 from tests.unit.storage.test_log_manager import manager
+
+REAL_MOUNT_ID = machine_memory._mount_id
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +31,8 @@ def memory(no_memory: None, tmp_path_factory: pytest.TempPathFactory, monkeypatc
         boot_id = folder.parent / "boot_id"
         boot_id.write_text("1")
         monkeypatch.setattr(machine_memory, "BOOT_ID_FILE", str(boot_id))
+    if not machine_memory._mount_id(str(folder)):
+        monkeypatch.setattr(machine_memory, "_mount_id", lambda path: "4000:7")
     return folder
 
 
@@ -44,17 +48,17 @@ def sim_disk() -> SimDisk:
 
 def test_a_killed_run_on_a_machine_that_goes_on_is_remembered() -> None:
     disk = sim_disk()
-    note_run(disk, "data", 7)
+    note_run(disk, "data", 7, DirectoryEnds().encoded())
     disk.process_crash()
-    assert epoch_of_killed_run(disk, "data") == 7
+    assert KilledRun(disk, "data").broker_epoch == 7
 
 
 def test_after_a_power_loss_nothing_is_believed() -> None:
     disk = sim_disk()
-    note_run(disk, "data", 7)
+    note_run(disk, "data", 7, DirectoryEnds().encoded())
     disk.sync_directory("data")
     disk.power_loss()
-    assert epoch_of_killed_run(disk, "data") == -1
+    assert KilledRun(disk, "data").broker_epoch == -1
 
 
 def test_a_disk_that_failed_and_came_back_without_what_was_written_last_is_not_trusted() -> None:
@@ -83,10 +87,48 @@ def test_what_is_remembered_is_told_to_the_next_process(tmp_path: Path, memory: 
     assert MachineMemory(str(memory)).recall(str(tmp_path)) == "7"
     MachineMemory(str(memory)).remember(str(tmp_path), "8")
     assert MachineMemory(str(memory)).recall(str(tmp_path)) == "8"
-    assert len(list(memory.iterdir())) == 1
+    assert len(list(memory.iterdir())) == 2
     MachineMemory(str(memory)).forget(str(tmp_path))
     assert MachineMemory(str(memory)).recall(str(tmp_path)) == ""
     assert list(memory.iterdir()) == [] and list(tmp_path.iterdir()) == []
+
+
+def note_in(memory: Path) -> Path:
+    (note,) = (path for path in memory.iterdir() if path.suffix != ".details")
+    return note
+
+
+def test_details_belong_to_the_note_they_were_written_with(tmp_path: Path, memory: Path) -> None:
+    path = str(tmp_path)
+    first = MachineMemory(str(memory))
+    first.remember(path, "7", b"early")
+    first.remember_details(path, b"late")
+    assert MachineMemory(str(memory)).recall_details(path) == b"late"
+    kept = Path(f"{note_in(memory)}.details").read_bytes()
+    MachineMemory(str(memory)).remember(path, "8", b"of another run")
+    Path(f"{note_in(memory)}.details").write_bytes(kept)
+    assert MachineMemory(str(memory)).recall(path) == "8"
+    assert MachineMemory(str(memory)).recall_details(path) == b""
+
+
+def test_details_that_come_late_are_not_left_behind(tmp_path: Path, memory: Path) -> None:
+    """As from a thread that was busy with them when the run ended."""
+    known = MachineMemory(str(memory))
+    known.remember(str(tmp_path), "7")
+    known.forget(str(tmp_path))
+    known.remember_details(str(tmp_path), b"late")
+    assert list(memory.iterdir()) == []
+
+
+def test_nothing_is_remembered_where_one_mount_cannot_be_told_from_the_next(
+    tmp_path: Path, memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before Linux 6.8 a disk that was ended and mounted again, without what was written last, has the same number."""
+    monkeypatch.setattr(machine_memory, "STATX_MNT_ID_UNIQUE", 1 << 30)
+    monkeypatch.setattr(machine_memory, "_mount_id", REAL_MOUNT_ID)
+    MachineMemory(str(memory)).remember(str(tmp_path), "7")
+    assert MachineMemory(str(memory)).recall(str(tmp_path)) == ""
+    assert list(memory.iterdir()) == []
 
 
 def copied(path: Path) -> None:
@@ -134,7 +176,7 @@ def test_another_mount_or_another_run_of_the_machine_is_not_trusted(
 
 def test_damage_is_not_believed(tmp_path: Path, memory: Path) -> None:
     MachineMemory(str(memory)).remember(str(tmp_path), "7")
-    (note,) = memory.iterdir()
+    note = note_in(memory)
     for text in (b"", b"[]", b"{}", b"\xff", note.read_bytes()[:-5]):
         note.write_bytes(text)
         assert MachineMemory(str(memory)).recall(str(tmp_path)) == ""
@@ -146,7 +188,7 @@ def test_damage_is_not_believed(tmp_path: Path, memory: Path) -> None:
 
 def test_what_another_user_wrote_is_not_believed(tmp_path: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     MachineMemory(str(memory)).remember(str(tmp_path), "7")
-    (note,) = memory.iterdir()
+    note = note_in(memory)
     other = os.geteuid() + 1
     monkeypatch.setattr(os, "geteuid", lambda: other)
     note.rename(str(note).replace(f"-{other - 1}-", f"-{other}-"))
@@ -247,7 +289,7 @@ def test_a_directory_of_which_nothing_is_known_makes_the_whole_broker_uncertain(
 def test_a_clean_stop_leaves_no_note(tmp_path: Path, memory: Path) -> None:
     logs = manager(tmp_path)
     logs.note_run(41)
-    assert len(list(memory.iterdir())) == 2
+    assert len(list(memory.iterdir())) == 4, "a note and its details for each directory"
     logs.shutdown(NOW_MS, 41)
     assert not (tmp_path / "one" / ANCHOR_FILE).exists() and list(memory.iterdir()) == []
     assert manager(tmp_path).previous_broker_epoch() == 41
@@ -297,3 +339,215 @@ def test_what_was_cut_is_not_forgotten_by_a_second_kill(tmp_path: Path) -> None:
         kill(logs)
         logs = manager(tmp_path)
         assert logs.previous_broker_epoch() == -1
+
+
+# Where the logs ended
+
+
+def killed_with_a_log_of(tmp_path: Path, records: int) -> LogManager:
+    """A run that wrote so many records, which the note knows of."""
+    logs = manager(tmp_path)
+    logs.note_run(41)
+    log = logs.create("t", 0, TOPIC_ID, NOW_MS)
+    for _ in range(records):
+        append(log, b"x")
+    logs.housekeeping(NOW_MS)
+    return logs
+
+
+def restore(copy: Path, path: Path) -> None:
+    """As `rsync -a` does: what has the same size and time is left alone, all else replaced."""
+    for source in copy.rglob("*"):
+        target = path / source.relative_to(copy)
+        if not source.is_file():
+            continue
+        if target.exists():
+            old, new = target.stat(), source.stat()
+            if (old.st_size, old.st_mtime_ns) == (new.st_size, new.st_mtime_ns):
+                continue
+        shutil.copy2(source, f"{target}.new")
+        os.replace(f"{target}.new", target)
+
+
+def test_a_copy_that_was_made_while_the_broker_ran_and_restored_in_place_is_not_trusted(tmp_path: Path) -> None:
+    logs = killed_with_a_log_of(tmp_path, 10)
+    shutil.copytree(tmp_path / "one", tmp_path / "copy")
+    log = logs.get("t", 0)
+    assert log is not None
+    for _ in range(90):
+        append(log, b"x")
+    logs.housekeeping(NOW_MS + 1000)
+    kill(logs)
+    restore(tmp_path / "copy", tmp_path / "one")
+    again = manager(tmp_path)
+    found = again.get("t", 0)
+    assert found is not None and found.log_end_offset == 10
+    assert again.previous_broker_epoch() == -1
+
+
+def test_a_copy_as_long_as_the_log_and_of_an_older_epoch_is_not_trusted(tmp_path: Path) -> None:
+    """What was there when the copy was made has been cut off since, and something else was written instead."""
+    logs = manager(tmp_path)
+    logs.note_run(41)
+    log = logs.create("t", 0, TOPIC_ID, NOW_MS)
+    for _ in range(10):
+        append(log, b"x", leader_epoch=3)
+    shutil.copytree(tmp_path / "one", tmp_path / "copy")
+    logs.housekeeping(NOW_MS)
+    logs.truncate(log, 5, NOW_MS)
+    for _ in range(5):
+        append(log, b"x", leader_epoch=4)
+    logs.housekeeping(NOW_MS)
+    kill(logs)
+    restore(tmp_path / "copy", tmp_path / "one")
+    (tmp_path / "one" / "t-0" / f"{0:020d}.log").write_bytes((tmp_path / "copy" / "t-0" / f"{0:020d}.log").read_bytes())
+    again = manager(tmp_path)
+    found = again.get("t", 0)
+    assert found is not None and found.log_end_offset == 10
+    assert again.previous_broker_epoch() == -1
+
+
+def test_a_log_that_is_not_there_any_more_costs_the_trust(tmp_path: Path) -> None:
+    kill(killed_with_a_log_of(tmp_path, 3))
+    shutil.rmtree(tmp_path / "one" / "t-0")
+    assert manager(tmp_path).previous_broker_epoch() == -1
+
+
+def test_records_written_since_the_note_was_made_do_not_cost_the_trust(tmp_path: Path) -> None:
+    logs = killed_with_a_log_of(tmp_path, 3)
+    log = logs.get("t", 0)
+    assert log is not None
+    append(log, b"x")
+    append(logs.create("u", 0, TOPIC_ID, NOW_MS), b"x")
+    kill(logs)
+    assert manager(tmp_path).previous_broker_epoch() == 41
+
+
+@pytest.mark.parametrize("is_noted", [True, False], ids=["the note knows", "killed before the note knows"])
+@pytest.mark.parametrize("happens", ["cut", "deleted"])
+def test_a_log_that_was_cut_or_deleted_costs_the_trust_only_until_the_note_knows(
+    tmp_path: Path, happens: str, is_noted: bool
+) -> None:
+    logs = killed_with_a_log_of(tmp_path, 3)
+    log = logs.get("t", 0)
+    assert log is not None
+    if happens == "cut":
+        logs.truncate(log, 1, NOW_MS)
+    else:
+        logs.delete("t", 0, NOW_MS)
+    if is_noted:
+        logs.housekeeping(NOW_MS + 1000)
+    kill(logs)
+    assert manager(tmp_path).previous_broker_epoch() == (41 if is_noted else -1)
+
+
+def test_a_log_that_was_cut_and_went_on_in_a_later_epoch_does_not_cost_the_trust(tmp_path: Path) -> None:
+    """No older copy ends in an epoch that the note had not heard of."""
+    logs = killed_with_a_log_of(tmp_path, 3)
+    log = logs.get("t", 0)
+    assert log is not None
+    logs.truncate(log, 1, NOW_MS)
+    append(log, b"x", leader_epoch=7)
+    assert log.log_end_offset == 2
+    kill(logs)
+    assert manager(tmp_path).previous_broker_epoch() == 41
+
+
+def test_a_node_that_leaves_the_logs_alone_leaves_the_note_as_it_was(tmp_path: Path) -> None:
+    """A run that never got so far as to load them."""
+    logs = killed_with_a_log_of(tmp_path, 3)
+    append(logs.create("u", 0, TOPIC_ID, NOW_MS), b"in the other directory")
+    logs.housekeeping(NOW_MS)
+    kill(logs)
+    untouched = manager(tmp_path, load=False)
+    untouched.lock()
+    untouched.take_clean_markers()
+    untouched.release()
+    assert KilledRun(PosixDisk(), str(tmp_path / "one")).ends == {("t", 0): (3, 0)}
+    assert manager(tmp_path).previous_broker_epoch() == 41
+
+
+def test_many_logs_are_looked_at_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("moldau.storage.run_note.LOGS_PER_TURN", 2)
+    logs = manager(tmp_path)
+    logs.note_run(41)
+    many = [logs.create("t", number, TOPIC_ID, NOW_MS, logs.directories[0]) for number in range(5)]
+    logs.housekeeping(NOW_MS)
+    for log in many:
+        append(log, b"x")
+    known = []
+    for _ in range(3):
+        logs.housekeeping(NOW_MS)
+        ends = KilledRun(logs.disk, logs.directories[0].path).ends
+        known.append(sum(ends["t", number][0] for number in range(5)))
+    assert known[-1] == 5 and known[0] <= 2
+
+
+# Writes that failed behind everybody's back
+
+
+def test_a_write_that_failed_unseen_costs_the_trust_and_memory_is_not_believed() -> None:
+    """The kernel could not write what it had taken, and told nobody before the broker was killed."""
+    disk = sim_disk()
+    logs = LogManager(disk, ["data"], lambda topic: LogConfig())
+    logs.load(NOW_MS)
+    log = logs.create("t", 0, TOPIC_ID, NOW_MS)
+    append(log, b"synced")
+    log.flush()
+    logs.note_run(41)
+    append(log, b"lost")
+    disk.fail_write_back("t-0/")
+    assert disk.size(log.active.path(".log")) == log.size_bytes, "nobody sees it"
+    disk.process_crash()
+    again = LogManager(disk, ["data"], lambda topic: LogConfig())
+    again.load(NOW_MS)
+    assert again.previous_broker_epoch() == -1
+    found = again.get("t", 0)
+    assert found is not None and found.log_end_offset == 1
+    disk.evict()
+    assert disk.size(found.active.path(".log")) == found.size_bytes, "the log ends where the medium does"
+
+
+def test_only_what_is_not_known_to_be_on_the_medium_is_synced_before_a_broker_is_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = manager(tmp_path)
+    logs.note_run(41)
+    log = logs.create("t", 0, TOPIC_ID, NOW_MS)
+    for _ in range(3):
+        append(log, b"x")
+        log.roll(NOW_MS)
+    log.flush()
+    logs.checkpoint(stopping=True)
+    append(log, b"x")
+    log.roll(NOW_MS)
+    append(log, b"x")
+    kill(logs)
+    synced: list[str] = []
+
+    def sync(descriptor: int) -> None:
+        path = os.readlink(f"/proc/self/fd/{descriptor}")
+        if path.endswith(".log"):
+            synced.append(os.path.basename(path))
+
+    monkeypatch.setattr("moldau.server.posix_disk.sync_descriptor", sync)
+    assert manager(tmp_path).previous_broker_epoch() == 41
+    assert sorted(set(synced)) == [f"{3:020d}.log", f"{4:020d}.log"]
+
+
+def test_a_sync_that_tells_of_a_failed_write_costs_the_trust(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kill(killed_with_a_log_of(tmp_path, 3))
+
+    def sync(descriptor: int) -> None:
+        raise OSError(errno.EIO, "what was written before could not be written back")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("moldau.server.posix_disk.sync_descriptor", sync)
+        lost = PosixDisk().sync_all([str(tmp_path / "one" / "t-0" / f"{0:020d}.log"), str(tmp_path / "missing")])
+    assert lost == [str(tmp_path / "one" / "t-0" / f"{0:020d}.log")]
+    monkeypatch.setattr(PosixDisk, "sync_all", lambda disk, paths: list(paths))
+    again = manager(tmp_path)
+    assert again.previous_broker_epoch() == -1
+    kill(again)
+    monkeypatch.undo()
+    assert manager(tmp_path).previous_broker_epoch() == -1, "it is told once, and must not be forgotten"

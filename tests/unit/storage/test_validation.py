@@ -14,7 +14,7 @@ from moldau.protocol.errors import (
     UNKNOWN_SERVER_ERROR,
     KafkaError,
 )
-from moldau.records.batch import check_crc, read_header, split_batches
+from moldau.records.batch import has_valid_crc, read_header, split_batches
 from moldau.records.builder import BatchBuilder, control_batch, end_transaction_batch
 from moldau.records.walk import read_records
 from moldau.storage.validation import (
@@ -244,7 +244,7 @@ def test_log_append_time_is_put_into_the_header() -> None:
         "14000000046b300476300014000002046b310476310014000004046b3204763200"
     )
     assert result.batches[0].is_log_append_time
-    assert check_crc(result.to_bytes(), result.batches[0])
+    assert has_valid_crc(result.to_bytes(), result.batches[0])
 
 
 def test_rewritten_attributes_lose_unknown_bits() -> None:
@@ -395,7 +395,7 @@ def test_compressed_records_are_checked_like_others(codec: int) -> None:
     stamped = run(packed_batch(RECORDS, codec), rules(log_append_time=True), now_ms=NOW + 5)
     header = stamped.batches[0]
     assert (header.attributes, header.max_timestamp, header.codec) == (8 | codec, NOW + 5, codec)
-    assert check_crc(stamped.to_bytes(), header)
+    assert has_valid_crc(stamped.to_bytes(), header)
     assert run(packed_batch(RECORDS, codec, flags=8)).to_bytes() == run(packed_batch(RECORDS, codec)).to_bytes()
 
 
@@ -468,7 +468,7 @@ def test_recompression_writes_what_kafka_writes(source: int, target: int, larges
     assert (result.first_offset, result.last_offset, result.max_timestamp) == (12, 14, MIXED_TIME + 5)
     assert result.size == len(written)
     assert vars_of(result.batches[0]) == vars_of(read_header(written, 0, len(written)))
-    assert check_crc(written, result.batches[0])
+    assert has_valid_crc(written, result.batches[0])
 
 
 def test_recompression_keeps_the_producer_and_sets_log_append_time() -> None:
@@ -479,7 +479,7 @@ def test_recompression_keeps_the_producer_and_sets_log_append_time() -> None:
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 1, 9)
     assert header.attributes == 4 | 8 | 0x10
     assert (header.base_timestamp, header.max_timestamp, result.append_time_ms) == (NOW, NOW + 9, NOW + 9)
-    assert check_crc(result.to_bytes(), header)
+    assert has_valid_crc(result.to_bytes(), header)
 
 
 def test_recompression_writes_odd_records_anew() -> None:
@@ -596,7 +596,7 @@ def test_random_records_are_refused_with_a_code(body: bytes, codec: int, target:
         except InvalidRecords as error:
             assert error.code in (INVALID_RECORD, INVALID_TIMESTAMP, UNKNOWN_SERVER_ERROR)
         else:
-            assert check_crc(result.to_bytes(), result.batches[0])
+            assert has_valid_crc(result.to_bytes(), result.batches[0])
 
 
 def test_indexes_outside_of_the_data_are_a_programming_error() -> None:

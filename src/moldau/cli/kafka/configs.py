@@ -113,6 +113,10 @@ def _check(options: Options, entities: Entities) -> None:
     has_name = any(names)
     if has_name and types[0] in ("brokers", "broker-loggers") and not re.fullmatch(r"[+-]?\d+", names[0]):
         _refuse(f"The entity name for {types[0]} must be a valid integer broker id, but it is: {names[0]}")
+    if has_name and types[0] == "ips":
+        for name in names:
+            if name and not _is_address(name):
+                _refuse(f"The entity name for ips must be a valid IP or resolvable host, but it is: {name}")
     if options.has("describe") and "broker-loggers" in types and not has_name:
         _refuse(f"An entity name must be specified with --describe of {','.join(types)}")
     if options.has("alter"):
@@ -123,12 +127,23 @@ def _check_alter(options: Options, types: list[str], names: list[str]) -> None:
     if set(types) & {"users", "clients", "brokers", "ips"}:
         if not names:
             _refuse("An entity-name or default entity must be specified with --alter of users, clients, brokers or ips")
+        if len(names) < len(types):
+            _refuse("An entity name must be specified for every entity type")
     elif not any(names):
         _refuse(f"An entity name must be specified with --alter of {','.join(types)}")
     if options.has("add-config") and options.has("add-config-file"):
         _refuse("Only one of --add-config or --add-config-file must be specified")
     if not any(options.has(name) for name in ("add-config", "add-config-file", "delete-config")):
         _refuse("At least one of --add-config, --add-config-file, or --delete-config must be specified with --alter")
+
+
+def _is_address(name: str) -> bool:
+    import socket
+
+    try:
+        return bool(socket.getaddrinfo(name, None))
+    except (OSError, UnicodeError):
+        return False
 
 
 def _refuse(sentence: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from moldau.cli.kafka.admin_tools import get_all, read_config
 from moldau.cli.kafka.config_entities import ILLEGAL, RESOURCES, TERSE, Entities, singular
 from moldau.cli.kafka.configs_quotas import ENTITY_TYPES, find_quotas
+from moldau.cli.kafka.java_order import hash_map_order
 from moldau.cli.kafka.options import JavaFailure, Options
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ CLIENT_QUOTAS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage
 IP_QUOTAS = ("connection_creation_rate",)
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 ITERATIONS_DEFAULT = 4096
+JAVA_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?")
 # Commas and equals signs inside of brackets do not count.
 OUTSIDE = r"(?=[^\]]*(?:\[|$))"
 
@@ -123,16 +125,16 @@ def _alter_quotas(admin: Admin, entities: Entities, added: dict[str, str], delet
         raise JavaFailure(TERSE[1], f"Invalid config(s): {','.join(missing)}")
     whom = zip(entities.types, entities.names, strict=True)
     entity = QuotaEntity.of({ENTITY_TYPES[kind]: name or None for kind, name in whom})
-    changes: dict[str, float | None] = {key: _read_number(key, value) for key, value in added.items()}
+    changes: dict[str, float | None] = {key: _read_number(key, added[key]) for key in hash_map_order(added)}
     changes.update(dict.fromkeys(deleted))
     get_all("alterClientQuotas", lambda: admin.alter_client_quotas({entity: changes}))
 
 
 def _read_number(key: str, value: str) -> float:
-    try:
-        return float(value)
-    except ValueError:
-        raise JavaFailure(ILLEGAL, f"Cannot parse quota configuration value for {key}: {value}") from None
+    """A number as Java's Double.parseDouble takes it."""
+    if JAVA_NUMBER.fullmatch(value.strip()) is None:
+        raise JavaFailure(ILLEGAL, f"Cannot parse quota configuration value for {key}: {value}")
+    return float(value.strip().rstrip("fFdD"))
 
 
 def _alter_user(admin: Admin, user: str, added: dict[str, str], deleted: list[str]) -> None:

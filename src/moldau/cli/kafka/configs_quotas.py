@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 ENTITY_TYPES = {"users": "user", "clients": "client-id", "ips": "ip"}
 SHOWN_TYPES = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
 EXACT, DEFAULT, ANY = range(3)
+# Java's client does not even ask controllers.
+ENDPOINT_TYPE = "org.apache.kafka.common.errors.UnsupportedEndpointTypeException"
+ENDPOINT_SENTENCE = "This Admin API is not yet supported when communicating directly with the controller quorum."
 
 
 def describe_quotas(admin: Admin, types: list[str], names: list[str]) -> None:
@@ -38,7 +41,12 @@ def find_quotas(admin: Admin, types: list[str], names: list[str]) -> dict[QuotaE
             filters.append(QuotaFilter(entity_type, EXACT, names[index]))
         else:
             filters.append(QuotaFilter(entity_type, DEFAULT))
-    found = ask("describeClientQuotas", lambda: admin.describe_client_quotas(filters, strict=True))
+    try:
+        found = ask("describeClientQuotas", lambda: admin.describe_client_quotas(filters, strict=True))
+    except JavaFailure as failure:
+        if getattr(admin, "_to_controllers", False) and failure.class_name.endswith(".UnsupportedVersionException"):
+            raise JavaFailure(ENDPOINT_TYPE, ENDPOINT_SENTENCE) from None
+        raise
     return {entity: found[entity] for entity in hash_order(found, _entity_hash, len(found))}
 
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from moldau.cli.kafka.options import JavaFailure
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from moldau.cli.kafka.console_options import ConsumerOptions
     from moldau.cli.kafka.reading import Reading
     from moldau.client.record import ConsumerRecord
@@ -25,24 +20,20 @@ T = TypeVar("T")
 LOGGER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 POLL_RECORDS = 5_000
 POLL_MS_MAX = 600_000
-TERMINATED = 143
 NEW_PROTOCOL = (
     "The consumer rebalance protocol (KIP-848) is production-ready! Set group.protocol=consumer to try it out."
     " See https://kafka.apache.org/documentation/#consumer_rebalance_protocol"
 )
 
 
-class _Terminated(BaseException):
-    """Somebody ended the tool with SIGTERM."""
-
-
 def main(arguments: list[str]) -> int:
     from moldau.cli.kafka.console_options import ConsumerOptions
     from moldau.cli.kafka.java_client import write_log
+    from moldau.cli.kafka.termination import termination
 
     options = ConsumerOptions(arguments)
     try:
-        with _termination():
+        with termination():
             return _run(options)
     except JavaFailure as failure:
         write_log("ERROR", "Unknown error when running consumer: ", LOGGER, failure)
@@ -52,25 +43,9 @@ def main(arguments: list[str]) -> int:
             print("shutdown_complete")
 
 
-@contextlib.contextmanager
-def _termination() -> Iterator[None]:
-    """SIGTERM ends the tool as Ctrl-C does: the records so far are told."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, _on_terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _on_terminate(number: int, frame: FrameType | None) -> None:
-    raise _Terminated
-
-
 def _run(options: ConsumerOptions) -> int:
     from moldau.cli.kafka.reading import Reading
+    from moldau.cli.kafka.termination import TERMINATED, Terminated
 
     reading = Reading(options.config, options.topic, options.include, options.has_group)
     if options.partition is None and options.config.get("group.protocol", "classic").lower() != "consumer":
@@ -82,7 +57,7 @@ def _run(options: ConsumerOptions) -> int:
     try:
         _place(options, reading)
         printing.run()
-    except _Terminated:
+    except Terminated:
         return TERMINATED
     finally:
         printing.end()

@@ -62,22 +62,24 @@ class ConsumerOptions:
     """What is to be read, from where, and how it is shown."""
 
     def __init__(self, arguments: list[str]) -> None:
-        options = _parse(arguments)
+        options = parse(PARSER, arguments, "Print the records of topics.")
         self._options = options
         self.topic = options.text("topic")
         self.include = options.text("include")
         self.partition = options.integer("partition")
         self._check(options)
-        self._choose(options, "consumer-property", "command-property")
-        self._choose(options, "consumer.config", "command-config")
+        tell_deprecated(options, "consumer-property", "command-property")
+        tell_deprecated(options, "consumer.config", "command-config")
         from_file = file_settings(options, "command-config", "consumer.config")
         given = read_pairs(options.values("command-property") or options.values("consumer-property"))
-        groups = self._groups(from_file, given)
-        self.has_group = bool(groups)
-        self.config = self._settings({**from_file, **given}, groups)
+        group = choose_group(options, from_file, given, "consumer.config")
+        if group is not None and self.partition is not None:
+            raise Exit(1, "Options group and partition cannot be specified together.", PARSER)
+        self.has_group = group is not None
+        self.config = self._settings({**from_file, **given}, group)
         self.offset = self._offset()
         self.timeout_ms = self._timeout_ms()
-        self.formatter = self._formatter()
+        self.formatter = read_formatter(options)
 
     def _check(self, options: Options) -> None:
         if options.has("topic") == options.has("include"):
@@ -94,28 +96,7 @@ class ConsumerOptions:
             if options.has(old) and options.has(new):
                 raise Exit(1, f"Options --{old} and --{new} cannot be specified together.", PARSER)
 
-    def _choose(self, options: Options, old: str, new: str) -> None:
-        if options.has(old):
-            print(f"Option --{old} is deprecated and will be removed in a future version. Use --{new} instead.")
-
-    def _groups(self, *configs: dict[str, str]) -> list[str]:
-        """The group, which may be named in three places."""
-        groups = [] if (group := self._options.text("group")) is None else [group]
-        groups += [config["group.id"] for config in configs if "group.id" in config]
-        groups = list(dict.fromkeys(groups))
-        if len(groups) > 1:
-            names = ", ".join(f"'{group}'" for group in groups)
-            raise Exit(
-                1,
-                "The group ids provided in different places (directly using '--group', via '--consumer-property', or"
-                f" via '--consumer.config') do not match. Detected group ids: {names}",
-                PARSER,
-            )
-        if groups and self.partition is not None:
-            raise Exit(1, "Options group and partition cannot be specified together.", PARSER)
-        return groups
-
-    def _settings(self, config: dict[str, str], groups: list[str]) -> dict[str, str]:
+    def _settings(self, config: dict[str, str], group: str | None) -> dict[str, str]:
         beginning = self._options.has("from-beginning")
         reset = config.get("auto.offset.reset")
         if beginning and reset not in (None, "earliest"):
@@ -130,8 +111,8 @@ class ConsumerOptions:
         level = self._options.text("isolation-level") or ""
         if self._options.has("isolation-level") or "isolation.level" not in config:
             config["isolation.level"] = level
-        if groups:
-            config["group.id"] = groups[0]
+        if group is not None:
+            config["group.id"] = group
         else:
             config["group.id"] = f"console-consumer-{random.randrange(GROUP_NUMBER_MAX)}"
             config.setdefault("enable.auto.commit", "false")
@@ -157,25 +138,6 @@ class ConsumerOptions:
         found = self._options.long("timeout-ms")
         return found if found is not None and found >= 0 else None
 
-    def _formatter(self) -> Formatter:
-        options = self._options
-        name = options.text("formatter") or ""
-        try:
-            if options.has("property") and options.has("formatter-property"):
-                raise Exit(1, "Options --property and --formatter-property cannot be specified together.", PARSER)
-            if options.has("property"):
-                self._choose(options, "property", "formatter-property")
-            properties = file_settings(options, "formatter-config")
-            for setting, option in (
-                ("key.deserializer", "key-deserializer"),
-                ("value.deserializer", "value-deserializer"),
-            ):
-                properties |= {setting: options.text(option) or ""} if options.text(option) else {}
-            properties |= read_pairs(options.values("formatter-property") or options.values("property"))
-            return new_formatter(name, properties)
-        except JavaFailure as failure:
-            raise Exit(1, str(failure.message), PARSER) from None
-
     @property
     def max_messages(self) -> int:
         found = self._options.integer("max-messages")
@@ -190,11 +152,52 @@ class ConsumerOptions:
         return self._options.has("enable-systest-events")
 
 
-def _parse(arguments: list[str]) -> Options:
+def parse(parser: OptionParser, arguments: list[str], about: str) -> Options:
     try:
-        options = PARSER.parse(arguments)
+        options = parser.parse(arguments)
     except JavaFailure as failure:
-        raise Exit(1, str(failure.message), PARSER) from None
-    check_help_or_version(options, "Print the records of topics.")
+        raise Exit(1, str(failure.message), parser) from None
+    check_help_or_version(options, about)
     sys.stdout.flush()
     return options
+
+
+def tell_deprecated(options: Options, old: str, new: str) -> None:
+    if options.has(old):
+        print(f"Option --{old} is deprecated and will be removed in a future version. Use --{new} instead.")
+
+
+def choose_group(options: Options, from_file: dict[str, str], given: dict[str, str], file_option: str) -> str | None:
+    """The group, which may be named in three places; file_option: what the older option of a file is called."""
+    groups = [] if (group := options.text("group")) is None else [group]
+    groups += [config["group.id"] for config in (from_file, given) if "group.id" in config]
+    groups = list(dict.fromkeys(groups))
+    if len(groups) > 1:
+        names = ", ".join(f"'{group}'" for group in groups)
+        raise Exit(
+            1,
+            "The group ids provided in different places (directly using '--group', via '--consumer-property', or"
+            f" via '--{file_option}') do not match. Detected group ids: {names}",
+            options.parser,
+        )
+    return groups[0] if groups else None
+
+
+def read_formatter(options: Options) -> Formatter:
+    """How records are shown; options that make no sense end the tool."""
+    name = options.text("formatter") or ""
+    try:
+        if options.has("property") and options.has("formatter-property"):
+            sentence = "Options --property and --formatter-property cannot be specified together."
+            raise Exit(1, sentence, options.parser)
+        tell_deprecated(options, "property", "formatter-property")
+        properties = file_settings(options, "formatter-config")
+        for setting, option in (
+            ("key.deserializer", "key-deserializer"),
+            ("value.deserializer", "value-deserializer"),
+        ):
+            properties |= {setting: options.text(option) or ""} if options.text(option) else {}
+        properties |= read_pairs(options.values("formatter-property") or options.values("property"))
+        return new_formatter(name, properties)
+    except JavaFailure as failure:
+        raise Exit(1, str(failure.message), options.parser) from None

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import sys
 
+from moldau.cli.kafka.group_options import (
+    check_available,
+    check_both_ways,
+    check_delete_offsets,
+    check_one_scenario,
+    check_unmixed,
+    check_views,
+)
 from moldau.cli.kafka.options import (
     OPTIONAL_VALUE,
     VALUE,
     Exit,
-    JavaFailure,
     Option,
     OptionParser,
     Options,
     check_help_or_version,
-    check_invalid,
     check_required,
 )
 
@@ -28,7 +34,6 @@ SCENARIOS = (
     "shift-by",
     "from-file",
 )
-VIEWS = ("members", "offsets", "state")
 # Options that are allowed beside certain actions only.
 _WITH = {
     "members": ("describe",),
@@ -80,21 +85,14 @@ PARSER = OptionParser(
 
 def check_options(options: Options) -> None:
     """Ends the tool when the command line makes no sense, in the order in which the real tool looks."""
-    unavailable = [name for name, actions in _WITH.items() if options.has(name) and not any(map(options.has, actions))]
-    if unavailable:
-        raise JavaFailure(
-            "joptsimple.UnavailableOptionException",
-            f"Option(s) [{', '.join(unavailable)}] are unavailable given other options on the command line",
-        )
+    check_available(options, _WITH)
     check_help_or_version(options, "List, describe and delete groups of consumers, and reset their offsets.")
     if not options.has("validate-regex"):
         check_required(options, "bootstrap-server")
     _check_describe(options)
     _check_deletes(options)
     _check_reset(options)
-    check_invalid(options, "group", "all-groups")
-    check_invalid(options, "group", "list")
-    check_invalid(options, "topic", "list", "describe")
+    check_unmixed(options)
     if sum(options.has(action) for action in ACTIONS) != 1:
         names = ", ".join(f"--{action}" for action in ACTIONS)
         raise _usage(f"Command must include exactly one action: {names}")
@@ -104,11 +102,7 @@ def _check_describe(options: Options) -> None:
     if not options.has("describe"):
         return
     _require_groups(options, "describe")
-    if sum(options.has(view) for view in VIEWS) > 1:
-        names = ", ".join(f"[{view}]" for view in VIEWS)
-        raise _usage(f"Option [describe] takes at most one of these options: {names}")
-    if options.has("state") and options.text("state") is not None:
-        raise _usage("Option [describe] does not take a value for [state]")
+    check_views(options, PARSER)
 
 
 def _check_deletes(options: Options) -> None:
@@ -116,20 +110,17 @@ def _check_deletes(options: Options) -> None:
         _require_groups(options, "delete")
         if options.has("topic"):
             raise _usage("The consumer does not support topic-specific offset deletion from a consumer group.")
-    if options.has("delete-offsets") and not (options.has("group") and options.has("topic")):
-        raise _usage("Option [delete-offsets] takes the following options: [group], [topic]")
+    check_delete_offsets(options, PARSER)
 
 
 def _check_reset(options: Options) -> None:
     if not options.has("reset-offsets"):
         return
-    if options.has("dry-run") and options.has("execute"):
-        raise _usage("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
+    check_both_ways(options, PARSER)
     if not options.has("dry-run") and not options.has("execute"):
         sys.stderr.write(_NO_ACTION)
     _require_groups(options, "reset-offsets")
-    for scenario in SCENARIOS:
-        check_invalid(options, scenario, *(other for other in SCENARIOS if other != scenario))
+    check_one_scenario(options, SCENARIOS)
 
 
 def _require_groups(options: Options, action: str) -> None:

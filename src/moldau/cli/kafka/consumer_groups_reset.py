@@ -77,6 +77,11 @@ def _partitions(reset: Reset, group_id: str) -> list[TopicPartition]:
         if not reset.options.has("from-file"):
             raise Exit(1, "One of the reset scopes should be defined: --all-topics, --topic.", PARSER)
         return []
+    return named_partitions(reset)
+
+
+def named_partitions(reset: Reset) -> list[TopicPartition]:
+    """The partitions that --topic names."""
     texts = reset.options.values("topic")
     found = [each for text in texts if ":" in text for each in read_topic(text)]
     topics = describe_topics(reset.admin, (text for text in texts if ":" not in text), reset.timeout_ms, ask)
@@ -86,18 +91,18 @@ def _partitions(reset: Reset, group_id: str) -> list[TopicPartition]:
 
 
 def _prepare(reset: Reset, group_id: str, partitions: list[TopicPartition]) -> NewOffsets:
-    _check_partitions(reset, partitions)
+    check_partitions(reset, partitions)
     targets = _targets(reset, group_id)
     if reset.options.has("from-file"):
-        return _ordered(_from_file(reset, group_id, targets))
+        return ordered(_from_file(reset, group_id, targets))
     for scenario, prepare in _PREPARE.items():
         if reset.options.has(scenario):
-            return _ordered(prepare(reset, targets, partitions))
+            return ordered(prepare(reset, targets, partitions))
     names = ", ".join(f"[{scenario}]" for scenario in SCENARIOS)
     raise Exit(1, f"Option '[reset-offsets]' requires one of the following scenarios: [{names}]", PARSER)
 
 
-def _check_partitions(reset: Reset, partitions: list[TopicPartition]) -> None:
+def check_partitions(reset: Reset, partitions: list[TopicPartition]) -> None:
     topics = describe_topics(reset.admin, (each.topic for each in partitions), reset.timeout_ms)
     missing = [str(each) for each in partitions if each.partition not in topics[each.topic].partitions]
     if missing:
@@ -109,14 +114,18 @@ def _check_partitions(reset: Reset, partitions: list[TopicPartition]) -> None:
         raise JavaFailure(ERRORS_PACKAGE + "LeaderNotAvailableException", sentence)
 
 
-def _ordered(offsets: NewOffsets) -> NewOffsets:
+def ordered(offsets: NewOffsets) -> NewOffsets:
     return {partition: offsets[partition] for partition in hash_order(offsets, partition_hash)}
 
 
 def _targets(reset: Reset, group_id: str) -> Targets:
+    return targets_of(reset, lambda: _committed(reset, group_id))
+
+
+def targets_of(reset: Reset, committed: Callable[[], Committed]) -> Targets:
     return Targets(
-        lambda partitions, when: _ordered(list_offsets(reset.admin, partitions, when, reset.timeout_ms)),
-        lambda: _committed(reset, group_id),
+        lambda partitions, when: ordered(list_offsets(reset.admin, partitions, when, reset.timeout_ms)),
+        committed,
         _warn_of_late,
         _log_move,
     )
@@ -141,7 +150,7 @@ def _log_move(partition: TopicPartition, wanted: int, found: int) -> None:
 
 
 def _to_offset(reset: Reset, targets: Targets, partitions: list[TopicPartition]) -> NewOffsets:
-    return targets.nearest(_ordered(dict.fromkeys(partitions, reset.options.longs("to-offset")[0])))
+    return targets.nearest(ordered(dict.fromkeys(partitions, reset.options.longs("to-offset")[0])))
 
 
 def _to_earliest(reset: Reset, targets: Targets, partitions: list[TopicPartition]) -> NewOffsets:
@@ -164,7 +173,7 @@ def _shift_by(reset: Reset, targets: Targets, partitions: list[TopicPartition]) 
         raise JavaFailure(ILLEGAL_ARGUMENT, sentence) from None
 
 
-def _to_datetime(reset: Reset, targets: Targets, partitions: list[TopicPartition]) -> NewOffsets:
+def to_datetime(reset: Reset, targets: Targets, partitions: list[TopicPartition]) -> NewOffsets:
     try:
         moment_ms = parse_time(reset.options.values("to-datetime")[0])
     except ValueError as error:
@@ -185,7 +194,7 @@ def _from_file(reset: Reset, group_id: str, targets: Targets) -> NewOffsets:
     if group_id not in plan:
         print_error(f"No reset plan for group {group_id} found")
         return {}
-    return targets.nearest(_ordered(plan[group_id]))
+    return targets.nearest(ordered(plan[group_id]))
 
 
 def _load_plan(path: str, group_ids: list[str]) -> Plan:
@@ -207,7 +216,7 @@ _PREPARE: dict[str, Callable[[Reset, Targets, list[TopicPartition]], NewOffsets]
     "to-earliest": _to_earliest,
     "to-latest": _to_latest,
     "shift-by": _shift_by,
-    "to-datetime": _to_datetime,
+    "to-datetime": to_datetime,
     "by-duration": _by_duration,
     "to-current": _to_current,
 }

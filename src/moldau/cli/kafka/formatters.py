@@ -114,7 +114,9 @@ class DefaultFormatter(Formatter):
         if self._offset:
             self._begin(out, first, b"Offset:%d" % record.offset)
         if self._delivery:
-            self._begin(out, first, b"Delivery:NOT_PRESENT")
+            # Share groups count deliveries, from 1.
+            count = record.delivery_count
+            self._begin(out, first, b"Delivery:%d" % count if count else b"Delivery:NOT_PRESENT")
         if self._epoch:
             # The tool copies the record before it is shown, and leaves the epoch out.
             self._begin(out, first, b"Epoch:NOT_PRESENT")

@@ -17,7 +17,7 @@ from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, check_servers, java_fai
 from moldau.cli.kafka.options import JavaFailure, Options
 from moldau.client.cluster import socket_network
 from moldau.client.config import INT_MAX, ClientConfig, Setting
-from moldau.client.errors import ClientError, NetworkError, NoBrokerError
+from moldau.client.errors import AdvertisedAddressError, ClientError, NetworkError, NoBrokerError
 from moldau.client.transport import Address, Network
 from moldau.client.wire import Call
 from moldau.protocol.errors import INVALID_TOPIC_EXCEPTION, NONE, TOPIC_AUTHORIZATION_FAILED, error_name
@@ -80,6 +80,12 @@ class JavaNetwork(Network):
     def is_ready(self, address: Address) -> bool:
         return self._inner.is_ready(address)
 
+    def throttled_ms(self, address: Address) -> int:
+        return self._inner.throttled_ms(address)
+
+    def throttle_times(self) -> tuple[float, float]:
+        return self._inner.throttle_times()
+
     def wake(self) -> None:
         self._inner.wake()
 
@@ -88,6 +94,8 @@ class JavaNetwork(Network):
         self._inner.close()
 
     def _on_trouble(self, address: Address, error: NetworkError) -> None:
+        if isinstance(error, AdvertisedAddressError):
+            error = error.cause
         if self._closing or self._told.get(address) is error:
             return
         self._told[address] = error

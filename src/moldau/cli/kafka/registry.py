@@ -8,6 +8,7 @@ from importlib import import_module
 TOOLS: dict[str, tuple[str, str]] = {
     "kafka-console-consumer": ("moldau.cli.kafka.console_consumer:main", "Print records."),
     "kafka-console-producer": ("moldau.cli.kafka.console_producer:main", "Send lines as records."),
+    "kafka-console-share-consumer": ("moldau.cli.kafka.console_share_consumer:main", "Print records of share groups."),
     "kafka-consumer-groups": ("moldau.cli.kafka.consumer_groups:main", "Show and change groups of consumers."),
     "kafka-consumer-perf-test": ("moldau.cli.kafka.consumer_perf:main", "Measure how fast records can be read."),
     "kafka-delete-records": ("moldau.cli.kafka.delete_records:main", "Delete records down to an offset."),
@@ -29,10 +30,19 @@ TOOLS: dict[str, tuple[str, str]] = {
         "moldau.cli.kafka.replica_verification:main",
         "Compare the replicas of partitions.",
     ),
+    "kafka-share-consumer-perf-test": (
+        "moldau.cli.kafka.share_consumer_perf:main",
+        "Measure how fast a share group can read.",
+    ),
+    "kafka-share-groups": ("moldau.cli.kafka.share_groups:main", "Show and change share groups."),
     "kafka-storage": ("moldau.cli.kafka.storage:main", "Format log directories and show what they hold."),
     "kafka-topics": ("moldau.cli.kafka.topics:main", "Create, list, describe, alter and delete topics."),
     "kafka-transactions": ("moldau.cli.kafka.transactions:main", "Show transactions, find and abort hanging ones."),
     "kafka-verifiable-producer": ("moldau.cli.kafka.verifiable_producer:main", "Send numbers and tell of each."),
+    "kafka-verifiable-share-consumer": (
+        "moldau.cli.kafka.verifiable_share_consumer:main",
+        "Read in a share group and tell of each step.",
+    ),
 }
 
 

@@ -20,6 +20,7 @@ def _parser() -> CommandParser:
     form.add_argument("--cluster-id", "-t", required=True, help="The id of the cluster.")
     form.add_argument("--add-scram", "-S", action="append", default=[], help="A SCRAM user.")
     form.add_argument("--ignore-formatted", "-g", action="store_true", help="Leave formatted directories alone.")
+    form.add_argument("--force", action="store_true", help="Also format directories that have other things in them.")
     form.add_argument("--release-version", "-r", help="The release that the metadata begins with.")
     form.add_argument("--feature", "-f", action="append", default=[], help="A feature, as name=level.")
     quorum = form.add_mutually_exclusive_group()
@@ -77,6 +78,7 @@ def _run(options: Any) -> tuple[list[str], int]:
         initial_controllers=options.initial_controllers,
         no_initial_controllers=options.no_initial_controllers,
         ignore_formatted=options.ignore_formatted,
+        force=options.force,
         release_version=options.release_version,
         features=options.feature,
         add_scram=options.add_scram,

@@ -219,3 +219,8 @@ _HOME = {
 }
 
 __getattr__ = on_first_use(__name__, _HOME)
+
+
+def __dir__() -> list[str]:
+    """With the names that are not imported yet, for completion."""
+    return sorted({*globals(), *__all__})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from moldau.client import config as settings
 from moldau.client.admin.checks import checked_int
@@ -33,6 +33,7 @@ from moldau.client.errors import (
     ConfigError,
     NetworkError,
     RequestTimeoutError,
+    ThrottlingQuotaExceededError,
     UnsupportedVersionError,
     error_for,
 )
@@ -41,6 +42,11 @@ from moldau.client.transport import Network
 from moldau.client.wire import Call
 from moldau.protocol import errors as codes
 from moldau.protocol.primitives import Message
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from moldau.client.setting_types import AdminSettings
 
 
 class AdminCalls:
@@ -53,13 +59,10 @@ class AdminCalls:
         network: Network | None = None,
         first_contact_ms: int | None = None,
         config: Mapping[str, object] | None = None,
-        **more: object,
+        **more: Unpack[AdminSettings],
     ) -> None:
-        given = {name.replace("_", "."): value for name, value in {**(config or {}), **more}.items()}
-        if bootstrap_servers is not None:
-            given["bootstrap.servers"] = (
-                bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
-            )
+        gathered = settings.gather(bootstrap_servers, config, more)
+        given = {settings.dotted(name): value for name, value in gathered.items()}
         controllers = given.pop("bootstrap.controllers", None)
         self._to_controllers = controllers is not None
         if self._to_controllers:
@@ -158,15 +161,15 @@ class AdminCalls:
                 if known is None:
                     return cluster.call(request, answer_class, deadline.remaining_ms, highest_version=highest_version)
                 return cluster.ask_broker(request, answer_class, deadline.remaining_ms, known, highest_version)
-            except (NetworkError, RequestTimeoutError):
+            except (NetworkError, RequestTimeoutError) as error:
                 failures += 1
-                if not self._pause(failures, deadline):
+                if not error.retriable or not self._pause(failures, deadline):
                     raise
             cluster.refresh([], deadline.remaining_ms)
 
-    def _pause(self, failures: int, deadline: Deadline) -> bool:
-        """Waits before the next try; False when there is no time for one."""
-        delay_ms = self._cluster.backoff.delay_ms(failures)
+    def _pause(self, failures: int, deadline: Deadline, throttle_ms: int = 0) -> bool:
+        """Waits before the next try, as long as the quota says if there is one; False when there is no time for it."""
+        delay_ms = throttle_ms or self._cluster.backoff.delay_ms(failures)
         if not deadline.allows(delay_ms):
             return False
         self._cluster.sleep(delay_ms)
@@ -185,14 +188,22 @@ class AdminCalls:
         missing = list(items)
         failures = 0
         while missing:
-            answer = self._once_to_controller(
-                question.request(missing), question.answer_class, deadline, question.highest_version
-            )
+            try:
+                answer = self._once_to_controller(
+                    question.request(missing), question.answer_class, deadline, question.highest_version
+                )
+            except (NetworkError, RequestTimeoutError) as error:
+                if not outcomes:
+                    raise
+                # What was done before stays told; of an item that was put off it is known why.
+                outcomes.update({item: Outcome(error=error) for item in missing if not _is_throttled(outcomes[item])})
+                break
             broker = self._cluster.brokers.get(self._cluster.controller_id, Broker(-1, "", 0, None))
             outcomes.update(_complete(question.read(answer, Target(broker, missing)), missing))
+            throttle_ms = _note_throttle(answer, [outcomes[item] for item in missing])
             missing = [item for item in missing if _passes(outcomes[item], question.retry)]
             failures += 1
-            if missing and not self._pause(failures, deadline):
+            if missing and not self._pause(failures, deadline, throttle_ms):
                 break
             if any(_has_code(outcomes[item], codes.NOT_CONTROLLER) for item in missing):
                 self._cluster.refresh([], deadline.remaining_ms)
@@ -250,7 +261,7 @@ class AdminCalls:
         calls: list[Call[Answer]] = []
         for broker, request in requests:
             call = Call(request, answer_class, self._server_timeout_ms(deadline), highest_version)
-            network.submit(broker.address, call)
+            self._cluster.submit(broker.address, call)
             calls.append(call)
         while not all(call.done for call in calls):
             network.poll(self._server_timeout_ms(deadline))
@@ -380,7 +391,22 @@ def _complete(outcomes: dict[Key, Outcome[Value]], items: list[Key]) -> dict[Key
     return outcomes
 
 
+def _is_throttled(found: Outcome[Value]) -> bool:
+    return isinstance(found.error, ThrottlingQuotaExceededError)
+
+
+def _note_throttle(answer: Message, outcomes: list[Outcome[Value]]) -> int:
+    """KIP-599: after this time the items that a quota put off may be asked for again; 0 without such items."""
+    throttled = [found.error for found in outcomes if isinstance(found.error, ThrottlingQuotaExceededError)]
+    throttle_ms = int(getattr(answer, "throttle_time_ms", 0)) if throttled else 0
+    for error in throttled:
+        error.throttle_time_ms = throttle_ms
+    return throttle_ms
+
+
 def _passes(found: Outcome[Value], retry: frozenset[int]) -> bool:
+    if isinstance(found.error, NetworkError) and not found.error.retriable:
+        return False
     return found.error is not None and found.error.code in retry
 
 

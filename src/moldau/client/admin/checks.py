@@ -17,6 +17,8 @@ def checked_names(names: Iterable[str], what: str) -> list[str]:
     """The names without repeats. A single string is refused: taken as a list it would name its letters."""
     if isinstance(names, (str, bytes)):
         raise TypeError(f"A list of {what} is wanted, not the single string {names!r}.")
+    if not isinstance(names, Iterable):
+        raise TypeError(f"A list of {what} is wanted, not {names!r}.")
     found = list(dict.fromkeys(names))
     for name in found:
         checked_name(name, what)
@@ -75,8 +77,13 @@ def checked_partitions(partitions: Iterable[tuple[str, int]]) -> list[TopicParti
     """Partitions without repeats; plain (topic, partition) pairs are taken as well."""
     if isinstance(partitions, (str, bytes)):
         raise TypeError(f"A list of partitions is wanted, not the single string {partitions!r}.")
+    if not isinstance(partitions, Iterable):
+        raise TypeError(f"A list of partitions is wanted, not {partitions!r}.")
     found = []
-    for topic, partition in dict.fromkeys(partitions):
+    for item in dict.fromkeys(partitions):
+        if not isinstance(item, tuple) or len(item) != 2:
+            raise TypeError(f"A partition is TopicPartition(topic, partition), not {item!r}.")
+        topic, partition = item
         found.append(TopicPartition(checked_name(topic, "topics"), checked_int(partition, "a partition")))
     return found
 

@@ -10,11 +10,10 @@ from moldau.client.admin.checks import checked_int, checked_name, checked_uuid
 from moldau.client.admin.routing import check
 from moldau.client.errors import error_for
 from moldau.protocol.errors import UNKNOWN_SERVER_ERROR
+from moldau.protocol.topic_names import METADATA_TOPIC
 
 if TYPE_CHECKING:
     from moldau.protocol.messages.describe_quorum_response import ReplicaState
-
-METADATA_TOPIC = "__cluster_metadata"
 
 
 class QuorumReplica(NamedTuple):

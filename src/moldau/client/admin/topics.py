@@ -64,7 +64,7 @@ class TopicAdmin(AdminCalls):
         from moldau.protocol.messages.create_topics_response import CreateTopicsResponse
 
         deadline = self._start(timeout_ms)
-        wanted = {topic.name: _checked_topic(topic) for topic in topics}
+        wanted = {topic.name: topic for topic in map(_checked_topic, topics)}
 
         def request(names: list[str]) -> asked.CreateTopicsRequest:
             return asked.CreateTopicsRequest(
@@ -292,6 +292,8 @@ def _is_new(error: ClientError | None, failures: int) -> bool:
 
 
 def _checked_topic(topic: NewTopic) -> NewTopic:
+    if not isinstance(topic, NewTopic):
+        raise TypeError(f"create_topics() wants NewTopic(name, partitions, replication_factor), not {topic!r}.")
     checked_name(topic.name, "topics")
     checked_int(topic.partitions, f"the number of partitions of {topic.name}", -1)
     checked_int(topic.replication_factor, f"the replication factor of {topic.name}", -1, 0x7FFF)

@@ -22,7 +22,7 @@ from moldau.coordinator.group.classic_join import REASON_LENGTH_MAX, ClassicJoin
 from moldau.coordinator.group.classic_member import SyncAnswer
 from moldau.coordinator.group.classic_rebalance import ClassicRebalance
 from moldau.coordinator.group.classic_records import group_id_of, group_record, load_group
-from moldau.coordinator.group.group import CONSUMER, Group
+from moldau.coordinator.group.group import CLASSIC, CONSUMER, Group
 from moldau.coordinator.group.part import GroupPart
 from moldau.coordinator.group.state import GroupShardState
 from moldau.coordinator.outcome import Outcome
@@ -71,10 +71,12 @@ class ClassicProtocol(GroupPart):
         if not settings.classic_session_min_ms <= request.session_timeout_ms <= settings.classic_session_max_ms:
             return Outcome(response=join_error(errors.INVALID_SESSION_TIMEOUT, request.member_id))
         group = self.state.groups.get(request.group_id)
-        if group is not None and not isinstance(group, ClassicGroup) and not group.is_empty():
+        if group is not None and not isinstance(group, ClassicGroup):
+            # An empty consumer group becomes a classic one; a share group stays what it is, also when it is empty.
             if group.kind != CONSUMER:
                 return Outcome(response=join_error(errors.INCONSISTENT_GROUP_PROTOCOL, ""))
-            return self.elsewhere.join(group, joining, now_ms)
+            if not group.is_empty():
+                return self.elsewhere.join(group, joining, now_ms)
         return self._join.join(joining, now_ms)
 
     def sync(self, request: SyncGroupRequest, answer: SyncAnswer, now_ms: int) -> Outcome:
@@ -185,7 +187,7 @@ class ClassicProtocol(GroupPart):
     def _find(self, group_id: str) -> Group:
         """The group, if it has members or could have; all others do not know whoever asks."""
         group = self.state.groups.get(group_id)
-        if group is None:
+        if group is None or group.kind not in (CLASSIC, CONSUMER):
             raise KafkaError(errors.UNKNOWN_MEMBER_ID)
         return group
 
@@ -218,7 +220,7 @@ class ClassicProtocol(GroupPart):
     def on_unloaded(self, now_ms: int) -> None:
         for group in self.state.groups.values():
             if isinstance(group, ClassicGroup):
-                group.transition_to(DEAD, now_ms)
+                group.transition_to(DEAD, self.state.wall.at(now_ms))
                 self.rebalance.dissolve(group, errors.NOT_COORDINATOR)
 
 

@@ -73,12 +73,12 @@ class ClassicGroup(Group):
 
     # States
 
-    def transition_to(self, state: str, now_ms: int) -> None:
+    def transition_to(self, state: str, wall_ms: int) -> None:
         """The only place that changes the state."""
         assert self.state in PREDECESSORS[state], f"{self.group_id} cannot go from {self.state} to {state}"
         self.previous_state = self.state
         self.state = state
-        self.state_timestamp_ms = now_ms
+        self.state_timestamp_ms = wall_ms
 
     def load(self, generation: int, protocol_type: str, protocol_name: str | None, leader: str | None) -> None:
         """What a record says about a group whose members were added before: it rests, with or without members."""
@@ -103,13 +103,13 @@ class ClassicGroup(Group):
         """The slowest member decides."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
-    def begin_generation(self, now_ms: int) -> None:
+    def begin_generation(self, wall_ms: int) -> None:
         """Everybody who is here takes part; with nobody here the group is empty."""
         self.generation += 1
         self.protocol_name = self.select_protocol() if self.members else None
         self.refresh_subscribed_topics()
         self.pending_sync_members.clear()
-        self.transition_to(COMPLETING_REBALANCE if self.members else EMPTY, now_ms)
+        self.transition_to(COMPLETING_REBALANCE if self.members else EMPTY, wall_ms)
 
     # Members
 

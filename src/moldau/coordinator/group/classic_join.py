@@ -99,7 +99,7 @@ class ClassicJoin:
         request = joining.request
         if request.member_id:
             return _answered(join_error(errors.UNKNOWN_MEMBER_ID, request.member_id))
-        group = ClassicGroup(request.group_id, now_ms)
+        group = ClassicGroup(request.group_id, self.state.wall.at(now_ms))
         if not group.supports(request.protocol_type, joining.protocols):
             return _answered(join_error(errors.INCONSISTENT_GROUP_PROTOCOL, ""))
         records: list[StoredRecord] = [] if before is None else before.tombstones()

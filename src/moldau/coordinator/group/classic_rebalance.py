@@ -153,7 +153,7 @@ class ClassicRebalance:
         if group.state == COMPLETING_REBALANCE:
             self._cancel_syncs(group, errors.REBALANCE_IN_PROGRESS, now_ms)
         self.state.timers.cancel(sync_key(group.group_id))
-        group.transition_to(PREPARING_REBALANCE, now_ms)
+        group.transition_to(PREPARING_REBALANCE, self.state.wall.at(now_ms))
         if is_initial:
             self._delay_initial(group, now_ms)
             return None
@@ -214,7 +214,7 @@ class ClassicRebalance:
             # Static members alone, none of them back yet: their sessions end it, or one of them comes.
             self._schedule_join_end(group, now_ms)
             return None
-        group.begin_generation(now_ms)
+        group.begin_generation(self.state.wall.at(now_ms))
         if group.state == EMPTY:
             logger.info("group %s with generation %d is empty", group.group_id, group.generation)
             return Outcome([group_record(group, {})], replay=False, on_written=partial(self._on_empty_written, group))
@@ -266,7 +266,7 @@ class ClassicRebalance:
 
     def assign(self, group: ClassicGroup, assignments: dict[str, bytes], now_ms: int) -> None:
         """The leader's assignment is written: everybody who waits for it gets it."""
-        group.transition_to(STABLE, now_ms)
+        group.transition_to(STABLE, self.state.wall.at(now_ms))
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
             answer = self._take_sync_answer(member, now_ms)

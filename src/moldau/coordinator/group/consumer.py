@@ -308,7 +308,7 @@ class ConsumerProtocol(GroupPart):
             for member in group.members.values()
             if member.member_id not in left
         ]
-        classic = downgraded(group.group_id, group.group_epoch, staying, self._state.image, now_ms)
+        classic = downgraded(group.group_id, group.group_epoch, staying, self._state.image, self._state.wall.at(now_ms))
         if joining is None or replaced is None:
             records += group.tombstones()
         else:

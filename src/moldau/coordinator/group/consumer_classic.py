@@ -7,7 +7,6 @@ with SyncGroup. It leads nobody and assigns nothing. Heartbeats tell it to join 
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
 
 from moldau.coordinator.group.classic import ClassicMembersElsewhere
 from moldau.coordinator.group.classic_answers import join_error
@@ -42,8 +41,6 @@ from moldau.protocol.messages.sync_group_request import SyncGroupRequest
 from moldau.protocol.messages.sync_group_response import SyncGroupResponse
 from moldau.protocol.primitives import DecodeError
 from moldau.protocol.uuids import uuid_to_text
-
-NO_OWNED: Final[Owned] = ()
 
 
 class ClassicMembers(ClassicMembersElsewhere):

@@ -215,14 +215,14 @@ def can_downgrade(
 
 
 def downgraded(
-    group_id: str, generation: int, members: Collection[ConsumerMember], image: MetadataImage, now_ms: int
+    group_id: str, generation: int, members: Collection[ConsumerMember], image: MetadataImage, wall_ms: int
 ) -> ClassicGroup:
     """The same members as a stable classic group; each is assigned what it has, what it was to give up included.
 
     Kafka writes down what each was to have. If the group becomes a consumer group again before its members have joined
     again, that would be taken for what they have, and a partition could be read by two.
     """
-    result = ClassicGroup(group_id, now_ms)
+    result = ClassicGroup(group_id, wall_ms)
     for member in members:
         assert member.classic is not None
         protocols = [(protocol.name, protocol.metadata) for protocol in member.classic.supported_protocols]

@@ -1,14 +1,13 @@
 """The groups of one partition of __consumer_offsets: which part replays which record, and what begins and ends.
 
-The parts: `offsets` (commits, fetches, expiry), `classic` (JoinGroup and its kin), `consumer` (KIP-848), `admin` (list,
-describe, delete). They share one GroupShardState and do not know the log.
+The parts: `offsets` (commits, fetches, expiry), `classic` (JoinGroup and its kin), `consumer` (KIP-848), `share`
+(KIP-932), `admin` (list, describe, delete). They share one GroupShardState and do not know the log.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from moldau.coordinator.dice import RandomSource
 from moldau.coordinator.group.admin import GroupAdmin
 from moldau.coordinator.group.classic import ClassicProtocol
 from moldau.coordinator.group.consumer import ConsumerProtocol
@@ -17,32 +16,39 @@ from moldau.coordinator.group.offset_records import group_of_key
 from moldau.coordinator.group.offsets import Offsets
 from moldau.coordinator.group.part import GroupPart
 from moldau.coordinator.group.settings import GroupSettings
+from moldau.coordinator.group.share import ShareProtocol
 from moldau.coordinator.group.state import GroupShardState
 from moldau.coordinator.machine import CoordinatorMachine
 from moldau.coordinator.outcome import Outcome
 from moldau.coordinator.timers import Timers
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
+from moldau.records.clocks import WallClock
+from moldau.records.random_source import RandomSource
 
-# Record types, the first two bytes of a key. Those that are not here (share and streams groups, and what a later
-# release may write) are left alone.
+# Record types, the first two bytes of a key. Those that are not here (streams groups, and what a later release
+# may write) are left alone.
 LAST_OFFSET_TYPE: Final = 1
 CLASSIC_TYPE: Final = 2
 CONSUMER_TYPES: Final = frozenset({3, 4, 5, 6, 7, 8, 16})
 CONSUMER_GROUP_TYPE: Final = 3
+SHARE_TYPES: Final = frozenset({10, 11, 12, 13, 14, 15})
 
 
 class GroupMachine(CoordinatorMachine):
     """See the module."""
 
-    def __init__(self, index: int, timers: Timers, settings: GroupSettings, rng: RandomSource) -> None:
-        self.state = GroupShardState(index, timers, settings, rng)
+    def __init__(
+        self, index: int, timers: Timers, settings: GroupSettings, rng: RandomSource, wall: WallClock | None = None
+    ) -> None:
+        self.state = GroupShardState(index, timers, settings, rng, wall if wall is not None else WallClock())
         self.offsets = Offsets(self.state)
         self.classic = ClassicProtocol(self.state)
         self.consumer = ConsumerProtocol(self.state, self.classic.rebalance)
         self.classic.elsewhere = ClassicMembers(self.state, self.consumer)
+        self.share = ShareProtocol(self.state)
         self.admin = GroupAdmin(self.state, self.offsets)
-        self._parts: list[GroupPart] = [self.classic, self.consumer, self.offsets, self.admin]
+        self._parts: list[GroupPart] = [self.classic, self.consumer, self.share, self.offsets, self.admin]
 
     def replay(self, key: bytes, value: bytes | None, offset: int, producer_id: int, producer_epoch: int) -> None:
         if len(key) < 2:
@@ -55,6 +61,8 @@ class GroupMachine(CoordinatorMachine):
             self.classic.replay(record_type, key, value)
         elif record_type in CONSUMER_TYPES:
             self.consumer.replay(record_type, key, value)
+        elif record_type in SHARE_TYPES:
+            self.share.replay(record_type, key, value)
         if value is None and record_type in (CLASSIC_TYPE, CONSUMER_GROUP_TYPE):
             self.state.offsets.forget_group_without_offsets(group_of_key(key))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moldau.coordinator.dice import RandomSource
+from moldau.records.random_source import RandomSource
 
 
 def new_member_id(name: str, rng: RandomSource) -> str:

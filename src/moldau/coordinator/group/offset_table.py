@@ -21,6 +21,9 @@ GroupOffsets = dict[str, TopicOffsets]
 
 NO_OFFSETS: Final[GroupOffsets] = {}
 
+SHARED_MIN: Final = 64
+"""So many names of topics are kept without asking whether they are in use."""
+
 
 class OffsetTable:
     """By group, topic and partition. A group is in `by_group` from its first commit until its tombstone."""
@@ -34,6 +37,7 @@ class OffsetTable:
         # One object for each topic name and id, however many groups have offsets for it.
         self._names: dict[str, str] = {}
         self._ids: dict[bytes, bytes] = {ZERO_UUID: ZERO_UUID}
+        self._shared_max = SHARED_MIN
         # The key of the last commit without its partition, and the offsets of its topic: most often those of the next.
         self._last_prefix = b""
         self._last_partitions: TopicOffsets = {}
@@ -73,13 +77,34 @@ class OffsetTable:
             topics = self.by_group[group_id] = {}
         partitions = topics.get(topic)
         if partitions is None:
-            partitions = topics[self._names.setdefault(topic, topic)] = {}
+            known = self._names.get(topic)
+            if known is None:
+                if len(self._names) >= self._shared_max:
+                    self._forget_unused()
+                known = self._names[topic] = topic
+            partitions = topics[known] = {}
         return partitions
+
+    def _forget_unused(self) -> None:
+        """Names and ids of topics that no group has offsets for any more, once there may be as many of them as of the
+        others."""
+        self._names = {}
+        self._ids = {ZERO_UUID: ZERO_UUID}
+        for topics in self.by_group.values():
+            for topic, partitions in topics.items():
+                self._names[topic] = topic
+                for committed in partitions.values():
+                    # The others of the same topic have the same object, or soon will.
+                    self._ids[committed.topic_id] = committed.topic_id
+                    break
+        self._shared_max = 2 * max(len(self._names), len(self._ids)) + SHARED_MIN
 
     def _store(self, partitions: TopicOffsets, partition: int, committed: CommittedOffset) -> None:
         topic_id = committed.topic_id
         known = self._ids.get(topic_id)
         if known is None:
+            if len(self._ids) >= self._shared_max:
+                self._forget_unused()
             self._ids[topic_id] = topic_id
         else:
             committed.topic_id = known

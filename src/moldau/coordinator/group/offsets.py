@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from moldau.coordinator.group.group import CONSUMER, Group
+from moldau.coordinator.group.group import CONSUMER, SHARE, Group
 from moldau.coordinator.group.offset_records import (
     NO_EXPIRY,
     CommittedOffset,
@@ -91,9 +91,10 @@ class Offsets(GroupPart):
             version,
             now_ms,
         )
+        wall_ms = self._state.wall.at(now_ms)
         expire_ms = NO_EXPIRY
         if request.retention_time_ms != DEFAULT_RETENTION:
-            expire_ms = now_ms + request.retention_time_ms
+            expire_ms = wall_ms + request.retention_time_ms
         longest = self._state.settings.offset_metadata_bytes_max
         group_id = request.group_id
         records: list[StoredRecord] = []
@@ -115,7 +116,7 @@ class Offsets(GroupPart):
                     partition.committed_offset,
                     partition.committed_leader_epoch,
                     metadata,
-                    now_ms,
+                    wall_ms,
                     expire_ms,
                     topic.topic_id,
                 )
@@ -128,6 +129,7 @@ class Offsets(GroupPart):
         """The same as part of a transaction: pending until its marker. All partitions of the request exist."""
         self._check_transactional_commit(request, version, now_ms)
         longest = self._state.settings.offset_metadata_bytes_max
+        wall_ms = self._state.wall.at(now_ms)
         records: list[StoredRecord] = []
         response = TxnOffsetCommitResponse()
         for topic in request.topics:
@@ -139,7 +141,12 @@ class Offsets(GroupPart):
                     answers.append(TxnOffsetCommitResponsePartition(index, errors.OFFSET_METADATA_TOO_LARGE))
                     continue
                 value = encode_offset_value(
-                    partition.committed_offset, partition.committed_leader_epoch, metadata, now_ms, NO_EXPIRY, ZERO_UUID
+                    partition.committed_offset,
+                    partition.committed_leader_epoch,
+                    metadata,
+                    wall_ms,
+                    NO_EXPIRY,
+                    ZERO_UUID,
                 )
                 records.append((encode_offset_key(request.group_id, topic.name, index), value))
                 answers.append(TxnOffsetCommitResponsePartition(index, 0))
@@ -192,7 +199,7 @@ class Offsets(GroupPart):
         group_id = request.group_id
         response = OffsetFetchResponseGroup(group_id=group_id)
         group = self._state.find_group(group_id)
-        if group is not None:
+        if group is not None and group.kind != SHARE:  # which has no offsets: they are all unknown
             group.check_offset_fetch(request.member_id, request.member_epoch)
         if request.topics is None:
             for name, known in self._table.of_group(group_id).items():
@@ -280,17 +287,21 @@ class Offsets(GroupPart):
         self._state.timers.schedule(EXPIRY_TIMER, now_ms + check_ms, self._expire)
 
     def _expire(self, now_ms: int) -> Outcome | None:
-        """Removes what is old enough, and groups of which nothing is left."""
+        """Removes what is old enough, and groups of which nothing is left; not while the wall clock is in doubt."""
         self._schedule_expiry(now_ms)
         records: list[StoredRecord] = []
+        if not self._state.wall.may_delete_by_age:
+            return None
+        wall_ms = self._state.wall.at(now_ms)
         for group_id in self._state.group_ids():
-            if self._expire_group(group_id, records, now_ms):
+            if self._expire_group(group_id, records, wall_ms):
                 group = self._state.get_group(group_id)
-                if group.is_empty():
+                # Only an administrator ends a share group: what it has is not offsets, and does not get old.
+                if group.is_empty() and group.kind != SHARE:
                     records += group.tombstones()
         return Outcome(records, atomic=False) if records else None
 
-    def _expire_group(self, group_id: str, records: list[StoredRecord], now_ms: int) -> bool:
+    def _expire_group(self, group_id: str, records: list[StoredRecord], wall_ms: int) -> bool:
         """Adds a tombstone for each offset that is due; True if the group has none that stays."""
         table = self._table
         group = self._state.get_group(group_id)
@@ -301,18 +312,18 @@ class Offsets(GroupPart):
                 continue
             for index, committed in partitions.items():
                 since_ms = group.offsets_expire_from(topic, int(committed.commit_ms))
-                if self._is_expired(committed, since_ms, now_ms) and not table.is_pending(group_id, topic, index):
+                if self._is_expired(committed, since_ms, wall_ms) and not table.is_pending(group_id, topic, index):
                     records.append((encode_offset_key(group_id, topic, index), None))
                 else:
                     all_expired = False
         return all_expired
 
-    def _is_expired(self, committed: CommittedOffset, since_ms: int, now_ms: int) -> bool:
+    def _is_expired(self, committed: CommittedOffset, since_ms: int, wall_ms: int) -> bool:
         if since_ms < 0:
             return False
         if committed.expire_ms != NO_EXPIRY:
-            return now_ms >= int(committed.expire_ms)
-        return now_ms - since_ms >= self._state.settings.offsets_retention_ms
+            return wall_ms >= int(committed.expire_ms)
+        return wall_ms - since_ms >= self._state.settings.offsets_retention_ms
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> Outcome | None:
         if not delta.deleted_topics:

@@ -45,10 +45,10 @@ MetadataHash = Callable[[set[str]], int]
 class RegexJob:
     """One search for one group: all its expressions over all topics that there were when it began."""
 
-    def __init__(self, group_id: str, regexes: list[str], image: MetadataImage, now_ms: int) -> None:
+    def __init__(self, group_id: str, regexes: list[str], image: MetadataImage, wall_ms: int) -> None:
         self.group_id = group_id
         self.version = image.offset
-        self.started_ms = now_ms
+        self.started_ms = wall_ms
         self._topics = list(image.topics_by_name)
         self._pending = regexes
         self._position = 0
@@ -151,17 +151,20 @@ class RegexRefresh:
 
     def _maybe_begin(self, group: ConsumerGroup, regexes: dict[str, int], is_new: bool, now_ms: int) -> None:
         group_id = group.group_id
-        last_ms = group.last_regex_refresh_ms
-        if not regexes or group_id in self._jobs or now_ms <= last_ms + REFRESH_LEAST_MS:
+        wall_ms = self._state.wall.at(now_ms)
+        passed_ms = wall_ms - group.last_regex_refresh_ms
+        # Less than nothing: the wall clock was set back.
+        if not regexes or group_id in self._jobs or 0 <= passed_ms <= REFRESH_LEAST_MS:
             return
         is_due = (
             is_new
             or len(regexes) != len(group.resolved_regexes)
             or group.oldest_regex_version < self._new_topics_version
-            or now_ms > last_ms + self._state.settings.consumer.regex_refresh_ms
+            or passed_ms < 0
+            or passed_ms > self._state.settings.consumer.regex_refresh_ms
         )
         if is_due:
-            self._jobs[group_id] = RegexJob(group_id, list(regexes), self._state.image, now_ms)
+            self._jobs[group_id] = RegexJob(group_id, list(regexes), self._state.image, wall_ms)
             self._state.timers.schedule(_key(group_id), now_ms, self._step_of(group_id))
 
     # Afterwards

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from moldau.config.broker_config import BrokerConfig
 from moldau.coordinator.group.consumer_settings import ConsumerSettings
+from moldau.coordinator.group.share_settings import ShareGroupSettings
 
 
 class GroupSettings:
@@ -22,3 +23,4 @@ class GroupSettings:
         self.classic_session_min_ms = config.get_int("group.min.session.timeout.ms")
         self.classic_session_max_ms = config.get_int("group.max.session.timeout.ms")
         self.consumer = ConsumerSettings(config)
+        self.share = ShareGroupSettings(config)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from moldau.coordinator.dice import RandomSource
 from moldau.coordinator.group.group import Group
 from moldau.coordinator.group.offset_table import OffsetTable
 from moldau.coordinator.group.settings import GroupSettings
@@ -11,16 +10,19 @@ from moldau.coordinator.timers import Timers
 from moldau.metadata.image import MetadataImage
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
+from moldau.records.clocks import WallClock
+from moldau.records.random_source import RandomSource
 
 
 class GroupShardState:
     """Plain data; `groups` changes through `replay`, and for classic groups also while members gather."""
 
-    def __init__(self, index: int, timers: Timers, settings: GroupSettings, rng: RandomSource) -> None:
+    def __init__(self, index: int, timers: Timers, settings: GroupSettings, rng: RandomSource, wall: WallClock) -> None:
         self.index = index
         self.timers = timers
         self.settings = settings
         self.rng = rng
+        self.wall = wall
         self.image = MetadataImage()
         # Groups that have or had members; those that only have offsets are in `offsets`.
         self.groups: dict[str, Group] = {}

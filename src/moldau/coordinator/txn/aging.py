@@ -9,7 +9,7 @@ from moldau.coordinator.outcome import Outcome
 from moldau.coordinator.txn.end import fence_and_abort
 from moldau.coordinator.txn.records import tombstone
 from moldau.coordinator.txn.state import TransactionShardState
-from moldau.coordinator.txn.transaction import NO_TIMEOUT_MS, ONGOING, Transaction
+from moldau.coordinator.txn.transaction import NO_TIME, NO_TIMEOUT_MS, ONGOING, Transaction
 
 TIMEOUT_TIMER: Final = "transactions:timed out"
 EXPIRY_TIMER: Final = "transactions:expired ids"
@@ -25,8 +25,16 @@ class Aging:
         self._state = state
 
     def start(self, now_ms: int) -> None:
+        for transaction in self._state.transactions.values():
+            self._begin_timeout(transaction, now_ms)
         self._schedule_timeouts(now_ms)
         self._schedule_expiry(now_ms)
+
+    def _begin_timeout(self, transaction: Transaction, now_ms: int) -> None:
+        """Of one that began elsewhere: as much of its time is over as the wall clock says, if that is to be trusted."""
+        wall = self._state.wall
+        passed_ms = wall.at(now_ms) - transaction.start_ms if wall.may_delete_by_age else 0
+        transaction.open_since_ms = now_ms - max(0, passed_ms)
 
     def _schedule_timeouts(self, now_ms: int) -> None:
         self._state.timers.schedule(TIMEOUT_TIMER, now_ms + self._state.settings.timeout_check_ms, self._find_late)
@@ -47,9 +55,12 @@ class Aging:
         self._schedule_expiry(now_ms)
         kept_ms = self._state.settings.id_expiration_ms
         records = []
+        if not self._state.wall.may_delete_by_age:
+            return None
+        wall_ms = self._state.wall.at(now_ms)
         for transaction in self._state.transactions.values():
             is_open = transaction.state == ONGOING or transaction.is_preparing
-            if not is_open and transaction.updated_ms <= now_ms - kept_ms:
+            if not is_open and transaction.updated_ms <= wall_ms - kept_ms:
                 records.append(tombstone(transaction.transactional_id))
         return Outcome(records, atomic=False) if records else None
 
@@ -72,5 +83,6 @@ def is_late(transaction: Transaction, now_ms: int) -> bool:
     return (
         transaction.state == ONGOING
         and transaction.timeout_ms != NO_TIMEOUT_MS
-        and transaction.start_ms + transaction.timeout_ms < now_ms
+        and transaction.open_since_ms != NO_TIME
+        and transaction.open_since_ms + transaction.timeout_ms < now_ms
     )

@@ -36,17 +36,20 @@ def end_transaction(
     state: TransactionShardState, request: EndTxnRequest, client_version: int, new_producer_id: int, now_ms: int
 ) -> Outcome:
     known = state.find(request.transactional_id)
+    wall_ms = state.wall.at(now_ms)
     if known.next_epoch != NO_EPOCH and not known.is_preparing:
-        return end_kept(state, known, request, new_producer_id, now_ms)
+        return end_kept(state, known, request, new_producer_id, wall_ms)
     if client_version < EPOCH_BUMP_VERSION:
-        return end_first_version(state, known, request, now_ms)
-    return end_second_version(state, known, request, new_producer_id, now_ms)
+        return end_first_version(state, known, request, wall_ms)
+    return end_second_version(state, known, request, new_producer_id, wall_ms)
 
 
 # Version 1
 
 
-def end_first_version(state: TransactionShardState, known: Transaction, request: EndTxnRequest, now_ms: int) -> Outcome:
+def end_first_version(
+    state: TransactionShardState, known: Transaction, request: EndTxnRequest, wall_ms: int
+) -> Outcome:
     if known.producer_id != request.producer_id:
         raise KafkaError(errors.INVALID_PRODUCER_ID_MAPPING)
     if known.epoch != request.producer_epoch:
@@ -54,7 +57,7 @@ def end_first_version(state: TransactionShardState, known: Transaction, request:
     if known.is_preparing:
         raise KafkaError(errors.CONCURRENT_TRANSACTIONS)
     if known.state == ONGOING:
-        return state.write(decided(known, request.committed, FIRST_VERSION, now_ms), EndTxnResponse())
+        return state.write(decided(known, request.committed, FIRST_VERSION, wall_ms), EndTxnResponse())
     if known.state == (COMPLETE_COMMIT if request.committed else COMPLETE_ABORT):
         return Outcome(response=EndTxnResponse())
     raise KafkaError(errors.INVALID_TXN_STATE)
@@ -64,7 +67,7 @@ def end_first_version(state: TransactionShardState, known: Transaction, request:
 
 
 def end_second_version(
-    state: TransactionShardState, known: Transaction, request: EndTxnRequest, new_producer_id: int, now_ms: int
+    state: TransactionShardState, known: Transaction, request: EndTxnRequest, new_producer_id: int, wall_ms: int
 ) -> Outcome:
     if known.is_preparing:
         raise KafkaError(errors.CONCURRENT_TRANSACTIONS)
@@ -75,17 +78,17 @@ def end_second_version(
     if request.producer_epoch != known.epoch and not (is_complete and is_retry):
         raise KafkaError(errors.PRODUCER_FENCED)
     if known.state == ONGOING:
-        return decide(state, known, request.committed, new_producer_id, now_ms)
+        return decide(state, known, request.committed, new_producer_id, wall_ms)
     if is_complete and is_retry:
         if request.committed != (known.state == COMPLETE_COMMIT):
             raise KafkaError(errors.INVALID_TXN_STATE)
         if known.epoch >= EPOCH_MAX:
-            return rotate(state, known, request, new_producer_id, now_ms)
+            return rotate(state, known, request, new_producer_id, wall_ms)
         return Outcome(response=EndTxnResponse(producer_id=known.producer_id, producer_epoch=known.epoch))
     if request.committed:
         raise KafkaError(errors.INVALID_TXN_STATE)
     # Nothing was written, or the client does not know whether something was: the epoch is raised in any case.
-    return decide(state, known, False, new_producer_id, now_ms)
+    return decide(state, known, False, new_producer_id, wall_ms)
 
 
 def is_retry_after_bump(known: Transaction, request: EndTxnRequest) -> bool:
@@ -107,13 +110,13 @@ def is_retry_after_rotation(known: Transaction, request: EndTxnRequest) -> bool:
 
 
 def rotate(
-    state: TransactionShardState, known: Transaction, request: EndTxnRequest, new_producer_id: int, now_ms: int
+    state: TransactionShardState, known: Transaction, request: EndTxnRequest, new_producer_id: int, wall_ms: int
 ) -> Outcome:
     """The producer goes on under another id: its transaction was ended by a fence with the last epoch of all, and that
     one is told to nobody, for nothing could fence or end what is written with it (KAFKA-20090)."""
     if new_producer_id == NO_PRODUCER_ID:
         raise ProducerIdNeeded()
-    following = known.successor(now_ms)
+    following = known.successor(wall_ms)
     following.producer_id = new_producer_id
     following.epoch = 0
     following.last_epoch = request.producer_epoch
@@ -121,9 +124,9 @@ def rotate(
 
 
 def decide(
-    state: TransactionShardState, known: Transaction, commit: bool, new_producer_id: int, now_ms: int
+    state: TransactionShardState, known: Transaction, commit: bool, new_producer_id: int, wall_ms: int
 ) -> Outcome:
-    following = decided(known, commit, EPOCH_BUMP_VERSION, now_ms)
+    following = decided(known, commit, EPOCH_BUMP_VERSION, wall_ms)
     if known.is_epoch_exhausted:
         if new_producer_id == NO_PRODUCER_ID:
             raise ProducerIdNeeded()
@@ -132,12 +135,12 @@ def decide(
     return state.write(following, EndTxnResponse(producer_id=producer_id, producer_epoch=epoch))
 
 
-def decided(known: Transaction, commit: bool, version: int, now_ms: int) -> Transaction:
-    following = known.successor(now_ms)
+def decided(known: Transaction, commit: bool, version: int, wall_ms: int) -> Transaction:
+    following = known.successor(wall_ms)
     following.state = PREPARE_COMMIT if commit else PREPARE_ABORT
     following.client_version = version
     if known.state != ONGOING:
-        following.start_ms = now_ms
+        following.start_ms = wall_ms
         following.partitions = frozenset()
     if version >= EPOCH_BUMP_VERSION:
         raise_epoch(following, known.epoch)
@@ -157,7 +160,7 @@ def raise_epoch(following: Transaction, last_epoch: int) -> None:
 
 
 def end_kept(
-    state: TransactionShardState, known: Transaction, request: EndTxnRequest, new_producer_id: int, now_ms: int
+    state: TransactionShardState, known: Transaction, request: EndTxnRequest, new_producer_id: int, wall_ms: int
 ) -> Outcome:
     """Ends a transaction that was kept by InitProducerId: whoever asks has the producer id and epoch of that answer."""
     kept_id = known.next_producer_id if known.next_producer_id != NO_PRODUCER_ID else known.producer_id
@@ -165,7 +168,7 @@ def end_kept(
         raise KafkaError(errors.INVALID_PRODUCER_ID_MAPPING)
     if request.producer_epoch != known.next_epoch:
         raise KafkaError(errors.PRODUCER_FENCED)
-    following = decided(known, request.committed, EPOCH_BUMP_VERSION, now_ms)
+    following = decided(known, request.committed, EPOCH_BUMP_VERSION, wall_ms)
     if known.next_producer_id == NO_PRODUCER_ID:
         # The marker fences the predecessor by an epoch of its own, above all that were told.
         following.epoch = known.next_epoch + 1
@@ -189,7 +192,7 @@ def end_kept(
 def fence_and_abort(state: TransactionShardState, known: Transaction, response: Message | None, now_ms: int) -> Outcome:
     """Aborts an ongoing transaction with the next epoch, so that its producer can write nothing any more."""
     bumps = state.settings.transaction_version >= EPOCH_BUMP_VERSION
-    following = decided(known, False, EPOCH_BUMP_VERSION if bumps else FIRST_VERSION, now_ms)
+    following = decided(known, False, EPOCH_BUMP_VERSION if bumps else FIRST_VERSION, state.wall.at(now_ms))
     if not bumps:
         following.epoch = min(known.epoch + 1, EPOCH_MAX)
         following.last_epoch = NO_EPOCH
@@ -208,7 +211,7 @@ def complete(state: TransactionShardState, prepared: Transaction, now_ms: int) -
     """All partitions have their markers. Does nothing if that was written before."""
     if state.transactions.get(prepared.transactional_id) is not prepared:
         return Outcome()
-    following = prepared.successor(now_ms)
+    following = prepared.successor(state.wall.at(now_ms))
     following.state = COMPLETE_COMMIT if prepared.state == PREPARE_COMMIT else COMPLETE_ABORT
     following.partitions = frozenset()
     if prepared.next_producer_id != NO_PRODUCER_ID:

@@ -36,7 +36,7 @@ def init_producer_id(
     if known is None:
         if new_producer_id == NO_PRODUCER_ID:
             raise ProducerIdNeeded()
-        known = Transaction(transactional_id, new_producer_id, timeout_ms, now_ms)
+        known = Transaction(transactional_id, new_producer_id, timeout_ms, state.wall.at(now_ms))
     if known.is_preparing:
         raise KafkaError(errors.CONCURRENT_TRANSACTIONS)
     check_expected(known, request)
@@ -89,7 +89,7 @@ def begin(
     now_ms: int,
 ) -> Outcome:
     says_who = request.producer_id != NO_PRODUCER_ID
-    following = known.successor(now_ms)
+    following = known.successor(state.wall.at(now_ms))
     following.state = EMPTY
     following.timeout_ms = timeout_ms
     following.partitions = frozenset()
@@ -135,7 +135,7 @@ def keep_prepared(
     that only EndTxn knows."""
     if not state.settings.two_phase_enabled:
         raise KafkaError(errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    following = known.successor(now_ms)
+    following = known.successor(state.wall.at(now_ms))
     following.previous_producer_id = known.previous_producer_id
     following.timeout_ms = timeout_ms
     current_id, current_epoch = known.producer_id, known.epoch

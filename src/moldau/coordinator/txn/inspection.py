@@ -40,20 +40,21 @@ class ListFilter:
         self.duration_ms = duration_ms
         self.id_pattern = id_pattern
 
-    def wants(self, transaction: Transaction, now_ms: int) -> bool:
+    def wants(self, transaction: Transaction, wall_ms: int) -> bool:
         if self.producer_ids and transaction.producer_id not in self.producer_ids:
             return False
         if self.states and STATE_NAMES[transaction.state] not in self.states:
             return False
         if self.duration_ms >= 0:
-            if transaction.start_ms == NO_TIME or now_ms - transaction.start_ms <= self.duration_ms:
+            if transaction.start_ms == NO_TIME or wall_ms - transaction.start_ms <= self.duration_ms:
                 return False
         return self.id_pattern is None or self.id_pattern.matches(transaction.transactional_id)
 
 
 def find(state: TransactionShardState, wanted: ListFilter, now_ms: int) -> list[listed.TransactionState]:
+    wall_ms = state.wall.at(now_ms)
     return [
         listed.TransactionState(one.transactional_id, one.producer_id, STATE_NAMES[one.state])
         for one in state.transactions.values()
-        if wanted.wants(one, now_ms)
+        if wanted.wants(one, wall_ms)
     ]

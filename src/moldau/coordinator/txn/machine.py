@@ -10,15 +10,21 @@ from moldau.coordinator.txn.settings import TransactionSettings
 from moldau.coordinator.txn.state import Decision, TransactionListener, TransactionShardState
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
+from moldau.records.clocks import WallClock
 
 
 class TransactionMachine(CoordinatorMachine):
     """See the module. The verbs are functions on `state`: `init_producer`, `partitions`, `end`, `inspection`."""
 
     def __init__(
-        self, index: int, timers: Timers, settings: TransactionSettings, listener: TransactionListener
+        self,
+        index: int,
+        timers: Timers,
+        settings: TransactionSettings,
+        listener: TransactionListener,
+        wall: WallClock | None = None,
     ) -> None:
-        self.state = TransactionShardState(index, timers, settings, listener)
+        self.state = TransactionShardState(index, timers, settings, listener, wall if wall is not None else WallClock())
         self._aging = Aging(self.state)
 
     def replay(self, key: bytes, value: bytes | None, offset: int, producer_id: int, producer_epoch: int) -> None:

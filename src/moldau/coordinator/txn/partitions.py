@@ -37,9 +37,10 @@ def add_partitions(
     check_producer(known, producer_id, producer_epoch)
     if known.state == ONGOING and partitions <= known.partitions:
         return Outcome(response=response)
-    following = known.successor(now_ms)
+    following = known.successor(state.wall.at(now_ms))
     if known.state != ONGOING:
-        following.start_ms = now_ms
+        following.start_ms = state.wall.at(now_ms)
+        following.open_since_ms = now_ms
         following.partitions = frozenset()
     following.state = ONGOING
     following.partitions = following.partitions | partitions

@@ -14,6 +14,7 @@ from moldau.coordinator.txn.transaction import Transaction
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.primitives import Message
+from moldau.records.clocks import WallClock
 
 MARKERS_TIMER: Final = "markers:"
 RETRY_MS: Final = 500
@@ -42,9 +43,15 @@ class TransactionShardState:
     """`transactions` changes in `replay` alone."""
 
     def __init__(
-        self, index: int, timers: Timers, settings: TransactionSettings, listener: TransactionListener
+        self,
+        index: int,
+        timers: Timers,
+        settings: TransactionSettings,
+        listener: TransactionListener,
+        wall: WallClock,
     ) -> None:
         self.index = index
+        self.wall = wall
         self.timers = timers
         self.settings = settings
         self.listener = listener

@@ -38,7 +38,7 @@ TopicPartition = tuple[str, int]
 class Transaction:
     """See the module. Verbs make a copy, change that, and have it written."""
 
-    def __init__(self, transactional_id: str, producer_id: int, timeout_ms: int, now_ms: int) -> None:
+    def __init__(self, transactional_id: str, producer_id: int, timeout_ms: int, wall_ms: int) -> None:
         self.transactional_id = transactional_id
         self.producer_id = producer_id
         self.previous_producer_id = NO_PRODUCER_ID
@@ -50,13 +50,16 @@ class Transaction:
         self.timeout_ms = timeout_ms
         self.state = EMPTY
         self.partitions: frozenset[TopicPartition] = frozenset()
+        # As they are written: the wall clock's.
         self.start_ms = NO_TIME
-        self.updated_ms = now_ms
+        self.updated_ms = wall_ms
+        # Since when its timeout counts, on the steady clock. Not written: a coordinator that loads it works it out.
+        self.open_since_ms = NO_TIME
         self.client_version = 0
 
-    def successor(self, now_ms: int) -> Transaction:
+    def successor(self, wall_ms: int) -> Transaction:
         """A copy that may be changed and becomes the next record of this id."""
-        other = Transaction(self.transactional_id, self.producer_id, self.timeout_ms, now_ms)
+        other = Transaction(self.transactional_id, self.producer_id, self.timeout_ms, wall_ms)
         other.previous_producer_id = self.producer_id
         other.next_producer_id = self.next_producer_id
         other.epoch = self.epoch
@@ -65,6 +68,7 @@ class Transaction:
         other.state = self.state
         other.partitions = self.partitions
         other.start_ms = self.start_ms
+        other.open_since_ms = self.open_since_ms
         other.client_version = self.client_version
         return other
 

@@ -9,18 +9,19 @@ import logging
 from collections.abc import Callable
 
 from moldau.protocol.errors import KafkaError
+from moldau.records.clocks import NEVER_MS
 from moldau.storage.checkpoints import Partition
 from moldau.storage.compaction.dirtiness import Dirtiness, first_dirty_offset
 from moldau.storage.compaction.metrics import CleanerMetrics
-from moldau.storage.compaction.swap import is_still_valid, remove_cleaned, swap_in
+from moldau.storage.compaction.swap import cleaned_files, is_still_valid, swap_in
 from moldau.storage.compaction.task import CompactionResult, CompactionTask, SourceSegment
 from moldau.storage.log import Log
 from moldau.storage.log_directory import NO_SPACE, LogDirectory
 from moldau.storage.log_manager import LogManager
+from moldau.storage.segment import DamagedSegment
 
 logger = logging.getLogger("moldau.storage")
 
-NEVER_MS = 1 << 62
 PAUSE_MS = 60_000
 
 Done = Callable[[CompactionResult | OSError], None]
@@ -105,7 +106,8 @@ class LogCleaner:
     def _start_due(self, now_ms: int) -> None:
         taken = {running.place for running in self.running.values()}
         free = [place for place in range(self.settings.threads) if place not in taken]
-        if not free:
+        if not free or not self.logs.wall.may_delete_by_age:
+            # Tombstones go by their age, and what is too young stays.
             return
         for place, dirtiness in zip(free, self._due_logs(now_ms), strict=False):
             self._start(dirtiness, place, now_ms)
@@ -126,6 +128,9 @@ class LogCleaner:
             except OSError as error:
                 log.log_directory.fail(error)
                 continue
+            except DamagedSegment as error:
+                self._give_up(log, str(error))
+                continue
             max_ratio, max_delay_ms = max(max_ratio, dirtiness.ratio), max(max_delay_ms, dirtiness.overdue_ms)
             if dirtiness.is_due:
                 found.append(dirtiness)
@@ -137,6 +142,12 @@ class LogCleaner:
         log = dirtiness.log
         settings = self.settings
         config = log.config
+        try:
+            aborted = log.collect_aborted(log.base_offsets[0], dirtiness.end_offset)
+        except KafkaError as error:
+            if not log.log_directory.failed:
+                self._give_up(log, str(error))
+            return
         task = CompactionTask(
             name=f"{log.topic}-{log.partition}",
             directory=log.directory,
@@ -144,7 +155,7 @@ class LogCleaner:
             log_start_offset=log.log_start_offset,
             first_dirty_offset=dirtiness.first_dirty_offset,
             end_offset=dirtiness.end_offset,
-            now_ms=now_ms,
+            wall_ms=log.wall.at(now_ms),
             delete_retention_ms=config.delete_retention_ms,
             segment_bytes=config.segment_bytes,
             segment_index_bytes=config.segment_index_bytes,
@@ -154,7 +165,7 @@ class LogCleaner:
             producers={entry.producer_id: (entry.last_offset, entry.epoch) for entry in log.producers.entries.values()},
             aborted=[
                 (entry.producer_id, entry.first_offset, entry.last_offset, entry.last_stable_offset)
-                for entry in log.collect_aborted(log.base_offsets[0], dirtiness.end_offset)
+                for entry in aborted
             ],
             seed=self._seed,
         )
@@ -166,72 +177,116 @@ class LogCleaner:
         )
 
     def _on_done(self, running: Running, result: CompactionResult | OSError) -> None:
-        now_ms = self._clock()
         log = running.log
-        partition = (log.topic, log.partition)
+        if self._is_gone(running):
+            if not isinstance(result, OSError):
+                logger.info("%s-%d has changed, its compaction is thrown away", log.topic, log.partition)
+            self._discard(running, self._clock())
+        elif isinstance(result, OSError):
+            self._on_failed(running, result, self._clock())
+        elif result.problem:
+            self._give_up(log, result.problem)
+            self._discard(running, self._clock())
+        else:
+            self.logs.ensure_recovery_point(log, result.end_offset, lambda error: self._swap(running, result, error))
+
+    def _end(self, running: Running) -> None:
+        """Its place is free, and the log may be compacted again."""
+        partition = (running.log.topic, running.log.partition)
         if self.running.get(partition) is running:
             del self.running[partition]
-        log.compacting = False
-        if self._is_gone(running):
-            self._discard(running, result)
-        elif isinstance(result, OSError):
-            self._on_failed(log, result, now_ms)
-            return
-        elif result.problem:
-            self.metrics.failed_runs_total += 1
-            self.uncleanable[partition] = result.problem
-            logger.error("%s-%d cannot be compacted: %s", log.topic, log.partition, result.problem)
-        else:
-            self._take(running, result, now_ms)
-        # Something else may be due, or the same log again when its map was full.
-        self._look_again(now_ms)
+        running.log.compacting = False
+
+    def _give_up(self, log: Log, problem: str) -> None:
+        self.metrics.failed_runs_total += 1
+        self.uncleanable[(log.topic, log.partition)] = problem
+        logger.error("%s-%d cannot be compacted: %s", log.topic, log.partition, problem)
 
     def _look_again(self, now_ms: int) -> None:
         self._next_ms = now_ms
         if self.on_deadline is not None:
             self.on_deadline(now_ms)
 
-    def _is_gone(self, running: Running) -> bool:
-        """Deleted, closed, offline, or not what the run was made from any more."""
+    def _is_cut(self, running: Running) -> bool:
+        """Deleted, closed, offline or truncated."""
         log = running.log
         if log.closed or log.log_directory.failed or self.logs.get(log.topic, log.partition) is not log:
             return True
-        return log.truncations != running.truncations or not is_still_valid(log, running.task.segments)
+        return log.truncations != running.truncations
 
-    def _discard(self, running: Running, result: CompactionResult | OSError) -> None:
+    def _is_gone(self, running: Running) -> bool:
+        """It is not what the run was made from any more."""
+        return self._is_cut(running) or not is_still_valid(running.log, running.task.segments)
+
+    def _discard(self, running: Running, look_again_ms: int) -> None:
+        """Whatever the run has left behind goes, before another one may write files of the same names."""
         log = running.log
-        if isinstance(result, OSError) or log.closed or log.log_directory.failed:
-            return
-        logger.info("%s-%d has changed, its compaction is thrown away", log.topic, log.partition)
-        try:
-            remove_cleaned(log, result)
-        except OSError as error:
-            log.log_directory.fail(error)
 
-    def _on_failed(self, log: Log, error: OSError, now_ms: int) -> None:
+        def done(error: OSError | None) -> None:
+            if error is not None:
+                log.log_directory.fail(error)
+            self._end(running)
+            self._look_again(look_again_ms)
+
+        if log.closed or log.log_directory.failed:
+            done(None)
+            return
+        try:
+            paths = cleaned_files(log)
+        except OSError as error:
+            done(error)
+            return
+        log.disk.remove_later(paths, done)
+
+    def _on_failed(self, running: Running, error: OSError, now_ms: int) -> None:
+        log = running.log
         self.metrics.failed_runs_total += 1
         if error.errno in NO_SPACE or isinstance(error, ChildProcessError):
             logger.warning("cannot compact %s-%d now, trying again in a minute: %s", log.topic, log.partition, error)
-            self._next_ms = now_ms + PAUSE_MS
         else:
             log.log_directory.fail(error)
+        self._discard(running, now_ms + PAUSE_MS)
 
-    def _take(self, running: Running, result: CompactionResult, now_ms: int) -> None:
+    # Putting a result to use: each step when the one before it is on the medium, unless the log has changed since
+
+    def _swap(self, running: Running, result: CompactionResult, error: OSError | None) -> None:
         log = running.log
+        if error is not None or self._is_gone(running):
+            self._discard(running, self._clock() + (PAUSE_MS if error is not None else 0))
+            return
         try:
-            self.logs.ensure_recovery_point(log, result.end_offset)
-            swap_in(log, result, now_ms)
-            self.logs.set_cleaned_to((log.topic, log.partition), result.end_offset)
-        except OSError as error:
+            swap_in(log, result, self._clock())
+        except OSError as failure:
+            log.log_directory.fail(failure)
+            self._end(running)
+            return
+        folder = log.directory
+        log.disk.do_later(
+            folder, lambda disk: disk.sync_directory(folder), lambda error: self._on_swapped(running, result, error)
+        )
+
+    def _on_swapped(self, running: Running, result: CompactionResult, error: OSError | None) -> None:
+        log = running.log
+        if self._is_cut(running):
+            self._end(running)
+            self._look_again(self._clock())
+        elif error is not None:
             log.log_directory.fail(error)
-            return
-        except KafkaError as error:
-            logger.error("the compacted segments of %s-%d could not be used: %s", log.topic, log.partition, error)
-            return
+            self._end(running)
+        else:
+            self.logs.set_cleaned_to(
+                (log.topic, log.partition), result.end_offset, lambda error: self._on_noted(running, result)
+            )
+
+    def _on_noted(self, running: Running, result: CompactionResult) -> None:
+        """If it could not be written down, a start does a little of this again."""
+        log, now_ms = running.log, self._clock()
         # The node's own clock may be as old as its last turn.
         elapsed_ms = max(int(result.stats.seconds * 1000), now_ms - running.started_ms)
         self.metrics.note_run(running.place, result.stats, elapsed_ms)
         self._tell(log, result, elapsed_ms)
+        self._end(running)
+        self._look_again(now_ms)
 
     def _tell(self, log: Log, result: CompactionResult, elapsed_ms: int) -> None:
         stats = result.stats

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from moldau.records.batch import BatchHeader, CorruptBatch, check_crc
+from moldau.records.batch import BatchHeader, CorruptBatch, has_valid_crc
 from moldau.storage.compaction.batches import NO_HORIZON, empty_batch, filter_records, keep_whole, note_keys, rebuild
 from moldau.storage.compaction.offset_map import OffsetMap
 from moldau.storage.compaction.task import (
@@ -29,7 +29,6 @@ from moldau.storage.segment import (
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
     BatchScanner,
-    sync_file,
 )
 from moldau.storage.txn_index import AbortedTransaction, TransactionIndex
 
@@ -91,7 +90,7 @@ class CompactionRun:
         return BatchScanner(self.disk.open(self.path(segment.base_offset, LOG_SUFFIX)), 0, segment.size)
 
     def check(self, scanner: BatchScanner, segment: SourceSegment, header: BatchHeader) -> None:
-        if not check_crc(scanner.data, header):
+        if not has_valid_crc(scanner.data, header):
             path = self.path(segment.base_offset, LOG_SUFFIX)
             raise Uncleanable(f"{path} is damaged at position {scanner.position}: the checksum is wrong")
 
@@ -160,7 +159,7 @@ class CompactionRun:
         part of a swap would make a start undo that swap when it is half done."""
         for name in self.disk.list(self.task.directory):
             if name.endswith(CLEANED_SUFFIX):
-                self.disk.remove(f"{self.task.directory}/{name}")
+                self.disk.blocking().remove(f"{self.task.directory}/{name}")
 
 
 def group_segments(segments: list[SourceSegment], task: CompactionTask) -> list[list[SourceSegment]]:
@@ -232,7 +231,7 @@ class GroupCopy:
             cleaned.size = self.position
             if not self.changed:
                 cleaned.unchanged = True
-                self.disk.remove(self._path(LOG_SUFFIX))
+                self.disk.blocking().remove(self._path(LOG_SUFFIX))
                 return cleaned
             self._finish_files(self.walk.kept[kept_before:], cleaned)
             return cleaned
@@ -241,17 +240,18 @@ class GroupCopy:
 
     def _finish_files(self, aborted: list[AbortedTransaction], cleaned: CleanedSegment) -> None:
         """On the medium before the broker hears of it."""
-        self.file.sync()
+        blocking = self.disk.blocking()
+        blocking.sync_file(self._path(LOG_SUFFIX))
         self.time_index.maybe_append(self.max_timestamp, self.max_timestamp_offset)
         self.offset_index.write()
         self.time_index.write()
-        sync_file(self.disk, self._path(INDEX_SUFFIX))
-        sync_file(self.disk, self._path(TIME_INDEX_SUFFIX))
+        blocking.sync_file(self._path(INDEX_SUFFIX))
+        blocking.sync_file(self._path(TIME_INDEX_SUFFIX))
         if aborted:
             index = TransactionIndex(self.disk, self._path(TRANSACTION_INDEX_SUFFIX), self.base_offset, False)
             for entry in aborted:
                 index.append(entry)
-            index.sync()
+            blocking.sync_file(self._path(TRANSACTION_INDEX_SUFFIX))
             cleaned.has_transaction_index = True
 
     def _copy_segment(self, segment: SourceSegment) -> None:
@@ -275,7 +275,7 @@ class GroupCopy:
         data = scanner.data
         spare = self._is_spare(data, header)
         horizon_ms = int(header.base_timestamp) if header.has_delete_horizon else NO_HORIZON
-        past_horizon = horizon_ms != NO_HORIZON and horizon_ms <= self.task.now_ms
+        past_horizon = horizon_ms != NO_HORIZON and horizon_ms <= self.task.wall_ms
         if header.is_control:
             drop_all = spare and past_horizon
             remains = None if drop_all else keep_whole(data, header)
@@ -296,7 +296,7 @@ class GroupCopy:
             self._add(_slice(data, header), header)
             return
         self.changed = True
-        new_horizon_ms = self.task.now_ms + self.task.delete_retention_ms if needs_horizon else NO_HORIZON
+        new_horizon_ms = self.task.wall_ms + self.task.delete_retention_ms if needs_horizon else NO_HORIZON
         self._add(rebuild(header, remains, new_horizon_ms), header)
 
     def _is_spare(self, data: bytes, header: BatchHeader) -> bool:

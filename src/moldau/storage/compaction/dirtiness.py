@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from moldau.config.definitions import LONG_MAX
 from moldau.storage.log import Log
+from moldau.storage.retention import age_ms
 from moldau.storage.segment import Segment
 
 
@@ -44,12 +45,12 @@ def first_dirty_offset(log: Log, cleaned_to: int) -> int:
 def _first_uncleanable(log: Log, high_watermark: int, now_ms: int) -> int:
     """Base offset of the first segment that must stay as it is."""
     # What is not flushed yet stays: after a crash, a gap behind the recovery point is a loss and not a compaction.
-    stable = min(log.last_stable_offset(high_watermark), log.recovery_point)
+    stable = min(log.last_stable_offset(high_watermark), log.checkpoint_offset())
     lag_ms = log.config.min_compaction_lag_ms
     for number, segment in enumerate(log.segments[:-1]):
         if log.base_offsets[number + 1] > stable:
             return segment.base_offset
-        if lag_ms > 0 and segment.largest_timestamp() > now_ms - lag_ms:
+        if lag_ms > 0 and age_ms(segment, now_ms, log.wall) < lag_ms:
             return segment.base_offset
     return log.active.base_offset
 
@@ -60,5 +61,6 @@ def _overdue_ms(log: Log, dirty: list[Segment], now_ms: int) -> int:
     if lag_ms >= LONG_MAX:
         return 0
     times = [segment.load_first_timestamp() for segment in dirty if segment.size > 0]
-    earliest = min((time for time in times if time > 0), default=now_ms)
-    return max(0, now_ms - earliest - lag_ms)
+    wall_ms = log.wall.at(now_ms)
+    earliest = min((time for time in times if time > 0), default=wall_ms)
+    return max(0, wall_ms - earliest - lag_ms)

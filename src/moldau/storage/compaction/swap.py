@@ -32,21 +32,19 @@ def is_still_valid(log: Log, sources: list[SourceSegment]) -> bool:
 
 
 def swap_in(log: Log, result: CompactionResult, now_ms: int) -> None:
-    """Replaces the segments of the log by the cleaned ones; raises OSError when the disk fails.
+    """Replaces the segments of the log by the cleaned ones, in one turn; raises OSError when the disk fails.
 
-    All of them become `.swap` before the first old one goes: one sync serves them all, and whoever waits for the node
-    waits for two.
+    All of them become `.swap` before the first old one goes. These are changes of names in one folder, which reach the
+    medium in the order in which they were made: a crash at any point leaves what `recovery.py` finishes or undoes. The
+    caller has the folder synced before it says how far compaction came.
     """
     swaps = [SegmentSwap(log, cleaned, now_ms) for cleaned in result.cleaned if not cleaned.unchanged]
-    if not swaps:
-        return
     for swap in swaps:
         swap.announce()
-    # From here on a start completes the swap; the names must be there before the old ones go.
-    log.disk.sync_directory(log.directory)
     for swap in swaps:
         swap.finish()
-    log.disk.sync_directory(log.directory)
+    if swaps:
+        log.directory_changed = True
 
 
 class SegmentSwap:
@@ -80,8 +78,6 @@ class SegmentSwap:
             self.log.disk.rename(path + SWAP_SUFFIX, path)
 
 
-def remove_cleaned(log: Log, result: CompactionResult) -> None:
-    """A result that nobody wants any more."""
-    for cleaned in result.cleaned:
-        for suffix in SUFFIXES:
-            log.disk.remove(f"{log.directory}/{cleaned.base_offset:020d}{suffix}{CLEANED_SUFFIX}")
+def cleaned_files(log: Log) -> list[str]:
+    """What a run has left in the folder of a log, for as long as nothing of it was announced."""
+    return [f"{log.directory}/{name}" for name in log.disk.list(log.directory) if name.endswith(CLEANED_SUFFIX)]

@@ -30,7 +30,7 @@ class CompactionTask:
     log_start_offset: int
     first_dirty_offset: int
     end_offset: int
-    now_ms: int
+    wall_ms: int
     delete_retention_ms: int
     segment_bytes: int
     segment_index_bytes: int

@@ -101,6 +101,14 @@ def test_quotas_of_users_and_clients(capsys: pytest.CaptureFixture[str]) -> None
             ),
         ),
         (
+            "--alter --ip not.a.host.invalid --add-config connection_creation_rate=1",
+            "The entity name for ips must be a valid IP or resolvable host, but it is: not.a.host.invalid",
+        ),
+        (
+            "--alter --entity-type users --entity-type clients --entity-name a --add-config producer_byte_rate=7",
+            "An entity name must be specified for every entity type",
+        ),
+        (
             "--alter --user alice --add-config SCRAM-SHA-256=[iterations=100,password=x]",
             "Iterations 100 is less than the minimum 4096 required for SCRAM-SHA-256",
         ),

@@ -1,4 +1,4 @@
-"""The dice of the coordinators: a seeded one in simulation, the system's in a real node."""
+"""Chance as an argument: a seeded generator in simulation, the system's in a real node."""
 
 from __future__ import annotations
 

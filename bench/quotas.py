@@ -1,0 +1,366 @@
+"""Measures quotas: how close to its limit a client is kept, how large the burst before is, and what others notice.
+
+    python bench/quotas.py [--moldau COMMAND] [--kafka FOLDER] [--rows produce,fetch,request,clients,hostile]
+                           [--seconds 33]
+
+Every row runs against Moldau and, where its jars are (tools/fetch_kafka.sh, or --kafka FOLDER),
+against a real Apache Kafka with the same limits. Clients are plain sockets in one thread, the same code for both
+brokers, one request in flight each; they ignore `throttle_time_ms` and are slowed down by the broker alone. A quota
+gives its ten seconds' worth again when the samples of the first burst are too old to count, every eleven seconds: what
+is measured over a multiple of that is a rate, over anything else it depends on where one begins.
+
+produce  1 and 10 connections that share a client id with `producer_byte_rate`; small and large requests. Percent off
+         the limit over so many seconds once it has settled, and the burst: seconds' worth before the first wait.
+fetch    the same with `consumer_byte_rate`, reading one topic again and again.
+request  1 and 10 connections that ask for metadata as fast as they can under `request_percentage`: CPU time of the
+         broker in percent of a core, without what it uses when nobody asks. Kafka's covers more than the quota does
+         (its compiler, its collector).
+clients  real producers under `producer_byte_rate`, which pause when they are told to: librdkafka, Java's
+         kafka-producer-perf-test (where tools/fetch_kafka.sh has its jars) and ours. Percent off the limit, by what the
+         log has grown.
+hostile  200 connections that produce as fast as they can under a quota, and one well-behaved client outside of it: its
+         p50 and p99 in ms, alone and beside them.
+"""
+
+from __future__ import annotations
+
+import selectors
+import statistics
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+
+from side_by_side import KAFKA_JARS, Broker, Table, Wire, create_topic, fresh_brokers, parser_of
+
+from moldau.protocol import api_keys
+from moldau.protocol.messages import alter_client_quotas_request as alter
+from moldau.protocol.messages.describe_log_dirs_request import DescribableLogDirTopic, DescribeLogDirsRequest
+from moldau.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from moldau.protocol.messages.headers import RequestHeader
+from moldau.protocol.messages.metadata_request import MetadataRequest
+from moldau.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
+from moldau.protocol.primitives import Message, Writer
+from moldau.protocol.records_data import MemoryRecords
+from moldau.records.builder import BatchBuilder
+
+PRODUCE_VERSION, FETCH_VERSION, METADATA_VERSION = 9, 12, 12
+SMALL, LARGE = 1000, 200_000
+BYTES_PER_SECOND = 4_000_000
+PERCENT = 5.0
+SETTLE_S = 27.5
+"""In the middle between two bursts: what is measured has whole ones."""
+EMPTY_BYTES_MAX = 100
+"""An answer to a fetch that is not longer than this brings no records."""
+PRODUCE_THROTTLE, FETCH_THROTTLE = slice(-5, -1), slice(5, 9)
+"""Where these versions of the answers have it."""
+HOSTILE_CONNECTIONS = 200
+HOSTILE_RATE = 1_000_000
+PAUSE_S = 0.01
+
+
+def framed(request: Message, version: int, client_id: str) -> bytes:
+    key = type(request).API_KEY
+    writer = Writer()
+    RequestHeader(key, version, 7, client_id).encode(writer, api_keys.request_header_version(key, version))
+    request.encode(writer, version)
+    data = writer.to_bytes()
+    return struct.pack(">i", len(data)) + data
+
+
+def produce_frame(topic: str, size: int, client_id: str) -> bytes:
+    builder = BatchBuilder()
+    builder.append(int(time.time() * 1000), None, bytes(n % 251 for n in range(size)))
+    batch = builder.build()
+    row = PartitionProduceData(0, MemoryRecords(batch, 0, len(batch)))
+    request = ProduceRequest(None, 1, 30_000, [TopicProduceData(topic, partition_data=[row])])
+    return framed(request, PRODUCE_VERSION, client_id)
+
+
+def fetch_frame(topic: str, size: int, client_id: str) -> bytes:
+    topics = [FetchTopic(topic, partitions=[FetchPartition(0, -1, 0, -1, -1, size)])]
+    request = FetchRequest(topics=topics, max_wait_ms=100, min_bytes=1, max_bytes=size, session_epoch=-1)
+    return framed(request, FETCH_VERSION, client_id)
+
+
+def set_quota(broker: Broker, client_id: str, key: str, value: float) -> None:
+    entry = alter.EntryData([alter.EntityData("client-id", client_id)], [alter.OpData(key, value)])
+    with broker.connect() as wire:
+        answer = wire.ask(alter.AlterClientQuotasRequest([entry]), 1)
+        assert answer.entries[0].error_code == 0, answer
+    time.sleep(1.0)
+
+
+class Load:
+    """Connections that send the same request again as soon as they have the answer."""
+
+    def __init__(
+        self, port: int, count: int, data: bytes, worth: Callable[[int], int], throttle: slice = slice(0, 0)
+    ) -> None:
+        """`worth`: what an answer of so many bytes counts; `throttle`: where its throttle time is."""
+        self.selector = selectors.DefaultSelector()
+        self.data = data
+        self.worth = worth
+        self.throttle = throttle
+        self.total = 0
+        self.began_s = time.monotonic()
+        self.first_wait_total = -1
+        self.wires: list[Wire] = []
+        for _ in range(count):
+            wire = Wire(port)
+            self.wires.append(wire)
+            wire.socket.sendall(data)
+            self.selector.register(wire.socket, selectors.EVENT_READ, [wire, bytearray()])
+
+    def run(self, until_s: float, each: Callable[[], None] | None = None) -> None:
+        """`each` is called between the turns."""
+        while time.monotonic() < until_s:
+            ready = self.selector.select(0.002 if each is not None else 0.2)
+            for key, _ in ready:
+                wire, buffer = key.data
+                buffer += wire.receive(1 << 20)
+                while len(buffer) >= 4 and len(buffer) >= 4 + (size := int.from_bytes(buffer[:4], "big")):
+                    answer = bytes(buffer[4 : 4 + size]) if self.first_wait_total < 0 else b""
+                    del buffer[: 4 + size]
+                    self.total += self.worth(size)
+                    if any(answer[self.throttle]):
+                        self.first_wait_total = self.total
+                    wire.socket.sendall(self.data)
+            if each is not None:
+                each()
+
+    def close(self) -> None:
+        self.selector.close()
+        for wire in self.wires:
+            wire.socket.close()
+
+
+def measure_rate(load: Load, seconds: float) -> tuple[float, float]:
+    """What came a second, once it has settled, and what came before somebody had to wait for the first time."""
+    try:
+        load.run(load.began_s + SETTLE_S)
+        before, began_s = load.total, time.monotonic()
+        load.run(began_s + seconds)
+        burst = load.first_wait_total if load.first_wait_total >= 0 else before
+        return (load.total - before) / (time.monotonic() - began_s), burst
+    finally:
+        load.close()
+
+
+def limited_topic(broker: Broker, names: Names, value: float = BYTES_PER_SECOND) -> str:
+    """A new topic, and a quota for producers whose client id is its name."""
+    name = names.next()
+    with broker.connect() as wire:
+        create_topic(wire, name, 1)
+    time.sleep(1.0)
+    set_quota(broker, name, "producer_byte_rate", value)
+    return name
+
+
+def request_worth(size: int, answer_size: int) -> int:
+    return size
+
+
+def fetch_worth(answer_size: int) -> int:
+    return answer_size if answer_size > EMPTY_BYTES_MAX else 0
+
+
+class Names:
+    def __init__(self) -> None:
+        self._count = 0
+
+    def next(self) -> str:
+        self._count += 1
+        return f"quota-{self._count}"
+
+
+def add_accuracy(table: Table, what: str, measured: list[tuple[float, float]]) -> None:
+    off = [abs(rate / BYTES_PER_SECOND - 1) * 100 for rate, _ in measured]
+    table.add(f"{what}: percent off the limit", off, False, "{:.2f}")
+    table.add(f"{what}: burst, in seconds' worth", [burst / BYTES_PER_SECOND for _, burst in measured], False, "{:.1f}")
+
+
+def run_produce(brokers: list[Broker], table: Table, seconds: float, names: Names) -> None:
+    for count in (1, 10):
+        for size in (SMALL, LARGE):
+            measured = []
+            for broker in brokers:
+                name = limited_topic(broker, names)
+                data = produce_frame(name, size, name)
+                load = Load(broker.port, count, data, partial(request_worth, len(data) - 4), PRODUCE_THROTTLE)
+                measured.append(measure_rate(load, seconds))
+            add_accuracy(table, f"produce, {count} connections, {size:,} bytes", measured)
+
+
+def run_fetch(brokers: list[Broker], table: Table, seconds: float, names: Names) -> None:
+    for count in (1, 10):
+        for size in (SMALL, LARGE):
+            measured = []
+            for broker in brokers:
+                name = names.next()
+                with broker.connect() as wire:
+                    create_topic(wire, name, 1)
+                    time.sleep(1.0)
+                    for _ in range(20):
+                        wire.socket.sendall(produce_frame(name, size, "filler"))
+                        wire.answer()
+                set_quota(broker, name, "consumer_byte_rate", BYTES_PER_SECOND)
+                # As many batches as are there: a few kilobytes, or four megabytes.
+                data = fetch_frame(name, 8_000_000, name)
+                load = Load(broker.port, count, data, fetch_worth, FETCH_THROTTLE)
+                measured.append(measure_rate(load, seconds))
+            add_accuracy(table, f"fetch, {count} connections, {20 * size:,} bytes", measured)
+
+
+def run_request(brokers: list[Broker], table: Table, seconds: float, names: Names) -> None:
+    for count in (1, 10):
+        used = []
+        for broker in brokers:
+            name = names.next()
+            set_quota(broker, name, "request_percentage", PERCENT)
+            idle = broker.cpu_seconds()
+            time.sleep(5.0)
+            idle = (broker.cpu_seconds() - idle) / 5.0
+            load = Load(broker.port, count, framed(MetadataRequest(topics=None), METADATA_VERSION, name), lambda _: 1)
+            load.run(load.began_s + SETTLE_S)
+            before, began_s = broker.cpu_seconds(), time.monotonic()
+            load.run(began_s + seconds)
+            cpu = (broker.cpu_seconds() - before) / (time.monotonic() - began_s)
+            load.close()
+            used.append((cpu - idle) * 100)
+        table.add(f"request, {count} connections, limit {PERCENT}: percent of a core", used, False, "{:.2f}")
+
+
+PRODUCERS = {"librdkafka": """
+from confluent_kafka import Producer
+producer = Producer({"bootstrap.servers": sys.argv[1], "client.id": sys.argv[2], "linger.ms": 5})
+while True:
+    try:
+        producer.produce(sys.argv[2], value)
+        producer.poll(0)
+    except BufferError:
+        producer.poll(0.1)
+""", "ours": """
+from moldau.client import Producer
+producer = Producer(bootstrap_servers=sys.argv[1], client_id=sys.argv[2], linger_ms=5)
+while True:
+    producer.send(sys.argv[2], value)
+"""}  # fmt: skip
+
+
+def client_commands(broker: Broker, name: str) -> dict[str, list[str]]:
+    """Producers of records of a thousand bytes that never end."""
+    address = f"127.0.0.1:{broker.port}"
+    head = "import os, sys\nvalue = os.urandom(1000)"
+    commands = {client: [sys.executable, "-c", head + code, address, name] for client, code in PRODUCERS.items()}
+    if KAFKA_JARS.is_dir():
+        tool = ["java", "-Xmx256M", "-cp", f"{KAFKA_JARS}/*", "org.apache.kafka.tools.ProducerPerformance"]
+        sizes = ["--num-records", "1000000000", "--record-size", "1000", "--throughput", "-1"]
+        properties = [f"bootstrap.servers={address}", f"client.id={name}"]
+        commands["Java"] = [*tool, "--topic", name, *sizes, "--producer-props", *properties]
+    return commands
+
+
+def log_bytes(broker: Broker, topic: str) -> int:
+    with broker.connect() as wire:
+        answer = wire.ask(DescribeLogDirsRequest([DescribableLogDirTopic(topic, [0])]), 4)
+    return sum(row.partition_size for place in answer.results for found in place.topics for row in found.partitions)
+
+
+def run_clients(brokers: list[Broker], table: Table, seconds: float, names: Names) -> None:
+    for client in client_commands(brokers[0], ""):
+        off = []
+        for broker in brokers:
+            name = limited_topic(broker, names)
+            command = client_commands(broker, name)[client]
+            running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                while log_bytes(broker, name) == 0:
+                    assert running.poll() is None, f"the producer of {client} has ended: {command}"
+                    time.sleep(0.1)
+                time.sleep(SETTLE_S)
+                before, began_s = log_bytes(broker, name), time.monotonic()
+                time.sleep(seconds)
+                rate = (log_bytes(broker, name) - before) / (time.monotonic() - began_s)
+            finally:
+                running.kill()
+                running.wait()
+            off.append(abs(rate / BYTES_PER_SECOND - 1) * 100)
+        table.add(f"producer of {client}: percent off the limit", off, False, "{:.2f}")
+
+
+class WellBehaved:
+    """One small request every ten milliseconds; how long its answers take."""
+
+    def __init__(self, broker: Broker, topic: str) -> None:
+        self.wire = Wire(broker.port)
+        self.data = produce_frame(topic, 100, "well behaved")
+        self.took_ms: list[float] = []
+        self._next_s = 0.0
+
+    def step(self) -> None:
+        now_s = time.monotonic()
+        if now_s < self._next_s:
+            return
+        self._next_s = now_s + PAUSE_S
+        self.wire.socket.sendall(self.data)
+        self.wire.answer()
+        self.took_ms.append((time.monotonic() - now_s) * 1000)
+
+    def percentiles(self) -> tuple[float, float]:
+        cuts = statistics.quantiles(self.took_ms, n=100)
+        self.took_ms.clear()
+        return cuts[49], cuts[98]
+
+
+def run_hostile(brokers: list[Broker], table: Table, seconds: float, names: Names) -> None:
+    alone, beside = [], []
+    for broker in brokers:
+        name = limited_topic(broker, names, HOSTILE_RATE)
+        client = WellBehaved(broker, name)
+        end_s = time.monotonic() + 5.0
+        while time.monotonic() < end_s:  # so that a JVM is warm
+            client.step()
+        client.took_ms.clear()
+        quiet = Load(broker.port, 0, b"", lambda _: 0)
+        quiet.run(time.monotonic() + seconds, client.step)
+        alone.append(client.percentiles())
+        load = Load(broker.port, HOSTILE_CONNECTIONS, produce_frame(name, 10_000, name), lambda _: 1)
+        load.run(load.began_s + SETTLE_S, client.step)
+        client.took_ms.clear()
+        load.run(time.monotonic() + seconds, client.step)
+        beside.append(client.percentiles())
+        load.close()
+        client.wire.socket.close()
+    for index, what in ((0, "p50"), (1, "p99")):
+        table.add(f"well-behaved client alone: {what} ms", [row[index] for row in alone], False, "{:.2f}")
+        table.add(f"beside {HOSTILE_CONNECTIONS} hostile: {what} ms", [row[index] for row in beside], False, "{:.2f}")
+
+
+ROWS = {
+    "produce": run_produce,
+    "fetch": run_fetch,
+    "request": run_request,
+    "clients": run_clients,
+    "hostile": run_hostile,
+}
+
+
+def main() -> None:
+    parser = parser_of(__doc__, tuple(ROWS))
+    parser.add_argument("--seconds", type=float, default=33.0, help="how long each figure is measured")
+    arguments = parser.parse_args()
+    table, names = Table(arguments), Names()
+    for row in arguments.rows:
+        with fresh_brokers(arguments, {}) as brokers:
+            for broker in brokers:
+                broker.start()
+            ROWS[row](brokers, table, arguments.seconds, names)
+            for broker in brokers:
+                broker.stop()
+
+
+if __name__ == "__main__":
+    main()

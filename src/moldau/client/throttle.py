@@ -1,0 +1,98 @@
+"""KIP-219 on the client's side: which answers make the client pause, and how much it was throttled lately.
+
+A broker whose quota a client exceeds answers at once and does not read from the connection for `throttle_time_ms`. The
+client sends nothing there meanwhile: what it sent would only lie in a buffer, while the time for its answer runs.
+Other brokers, and other connections to the same broker, are not concerned.
+"""
+
+from __future__ import annotations
+
+from math import nan
+from typing import Final
+
+# From which version on an answer says for how long to pause; brokers that speak older ones only have waited before
+# they answered. APIs that are not listed here are younger than KIP-219 and always mean it.
+_FIRST_VERSIONS: Final[dict[int, int]] = {
+    0: 6,  # Produce
+    1: 8,  # Fetch
+    2: 3,  # ListOffsets
+    3: 6,  # Metadata
+    8: 4,  # OffsetCommit
+    9: 4,  # OffsetFetch
+    10: 2,  # FindCoordinator
+    11: 3,  # JoinGroup
+    12: 2,  # Heartbeat
+    13: 2,  # LeaveGroup
+    14: 2,  # SyncGroup
+    15: 2,  # DescribeGroups
+    16: 2,  # ListGroups
+    18: 2,  # ApiVersions
+    19: 3,  # CreateTopics
+    20: 2,  # DeleteTopics
+    21: 1,  # DeleteRecords
+    22: 1,  # InitProducerId
+    24: 1,  # AddPartitionsToTxn
+    25: 1,  # AddOffsetsToTxn
+    26: 1,  # EndTxn
+    28: 1,  # TxnOffsetCommit
+    29: 1,  # DescribeAcls
+    30: 1,  # CreateAcls
+    31: 1,  # DeleteAcls
+    32: 2,  # DescribeConfigs
+    33: 1,  # AlterConfigs
+    34: 1,  # AlterReplicaLogDirs
+    35: 1,  # DescribeLogDirs
+    37: 1,  # CreatePartitions
+    38: 1,  # CreateDelegationToken
+    39: 1,  # RenewDelegationToken
+    40: 1,  # ExpireDelegationToken
+    41: 1,  # DescribeDelegationToken
+    42: 1,  # DeleteGroups
+}
+
+# Kafka's clients average over two samples of 30 s.
+SAMPLE_MS: Final = 30_000
+
+
+def is_honoured(api_key: int, version: int) -> bool:
+    """Whether the client pauses for the throttle_time_ms of such an answer."""
+    return version >= _FIRST_VERSIONS.get(api_key, 0)
+
+
+class _Sample:
+    def __init__(self) -> None:
+        self.start_ms: int = 0
+        self.count: int = 0
+        self.sum_ms: int = 0
+        self.max_ms: int = 0
+
+
+class ThrottleTimes:
+    """The throttle times of all answers of the last 30 to 60 seconds; most of them are 0."""
+
+    def __init__(self) -> None:
+        self._current: _Sample = _Sample()
+        self._last: _Sample = _Sample()
+
+    def record(self, throttle_ms: int, now_ms: int) -> None:
+        sample = self._current
+        if sample.count == 0:
+            sample.start_ms = now_ms
+        elif now_ms - sample.start_ms >= SAMPLE_MS:
+            self._last = sample
+            sample = self._current = _Sample()
+            sample.start_ms = now_ms
+        sample.count += 1
+        sample.sum_ms += throttle_ms
+        if throttle_ms > sample.max_ms:
+            sample.max_ms = throttle_ms
+
+    def measure(self, now_ms: int) -> tuple[float, float]:
+        """The average and the largest; not a number where there was no answer lately."""
+        count = total = largest = 0
+        for sample in (self._last, self._current):
+            if sample.count > 0 and now_ms - sample.start_ms < 2 * SAMPLE_MS:
+                count += sample.count
+                total += sample.sum_ms
+                largest = max(largest, sample.max_ms)
+        return (total / count, float(largest)) if count > 0 else (nan, nan)

@@ -1,0 +1,82 @@
+"""How much of something came lately: samples of a few seconds, and the rates that Kafka makes of them.
+
+A sample begins when something is recorded, not by the clock: an idle second makes none. Kafka: SampledStat, Rate,
+SimpleRate. Values are whole numbers (bytes, nanoseconds, connections) and may be negative, to take back what was
+recorded and then not done.
+"""
+
+from __future__ import annotations
+
+
+class Samples:
+    """The sum of what was recorded in the last `count` samples of `sample_ms` each."""
+
+    def __init__(self, count: int, sample_ms: int) -> None:
+        self.count = count
+        self.sample_ms = sample_ms
+        self.total = 0
+        self._starts: list[int] = []
+        self._lasts: list[int] = []
+        self._sums: list[int] = []
+
+    def record(self, value: int, now_ms: int) -> None:
+        starts = self._starts
+        if not starts or now_ms - starts[-1] >= self.sample_ms:
+            starts.append(now_ms)
+            self._lasts.append(now_ms)
+            self._sums.append(value)
+        else:
+            self._lasts[-1] = now_ms
+            self._sums[-1] += value
+        self.total += value
+
+    def forget_old(self, now_ms: int) -> None:
+        """Drops the samples in which nothing was recorded since so many sample times."""
+        oldest_ms = now_ms - self.count * self.sample_ms
+        lasts = self._lasts
+        while lasts and lasts[0] <= oldest_ms:
+            self.total -= self._sums[0]
+            del lasts[0]
+            del self._starts[0]
+            del self._sums[0]
+
+    def elapsed_ms(self, now_ms: int) -> int:
+        """How long ago the oldest sample began; it may be more than all samples together should last."""
+        return now_ms - self._starts[0] if self._starts else 0
+
+    def last_ms(self) -> int:
+        """When something was last recorded; -1 if nothing is left of it."""
+        return self._lasts[-1] if self._lasts else -1
+
+
+class WindowedRate(Samples):
+    """The rate of clients' quotas: a beginner is measured over all whole windows but one, so a burst may come first."""
+
+    def window_ms(self, now_ms: int) -> int:
+        """What the sum is divided by, once old samples are dropped."""
+        elapsed = self.elapsed_ms(now_ms)
+        missing = self.count - 1 - elapsed // self.sample_ms
+        if missing > 0:
+            elapsed += missing * self.sample_ms
+        return max(elapsed, 1)
+
+    def per_second(self, now_ms: int) -> float:
+        self.forget_old(now_ms)
+        return self.total * 1000 / self.window_ms(now_ms)
+
+    def excess_ms(self, bound: float, now_ms: int) -> int:
+        """How long nothing may come until the rate is at the bound again; 0 if it is not above. Kafka: throttleTime."""
+        self.forget_old(now_ms)
+        window = self.window_ms(now_ms)
+        rate = self.total * 1000 / window
+        if rate <= bound:
+            return 0
+        return int((rate - bound) / bound * window + 0.5)
+
+
+class SimpleRate(Samples):
+    """The rate of replication throttles: since the oldest sample began, one sample at least."""
+
+    def per_second(self, now_ms: int) -> float:
+        self.forget_old(now_ms)
+        return self.total * 1000 / max(self.elapsed_ms(now_ms), self.sample_ms)
