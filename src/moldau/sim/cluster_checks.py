@@ -18,10 +18,13 @@ from moldau.sim.network import CLIENT_LISTENER
 from moldau.sim.node_program import NodeProgram
 from moldau.sim.world import Violation
 from moldau.storage.log import Log
+from moldau.storage.run_note import decode_ends, end_epoch
 
 if TYPE_CHECKING:
     from moldau.sim.cluster_world import ClusterWorld
 
+DATA = "data"
+"""The log directory of every node."""
 SAMPLE_MS = 5
 ELIGIBLE_MS = 100
 
@@ -38,6 +41,24 @@ def is_joining(host: Host) -> bool:
     if not isinstance(program, NodeProgram) or not program.node.is_broker:
         return False
     return program.node.loading is not None or not program.node.lifecycle.was_registered
+
+
+def is_behind_its_note(host: Host) -> bool:
+    """Whether the broker that runs there, or was the last to, has removed or truncated a log since it last noted where
+    its logs end. If it is killed then, it is not trusted."""
+    program = host.program or host.last_program
+    if not isinstance(program, NodeProgram) or not program.node.is_broker:
+        return False
+    details = host.disk.recall_details(DATA)
+    for (topic, partition), (end, epoch) in (decode_ends(details) if details else {}).items():
+        log = program.node.logs.get(topic, partition)
+        if log is None or (log.log_end_offset < end and end_epoch(log) <= epoch):
+            return True
+    return False
+
+
+def is_trusted_when_killed(host: Host) -> bool:
+    return not is_joining(host) and not is_behind_its_note(host)
 
 
 class Known:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from moldau.protocol.topic_names import METADATA_TOPIC
-from moldau.sim.cluster_checks import node_of
+from moldau.sim.cluster_checks import DATA, node_of
 from moldau.sim.host import Host
 from moldau.storage.checkpoints import Partition
 from moldau.storage.run_note import DirectoryEnds, decode_ends
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from moldau.sim.cluster_world import ClusterWorld
 
 SHUTDOWN_MS_MAX = 3000
-DATA = "data"
 
 
 def _is_not_of_a_partition(path: str) -> bool:
@@ -277,18 +276,8 @@ class ClusterFaults:
                 if self.rng.random() < 0.5:
                     # So that it may be the first to come back.
                     for other in self.setting.hosts.values():
-                        if not self._has_removed_a_log(other):
-                            self._kill(other)
+                        self._kill(other)
                 return
-
-    def _has_removed_a_log(self, host: Host) -> bool:
-        """Since its last note: killed now, it would not be trusted, and that is one too many beside a copy that lost
-        something."""
-        node = node_of(host)
-        if node is None:
-            return False
-        noted = decode_ends(host.disk.recall_details(DATA) or DirectoryEnds().encoded())
-        return any(node.logs.get(topic, partition) is None for topic, partition in noted)
 
     def _repair_later(self, host: Host) -> None:
         """A failed disk is repaired by restarting the node, as an operator would."""

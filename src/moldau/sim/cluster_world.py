@@ -23,11 +23,11 @@ from moldau.raft.voters import Voter, VoterSet
 from moldau.sim.clock_faults import AGES, ClockFaults
 from moldau.sim.cluster_admin import ClusterAdmin
 from moldau.sim.cluster_audit import ClusterAudit
-from moldau.sim.cluster_checks import ClusterChecks, is_joining, node_of
+from moldau.sim.cluster_checks import DATA, ClusterChecks, is_trusted_when_killed, node_of
 from moldau.sim.cluster_client import ClusterClient
 from moldau.sim.cluster_committer import ClusterCommitter
 from moldau.sim.cluster_consumer import ClusterConsumer
-from moldau.sim.cluster_faults import DATA, ClusterFaults
+from moldau.sim.cluster_faults import ClusterFaults
 from moldau.sim.cluster_network import Network
 from moldau.sim.cluster_producer import ClusterProducer
 from moldau.sim.host import Host, Program
@@ -300,7 +300,7 @@ class ClusterWorld:
         if loses:
             self.data_losses += 1
             self.model.on_power_loss()
-        is_trusted = how == "stopped cleanly" or (how == "killed" and not is_joining(host))
+        is_trusted = how == "stopped cleanly" or (how == "killed" and is_trusted_when_killed(host))
         if (loses or not is_trusted) and host.host_id in self.broker_ids:
             self._recovering.add(host.host_id)
         host.disk.clear_faults()
@@ -317,8 +317,8 @@ class ClusterWorld:
         self.network.on_host_boot(host)
 
     def may_be_killed(self, host: Host) -> bool:
-        """One that is killed before it has joined is not always trusted afterwards, though it has lost nothing."""
-        return not is_joining(host) or self.may_lose_data(host)
+        """Some are not trusted afterwards, though they have lost nothing."""
+        return is_trusted_when_killed(host) or self.may_lose_data(host)
 
     def may_lose_data(self, host: Host) -> bool:
         """Whether the promises allow for it: of those who have everything, one must be left who lost nothing.

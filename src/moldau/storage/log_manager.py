@@ -488,9 +488,11 @@ class LogManager:
         """A log without records begins somewhere else, and takes records at once."""
         self.log_goes(log)
         log.start_at(offset, now_ms).let_go()
+        self._notes.on_truncated(log)
 
     def _settle(self, log: Log, truncation: Truncation, offset: int) -> None:
         """The checkpoints go down first: what is written from now on must be walked after a crash."""
+        self._notes.on_truncated(log)
         partition = (log.topic, log.partition)
         if self.logs.get(partition) is log and self.cleaned_to.get(partition, -1) > offset:
             self.cleaned_to[partition] = offset
@@ -525,7 +527,7 @@ class LogManager:
         renamed to -delete."""
         if source is not None:
             self.count_log(source.log_directory, -1)
-            self._notes.ends_of(source.log_directory).remove(source)
+            self._notes.on_removed(source)
             source.close_files()
             due_ms = now_ms + source.config.file_delete_delay_ms
             self._doomed.add(source.log_directory, source.directory, due_ms)
@@ -535,7 +537,7 @@ class LogManager:
         log = self.logs.pop((topic, partition), None)
         if log is not None:
             self.count_log(log.log_directory, -1)
-            self._notes.ends_of(log.log_directory).remove(log)
+            self._notes.on_removed(log)
             self.log_goes(log)
             self.high_watermarks.pop((topic, partition), None)
             log.close_files()

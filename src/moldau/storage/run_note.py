@@ -122,6 +122,7 @@ class DirectoryEnds:
     def __init__(self) -> None:
         self.is_noted = False
         self.is_writing = False
+        self.is_urgent = False
         self._places: dict[Partition, int] = {}
         self._free: list[int] = []
         self._logs: list[Log | None] = []
@@ -142,18 +143,19 @@ class DirectoryEnds:
         place = self._places[(log.topic, log.partition)] = self._free.pop()
         self._logs[place] = log
         self._names[place] = f"{log.topic}-{log.partition}".encode()
-        self._ends[place], self._latest[place] = log.log_end_offset, log.leader_epochs.latest_epoch
-        self._epochs[place] = end_epoch(log)
-        self.is_changed = True
+        self.look_at(log)
 
-    def remove(self, log: Log) -> None:
+    def remove(self, log: Log) -> bool:
+        """Says whether the log was one of them."""
         place = self._places.get((log.topic, log.partition))
-        if place is not None and self._logs[place] is log:
-            del self._places[(log.topic, log.partition)]
-            self._free.append(place)
-            self._logs[place], self._names[place] = None, b""
-            self._ends[place] = self._latest[place] = self._epochs[place] = NO_EPOCH
-            self.is_changed = True
+        if place is None or self._logs[place] is not log:
+            return False
+        del self._places[(log.topic, log.partition)]
+        self._free.append(place)
+        self._logs[place], self._names[place] = None, b""
+        self._ends[place] = self._latest[place] = self._epochs[place] = NO_EPOCH
+        self.is_changed = True
+        return True
 
     def look(self, most: int) -> bool:
         """Looks at the next logs, at most so many; says whether there is anything that the note does not have."""
@@ -171,6 +173,16 @@ class DirectoryEnds:
                     self._epochs[first + number] = end_epoch(log)
             self.is_changed = True
         return self.is_changed
+
+    def look_at(self, log: Log) -> bool:
+        """Says whether the log is one of them."""
+        place = self._places.get((log.topic, log.partition))
+        if place is None or self._logs[place] is not log:
+            return False
+        self._ends[place], self._latest[place] = log.log_end_offset, log.leader_epochs.latest_epoch
+        self._epochs[place] = end_epoch(log)
+        self.is_changed = True
+        return True
 
     def look_at_all(self) -> None:
         self._next = 0
@@ -226,20 +238,39 @@ class RunNotes:
         note_run(self._disk, directory.path, broker_epoch, ends.encoded())
 
     def refresh(self, directories: list[LogDirectory]) -> None:
-        """Every second or so. A log that was cut since the last time ends before the note: a kill in between costs no
-        more than the trust."""
+        """Every second or so."""
         for directory in directories:
             ends = self.ends_of(directory)
             if ends.is_noted and not ends.is_writing and ends.look(LOGS_PER_TURN):
                 self._write(directory.path, ends)
 
+    def on_truncated(self, log: Log) -> None:
+        if self.ends_of(log.log_directory).look_at(log):
+            self._write_soon(log.log_directory)
+
+    def on_removed(self, log: Log) -> None:
+        if self.ends_of(log.log_directory).remove(log):
+            self._write_soon(log.log_directory)
+
+    def _write_soon(self, directory: LogDirectory) -> None:
+        """A log ends before its note, or is gone: a kill before the note is written anew costs no more than the trust,
+        but it costs that."""
+        ends = self.ends_of(directory)
+        if ends.is_writing:
+            ends.is_urgent = True  # once, with all others that are truncated or removed in the meantime
+        elif ends.is_noted:
+            self._write(directory.path, ends)
+
     def _write(self, path: str, ends: DirectoryEnds) -> None:
         def on_written(failure: OSError | None) -> None:
             ends.is_writing = False
+            if failure is None and ends.is_urgent:
+                self._write(path, ends)
             if failure is not None:
                 # The note is old, and says less than it could.
                 ends.is_changed = True
                 logger.warning("where the logs of %s end could not be noted: %s", path, failure)
 
         ends.is_writing = True
+        ends.is_urgent = False
         self._disk.remember_details_later(path, ends.encoded(), on_written)

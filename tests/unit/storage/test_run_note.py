@@ -14,6 +14,7 @@ from moldau.server import machine_memory
 from moldau.server.machine_memory import ANCHOR_FILE, MachineMemory
 from moldau.server.posix_disk import PosixDisk
 from moldau.sim.disk import SimDisk
+from moldau.sim.world import World
 from moldau.storage.log_manager import LogManager
 from moldau.storage.run_note import DirectoryEnds, KilledRun, forget_run, note_run
 from tests.unit.storage.helpers import NOW_MS, TOPIC_ID, append
@@ -425,20 +426,29 @@ def test_records_written_since_the_note_was_made_do_not_cost_the_trust(tmp_path:
 
 @pytest.mark.parametrize("is_noted", [True, False], ids=["the note knows", "killed before the note knows"])
 @pytest.mark.parametrize("happens", ["cut", "deleted"])
-def test_a_log_that_was_cut_or_deleted_costs_the_trust_only_until_the_note_knows(
-    tmp_path: Path, happens: str, is_noted: bool
-) -> None:
-    logs = killed_with_a_log_of(tmp_path, 3)
-    log = logs.get("t", 0)
-    assert log is not None
+def test_a_log_that_was_cut_or_deleted_costs_the_trust_only_until_the_note_knows(happens: str, is_noted: bool) -> None:
+    """That is begun at once, and does not wait for the next round."""
+    world = World(1)
+    disk = SimDisk(1, world.schedule)
+    disk.make_directory("data")
+    logs = LogManager(disk, ["data"], lambda topic: LogConfig())
+    logs.load(NOW_MS)
+    logs.note_run(41)
+    log = logs.create("t", 0, TOPIC_ID, NOW_MS)
+    for _ in range(3):
+        append(log, b"x")
+    logs.housekeeping(NOW_MS)
+    world.run_for(500)
     if happens == "cut":
         logs.truncate(log, 1, NOW_MS)
     else:
         logs.delete("t", 0, NOW_MS)
     if is_noted:
-        logs.housekeeping(NOW_MS + 1000)
-    kill(logs)
-    assert manager(tmp_path).previous_broker_epoch() == (41 if is_noted else -1)
+        world.run_for(500)
+    disk.process_crash()
+    again = LogManager(disk, ["data"], lambda topic: LogConfig())
+    again.load(NOW_MS)
+    assert again.previous_broker_epoch() == (41 if is_noted else -1)
 
 
 def test_a_log_that_was_cut_and_went_on_in_a_later_epoch_does_not_cost_the_trust(tmp_path: Path) -> None:
