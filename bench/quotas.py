@@ -1,6 +1,6 @@
 """Measures quotas: how close to its limit a client is kept, how large the burst before is, and what others notice.
 
-    python bench/quotas.py [--moldau COMMAND] [--kafka FOLDER] [--rows produce,fetch,request,clients,hostile]
+    python bench/quotas.py [--moldau COMMAND] [--kafka FOLDER] [--rows produce,fetch,request,clients,hostile,cost]
                            [--seconds 33]
 
 Every row runs against Moldau and, where its jars are (tools/fetch_kafka.sh, or --kafka FOLDER),
@@ -20,6 +20,8 @@ clients  real producers under `producer_byte_rate`, which pause when they are to
          log has grown.
 hostile  200 connections that produce as fast as they can under a quota, and one well-behaved client outside of it: its
          p50 and p99 in ms, alone and beside them.
+cost     CPU time of the broker for one Produce with one record, in us: with no quota, with 10,000 client ids that have
+         one, and for a client that is one of them and far from its limit. In turn, the median of so many rounds.
 """
 
 from __future__ import annotations
@@ -59,6 +61,11 @@ PRODUCE_THROTTLE, FETCH_THROTTLE = slice(-5, -1), slice(5, 9)
 HOSTILE_CONNECTIONS = 200
 HOSTILE_RATE = 1_000_000
 PAUSE_S = 0.01
+ENTITIES = 10_000
+ENTITIES_PER_REQUEST = 1000
+COST_ROUNDS = 7
+COST_S = 4.0
+FAR_LIMIT = 1e12
 
 
 def framed(request: Message, version: int, client_id: str) -> bytes:
@@ -339,12 +346,59 @@ def run_hostile(brokers: list[Broker], table: Table, seconds: float, names: Name
         table.add(f"beside {HOSTILE_CONNECTIONS} hostile: {what} ms", [row[index] for row in beside], False, "{:.2f}")
 
 
+def set_many(broker: Broker, client_ids: list[str], value: float | None) -> None:
+    """Gives each of them a quota of its own; None takes them away."""
+    op = alter.OpData("producer_byte_rate", value or 0.0, value is None)
+    with broker.connect() as wire:
+        for first in range(0, len(client_ids), ENTITIES_PER_REQUEST):
+            names = client_ids[first : first + ENTITIES_PER_REQUEST]
+            entries = [alter.EntryData([alter.EntityData("client-id", name)], [op]) for name in names]
+            answer = wire.ask(alter.AlterClientQuotasRequest(entries), 1)
+            assert all(entry.error_code == 0 for entry in answer.entries), answer
+    time.sleep(1.0)
+
+
+def cost_us(broker: Broker, data: bytes) -> float:
+    """CPU time for one request."""
+    load = Load(broker.port, 1, data, lambda _: 1)
+    load.run(time.monotonic() + 0.5)
+    before, count = broker.cpu_seconds(), load.total
+    load.run(time.monotonic() + COST_S)
+    used, count = broker.cpu_seconds() - before, load.total - count
+    load.close()
+    return used / count * 1e6
+
+
+def run_cost(brokers: list[Broker], table: Table, seconds: float, names: Names) -> None:
+    others = [f"tenant-{number}" for number in range(ENTITIES)]
+    medians = []
+    for broker in brokers:
+        name = names.next()
+        with broker.connect() as wire:
+            create_topic(wire, name, 1)
+        time.sleep(1.0)
+        data = produce_frame(name, 100, name)
+        rounds = []
+        for _ in range(COST_ROUNDS):
+            none = cost_us(broker, data)
+            set_many(broker, others, FAR_LIMIT)
+            of_others = cost_us(broker, data)
+            set_many(broker, [name], FAR_LIMIT)
+            own = cost_us(broker, data)
+            set_many(broker, [name, *others], None)
+            rounds.append((none, of_others - none, own - none))
+        medians.append([statistics.median(column) for column in zip(*rounds, strict=True)])
+    for index, what in enumerate(("no quota", f"{ENTITIES:,} entities, others: more", "its own too: more")):
+        table.add(f"one produce, {what}, us", [row[index] for row in medians], False, "{:.2f}")
+
+
 ROWS = {
     "produce": run_produce,
     "fetch": run_fetch,
     "request": run_request,
     "clients": run_clients,
     "hostile": run_hostile,
+    "cost": run_cost,
 }
 
 
