@@ -79,6 +79,14 @@ class Module:
                 for alias in node.names:
                     yield node, f"{base}.{alias.name}"
 
+    def imports_at_runtime(self) -> set[str]:
+        """What is imported when the module is, or when one of its functions is called; not what only types need."""
+        only_types: set[ast.AST] = set()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+                only_types.update(inner for statement in node.body for inner in ast.walk(statement))
+        return {name for node, name in self.imports() if node not in only_types}
+
 
 @cache
 def modules() -> tuple[Module, ...]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+from graphlib import CycleError, TopologicalSorter
+
+import pytest
 
 from tests.architecture.source_tree import ALLOWED, BELOW, Module, modules
 
@@ -51,6 +54,20 @@ def test_imports_go_downward_only() -> None:
             if parts[1] != module.layer and parts[1] not in allowed:
                 wrong.append(f"{module.where(node)}: {module.layer} must not import {parts[1]}")
     assert not wrong, "\n".join(sorted(set(wrong)))
+
+
+def test_no_module_needs_itself_through_others() -> None:
+    """Neither between packages nor within one; an import in a function counts, one for types alone does not."""
+    known = {module.name.removesuffix(".__init__"): module for module in modules()}
+    graph = {}
+    for name, module in known.items():
+        wanted = module.imports_at_runtime()
+        # `from package import module` names both; the package itself is nothing that anybody waits for.
+        graph[name] = {other for other in wanted & set(known) if known[other].path.name != "__init__.py"} - {name}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
 
 
 def test_every_package_has_a_place_in_the_design() -> None:

@@ -78,7 +78,7 @@ class RowShape:
 def make_shape(options: ReadOptions, envelope: str = PLAIN, changes: bool = False) -> RowShape:
     """The shape of what a read with these options gives; LakeError or OptionError where a schema is wrong."""
     need("pyarrow")
-    from moldau.spark.decode import make_decoder
+    from moldau.spark.decoders import make_decoder
     from moldau.spark.rows import arrow_schema
     from moldau.spark.value_reader import value_schema
 

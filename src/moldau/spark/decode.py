@@ -1,4 +1,4 @@
-"""Values become columns: what a decoder is, which one the options mean, and how bad values are told from good ones.
+"""Values become columns: what a decoder is, and how bad values are told from good ones.
 
 A decoder gets the values of a batch and gives as many results, with a reason for each value that could not be decoded.
 Formats that Arrow parses (json, csv, string) are parsed a whole batch at a time; where a batch fails it is halved
@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-
-from moldau.spark.options import OptionError, ValueOptions
 
 # What stands in front of a value that names its schema by id: a zero and four bytes.
 PREFIX_BYTES = 5
@@ -119,30 +117,6 @@ def shorten(text: str) -> str:
     # Arrow counts rows within what was parsed at once, which tells nobody anything.
     line = " ".join(text.split()).removesuffix(" in row 0")
     return line if len(line) <= REASON_CHARACTERS_MAX else f"{line[: REASON_CHARACTERS_MAX - 1]}…"
-
-
-def make_decoder(options: ValueOptions, value_type: pa.DataType | None = None) -> Decoder | None:
-    """The decoder for the options, None where values stay bytes.
-
-    value_type: what Spark made of the schema, for formats whose schema is written in Spark's own language.
-    """
-    if not options.format:
-        return None
-    if options.format == "string":
-        return StringDecoder()
-    if options.format in ("json", "csv"):
-        from moldau.spark.decode_text import CsvDecoder, JsonDecoder
-
-        if value_type is None:
-            raise OptionError(f"valueFormat {options.format} needs valueSchema, such as id BIGINT, name STRING.")
-        return (JsonDecoder if options.format == "json" else CsvDecoder)(value_type)
-    if options.format == "avro":
-        from moldau.spark.decode_avro import avro_decoder
-
-        return avro_decoder(options)
-    from moldau.spark.decode_protobuf import protobuf_decoder
-
-    return protobuf_decoder(options)
 
 
 def split_prefix(value: bytes) -> tuple[int, bytes]:

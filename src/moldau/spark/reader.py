@@ -38,7 +38,7 @@ class ReadTask(AnswersAtOnce):
     def _make_decoder(self) -> Decoder | None:
         if not self._options.value.format:
             return None  # and nothing is imported for it, as tasks of short micro-batches wait for imports
-        from moldau.spark.decode import make_decoder
+        from moldau.spark.decoders import make_decoder
 
         return make_decoder(self._options.value, self._schema.field("value").type)
 

@@ -31,7 +31,7 @@ def read_schema(options: Mapping[str, str]) -> StructType | str:
 def _with_decoded_type(plain: pa.Schema, value: ValueOptions) -> pa.Schema:
     if not value.format:
         return plain
-    from moldau.spark.decode import make_decoder
+    from moldau.spark.decoders import make_decoder
     from moldau.spark.value_reader import value_schema
 
     decoder = make_decoder(value)

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is missing: pip install 'moldau[arrow]'")
 
-from moldau.spark.decode import Decoder, StringDecoder, make_decoder  # noqa: E402
+from moldau.spark.decode import Decoder, StringDecoder  # noqa: E402
 from moldau.spark.decode_text import CsvDecoder, JsonDecoder  # noqa: E402
+from moldau.spark.decoders import make_decoder  # noqa: E402
 from moldau.spark.options import OptionError, ValueOptions  # noqa: E402
 
 UTC = datetime.UTC

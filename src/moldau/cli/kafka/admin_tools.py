@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
+from moldau.cli.kafka.java_log import log_line
 from moldau.cli.kafka.options import JavaFailure
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def connect(
     servers: str | None, config_file: str | None = None, controllers: str | None = None, **more: object
 ) -> Admin:
     """An admin client with the settings of the file, which Kafka's tools take with --command-config."""
-    from moldau.cli.kafka.java_client import JavaNetwork
+    from moldau.cli.kafka.java_network import JavaNetwork
     from moldau.client.admin import Admin
     from moldau.client.config import ADMIN, ClientConfig
 
@@ -151,13 +151,6 @@ def java_failure(error: Exception, call: str = "") -> JavaFailure:
     if error.name in _JAVA_TEXTS and message == default_text(error.code):
         message = _JAVA_TEXTS[error.name]
     return JavaFailure(ERRORS_PACKAGE + error_row(error.code).exception, message)
-
-
-def log_line(level: str, text: str, logger: str) -> str:
-    """A line of the log that the tools write to the error output."""
-    now = time.time()
-    stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now))
-    return f"[{stamp},{int(now * 1000) % 1000:03d}] {level} {text} ({logger})\n"
 
 
 def said(failure: JavaFailure) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, Connect, ask, connect, log_line, said
+from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, Connect, ask, connect, said
+from moldau.cli.kafka.java_log import log_line
 from moldau.cli.kafka.options import JavaFailure
 from moldau.cli.kafka.subcommands import CommandParser, connection_options
 

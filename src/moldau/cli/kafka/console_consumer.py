@@ -28,7 +28,7 @@ NEW_PROTOCOL = (
 
 def main(arguments: list[str]) -> int:
     from moldau.cli.kafka.console_options import ConsumerOptions
-    from moldau.cli.kafka.java_client import write_log
+    from moldau.cli.kafka.java_log import write_log
     from moldau.cli.kafka.termination import termination
 
     options = ConsumerOptions(arguments)
@@ -93,7 +93,7 @@ class Printing:
         self._count = 0
 
     def run(self) -> None:
-        from moldau.cli.kafka.java_client import write_log
+        from moldau.cli.kafka.java_log import write_log
         from moldau.client.errors import ClientError
 
         self._max = self._options.max_messages
@@ -156,7 +156,7 @@ class Printing:
 
     def _print_each(self, records: Sequence[ConsumerRecord]) -> None:
         """One of them cannot be shown: up to there, and behind it where the user wants that."""
-        from moldau.cli.kafka.java_client import write_log
+        from moldau.cli.kafka.java_log import write_log
 
         for record in records:
             self._count += 1

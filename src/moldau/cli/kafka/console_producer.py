@@ -306,7 +306,7 @@ class Sending:
                 self._log(error, key, piece.values[index], None)
 
     def _log(self, error: ClientError, key: bytes | None, value: bytes | None, headers: Headers | None) -> None:
-        from moldau.cli.kafka.java_client import write_log
+        from moldau.cli.kafka.java_log import write_log
 
         sentence = f"Error when sending message to topic {self._topic} with key: {_size(key)}, value: {_size(value)}"
         write_log("ERROR", f"{sentence} with error:", ERROR_LOGGER, self._failure(error, key, value, headers))

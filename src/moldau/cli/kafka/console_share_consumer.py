@@ -20,7 +20,7 @@ POLL_MS_MAX = 600_000
 
 def main(arguments: list[str]) -> int:
     from moldau.cli.kafka.console_share_options import ShareOptions
-    from moldau.cli.kafka.java_client import write_log
+    from moldau.cli.kafka.java_log import write_log
     from moldau.cli.stopping import Stopping
 
     options = ShareOptions(arguments)
@@ -61,7 +61,8 @@ class Printing:
         self._count = 0
 
     def run(self) -> None:
-        from moldau.cli.kafka.java_client import client_failure, write_log
+        from moldau.cli.kafka.java_client import client_failure
+        from moldau.cli.kafka.java_log import write_log
         from moldau.client.errors import ClientError
 
         self._max = self._options.max_messages
@@ -98,7 +99,7 @@ class Printing:
 
     def _print(self, records: list[ConsumerRecord]) -> None:
         from moldau.cli.kafka.console_consumer import write_bytes
-        from moldau.cli.kafka.java_client import write_log
+        from moldau.cli.kafka.java_log import write_log
         from moldau.cli.share_printing import print_and_acknowledge
         from moldau.client.share_acknowledgements import AcknowledgeType
 

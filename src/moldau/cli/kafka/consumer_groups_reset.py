@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from moldau.cli.group_lag import Committed
 from moldau.cli.group_plan import Plan, parse_duration, parse_time, write_plan
 from moldau.cli.group_targets import NewOffsets, NotCommitted, Targets
-from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, ask, java_failure, log_line
+from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, ask, java_failure
 from moldau.cli.kafka.consumer_groups_calls import (
     DESCRIBE,
     committed_offsets,
@@ -24,6 +24,7 @@ from moldau.cli.kafka.consumer_groups_csv import read_plan
 from moldau.cli.kafka.consumer_groups_options import PARSER, SCENARIOS
 from moldau.cli.kafka.consumer_groups_text import pad, print_error, width_of
 from moldau.cli.kafka.java_failures import ILLEGAL_ARGUMENT, NO_FILE, RUNTIME, unchecked, wrapped
+from moldau.cli.kafka.java_log import log_line
 from moldau.cli.kafka.java_order import hash_map_order, hash_order, partition_hash
 from moldau.cli.kafka.options import Exit, JavaFailure, Options
 from moldau.client.results import TopicPartition

@@ -6,7 +6,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, TypeVar
 
-from moldau.cli.kafka.admin_tools import Connect, ask, connect, java_failure, log_line, said
+from moldau.cli.kafka.admin_tools import Connect, ask, connect, java_failure, said
+from moldau.cli.kafka.java_log import log_line
 from moldau.cli.kafka.options import (
     VALUE,
     Exit,

@@ -181,7 +181,7 @@ def _deserializer(properties: Mapping[str, str], name: str, is_key: bool) -> Des
     try:
         return find(wanted, own, is_key)
     except JavaFailure as failure:
-        from moldau.cli.kafka.java_client import write_log
+        from moldau.cli.kafka.java_log import write_log
 
         write_log("ERROR", f"Unable to instantiate a deserializer from {wanted}", DEFAULT_LOGGER, failure)
         return None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from moldau.cli.kafka.admin_tools import Connect, ask, connect, log_line
+from moldau.cli.kafka.admin_tools import Connect, ask, connect
 from moldau.cli.kafka.consumer_groups_text import pad, width_of
 from moldau.cli.kafka.java_failures import ILLEGAL_ARGUMENT, NO_FILE, list_all
+from moldau.cli.kafka.java_log import log_line
 from moldau.cli.kafka.options import (
     VALUE,
     Exit,

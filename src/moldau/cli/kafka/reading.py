@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from moldau.cli.kafka.admin_tools import check_servers
-from moldau.cli.kafka.java_client import JavaNetwork, checked_settings, client_failure
+from moldau.cli.kafka.java_client import checked_settings, client_failure
+from moldau.cli.kafka.java_network import JavaNetwork
 from moldau.cli.kafka.java_regex import compile_pattern
 from moldau.cli.kafka.options import JavaFailure
 from moldau.client.cluster import Cluster

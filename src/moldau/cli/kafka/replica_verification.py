@@ -11,7 +11,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from moldau.cli.kafka.admin_tools import check_servers, java_failure, log_line, said
+from moldau.cli.kafka.admin_tools import check_servers, java_failure, said
+from moldau.cli.kafka.java_log import log_line
 from moldau.cli.kafka.options import (
     VALUE,
     Exit,

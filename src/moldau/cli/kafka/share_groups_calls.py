@@ -6,9 +6,10 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from moldau.cli.kafka.admin_tools import java_failure, log_line
+from moldau.cli.kafka.admin_tools import java_failure
 from moldau.cli.kafka.consumer_groups_calls import JAVA_TEXTS
 from moldau.cli.kafka.java_failures import executed, list_all
+from moldau.cli.kafka.java_log import log_line
 from moldau.cli.kafka.java_order import LOAD, hash_map_order
 from moldau.cli.kafka.options import JavaFailure
 from moldau.client.errors import ClientError

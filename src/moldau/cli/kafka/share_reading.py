@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from moldau.cli.kafka.admin_tools import check_servers
-from moldau.cli.kafka.java_client import JavaNetwork, checked_settings
+from moldau.cli.kafka.java_client import checked_settings
+from moldau.cli.kafka.java_network import JavaNetwork
 from moldau.cli.kafka.options import JavaFailure
 from moldau.client.config import NOT_FOR_SHARE_GROUPS, SHARE_CONSUMER
 from moldau.client.share_consumer import AcknowledgementCallback, ShareConsumer

@@ -6,7 +6,8 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, Connect, ask, connect, get_all, log_line, said
+from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, Connect, ask, connect, get_all, said
+from moldau.cli.kafka.java_log import log_line
 from moldau.cli.kafka.options import (
     VALUE,
     Exit,

@@ -6,7 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from moldau.cli.kafka.admin_tools import Connect, ask, connect, log_line
+from moldau.cli.kafka.admin_tools import Connect, ask, connect
+from moldau.cli.kafka.java_log import log_line
 from moldau.cli.kafka.options import JavaFailure
 from moldau.cli.kafka.subcommands import CommandParser
 

@@ -88,7 +88,8 @@ class Run:
         stop.interrupt = self._consumer.interrupt_poll
 
     def run(self) -> int:
-        from moldau.cli.kafka.java_client import client_failure, write_log
+        from moldau.cli.kafka.java_client import client_failure
+        from moldau.cli.kafka.java_log import write_log
         from moldau.client.errors import ClientError
 
         self._tell(name="startup_complete")
@@ -129,7 +130,7 @@ class Run:
         return wanted >= 0 and self._acknowledged >= wanted
 
     def _step(self) -> None:
-        from moldau.cli.kafka.java_client import write_log
+        from moldau.cli.kafka.java_log import write_log
 
         records = self._consumer.poll(POLL_MS)
         if not records:
