@@ -27,6 +27,7 @@ from moldau.metadata.model import (
     CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
+    TopicImage,
 )
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
@@ -116,7 +117,7 @@ class Configs:
             if values.get(key) != current.get(key):
                 records.append((ConfigRecord(kind, name, key, values.get(key)), 0))
         if any(isinstance(record, ConfigRecord) and record.name == MIN_ISR for record, _ in records):
-            records += self._clear_elr(kind, name)
+            records += self._clear_elr(kind, name, values.get(MIN_ISR))
         return records
 
     def _change_one(
@@ -199,25 +200,32 @@ class Configs:
         elif kind == CLIENT_METRICS_RESOURCE:
             validate_client_metrics_configs(values)
 
-    def _clear_elr(self, kind: int, name: str) -> list[VersionedRecord]:
-        """Whoever was eligible under another minimum is not any more."""
+    def _clear_elr(self, kind: int, name: str, minimum: str | None) -> list[VersionedRecord]:
+        """Whoever was eligible under another minimum is not any more; `minimum` is what holds from now on."""
         image = self.state.image
         if not image.elr_enabled or kind not in (TOPIC_RESOURCE, BROKER_RESOURCE):
             return []
-        topic = name if kind == TOPIC_RESOURCE else ""
-        return [(ClearElrRecord(topic), 0), *self._still_eligible(topic)]
+        if kind == TOPIC_RESOURCE:
+            topic = image.topics_by_name.get(name)
+            kept = [] if topic is None else self._still_eligible(topic, minimum)
+            return [(ClearElrRecord(name), 0), *kept]
+        records: list[VersionedRecord] = [(ClearElrRecord(""), 0)]
+        for topic in image.topics_by_id.values():
+            own = image.config(TOPIC_RESOURCE, topic.name).get(MIN_ISR)
+            records += self._still_eligible(topic, minimum if own is None else own)
+        return records
 
-    def _still_eligible(self, topic_name: str) -> list[VersionedRecord]:
-        """Where nobody leads nothing was committed under the new minimum: who was eligible is so still, and without
-        that the partition would have to wait for an unclean election. (Kafka leaves it waiting.)"""
-        image = self.state.image
-        version = partition_version(image.metadata_version)
+    def _still_eligible(self, topic: TopicImage, minimum: str | None) -> list[VersionedRecord]:
+        """Where the ISR is below the new minimum too, nothing was committed without those who are eligible, and nothing
+        is: they stay so. Without that the partition would have to wait for an unclean election. (Kafka leaves it
+        waiting.)"""
+        version = partition_version(self.state.image.metadata_version)
+        wanted = self.state.min_insync_replicas("") if minimum is None else int(minimum)
         records: list[VersionedRecord] = []
-        for topic_id, index in self.state.partitions.leaderless:
-            topic = image.topics_by_id[topic_id]
-            partition = topic.partitions[index]
-            if topic_name in ("", topic.name) and (partition.elr or partition.last_known_elr):
-                record = PartitionChangeRecord(index, topic_id)
+        for index, partition in topic.partitions.items():
+            is_below = len(partition.isr) < min(wanted, len(partition.replicas))
+            if is_below and (partition.elr or partition.last_known_elr):
+                record = PartitionChangeRecord(index, topic.topic_id)
                 record.eligible_leader_replicas = list(partition.elr)
                 record.last_known_elr = list(partition.last_known_elr)
                 records.append((record, version))

@@ -217,14 +217,21 @@ class SimDisk(WholeDisk):
         return {path: self.peek(path) for path in self.all_files()}
 
     def restore_files(self, copy: dict[str, bytes], leave_alone: Callable[[str], bool]) -> None:
-        """Somebody puts a copy in the place of what is there; what machines remember stays as it is."""
+        """Somebody puts a copy in the place of what is there, and removes what a folder of logs had not then; what
+        machines remember stays as it is."""
+        for change in self.journal:
+            change.apply()
+        self.journal.clear()
+        folders = {path.rpartition("/")[0] for path in copy if path.endswith(".log")}
         for path in self.all_files():
-            if not leave_alone(path):
-                inode = self.inode_at(path)
-                if path in copy:
-                    inode.restore(copy[path])
-                elif path.endswith(".log") and any(name.rpartition("/")[0] == path.rpartition("/")[0] for name in copy):
-                    inode.restore(b"")
+            if leave_alone(path):
+                continue
+            if path in copy:
+                self.inode_at(path).restore(copy[path])
+            elif path.rpartition("/")[0] in folders:
+                directory, name = self._parent(path)
+                del directory.entries[name]
+                directory.durable.pop(name, None)
         self._say("an older copy is put in place")
 
     def evict(self) -> None:

@@ -21,15 +21,16 @@ RunView = tuple[int, int, int, str, int, int]
 
 
 class Lock:
-    """Who holds a record, until when, and by which session."""
+    """Who holds a record, until when, by which session, and how often its owner was done with it before."""
 
-    __slots__ = ("count", "owner", "session", "until_ms")
+    __slots__ = ("count", "owner", "sent_before", "session", "until_ms")
 
-    def __init__(self, owner: str, until_ms: int, count: int, session: ShareSession | None) -> None:
+    def __init__(self, owner: str, until_ms: int, count: int, session: ShareSession | None, sent_before: int) -> None:
         self.owner = owner
         self.until_ms = until_ms
         self.count = count
         self.session = session
+        self.sent_before = sent_before
 
 
 class View:
@@ -96,7 +97,7 @@ class ShareChecks:
                     before.until_ms = until_ms
                     locks[offset] = before
                     continue
-                locks[offset] = Lock(owner, until_ms, count, session)
+                locks[offset] = Lock(owner, until_ms, count, session, self.setting.ledger.sent[key, offset, owner])
                 self._on_acquired(host, node, key, one, view, offset, locks[offset])
         self._check_given_back(host, node, key, view, locks)
         view.locks = locks
@@ -134,7 +135,6 @@ class ShareChecks:
         epoch = share.told.get(offset)
         if epoch is not None and view.generation == share.generation and one.leader_epoch >= epoch:
             raise Violation(f"what was accepted durably is never delivered again: {where} (epoch {one.leader_epoch})")
-        ledger.released.pop((key, offset), None)
 
     def _check_given_back(
         self, host: Host, node: Node, key: SharePartitionKey, view: View, locks: dict[int, Lock]
@@ -145,7 +145,7 @@ class ShareChecks:
                 self._check_over(host, node, key, offset, lock)
 
     def _check_over(self, host: Host, node: Node, key: SharePartitionKey, offset: int, lock: Lock) -> None:
-        if host.now_ms >= lock.until_ms or lock.owner in self.setting.ledger.released.get((key, offset), ()):
+        if host.now_ms >= lock.until_ms or self.setting.ledger.sent[key, offset, lock.owner] > lock.sent_before:
             return
         session = node.shares.sessions.sessions.get((key[0], lock.owner))
         if session is None or session is not lock.session:

@@ -7,6 +7,7 @@ have a cause: somebody said so, it was delivered as often as allowed, its transa
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from moldau.coordinator.share.share_state import SNAPSHOT_TYPE, SharePartitionKey, decode_share_key
@@ -114,8 +115,8 @@ class ShareLedger(CommittedListener):
         self.logs: dict[tuple[str, int], DataLog] = {}
         self.shares: dict[SharePartitionKey, StoredShare] = {}
         self.causes: dict[SharePartitionKey, dict[int, str]] = {}
-        self.released: dict[tuple[SharePartitionKey, int], set[str]] = {}
-        """Who has asked to give a record back."""
+        self.sent: Counter[tuple[SharePartitionKey, int, str]] = Counter()
+        """How often a member has asked to be done with a record."""
         self.letters = LetterLedger(setting)
         self.told_accepted = 0
         self.told_rejected = 0
@@ -261,7 +262,7 @@ class ShareLedger(CommittedListener):
             self.letters.on_gap(key, offset)
         elif kind == REJECT:
             self.letters.on_cause(key, offset)
-        self.released.setdefault((key, offset), set()).add(member_id)
+        self.sent[key, offset, member_id] += 1
 
     def on_limit(self, key: SharePartitionKey, offset: int) -> None:
         self.causes.setdefault(key, {}).setdefault(offset, "delivered for the last time")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from moldau.controller.partition_change import PREFERRED, PartitionChange
-from moldau.metadata.model import RECOVERED, RECOVERING, PartitionRegistration
+from moldau.metadata.model import BROKER_RESOURCE, RECOVERED, RECOVERING, TOPIC_RESOURCE, PartitionRegistration
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages import incremental_alter_configs_request as configs
@@ -213,8 +213,10 @@ def test_an_unknown_kind_of_election_is_refused() -> None:
 # Settings that change who may lead
 
 
-def set_config(w: World, name: str, value: str, topic: str = "t") -> None:
-    resource = configs.AlterConfigsResource(2, topic, [configs.AlterableConfig(name, 0, value)])
+def set_config(w: World, name: str, value: str | None, resource_name: str = "t", kind: int = TOPIC_RESOURCE) -> None:
+    """None takes the setting away."""
+    change = configs.AlterableConfig(name, 0 if value is not None else 1, value)
+    resource = configs.AlterConfigsResource(kind, resource_name, [change])
     w.run(w.controller.incremental_alter_configs(configs.IncrementalAlterConfigsRequest([resource]), 0))
 
 
@@ -252,6 +254,25 @@ def test_a_change_of_the_minimum_forgets_who_was_eligible_but_not_where_nobody_l
     assert (w.partition("down").elr, w.partition("down").last_known_elr) == ((2, 3), last_known)
     w.heartbeat(3)
     assert (w.partition("down").leader, w.partition("down").isr, w.partition("down").elr) == (3, (3,), ())
+
+
+def test_a_change_of_the_minimum_leaves_those_eligible_without_whom_nothing_was_committed() -> None:
+    """The ISR is below the new minimum as it was below the old one."""
+    w = world(min_insync_replicas="3")
+    silence(w, 2, 3)
+    set_config(w, "min.insync.replicas", "2")
+    assert (w.partition("t").isr, w.partition("t").elr) == ((1,), (2, 3))
+    set_config(w, "min.insync.replicas", None)
+    assert w.controller.state.min_insync_replicas("t") == 1 and w.partition("t").elr == ()
+
+
+def test_a_change_for_the_cluster_leaves_topics_alone_that_have_a_minimum_of_their_own() -> None:
+    w = world(min_insync_replicas="3")
+    w.create("u", assignments=[[1, 2, 3]])
+    silence(w, 2, 3)
+    assert (w.partition("t").elr, w.partition("u").elr) == ((2, 3), ())
+    set_config(w, "min.insync.replicas", "2", "", BROKER_RESOURCE)
+    assert (w.partition("t").elr, w.partition("u").elr) == ((2, 3), ())
 
 
 # Directories
