@@ -41,6 +41,7 @@ class View:
         self.generation = generation
         self.runs: tuple[RunView, ...] = ()
         self.start = -1
+        self.seen_ms = 0
         self.locks: dict[int, Lock] = {}
 
 
@@ -60,14 +61,11 @@ class ShareChecks:
             if one.state == ACTIVE:
                 self._look(host, node, key, one)
 
-    def is_below_a_start(self, key: SharePartitionKey, offset: int) -> bool:
-        """Whether a leader has done with the record, though that may not be stored."""
-        for host in self.setting.hosts.values():
-            node = node_of(host)
-            one = None if node is None else node.shares.found.get(key)
-            if one is not None and one.state == ACTIVE and offset < one.window.start_offset:
-                return True
-        return False
+    def is_below_a_start(self, key: SharePartitionKey, offset: int, since_ms: int) -> bool:
+        """Whether a leader that has been seen since then was done with the record, though that may not be stored."""
+        return any(
+            view.seen_ms >= since_ms and offset < view.start for (_, other), view in self._views.items() if other == key
+        )
 
     def _look(self, host: Host, node: Node, key: SharePartitionKey, one: SharePartition) -> None:
         window = one.window
@@ -81,7 +79,8 @@ class ShareChecks:
         view = self._views.get((host.host_id, key))
         if view is None or view.one is not one:
             view = self._views[host.host_id, key] = View(one, self.setting.ledger.share(key).generation)
-        elif view.runs == runs and view.start == window.start_offset:
+        view.seen_ms = self.world.now_ms
+        if view.runs == runs and view.start == window.start_offset:
             return
         window.check()
         view.runs = runs

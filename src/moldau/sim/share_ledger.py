@@ -8,7 +8,7 @@ have a cause: somebody said so, it was delivered as often as allowed, its transa
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from moldau.coordinator.share.share_state import SNAPSHOT_TYPE, SharePartitionKey, decode_share_key
 from moldau.node.share.record_states import ACCEPT, ACKNOWLEDGED, ARCHIVED, ARCHIVING, GAP, REJECT, is_final
@@ -104,6 +104,13 @@ class StoredShare:
         self.start = start
         self.base = None if start == NO_OFFSET else start
         self.checked_to = max(0, start)
+
+
+class Sent(NamedTuple):
+    """When a member sent an acknowledgement, and which of the groups of its name it meant."""
+
+    generation: int
+    now_ms: int
 
 
 class ShareLedger(CommittedListener):
@@ -268,11 +275,11 @@ class ShareLedger(CommittedListener):
         self.causes.setdefault(key, {}).setdefault(offset, "delivered for the last time")
         self.letters.on_cause(key, offset)
 
-    def on_told(self, key: SharePartitionKey, offset: int, kind: int, generation: int) -> None:
+    def on_told(self, key: SharePartitionKey, offset: int, kind: int, sent: Sent) -> None:
         """A member was told that its acknowledgement is stored."""
         if kind not in (ACCEPT, REJECT):
             return
-        share = self.share(key)
+        share, generation = self.share(key), sent.generation
         if share.generation != generation:
             return
         if not share.is_done(offset) and share.states.get(offset, (0, 0))[1] != ARCHIVING:
@@ -285,7 +292,7 @@ class ShareLedger(CommittedListener):
         if kind == REJECT:
             self.letters.on_told_rejected(key, offset, state, generation)
         if offset >= share.start and state != wanted and not waits:
-            if self.setting.share_checks.is_below_a_start(key, offset):
+            if self.setting.share_checks.is_below_a_start(key, offset, sent.now_ms):
                 return  # it came too late, and nobody minds
             raise Violation(
                 f"what is told to be done is stored: {self.name_of(key)} offset {offset} is"

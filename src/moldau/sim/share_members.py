@@ -25,6 +25,7 @@ from moldau.protocol.records_data import MemoryRecords
 from moldau.records.batch import has_valid_crc, split_batches
 from moldau.records.walk import read_records
 from moldau.sim.cluster_client import NOBODY, ClusterClient, Place
+from moldau.sim.share_ledger import Sent
 from moldau.sim.world import Violation
 
 if TYPE_CHECKING:
@@ -327,10 +328,10 @@ class ShareMember:
     def _send(self, session: NodeSession, request: Message, version: int, said: Said) -> None:
         session.busy = True
         ledger = self.setting.ledger
-        generations: dict[Place, int] = {}
+        sent: dict[Place, Sent] = {}
         renews = False
         for place, offsets in said.items():
-            generations[place] = ledger.share(self._key(place)).generation
+            sent[place] = Sent(ledger.share(self._key(place)).generation, self.world.now_ms)
             for offset, kind in offsets.items():
                 renews = renews or kind == RENEW
                 if kind != RENEW:
@@ -345,9 +346,9 @@ class ShareMember:
 
         def answered(answer: Message | None) -> None:
             if life == self.life and self.sessions.get(session.node_id) is session:
-                self._on_answer(session, epoch, is_final, answer, said, generations)
+                self._on_answer(session, epoch, is_final, answer, said, sent)
             elif answer is not None:
-                self._take_results(answer, said, generations)
+                self._take_results(answer, said, sent)
 
         self.client.ask(session.node_id, request, version, answered)
 
@@ -360,7 +361,7 @@ class ShareMember:
         is_final: bool,
         answer: Message | None,
         said: Said,
-        generations: dict[Place, int],
+        sent: dict[Place, Sent],
     ) -> None:
         session.busy = False
         if answer is None:
@@ -380,13 +381,13 @@ class ShareMember:
             raise Violation(f"a request of a share session is answered: {self.member_id} got {name}")
         if session.epoch == epoch and not is_final:
             session.epoch += 1
-        self._take_results(answer, said, generations)
+        self._take_results(answer, said, sent)
         if isinstance(answer, ShareFetchResponse):
             for topic in answer.responses:
                 for row in topic.partitions:
                     self._on_fetched(session, (topic.topic_id, row.partition_index), row)
 
-    def _take_results(self, answer: Message, said: Said, generations: dict[Place, int]) -> None:
+    def _take_results(self, answer: Message, said: Said, sent: dict[Place, Sent]) -> None:
         if isinstance(answer, ShareFetchResponse):
             codes = {
                 (topic.topic_id, row.partition_index): row.acknowledge_error_code
@@ -412,7 +413,7 @@ class ShareMember:
                     raise Violation(f"an acknowledgement is answered: {self.member_id} got {errors.error_name(code)}")
             if code == errors.NONE:
                 for offset, kind in offsets.items():
-                    self.setting.ledger.on_told(self._key(place), offset, kind, generations[place])
+                    self.setting.ledger.on_told(self._key(place), offset, kind, sent[place])
             else:
                 self.setting.refused += 1
                 self.client.refresh()
@@ -499,14 +500,15 @@ class Stranger:
         request = acknowledge_request.ShareAcknowledgeRequest(
             self.group_id, "stranger", self.epochs[node_id], False, acknowledge_topics(said)
         )
-        self.client.ask(node_id, request, 2, lambda answer: self._on_answer(node_id, place, first, answer))
+        sent_ms = self.world.now_ms
+        self.client.ask(node_id, request, 2, lambda answer: self._on_answer(node_id, place, first, sent_ms, answer))
 
     def _on_opened(self, node_id: int, answer: Message | None) -> None:
         self.busy = False
         if isinstance(answer, ShareFetchResponse) and answer.error_code == errors.NONE:
             self.epochs[node_id] = 1
 
-    def _on_answer(self, node_id: int, place: Place, first: int, answer: Message | None) -> None:
+    def _on_answer(self, node_id: int, place: Place, first: int, sent_ms: int, answer: Message | None) -> None:
         self.busy = False
         self.client.refresh()
         if not isinstance(answer, ShareAcknowledgeResponse) or answer.error_code != errors.NONE:
@@ -515,7 +517,7 @@ class Stranger:
         self.epochs[node_id] += 1
         self.setting.strange_requests += 1
         key = (self.group_id, *place)
-        done = self.setting.share_checks.is_below_a_start(key, first)
+        done = self.setting.share_checks.is_below_a_start(key, first, sent_ms)
         if answer.responses[0].partitions[0].error_code == errors.NONE and not done:
             if not self.setting.ledger.share(key).is_done(first):
                 name = self.setting.ledger.name_of(key)
