@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from moldau.cli.root import root
+from tests.pace import patience
 from tests.unit.cli.test_dump_log import NAME, batch, write
 
 
@@ -170,4 +171,4 @@ def test_a_reader_that_has_had_enough_ends_it_quietly(command: list[str], tmp_pa
     process.stdout.close()
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(20) == 141
+    assert process.wait(patience(20)) == 141

@@ -21,6 +21,7 @@ from moldau.client import (
 )
 from moldau.client.errors import ConfigError
 from moldau.protocol.messages.metadata_request import MetadataRequest
+from tests.pace import patience
 from tests.unit.client.fake_network import HOME, FakeNetwork, ScriptedBroker, metadata
 from tests.unit.client.test_producer import new_producer, set_up
 
@@ -82,7 +83,7 @@ def test_a_producer_says_what_is_wrong(case: str, call: Callable[[Any], object],
     with pytest.raises(TypeError) as caught:
         call(producer)
     assert sentence in str(caught.value)
-    assert producer.send("t", "still of use").result(60).offset == 0
+    assert producer.send("t", "still of use").result(patience(60)).offset == 0
     producer.close()
 
 

@@ -22,6 +22,7 @@ from moldau.records.builder import BatchBuilder
 from moldau.records.murmur2 import partition_for_key
 from moldau.records.record_buffer import RecordBuffer
 from moldau.records.walk import read_records
+from tests.pace import patience
 
 pa: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'moldau[arrow]')")
 
@@ -249,4 +250,4 @@ for views in (False, True):
     assert to_record_batch([ArrowPart(TopicPartition("t", 0), 1, 0)], columns, [batch], views).num_rows == 1
 assert "pandas" not in sys.modules
 """
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=patience(60))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
 
 import pytest
 
@@ -15,6 +14,7 @@ from moldau.protocol.messages.init_producer_id_response import InitProducerIdRes
 from moldau.protocol.messages.metadata_request import MetadataRequest
 from moldau.protocol.messages.produce_request import ProduceRequest
 from moldau.protocol.primitives import Message
+from tests.pace import patience, wait_until
 from tests.unit.client.fake_network import HOME, SILENCE, FakeNetwork, ScriptedBroker, metadata
 from tests.unit.client.test_accumulator import drain, new_accumulator, send
 from tests.unit.client.test_producer import Log
@@ -54,13 +54,6 @@ class TwoBrokers:
             return Counter(state.sticky(1).index for _ in range(100))
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 5
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 @pytest.mark.parametrize("gone", [False, True])
 def test_a_leader_that_takes_nothing_is_avoided_until_it_does(gone: bool) -> None:
     """Silent or not there at all: after the timeout its partition is not chosen, and is again once it answers."""
@@ -68,13 +61,14 @@ def test_a_leader_that_takes_nothing_is_avoided_until_it_does(gone: bool) -> Non
     brokers.silent = not gone
     brokers.other.up = not gone
     with brokers.producer as producer:
-        futures = [producer.send("t", b"%d" % number, partition=1) for number in range(8)]
+        producer.partitions_for("t")
         assert brokers.chosen()[1] > 0
+        futures = [producer.send("t", b"%d" % number, partition=1) for number in range(8)]
         wait_until(lambda: brokers.avoided() == {2})
         assert brokers.chosen() == {0: 100}
         futures += [producer.send("t", b"x") for _ in range(20)]
         brokers.silent, brokers.other.up = False, True
-        producer.flush(5)
+        producer.flush(patience(5))
         wait_until(lambda: brokers.avoided() == set())
         assert brokers.chosen()[1] > 0
         assert {future.result(0).partition for future in futures[8:]} == {0}

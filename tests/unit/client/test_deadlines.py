@@ -20,11 +20,12 @@ from moldau.protocol.messages.init_producer_id_response import InitProducerIdRes
 from moldau.protocol.messages.list_offsets_request import ListOffsetsRequest
 from moldau.protocol.messages.metadata_request import MetadataRequest
 from moldau.protocol.messages.produce_request import ProduceRequest
+from tests.pace import patience_ms
 from tests.unit.client.fake_network import HOME, SILENCE, FakeNetwork, ScriptedBroker, metadata
 from tests.unit.client.test_consumer import Log
 
 P0 = TopicPartition("t", 0)
-MARGIN_MS = 100
+MARGIN_MS = patience_ms(100)
 
 Place = Callable[[], AbstractContextManager[str]]
 Ask = Callable[[Consumer], object]

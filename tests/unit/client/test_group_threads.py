@@ -7,15 +7,9 @@ import time
 
 from moldau.client.group_gate import Gate
 from moldau.client.group_heartbeat import HeartbeatThread
+from tests.pace import patience, wait_until
 
-PATIENCE = 5.0
-
-
-def wait_for(condition: object) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+PATIENCE_S = patience(5)
 
 
 def test_whoever_wants_in_wakes_the_one_inside() -> None:
@@ -30,10 +24,10 @@ def test_whoever_wants_in_wakes_the_one_inside() -> None:
 
     thread = threading.Thread(target=user)
     thread.start()
-    assert woken.wait(PATIENCE)
+    assert woken.wait(PATIENCE_S)
     assert gate.wanted and not entered.is_set()
     gate.__exit__()
-    assert entered.wait(PATIENCE)
+    assert entered.wait(PATIENCE_S)
     thread.join()
     assert not gate.wanted
 
@@ -94,7 +88,7 @@ class FakeGroup:
 def test_the_thread_drives_while_nobody_else_does() -> None:
     group = FakeGroup()
     gate, thread = group.start()
-    wait_for(lambda: group.driven > 0)
+    wait_until(lambda: group.driven > 0)
     start = time.monotonic()
     for _ in range(20):
         with gate:
@@ -102,10 +96,10 @@ def test_the_thread_drives_while_nobody_else_does() -> None:
             time.sleep(0.001)
             assert group.driven == before
     # The user never waits for the thread's own waiting to end.
-    assert time.monotonic() - start < PATIENCE
-    wait_for(lambda: group.driven > before)
+    assert time.monotonic() - start < PATIENCE_S
+    wait_until(lambda: group.driven > before)
     group.busy = False
-    wait_for(lambda: not group.woken.is_set())
+    wait_until(lambda: not group.woken.is_set())
     thread.stop()
 
 
@@ -118,7 +112,7 @@ def test_an_error_does_not_end_the_thread_and_stop_does() -> None:
 
     group.drive = failing  # type: ignore[method-assign]
     _, thread = group.start()
-    wait_for(lambda: group.driven >= 2)
+    wait_until(lambda: group.driven >= 2)
     thread.stop()
     driven = group.driven
     time.sleep(0.05)

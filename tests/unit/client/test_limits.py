@@ -23,6 +23,7 @@ from moldau.protocol.messages.produce_request import ProduceRequest
 from moldau.protocol.primitives import Message
 from moldau.protocol.records_data import MemoryRecords
 from moldau.records.builder import BatchBuilder
+from tests.pace import patience_ms
 from tests.unit.client.fake_network import HOME, SILENCE, TOPIC_ID, FakeNetwork, ScriptedBroker, metadata
 
 MEGABYTE = 1 << 20
@@ -35,7 +36,7 @@ def test_a_stalled_broker_holds_no_more_than_the_buffer_memory() -> None:
     broker.on(InitProducerIdRequest, lambda request, version: InitProducerIdResponse(producer_id=5, producer_epoch=0))
     broker.on(ProduceRequest, lambda request, version: SILENCE)
     network = FakeNetwork({HOME: broker}, real_time=True)
-    producer = Producer("broker:9092", network=network, buffer_memory=2 * MEGABYTE, max_block_ms=200)
+    producer = Producer("broker:9092", network=network, buffer_memory=2 * MEGABYTE, max_block_ms=patience_ms(200))
     producer.partitions_for("t")
     tracemalloc.start()
     try:
@@ -90,17 +91,30 @@ def test_a_stalled_reader_makes_the_consumer_keep_no_more_than_fetch_max_bytes()
     assert kept <= MEGABYTE + 4 * len(data)
 
 
-def test_importing_the_producer_takes_less_than_80_ms(tmp_path: Path) -> None:
-    """Processor time with cached bytecode, the best of a few runs: other work on the machine does not count."""
-    code = "import time; a = time.process_time(); import moldau.client.producer; print(time.process_time() - a)"
+YARDSTICK = (
+    "argparse, configparser, csv, dataclasses, decimal, email.message, fractions, http.client, json, logging.config,"
+    "pickle, random, statistics, tarfile, typing, unittest.mock, urllib.request, xml.dom.minidom, zipfile"
+)
+"""Modules of the standard library that take about twice as long to import as the producer does."""
+OF_THE_YARDSTICK_MAX = 0.8
+"""The producer alone was 0.5, with asyncio and pyarrow it would be more than 1."""
+
+
+def test_importing_the_producer_costs_less_than_a_handful_of_standard_modules(tmp_path: Path) -> None:
+    """Processor time with cached bytecode, both in turns, the best of a few runs: the machine's pace does not count."""
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    times = []
-    for _ in range(8):
+
+    def seconds(modules: str) -> float:
+        code = f"import time; a = time.process_time(); import {modules}; print(time.process_time() - a)"
         command = [sys.executable, "-c", code]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-        times.append(float(done.stdout))
-    assert min(times) < 0.080, f"{min(times) * 1000:.0f} ms"
+        return float(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
+
+    ours, theirs = [], []
+    while len(ours) < 4 or (len(ours) < 25 and min(ours) >= OF_THE_YARDSTICK_MAX * min(theirs)):
+        ours.append(seconds("moldau.client.producer"))
+        theirs.append(seconds(YARDSTICK))
+    assert min(ours) < OF_THE_YARDSTICK_MAX * min(theirs), f"{min(ours) * 1000:.0f} ms, not {min(theirs) * 1000:.0f}"
 
 
 def test_importing_the_producer_does_not_load_what_it_does_not_need() -> None:

@@ -11,6 +11,7 @@ from moldau.client import AsyncShareConsumer, ShareConsumer
 from moldau.client.errors import ClientError, ClosedError, InvalidRequestError
 from moldau.client.results import TopicPartition
 from moldau.client.share_acknowledgements import AcknowledgeType
+from tests.pace import patience_ms
 from tests.unit.client.share_world import World, values_of
 
 ACCEPT, RELEASE, REJECT, RENEW = AcknowledgeType
@@ -38,7 +39,7 @@ def test_records_are_worked_on_by_many_tasks() -> None:
     async def main() -> None:
         async with member(world) as consumer:
             await consumer.subscribe(["t"])
-            records = await consumer.poll(10_000)
+            records = await consumer.poll(patience_ms(10_000))
             await asyncio.gather(*(work(consumer, record) for record in records))
             assert await consumer.commit() in ({P0: None}, {})
 
@@ -54,7 +55,7 @@ def test_a_cancelled_task_releases_its_record() -> None:
     async def main() -> None:
         async with member(world) as consumer:
             await consumer.subscribe("t")
-            (record,) = await consumer.poll(10_000)
+            (record,) = await consumer.poll(patience_ms(10_000))
             started = asyncio.Event()
 
             async def work() -> None:
@@ -85,7 +86,7 @@ def test_a_cancelled_poll_loses_no_record() -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            (record,) = await consumer.poll(10_000)
+            (record,) = await consumer.poll(patience_ms(10_000))
             await consumer.accept(record)
             assert await consumer.commit() == {P0: None}
 
@@ -110,7 +111,7 @@ def test_a_callback_runs_on_the_loop_and_may_use_the_consumer() -> None:
         async with member(world) as consumer:
             await consumer.set_acknowledgement_callback(on_acknowledged)
             await consumer.subscribe(["t"])
-            first, second = await consumer.poll(10_000)
+            first, second = await consumer.poll(patience_ms(10_000))
             held = [second]
             await consumer.accept(first)
             await consumer.commit()

@@ -38,6 +38,7 @@ from moldau.protocol.messages.produce_request import ProduceRequest
 from moldau.protocol.messages.produce_response import ProduceResponse
 from moldau.protocol.messages.share_fetch_request import ShareFetchRequest
 from moldau.protocol.primitives import Message
+from tests.pace import patience, patience_ms
 from tests.unit.client import test_consumer, test_producer
 from tests.unit.client.fake_network import (
     DISCONNECT,
@@ -116,7 +117,7 @@ def test_a_call_that_waits_too_long_ends_alone() -> None:
     connection = negotiated()
     connection.submit(metadata_call(), 0)
     answer_next(connection, throttle_ms=5_000)
-    late, patient = metadata_call(), Call(MetadataRequest(topics=None), MetadataResponse, 20_000)
+    late, patient = metadata_call(), Call(MetadataRequest(topics=None), MetadataResponse, patience_ms(20_000))
     connection.submit(late, 0)
     connection.submit(patient, 0)
     assert connection.next_deadline_ms() == 1_000
@@ -162,7 +163,7 @@ def test_a_call_over_real_sockets_leaves_after_the_pause() -> None:
         network = SocketNetwork("test")
         try:
             for _ in range(2):
-                call = Call(MetadataRequest(topics=None), MetadataResponse, 20_000)
+                call = Call(MetadataRequest(topics=None), MetadataResponse, patience_ms(20_000))
                 network.submit(("127.0.0.1", port), call)
                 while not call.done:
                     network.poll(10_000)
@@ -270,7 +271,7 @@ def test_the_asyncio_consumer_waits_too_and_counts_it() -> None:
             assert [record.value for record in await consumer.poll(60_000)] == [b"a"]
             assert consumer.metrics()["fetch-throttle-time-max"] == PAUSE_MS
 
-    asyncio.run(asyncio.wait_for(scenario(), 20))
+    asyncio.run(asyncio.wait_for(scenario(), patience(20)))
     assert fetches.pauses_ms[0] >= PAUSE_MS
 
 

@@ -15,7 +15,10 @@ from moldau.client.transport import SocketNetwork
 from moldau.client.wire import Call
 from moldau.protocol.messages.metadata_request import MetadataRequest
 from moldau.protocol.messages.metadata_response import MetadataResponse, MetadataResponseBroker
+from tests.pace import patience, patience_ms
 from tests.unit.client.fake_network import ScriptedBroker, metadata
+
+PATIENCE_MS = patience_ms(10_000)
 
 
 def read_frame(peer: socket.socket) -> bytes:
@@ -47,11 +50,11 @@ def listening(behave: Callable[[socket.socket], None]) -> Iterator[int]:
         yield listener.getsockname()[1]
     finally:
         listener.close()
-        thread.join(5)
+        thread.join(patience(5))
 
 
-def ask(port: int, timeout_ms: int = 3000) -> MetadataResponse:
-    network = SocketNetwork("test", connect_timeout_ms=1000, request_timeout_ms=timeout_ms)
+def ask(port: int, timeout_ms: int = PATIENCE_MS) -> MetadataResponse:
+    network = SocketNetwork("test", connect_timeout_ms=PATIENCE_MS, request_timeout_ms=timeout_ms)
     call = Call(MetadataRequest(topics=None), MetadataResponse, timeout_ms)
     try:
         network.submit(("127.0.0.1", port), call)
@@ -94,10 +97,10 @@ def test_large_answers_arrive_whole_however_they_are_cut(pause_s: float) -> None
                 time.sleep(pause_s)
 
     with listening(behave) as port:
-        network = SocketNetwork("test", connect_timeout_ms=1000, request_timeout_ms=10_000)
+        network = SocketNetwork("test", connect_timeout_ms=PATIENCE_MS, request_timeout_ms=PATIENCE_MS)
         try:
             for size in sizes:
-                call = Call(MetadataRequest(topics=None), MetadataResponse, 10_000)
+                call = Call(MetadataRequest(topics=None), MetadataResponse, PATIENCE_MS)
                 network.submit(("127.0.0.1", port), call)
                 while not call.done:
                     network.poll(100)
@@ -123,11 +126,11 @@ def test_a_connection_lost_inside_a_large_answer_fails_its_call() -> None:
             peer.sendall(answer if number < 2 else answer[:200_000])
 
     with listening(behave) as port:
-        network = SocketNetwork("test", connect_timeout_ms=1000, request_timeout_ms=10_000)
+        network = SocketNetwork("test", connect_timeout_ms=PATIENCE_MS, request_timeout_ms=PATIENCE_MS)
         try:
             calls = []
             for _ in range(2):
-                calls.append(Call(MetadataRequest(topics=None), MetadataResponse, 10_000))
+                calls.append(Call(MetadataRequest(topics=None), MetadataResponse, PATIENCE_MS))
                 network.submit(("127.0.0.1", port), calls[-1])
                 while not calls[-1].done:
                     network.poll(100)
@@ -167,7 +170,7 @@ def test_a_peer_that_is_no_broker_is_noticed(behave: Callable[[socket.socket], N
 def test_a_peer_that_never_answers_costs_the_timeout() -> None:
     done = threading.Event()
 
-    with listening(lambda peer: done.wait(5) and None) as port:
+    with listening(lambda peer: done.wait(patience(5)) and None) as port:
         with pytest.raises(RequestTimeoutError):
             ask(port, 150)
         done.set()

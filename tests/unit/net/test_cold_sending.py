@@ -21,6 +21,7 @@ from moldau.protocol.records_data import FileRecords
 from moldau.server.clock import Clock
 from moldau.server.cold_readers import ColdJob
 from moldau.server.posix_disk import PosixDisk, PosixFile
+from tests.pace import patience
 
 PAGE = 4096
 
@@ -155,7 +156,7 @@ def run(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
 
         monkeypatch.setattr(os, "sendfile", sendfile)
         try:
-            await asyncio.wait_for(scenario(disk, clients), 60)
+            await asyncio.wait_for(scenario(disk, clients), patience(60))
             assert disk.memory.waited == 0, "something cold was sent on the loop's thread"
         finally:
             clients.close()

@@ -13,6 +13,7 @@ from moldau.net.framing import PIECE_BYTES_MAX, Scratch
 from moldau.net.turns import FAIR_TURN_S, Turns
 from moldau.node.context import ClientContext
 from moldau.node.reply import Reply
+from tests.pace import patience
 
 
 class World:
@@ -64,7 +65,7 @@ def run(scenario: Callable[[World], Awaitable[None]], scratch_bytes: int = 128 *
     async def main() -> None:
         world = World(scratch_bytes)
         try:
-            await asyncio.wait_for(scenario(world), 30)
+            await asyncio.wait_for(scenario(world), patience(30))
         finally:
             world.close()
 

@@ -15,6 +15,7 @@ from moldau.net.listener import Listener, ListenerLimits
 from moldau.net.listener_group import ListenerGroup
 from moldau.net.turns import Turns
 from moldau.quota.connection_quotas import ConnectionQuotas
+from tests.pace import patience
 
 Scenario = Callable[["Door"], Awaitable[None]]
 
@@ -52,7 +53,7 @@ def run(scenario: Scenario, *names: str) -> None:
             for listener in door.listeners:
                 listener.bind()
                 listener.start()
-            await asyncio.wait_for(scenario(door), 30)
+            await asyncio.wait_for(scenario(door), patience(30))
         finally:
             for listener in door.listeners:
                 listener.close()
@@ -68,7 +69,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 async def connect(listener: Listener) -> socket.socket:
     """A connection that the listener has taken from its backlog, or that has been there for a while in vain."""
-    sock = socket.create_connection(("127.0.0.1", listener.port), 5)
+    sock = socket.create_connection(("127.0.0.1", listener.port), patience(5))
     sock.setblocking(False)
     await asyncio.sleep(0.01)
     return sock

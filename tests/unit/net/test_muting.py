@@ -14,6 +14,7 @@ from moldau.node.context import ClientContext
 from moldau.node.reply import Reply
 from moldau.quota.client_quotas import ClientQuotas
 from moldau.server.clock import Clock
+from tests.pace import wait_until_async
 from tests.unit.net.test_connection import Script, framed, receive, run, settle
 
 LONG_MS = 60_000
@@ -37,14 +38,6 @@ def is_read(connection: Connection) -> bool:
     return bool(connection._reading)
 
 
-async def until(condition: object, what: str) -> None:
-    for _ in range(500):
-        if condition():  # type: ignore[operator]
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError(what)
-
-
 def test_the_answer_comes_at_once_and_pipelined_frames_wait() -> None:
     async def scenario(script: Script, client: socket.socket, connection: Connection) -> None:
         client.send(framed(b"n1", b"m2", b"n3", b"n4"))
@@ -64,7 +57,7 @@ def test_everything_is_handled_once_and_in_order_after_the_wait() -> None:
         client.send(framed(b"s5", b"n6"))
         assert await receive(client, 12) == b"s1n2s3n4s5n6"
         assert script.handled == 6
-        await until(lambda: is_read(connection), "it is read again")
+        await wait_until_async(lambda: is_read(connection), 5, "it is not read again")
 
     run(scenario, ThrottlingScript())
 
@@ -139,7 +132,7 @@ def test_who_goes_away_while_muted_is_noticed_after_it() -> None:
         assert await receive(client, 2) == b"s1"
         client.send(framed(b"02"))
         client.close()
-        await until(lambda: connection.closed, "it is closed")
+        await wait_until_async(lambda: connection.closed, 5, "it is not closed")
         assert script.handled == 2, "what was sent before counts"
 
     run(scenario, ThrottlingScript())

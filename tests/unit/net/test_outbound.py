@@ -25,9 +25,10 @@ from moldau.protocol.messages.vote_response import VoteResponse
 from moldau.protocol.primitives import Message, Reader, Writer
 from moldau.protocol.records_data import MemoryRecords
 from moldau.server.clock import Clock
+from tests.pace import patience, patience_ms
 
 FETCH, API_VERSIONS, VOTE, ENVELOPE = 1, 18, 52, 58
-TIMEOUT_MS = 5000
+TIMEOUT_MS = patience_ms(5000)
 
 
 def framed(correlation_id: int, api_key: int, version: int, answer: Message) -> bytes:
@@ -99,7 +100,7 @@ class Answers:
         self.changed.set()
 
     async def count(self, number: int) -> list[Any]:
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(patience(8)):
             while len(self.got) < number:
                 self.changed.clear()
                 await self.changed.wait()
@@ -121,7 +122,7 @@ def run(scenario: Scenario, peer_host: str = "127.0.0.1") -> list[dict[str, Any]
         loop.set_exception_handler(lambda _, context: reported.append(context))
         outbox, peer = SocketOutbox(loop, Clock(), "moldau-1"), Peer(peer_host)
         try:
-            await asyncio.wait_for(scenario(outbox, peer, Answers()), 10)
+            await asyncio.wait_for(scenario(outbox, peer, Answers()), patience(10))
         finally:
             outbox.close()
             peer.close()
@@ -242,9 +243,9 @@ def test_no_answer_in_time_ends_the_connection_so_that_nothing_late_is_taken_for
     async def scenario(outbox: SocketOutbox, peer: Peer, answers: Answers) -> None:
         channel = outbox.open("raft", "127.0.0.1", peer.port)
         channel.send(VOTE, 2, VoteRequest(), TIMEOUT_MS, answers)
-        channel.send(VOTE, 2, VoteRequest(), 50, answers)
         await peer.accept()
         await peer.request()
+        channel.send(VOTE, 2, VoteRequest(), 50, answers)
         await answers.count(2)
         assert answers.reasons() == [TIMED_OUT, TIMED_OUT]
         await peer.request()
@@ -333,9 +334,10 @@ def test_an_error_in_a_callback_is_reported_and_the_others_are_called() -> None:
 def test_a_closed_channel_tells_nobody() -> None:
     async def scenario(outbox: SocketOutbox, peer: Peer, answers: Answers) -> None:
         channel = outbox.open("raft", "127.0.0.1", peer.port)
-        channel.send(VOTE, 2, VoteRequest(), 20, answers)
+        channel.send(VOTE, 2, VoteRequest(), TIMEOUT_MS, answers)
         await peer.accept()
         header, _ = await peer.request()
+        channel.send(VOTE, 2, VoteRequest(), 20, answers)
         channel.close()
         await peer.send(framed(header.correlation_id, VOTE, 2, VoteResponse()))
         refused = outbox.open("raft", "127.0.0.1", 1)

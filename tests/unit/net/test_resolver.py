@@ -16,6 +16,7 @@ from moldau.node.outbox import NoAnswer
 from moldau.protocol.messages.vote_request import VoteRequest
 from moldau.protocol.primitives import Message
 from moldau.server.clock import Clock
+from tests.pace import patience, patience_ms
 
 VOTE = 52
 
@@ -29,7 +30,7 @@ class NameServer:
 
     def getaddrinfo(self, host: str, port: object, **kind: object) -> list[Any]:
         self.asked.append(host)
-        assert self.answers.wait(30), "the test ended without an answer"
+        assert self.answers.wait(patience(30)), "the test ended without an answer"
         if host == "nobody":
             raise socket.gaierror("no such name")
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))]
@@ -44,7 +45,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameServer]:
 
 
 def run(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(asyncio.wait_for(scenario(), 30))
+    asyncio.run(asyncio.wait_for(scenario(), patience(30)))
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -109,9 +110,9 @@ def test_attempts_to_connect_while_a_name_server_hangs_make_no_threads(
 
         def ask_again(answer: Message | NoAnswer, now_ms: int) -> None:
             failures.append(answer)
-            channel.send(VOTE, 2, VoteRequest(), 5000, ask_again)
+            channel.send(VOTE, 2, VoteRequest(), patience_ms(5000), ask_again)
 
-        channel.send(VOTE, 2, VoteRequest(), 5000, ask_again)
+        channel.send(VOTE, 2, VoteRequest(), patience_ms(5000), ask_again)
         await until(lambda: len(failures) >= 5)
         assert server.asked == ["slow"]
         server.answers.set()

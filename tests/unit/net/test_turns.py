@@ -20,6 +20,7 @@ from moldau.node.reply import Reply
 from moldau.server.clock import Clock
 from moldau.server.metrics import to_text, turn_metrics
 from moldau.server.process import Pump, post
+from tests.pace import patience
 
 
 class FakeTime:
@@ -208,7 +209,7 @@ def serve(turns: Turns, sent: bytes, handled: int, slow: Callable[[int], None]) 
         scratch = Scratch(turns=turns)
         connection = Connection(ours, loop, handle, context, scratch, 1000, lambda: 1, lambda closed: None)
         theirs.sendall(sent)
-        await asyncio.wait_for(everything.wait(), 30)
+        await asyncio.wait_for(everything.wait(), patience(30))
         await asyncio.sleep(0)
         connection.close()
         theirs.close()

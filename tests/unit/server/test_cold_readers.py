@@ -18,8 +18,9 @@ from moldau.server.cold_readers import SMALL_BYTES, THREADS_PER_LANE, ColdJob, C
 from moldau.server.posix_disk import PosixDisk
 from moldau.server.residency import RWF_NOWAIT, count_cached_pages, is_here, read_and_leave_no_trace
 from moldau.storage.disk import BroughtPiece, ColdRead
+from tests.pace import patience
 
-PATIENCE_S = 60
+PATIENCE_S = patience(60)
 LARGE = SMALL_BYTES + 1
 
 

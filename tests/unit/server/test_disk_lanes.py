@@ -12,8 +12,9 @@ import pytest
 from moldau.server.disk_lanes import METADATA_LANE, DiskLanes
 from moldau.server.posix_disk import PosixDisk
 from moldau.storage.disk import BlockingDisk
+from tests.pace import patience
 
-PATIENCE_S = 60
+PATIENCE_S = patience(60)
 
 
 def wait_for(event: threading.Event) -> None:

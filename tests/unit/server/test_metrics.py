@@ -17,6 +17,7 @@ from moldau.records.builder import BatchBuilder
 from moldau.server import metrics, quota_metrics
 from moldau.server.metrics import GAUGE, Metric, collect, to_text
 from moldau.server.metrics_page import MetricsPage
+from tests.pace import patience
 from tests.unit.node.world import NodeWorld, produce_request
 from tests.unit.share.node_world import ShareNode
 
@@ -115,7 +116,7 @@ def test_labels_and_help_are_escaped() -> None:
 def ask(port: int, path: str, method: str = "GET") -> tuple[int, str]:
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=patience(10)) as answer:
             assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:

@@ -19,9 +19,10 @@ from moldau.server.local_cluster import plan_cluster, write_files
 from moldau.server.main import run
 from moldau.server.posix_disk import PosixDisk
 from moldau.server.storage_format import FormatOptions, format_storage
+from tests.pace import patience
 
 CLUSTER_ID = "M" + "A" * 21
-READY_S_MAX = 60.0
+READY_S_MAX = patience(60)
 STARTS_S = 20.0
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 ALL_PROTOCOLS = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
@@ -120,7 +121,7 @@ class Started:
         assert self.process.stdout is not None
         if self.process.poll() is None:
             self.process.terminate()
-        code = self.process.wait(60)
+        code = self.process.wait(READY_S_MAX)
         self.process.stdout.close()
         return code
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from moldau.server.posix_disk import PosixDisk
 from moldau.storage.log import Log
+from tests.pace import patience
 from tests.unit.storage.helpers import append, config, new_log
 
 
@@ -19,7 +20,7 @@ class Turns:
 
     def run(self, log: Log, until: int) -> None:
         while log.recovery_point < until:
-            self.posted.get(timeout=10)()
+            self.posted.get(timeout=patience(10))()
 
     def drain(self, disk: PosixDisk) -> None:
         disk.close()  # waits for the threads
@@ -63,7 +64,7 @@ def test_a_sync_that_fails_takes_the_directory_offline(tmp_path: Path) -> None:
         path.unlink()
     log.flush_later(log.log_end_offset, reported.append)
     while not reported:
-        turns.posted.get(timeout=10)()
+        turns.posted.get(timeout=patience(10))()
     assert isinstance(reported[0], OSError)
     assert log.log_directory.failed
     turns.drain(log.disk)

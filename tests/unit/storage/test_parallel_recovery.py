@@ -18,6 +18,7 @@ from moldau.storage import log_loading
 from moldau.storage.log import Log
 from moldau.storage.log_manager import LogManager
 from moldau.storage.recovery_task import bytes_to_walk
+from tests.pace import patience, wait_until
 from tests.unit.storage.helpers import NOW_MS, TOPIC_ID, append, append_marker, config, read_all
 
 SETTINGS = config(segment_bytes=2000, index_interval_bytes=200)
@@ -131,12 +132,15 @@ def test_a_worker_of_a_dead_node_keeps_others_out(tmp_path: Path) -> None:
     with pytest.raises(BlockingIOError):
         disk.lock_directory(str(tmp_path))
     os.close(writing)
-    for _ in range(100):
+
+    def lock() -> bool:
         try:
             disk.lock_directory(str(tmp_path))
-            break
         except BlockingIOError:
-            subprocess.run(["sleep", "0.1"], check=True)
+            return False
+        return True
+
+    wait_until(lock, 10)
     assert disk.lock_descriptors()
     disk.close()
 
@@ -159,7 +163,7 @@ def test_in_the_background_it_is_the_same(tmp_path: Path) -> None:
     loading = logs.begin_load(NOW_MS)
     loading.run_turn()
     assert not loading.has_work and not loading.is_done and logs.logs == {}
-    posted.get(timeout=60)()
+    posted.get(timeout=patience(60))()
     while not loading.is_done:
         loading.run_turn()
     for number in range(LOGS):
@@ -188,13 +192,13 @@ def test_processes_that_still_work_are_ended_with_the_node(
     logs.recovery_workers_max = 2
     loading = logs.begin_load(NOW_MS)
     loading.run_turn()
-    processes = [started.get(timeout=60)]
+    processes = [started.get(timeout=patience(60))]
     loading.abandon(NOW_MS)
     workers.close()
-    posted.get(timeout=60)()
+    posted.get(timeout=patience(60))()
     while not started.empty():
         processes.append(started.get())
-    assert all(process.wait(60) != 0 for process in processes)
+    assert all(process.wait(patience(60)) != 0 for process in processes)
     assert not loading.has_work and logs.logs == {}
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
     disk.close()

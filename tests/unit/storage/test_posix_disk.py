@@ -14,6 +14,7 @@ import pytest
 
 from moldau.server.posix_calls import write_all
 from moldau.server.posix_disk import PosixDisk
+from tests.pace import patience
 
 
 @pytest.fixture
@@ -148,11 +149,11 @@ def test_sync_later_reports_in_the_owners_turn(tmp_path: Path) -> None:
     disk.sync_later(file, results.append)
     file.close()  # the sync works on a descriptor of its own
     assert results == []
-    posted.get(timeout=10)()
+    posted.get(timeout=patience(10))()
     assert results == [None]
     os.remove(tmp_path / "f")
     disk.sync_later(file, results.append)
-    posted.get(timeout=10)()
+    posted.get(timeout=patience(10))()
     assert isinstance(results[1], FileNotFoundError)
     disk.close()
 
@@ -174,12 +175,12 @@ def test_a_small_file_is_written_in_the_background(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     results: list[OSError | None] = []
     disk.write_file_later(str(path), b"new", results.append)
-    turn = posted.get(timeout=10)
+    turn = posted.get(timeout=patience(10))
     assert not path.exists(), "it appears in the owner's turn"
     turn()
     assert (path.read_bytes(), results) == (b"new", [None])
     disk.write_file_later(str(tmp_path / "missing" / "checkpoint"), b"", results.append)
-    posted.get(timeout=10)()
+    posted.get(timeout=patience(10))()
     assert isinstance(results[1], FileNotFoundError)
     disk.close()
 
@@ -193,7 +194,7 @@ def test_what_was_written_in_the_meantime_is_not_replaced_by_something_older(tmp
     disk.write_file(str(path), b"now")
     disk.write_file_later(str(path), b"later still", results.append)
     assert path.read_bytes() == b"later still", "one after the other: the second does not wait"
-    posted.get(timeout=10)()
+    posted.get(timeout=patience(10))()
     assert path.read_bytes() == b"later still"
     assert results == [None, None]
     assert os.listdir(tmp_path) == ["checkpoint"]
@@ -209,11 +210,11 @@ def test_read_later_reports_in_the_owners_turn(tmp_path: Path) -> None:
     disk.read_later(file, 2, 3, results.append)
     disk.read_later(file, 4, 30, results.append)
     for _ in range(2):
-        posted.get(timeout=10)()
+        posted.get(timeout=patience(10))()
     assert sorted(results, key=str) == [b"cde", b"ef"]
     file.close()
     os.remove(tmp_path / "f")
     disk.read_later(file, 0, 1, results.append)
-    posted.get(timeout=10)()
+    posted.get(timeout=patience(10))()
     assert isinstance(results[2], FileNotFoundError)
     disk.close()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from moldau.server.posix_disk import PosixDisk
+from tests.pace import patience
 
 BLOCKING = ("fsync", "fdatasync", "remove", "unlink", "rmdir")
 
@@ -43,7 +44,7 @@ class Turns:
         while not until():
             assert attempts > 0
             attempts -= 1
-            self._posted.get(timeout=10)()
+            self._posted.get(timeout=patience(10))()
 
     def settle(self) -> None:
         """Turns until nothing is under way any more."""
