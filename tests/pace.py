@@ -8,7 +8,6 @@ the least time that something must take, is no matter of patience and stays as i
 from __future__ import annotations
 
 import asyncio
-import functools
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -20,27 +19,40 @@ LEAST = 6
 SLOWNESS_MAX = 10.0
 WORK_ROUNDS, WORK_QUIET_S = 200_000, 0.06
 """What a quiet machine needs for this much work."""
+MEASURED_AGAIN_S = 10.0
+_measured: tuple[float, float] | None = None
 
 
-@functools.cache
-def factor() -> float:
-    """By how much limits are stretched in this process."""
+def slowness() -> float:
+    """How many times longer than on a quiet machine some work takes now; at least 1."""
+    global _measured
     began = time.monotonic()
-    total = 0
-    for number in range(WORK_ROUNDS):
-        total += number * number % 7
-    slowness = (time.monotonic() - began) / WORK_QUIET_S
-    return LEAST * min(max(slowness, 1.0), SLOWNESS_MAX)
+    if _measured is None or began - _measured[0] > MEASURED_AGAIN_S:
+        total = 0
+        for number in range(WORK_ROUNDS):
+            total += number * number % 7
+        _measured = began, (time.monotonic() - began) / WORK_QUIET_S
+    return min(max(_measured[1], 1.0), SLOWNESS_MAX)
 
 
 def patience(seconds: float) -> float:
     """How long to wait for what takes a quiet machine less than these seconds."""
-    return seconds * factor()
+    return seconds * LEAST * slowness()
 
 
 def patience_ms(milliseconds: float) -> int:
     """The same in whole milliseconds, for settings of clients and tools."""
-    return round(milliseconds * factor())
+    return round(milliseconds * LEAST * slowness())
+
+
+def moment(seconds: float) -> float:
+    """How long to wait where nothing tells that it was long enough: always waited, so no longer than is needed now."""
+    return seconds * slowness()
+
+
+def moment_ms(milliseconds: float) -> int:
+    """The same in whole milliseconds."""
+    return round(milliseconds * slowness())
 
 
 def deadline(seconds: float) -> float:

@@ -69,7 +69,7 @@ class Steps:
             for job in list(running):
                 if job.is_done(self):
                     running.remove(job)
-                    self.tell(f"{job.name}: done in {job.seconds():.0f} s")
+                    self.tell(f"{job.name}: done in {job.seconds():.1f} s, {job.cpu_seconds:.1f} s of CPU")
                     last_line = time.monotonic()
             if running and time.monotonic() - last_line >= SECONDS_BETWEEN_LINES:
                 self.tell("; ".join(f"{job.name}: {job.progress()}" for job in running))
@@ -119,6 +119,8 @@ class Job:
         self._cwd = cwd
         self._began = 0.0
         self._process: subprocess.Popen[bytes] | None = None
+        # Of the commands that ended and of all that they waited for: what a busy machine does not change much.
+        self.cpu_seconds = 0.0
 
     def begin(self, steps: Steps) -> None:
         self._began = time.monotonic()
@@ -129,12 +131,13 @@ class Job:
     def is_done(self, steps: Steps) -> bool:
         """Begins the next command when one has ended; SetupFailed tells the end of what a failing one printed."""
         assert self._process is not None
-        code = self._process.poll()
-        if code is None:
+        pid, status, usage = os.wait4(self._process.pid, os.WNOHANG)
+        if not pid:
             return False
+        self.cpu_seconds += usage.ru_utime + usage.ru_stime
+        code = self._process.returncode = os.waitstatus_to_exitcode(status)
         if code:
-            text = self._output.read_text(errors="replace").strip()
-            raise SetupFailed(f"{self.name} ended with code {code}\n{text[-OUTPUT_SHOWN:]}")
+            raise SetupFailed(f"{self.name} ended with code {code}\n{self.printed().strip()[-OUTPUT_SHOWN:]}")
         if not self._commands:
             return True
         self._process = steps.start(self._commands.pop(0), self._cwd, self._env, self._output)
@@ -142,3 +145,7 @@ class Job:
 
     def seconds(self) -> float:
         return time.monotonic() - self._began
+
+    def printed(self) -> str:
+        """What its commands printed so far."""
+        return self._output.read_text(errors="replace")

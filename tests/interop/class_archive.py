@@ -17,7 +17,9 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-SECONDS_MAX = 180
+from tests.pace import patience
+
+SECONDS_MAX = patience(180)
 # A port where nobody listens: the tool loads what every client needs, and gives up.
 CLIENT_SETTINGS = "default.api.timeout.ms=300\nrequest.timeout.ms=200\n"
 LESSONS = (

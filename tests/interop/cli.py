@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.interop.nodes import MoldauNode, Node
+from tests.pace import patience
 
-SECONDS_MAX = 60
+SECONDS_MAX = patience(60)
 
 
 class Cli:

@@ -22,12 +22,13 @@ from moldau.protocol.primitives import Message
 from tests.interop.group_offsets import commit, fetch, find_coordinator, stored_records
 from tests.interop.group_scripts import LiveAnswer
 from tests.interop.peers import Peer
+from tests.pace import moment, patience, patience_ms
 from tests.scripts.consumer_groups.player import Player
 from tests.unit.coordinator.consumer_world import GROUP, Consumer
 
 GROUP_RESOURCE = 32
 SET, DELETE = 0, 1
-SECONDS = 20
+SECONDS = patience(20)
 ANSWER_SECONDS = 0.5
 NOT_YET = (errors.COORDINATOR_LOAD_IN_PROGRESS, errors.NOT_COORDINATOR, errors.COORDINATOR_NOT_AVAILABLE)
 
@@ -39,7 +40,7 @@ class LiveClassicAnswer:
         self._answer = answer
 
     def take(self) -> Any:
-        deadline = time.monotonic() + ANSWER_SECONDS
+        deadline = time.monotonic() + moment(ANSWER_SECONDS)
         while not self._answer.done and time.monotonic() < deadline:
             time.sleep(0.005)
         return self._answer.answer
@@ -113,7 +114,7 @@ class LiveWorld:
         self.names[topic_id] = name
 
     def delete(self, name: str) -> None:
-        request = DeleteTopicsRequest(topics=[DeleteTopicState(name)], timeout_ms=10_000)
+        request = DeleteTopicsRequest(topics=[DeleteTopicState(name)], timeout_ms=patience_ms(10_000))
         assert self.peer.ask(request, 6).responses[0].error_code == 0
         self.topics.discard(name)
         deadline = time.monotonic() + SECONDS

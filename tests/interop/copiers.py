@@ -9,6 +9,7 @@ from pathlib import Path
 
 from moldau.client import Consumer, Producer, TopicPartition
 from tests.interop.kafka_oracle import java_command
+from tests.pace import patience
 
 
 def value_of(partition: int, number: int) -> bytes:
@@ -127,4 +128,4 @@ class CommittedReader:
 
     def finish(self) -> None:
         self._stop.set()
-        self._thread.join(30)
+        self._thread.join(patience(30))

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from tests.interop.kafka_oracle import TOOL_CLASSES, KafkaNode, java_command, run_tool
 from tests.interop.nodes import Node
+from tests.pace import patience
 
 FOLDER = Path(__file__).parent.parent / "data" / "cli"
 HEAD = "# What Apache Kafka 4.3.1's own tools print against one node; see tests/interop/golden.py.\n"
@@ -31,7 +32,7 @@ BROKER, CONTROLLER = "127.0.0.1:19092", "127.0.0.1:19192"
 
 LATER_SECONDS = 0.7
 # Apache Kafka answers before a change has reached its brokers and disks: what only asks may be asked again.
-SEEN_SECONDS = 10.0
+SEEN_SECONDS = patience(10.0)
 ASKING = {"--describe", "--list", "--generate"}
 # Tools that do something of their own when their process ends.
 ALONE = ("verifiable-producer",)
@@ -216,7 +217,7 @@ class RealTools:
         if self._process is not None and self._process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.close()
-            self._process.wait(20)
+            self._process.wait(patience(20))
         self._process = None
 
 

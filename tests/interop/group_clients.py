@@ -9,7 +9,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, ClassVar
 
-SECONDS = 40
+from tests.pace import patience
+
+SECONDS = patience(40)
 POLL_SECONDS = 0.05
 
 

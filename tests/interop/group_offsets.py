@@ -27,8 +27,9 @@ from moldau.records.batch import split_batches
 from moldau.records.walk import read_records
 from tests.interop.peers import Peer
 from tests.interop.wire import records_of
+from tests.pace import patience
 
-SECONDS = 20
+SECONDS = patience(20)
 PARTITIONS = 50
 _numbers = itertools.count(1)
 

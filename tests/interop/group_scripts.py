@@ -21,15 +21,16 @@ from moldau.protocol.messages.sync_group_request import SyncGroupRequest, SyncGr
 from moldau.protocol.primitives import Message
 from tests.interop.peers import Peer
 from tests.interop.wire import Wire
+from tests.pace import patience
 from tests.scripts.classic_groups.player import Player, name_of
 
 # A topic that every node has; its offsets are committed by those who may.
 COMMITTED = "committed"
 NOT_YET = {14, 15, 16}
-SECONDS = 20
-ANSWER_SECONDS_MAX = 6
+SECONDS = patience(20)
+ANSWER_SECONDS_MAX = patience(6)
 # Longer than the commands that a script has before it lets this time pass.
-INITIAL_DELAY_MS = 1500
+INITIAL_DELAY_MS = 3000
 # After the answers that are expected: for those that are not.
 SETTLE_SECONDS = 0.02
 SYNC_VERSION, HEARTBEAT_VERSION, LEAVE_VERSION = 5, 4, 5

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.interop.class_archive import ClassArchive
 from tests.interop.nodes import Node
+from tests.pace import patience
 
 VERSION = "4.3.1"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / f"apache-kafka-{VERSION}"
@@ -101,7 +102,7 @@ def run_tool(
         input=text,
         capture_output=True,
         text=True,
-        timeout=seconds,
+        timeout=patience(seconds),
         cwd=folder,
     )
 

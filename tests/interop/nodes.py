@@ -15,9 +15,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.pace import patience
+
 HOST = "127.0.0.1"
-START_SECONDS_MAX = 60
-STOP_SECONDS_MAX = 30
+START_SECONDS_MAX = patience(60)
+STOP_SECONDS_MAX = patience(30)
 # Timestamps of test records: an hour old, so that neither retention nor the limit for future timestamps takes offence.
 RECENT_MS = int(time.time()) // 1000 * 1_000_000 - 3_600_000
 

@@ -19,8 +19,9 @@ from moldau.protocol.primitives import Message
 from moldau.protocol.records_data import MemoryRecords
 from tests.interop.nodes import Node
 from tests.interop.wire import CLOSED, Wire
+from tests.pace import patience, patience_ms
 
-SECONDS = 20
+SECONDS = patience(20)
 PRODUCE_VERSION = 12
 FETCH_VERSION = 12
 
@@ -78,7 +79,7 @@ class Peer:
         """Creates a topic and waits until it can be used; `_` in the name of a config stands for a dot."""
         entries = [CreatableTopicConfig(name.replace("_", "."), value) for name, value in configs.items()]
         new = CreatableTopic(name=topic, num_partitions=partitions, replication_factor=1, configs=entries)
-        answer = self.ask(CreateTopicsRequest(topics=[new], timeout_ms=10_000), 7)
+        answer = self.ask(CreateTopicsRequest(topics=[new], timeout_ms=patience_ms(10_000)), 7)
         assert answer.topics[0].error_code == 0, answer
         self.wait_for_topic(topic, partitions)
 
@@ -98,7 +99,9 @@ class Peer:
             of_topic = TopicProduceData(topic_id=self.topic_id(topic), partition_data=[data])
         else:
             of_topic = TopicProduceData(name=topic, partition_data=[data])
-        request = ProduceRequest(transactional_id=transactional_id, acks=acks, timeout_ms=10_000, topic_data=[of_topic])
+        request = ProduceRequest(
+            transactional_id=transactional_id, acks=acks, timeout_ms=patience_ms(10_000), topic_data=[of_topic]
+        )
         answer = self.ask(request, version)
         return answer if answer == CLOSED else answer.responses[0].partition_responses[0]
 

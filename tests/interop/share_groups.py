@@ -17,9 +17,10 @@ from moldau.records.builder import BatchBuilder
 from tests.interop.group_offsets import find_coordinator
 from tests.interop.nodes import RECENT_MS
 from tests.interop.peers import Peer
+from tests.pace import patience
 from tests.unit.share.member import Member
 
-SECONDS = 20
+SECONDS = patience(20)
 WAIT_MS = 10_000
 GROUP_RESOURCE = 32
 SHARE_KEY = 2

@@ -30,6 +30,7 @@ from tests.interop.conftest import require_kafka, stop_cleanly
 from tests.interop.kafka_oracle import KafkaNode
 from tests.interop.nodes import MoldauNode, Node
 from tests.interop.peers import Peer
+from tests.pace import patience, patience_ms
 
 ID = bytes(range(1, 17))
 TOPIC_CONFIG = 1
@@ -41,7 +42,7 @@ class Side:
     def __init__(self, node: Node) -> None:
         self.node = node
         self.is_moldau = isinstance(node, MoldauNode)
-        self.admin = Admin(node.bootstrap, default_api_timeout_ms=30_000)
+        self.admin = Admin(node.bootstrap, default_api_timeout_ms=patience_ms(30_000))
         self.peer = Peer(node)
 
     def close(self) -> None:
@@ -91,7 +92,7 @@ def made(side: Side, topic: str, partitions: int = 2, records: int = 0) -> Topic
 
 def eventually(observe: Callable[[], object], expected: object) -> None:
     """A broker shows a change a moment after the controller has made it."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while (found := observe()) != expected and time.monotonic() < deadline:
         time.sleep(0.02)
     assert found == expected

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from tests.interop.nodes import RECENT_MS, Node
+from tests.pace import patience
 
 aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
 admin_module = pytest.importorskip("aiokafka.admin", reason="aiokafka is not installed")
 
-SECONDS = 30
+SECONDS = patience(30)
 
 
 def run(scenario: Callable[[], Awaitable[None]]) -> None:
@@ -146,7 +147,7 @@ def test_a_reader_that_waits_gets_what_is_written_next(moldau_server: Node, topi
             await asyncio.sleep(0.5)
             assert not waiting.done()
             await send_all(moldau_server, topic, [{"value": b"now"}])
-            assert (await asyncio.wait_for(waiting, 3)).value == b"now"
+            assert (await asyncio.wait_for(waiting, patience(3))).value == b"now"
         finally:
             await consumer.stop()
 

@@ -12,6 +12,7 @@ import pytest
 from moldau.client.assignors import GroupMetadata, MemberSubscription, PartitionReplicas, find_assignors
 from moldau.client.results import TopicPartition
 from tests.interop.kafka_oracle import java_command
+from tests.pace import patience
 
 CASES = 400
 
@@ -74,7 +75,9 @@ def test_assignments_are_those_of_apache_kafka(kafka_tools: None, tmp_path: Path
     questions = tmp_path / "questions.txt"
     questions.write_text("\n".join(line for case in cases for line in case.lines()) + "\n")
     probe = Path(__file__).with_name("AssignorProbe.java")
-    done = subprocess.run(java_command(str(probe), str(questions)), capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        java_command(str(probe), str(questions)), capture_output=True, text=True, timeout=patience(120)
+    )
     assert done.returncode == 0, done.stderr
     answers = done.stdout.split("\n\n")[:-1]
     assert len(answers) == 2 * CASES

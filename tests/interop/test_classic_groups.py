@@ -23,6 +23,7 @@ from tests.interop.conftest import NodeFactory, new_node, stop_cleanly
 from tests.interop.group_clients import CLIENTS, SECONDS, Member, shares, wait_until
 from tests.interop.nodes import Node
 from tests.interop.peers import Peer
+from tests.pace import patience, patience_ms
 
 PARTITIONS = 6
 RECORDS = 5
@@ -173,7 +174,7 @@ def test_a_member_that_is_lost_is_removed_on_time(group: Group) -> None:
         lost.communicate()
     began = time.monotonic()
     wait_until(lambda: len(stays.assigned) == PARTITIONS, [stays], "the lost member's partitions")
-    assert 4 < time.monotonic() - began < 12
+    assert 4 < time.monotonic() - began < 40, "its session is 6 s; one that was not told has 45"
 
 
 def test_a_restart_of_the_broker_loses_no_offset(start_moldau: NodeFactory, topic: str) -> None:
@@ -225,7 +226,7 @@ def console_consumer(node: Node, topic: str, group_id: str, count: int, *more: s
     done = kafka_oracle.run_tool(
         "console-consumer",
         *("--bootstrap-server", node.bootstrap, "--topic", topic, "--group", group_id),
-        *("--from-beginning", "--max-messages", str(count), "--timeout-ms", "30000"),
+        *("--from-beginning", "--max-messages", str(count), "--timeout-ms", str(patience_ms(30_000))),
         *("--command-property", "group.protocol=classic", *more),
     )
     assert done.returncode == 0, done.stderr
@@ -276,7 +277,7 @@ class Verifiable:
     def stop(self) -> None:
         self.process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.communicate(timeout=20)
+            self.process.communicate(timeout=patience(20))
         self.process.kill()
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from tests.interop.cli import SECONDS_MAX, Cli
 from tests.interop.nodes import HOST, Node, free_ports
+from tests.pace import patience
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def test_lines_come_back_as_they_went_in(cli: Cli, topic: str, codec: str) -> No
 def test_every_kind_of_acknowledgement(cli: Cli, topic: str, acks: str) -> None:
     cli.ok("topic", "create", topic, "-p", "1")
     cli.ok("produce", topic, "--acks", acks, stdin=b"a\nb\n")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while cli.ok("consume", topic) != b"a\nb\n":
         assert time.monotonic() < deadline
 
@@ -104,7 +105,7 @@ def test_lines_typed_one_by_one_are_sent_one_by_one(cli: Cli, topic: str) -> Non
     assert writer.stdin is not None
     writer.stdin.write(b"first\n")
     writer.stdin.flush()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patience(20)
     while cli.ok("consume", topic) != b"first\n":
         assert time.monotonic() < deadline, "the first line waits for the second"
     writer.communicate(b"", SECONDS_MAX)

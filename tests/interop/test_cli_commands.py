@@ -16,6 +16,7 @@ import pytest
 from tests.interop.cli import SECONDS_MAX, Cli
 from tests.interop.conftest import NodeFactory
 from tests.interop.nodes import MoldauNode
+from tests.pace import moment
 
 
 @pytest.fixture(params=["moldau_server", "oracle"])
@@ -233,7 +234,7 @@ def test_topics_are_completed(cli: Cli, topic: str) -> None:
 def test_a_broker_that_is_gone_while_one_watches_is_told_of(start_moldau: NodeFactory, tmp_path: Path) -> None:
     node = start_moldau()
     cli = Cli(node, tmp_path)
-    watcher = cli.start("cluster", "health", "--watch", "--interval", "0.2", "--timeout", "1")
+    watcher = cli.start("cluster", "health", "--watch", "--interval", "0.2", "--timeout", f"{moment(3):.1f}")
     assert watcher.stdout is not None and watcher.stderr is not None
     assert b"healthy" in watcher.stdout.readline()
     node.stop()

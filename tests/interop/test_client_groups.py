@@ -37,8 +37,11 @@ from tests.interop import kafka_oracle
 from tests.interop.conftest import new_node, require_kafka, stop_cleanly
 from tests.interop.nodes import Node
 from tests.interop.peers import Peer
+from tests.pace import moment_ms, patience
 
-SECONDS = 30
+SECONDS = patience(30)
+# Of classic members that are to live although they do not poll for longer.
+SESSION_MS = moment_ms(1500)
 JOIN_GROUP = 11
 CONSUMER_GROUP_HEARTBEAT = 68
 
@@ -265,11 +268,11 @@ def test_a_member_lives_while_the_user_works(server: str, topic: str, mode: dict
     """Heartbeats go on between polls, for longer than the session timeout."""
     create(server, topic, 1)
     classic = "group.protocol" not in mode
-    with member(server, topic, {**mode, **({"session.timeout.ms": 1000} if classic else {})}) as consumer:
+    with member(server, topic, {**mode, **({"session.timeout.ms": SESSION_MS} if classic else {})}) as consumer:
         consumer.subscribe([topic])
         pump([consumer], lambda: counts(consumer) == [1])
         before = consumer.group_metadata()
-        time.sleep(2.5 if classic else 5)
+        time.sleep(2 * SESSION_MS / 1000 if classic else 5)
         consumer.poll(300)
         consumer.commit({TopicPartition(topic, 0): 0})
         assert consumer.group_metadata() == before
@@ -282,18 +285,18 @@ def test_a_slow_listener_does_not_cost_the_membership(server: str, topic: str) -
 
     class Slow(RebalanceListener):
         def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
-            time.sleep(2.5)
+            time.sleep(2 * SESSION_MS / 1000)
             told.append("assigned")
 
         def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
-            time.sleep(2.5)
+            time.sleep(2 * SESSION_MS / 1000)
             consumer.commit({TopicPartition(topic, 0): 0})
             told.append("revoked")
 
         def on_partitions_lost(self, partitions: list[TopicPartition]) -> None:
             told.append("lost")
 
-    with member(server, topic, {**MODES["eager"], "session.timeout.ms": 1000}) as consumer:
+    with member(server, topic, {**MODES["eager"], "session.timeout.ms": SESSION_MS}) as consumer:
         consumer.subscribe([topic], listener=Slow())
         pump([consumer], lambda: told == ["assigned"])
         consumer.commit({TopicPartition(topic, 0): 0})
@@ -594,8 +597,8 @@ class JavaMember:
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.wait(20)
-        self._thread.join(10)
+        self.process.wait(patience(20))
+        self._thread.join(patience(10))
 
 
 @pytest.mark.parametrize(

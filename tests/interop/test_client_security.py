@@ -17,11 +17,12 @@ import pytest
 from moldau.client import Admin, Consumer, NewTopic, Producer, TopicPartition
 from moldau.client.errors import ClientError, ConfigError, NetworkError, TlsError
 from tests.interop.secured import ESCAPED_USER, PASSWORD, PLAIN_USER, REAUTH_MS, SCRAM_USER, SecuredKafka, User
+from tests.pace import moment_ms, patience, patience_ms
 
 pytestmark = pytest.mark.interop
 
 Settings = dict[str, object]
-FAIL_SOON: Settings = {"default.api.timeout.ms": 20_000}
+FAIL_SOON: Settings = {"default.api.timeout.ms": patience_ms(20_000)}
 
 
 def trust(secured: SecuredKafka) -> Settings:
@@ -60,7 +61,7 @@ def read(bootstrap: str, settings: Settings, topic: str, records: int, group: bo
             consumer.subscribe([topic])
         else:
             consumer.assign([TopicPartition(topic, 0)])
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patience(60)
         while len(found) < records and time.monotonic() < deadline:
             found += [record.value or b"" for record in consumer.poll(500)]
     return found
@@ -159,13 +160,15 @@ def test_a_wrong_password_is_told_at_once(secured: SecuredKafka, topic: str, mec
     begin = time.monotonic()
     with Admin(secured.sasl_plaintext, config={**settings, **FAIL_SOON}) as admin, refused:
         admin.list_topics()
-    with Producer(secured.sasl_plaintext, config={**settings, "max.block.ms": 20_000}) as producer, refused:
-        producer.send(topic, b"x").result(30)
+    with (
+        Producer(secured.sasl_plaintext, config={**settings, "max.block.ms": patience_ms(20_000)}) as producer,
+        refused,
+    ):
+        producer.send(topic, b"x").result(patience(30))
     with Consumer(secured.sasl_plaintext, config={**settings, "group.id": topic}) as consumer, refused:
         consumer.subscribe([topic])
-        for _ in range(10):
-            consumer.poll(1000)
-    assert time.monotonic() - begin < 15, "asking again would not help"
+        consumer.poll(patience_ms(10_000))
+    assert time.monotonic() - begin < patience(15), "asking again would not help"
 
 
 def test_a_listener_without_logins(secured: SecuredKafka) -> None:
@@ -208,7 +211,7 @@ def tls_server(pem: Path, host: str) -> Iterator[str]:
 
 def test_a_certificate_for_another_host(secured: SecuredKafka) -> None:
     """127.0.0.2 is not in the certificate; who switches the check off gets as far as the first question."""
-    settings: Settings = {"security.protocol": "SSL", **trust(secured), "default.api.timeout.ms": 2_000}
+    settings: Settings = {"security.protocol": "SSL", **trust(secured), "default.api.timeout.ms": moment_ms(5_000)}
     with tls_server(secured.certificates.server_pem, "127.0.0.2") as address:
         with Admin(address, config=settings) as admin, pytest.raises(TlsError, match="not trusted"):
             admin.list_topics()
@@ -220,7 +223,7 @@ def test_a_certificate_for_another_host(secured: SecuredKafka) -> None:
 
 def test_a_broker_that_goes_away_in_the_handshake_may_come_back(secured: SecuredKafka) -> None:
     """That is no question of trust: it is tried again until the time is over."""
-    settings: Settings = {"security.protocol": "SSL", **trust(secured), "default.api.timeout.ms": 1_500}
+    settings: Settings = {"security.protocol": "SSL", **trust(secured), "default.api.timeout.ms": moment_ms(3_000)}
     met = 0
     with socket.create_server(("127.0.0.1", 0)) as server:
 

@@ -28,8 +28,9 @@ from moldau.client.errors import ClientError, RecordDeserializationError
 from tests.interop import kafka_oracle
 from tests.interop.conftest import new_node, require_kafka, stop_cleanly
 from tests.interop.nodes import Node
+from tests.pace import patience, patience_ms
 
-SECONDS = 40
+SECONDS = patience(40)
 
 # Groups that form at once and locks that run out soon, so that the suite does not wait for defaults of production.
 QUICK = {
@@ -239,8 +240,8 @@ def test_markers_of_transactions_are_nobodys_business(server: str, topic: str) -
 def test_a_record_that_cannot_be_deserialized_is_passed(server: str, topic: str) -> None:
     prepare(server, topic, 1)
     with Producer(server) as producer:
-        producer.send(topic, b"bad").result(10)
-        producer.send(topic, b"2").result(10)
+        producer.send(topic, b"bad").result(patience(10))
+        producer.send(topic, b"2").result(patience(10))
     with member(server, topic, config=EXPLICIT, value_deserializer=int) as consumer:
         found: list[int] = []
         deadline = time.monotonic() + SECONDS
@@ -348,9 +349,9 @@ def test_ours_and_kafkas_own_consumer_share_a_group(server: str, topic: str, kaf
         command = kafka_oracle.java_command(
             "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
             *("--bootstrap-server", server, "--topic", topic, "--group", f"g-{topic}"),
-            *("--max-messages", str(500 - len(ours)), "--timeout-ms", "20000"),
+            *("--max-messages", str(500 - len(ours)), "--timeout-ms", str(patience_ms(20_000))),
         )
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=patience(60), check=False)
         # Theirs takes longer than our locks last, and may have got what ours holds as well.
         theirs = {int(line) for line in done.stdout.split()}
     assert len(theirs) >= 500 - len(ours), done.stderr

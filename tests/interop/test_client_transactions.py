@@ -38,6 +38,7 @@ from moldau.client.transactions import TransactionManager
 from moldau.protocol import errors as codes
 from tests.interop.kafka_oracle import java_command, run_tool
 from tests.interop.nodes import Node
+from tests.pace import patience, patience_ms
 
 ROOT = Path(__file__).parents[2]
 
@@ -76,7 +77,7 @@ def read(server: str, partitions: list[TopicPartition], **more: Any) -> list[byt
         consumer.assign(partitions)
         consumer.seek_to_beginning()
         ends = consumer.end_offsets(partitions)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + patience(30)
         while any(consumer.position(item) < ends[item] for item in partitions):
             assert time.monotonic() < deadline, "the last stable offset is stuck"
             values += [record.value or b"" for record in consumer.poll(200)]
@@ -115,11 +116,11 @@ def test_nothing_is_read_while_a_transaction_is_open(server: str, topic: str, ve
 
 def test_records_that_were_not_sent_yet_are_dropped_by_an_abort(server: str, topic: str, version: int) -> None:
     partitions = create(server, topic)
-    with new_producer(server, topic, linger_ms=60_000, delivery_timeout_ms=120_000) as producer:
+    with new_producer(server, topic, linger_ms=60_000, delivery_timeout_ms=patience_ms(120_000)) as producer:
         producer.begin_transaction()
         future = producer.send(topic, b"never")
         producer.abort_transaction()
-        error = future.exception(5)
+        error = future.exception(patience(5))
         assert error is not None and error.category is Category.ABORTABLE
         with producer.transaction():
             producer.send(topic, b"later")
@@ -148,7 +149,7 @@ def test_many_transactions_of_several_producers_at_once(server: str, topic: str,
             continue
         partition = chance.randrange(2)
         value = b"%d of %d" % (step, number) + b"." * chance.randrange(300)
-        producer.send(topic, value, partition=partition).result(30)
+        producer.send(topic, value, partition=partition).result(patience(30))
         written[partition].append((value, True))
         open_now[number].append((partition, value))
     for number, rows in open_now.items():
@@ -188,7 +189,7 @@ def test_a_zombie_that_sends_learns_it_at_the_latest_when_it_ends(server: str, t
     first.send(topic, b"one").result()
     second = new_producer(server, topic)
     late = first.send(topic, b"two")
-    assert late.exception(30) is not None
+    assert late.exception(patience(30)) is not None
     with pytest.raises(ClientError):
         first.commit_transaction()
     if first.in_transaction:
@@ -205,7 +206,7 @@ def test_a_record_that_is_refused_spoils_its_transaction_only(server: str, topic
     with new_producer(server, topic) as producer:
         producer.begin_transaction()
         producer.send(topic, b"fits").result()
-        assert isinstance(producer.send(topic, b"x" * 5000).exception(20), RecordTooLargeError)
+        assert isinstance(producer.send(topic, b"x" * 5000).exception(patience(20)), RecordTooLargeError)
         with pytest.raises(TransactionAbortableError) as raised:
             producer.commit_transaction()
         assert isinstance(raised.value.__cause__, RecordTooLargeError)
@@ -267,7 +268,7 @@ def test_who_is_not_a_member_any_more_cannot_commit_offsets(
     settings = {"group.id": f"g-{topic}", "group.protocol": protocol}
     with new_producer(server, topic) as producer, Consumer(server, config=settings) as consumer:
         consumer.subscribe([topic])
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + patience(30)
         while not consumer.assignment():
             assert time.monotonic() < deadline
             consumer.poll(200)
@@ -355,7 +356,7 @@ def test_two_phases(start_moldau: Any, topic: str, decided: bool) -> None:
 
 def run_own_tool(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "moldau", "kafka-transactions", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=patience(60))
 
 
 def test_the_tool_shows_what_the_real_one_shows(server: str, topic: str, kafka_tools: None) -> None:
@@ -420,7 +421,7 @@ def test_the_example_copies_exactly_once(server: str, topic: str) -> None:
             ],
             capture_output=True,
             text=True,
-            timeout=90,
+            timeout=patience(90),
         )
         assert done.returncode == 0, done.stderr
     assert sorted(read(server, target)) == sorted(value.upper() for value in read(server, source))
@@ -431,7 +432,7 @@ def test_what_errors_ask_for_is_true_of_apache_kafka(kafka_tools: None) -> None:
     if shutil.which("javac") is None:
         pytest.skip("a Java development kit is missing: the probe is run from its source")
     probe = Path(__file__).with_name("ErrorProbe.java")
-    done = subprocess.run(java_command(str(probe)), capture_output=True, text=True, timeout=120)
+    done = subprocess.run(java_command(str(probe)), capture_output=True, text=True, timeout=patience(120))
     assert done.returncode == 0, done.stderr
     theirs = {int(code): (name, category) for code, name, category in map(str.split, done.stdout.splitlines())}
     assert len(theirs) > 120

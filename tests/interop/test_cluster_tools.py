@@ -26,9 +26,10 @@ from tests.interop.conftest import require_kafka
 from tests.interop.golden import Done
 from tests.interop.kafka_oracle import TOOL_CLASSES, KafkaNode, java_command
 from tests.interop.nodes import MoldauNode, Node, free_ports
+from tests.pace import patience
 
 HOST = "127.0.0.1"
-SECONDS = 40
+SECONDS = patience(40)
 # So slow that a move goes on for as long as a test looks at it.
 SLOW = "2000"
 

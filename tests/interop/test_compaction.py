@@ -14,6 +14,7 @@ from moldau.client.admin import Admin, NewTopic
 from tests.interop.conftest import NodeFactory
 from tests.interop.kafka_oracle import run_tool
 from tests.interop.nodes import HOST, Node, free_ports
+from tests.pace import patience
 
 KEYS = 50
 VALUE = b"x" * 1000
@@ -41,7 +42,7 @@ def read_all(node: Node) -> list[tuple[int, bytes | None, bytes | None]]:
     with Consumer(bootstrap_servers=node.bootstrap, auto_offset_reset="earliest") as consumer:
         consumer.assign([partition])
         end = consumer.end_offsets([partition])[partition]
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + patience(30)
         while consumer.position(partition) < end:
             assert time.monotonic() < deadline, "the log cannot be read to its end"
             found += [(record.offset, record.key, record.value) for record in consumer.poll(500)]
@@ -53,7 +54,7 @@ def log_bytes(node: Node) -> int:
 
 
 def wait_for_compaction(node: Node, below: int) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + patience(60)
     while log_bytes(node) > below:
         assert time.monotonic() < deadline, f"{log_bytes(node)} bytes are left:\n{node.output()[-2000:]}"
         time.sleep(0.1)
@@ -72,9 +73,9 @@ def check_content(node: Node, last: dict[bytes, bytes | None]) -> None:
 
 def check_metrics(port: int) -> None:
     """A run is counted, which ends a moment after its files are in place."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + patience(30)
     while True:
-        with urllib.request.urlopen(f"http://{HOST}:{port}/metrics", timeout=10) as page:
+        with urllib.request.urlopen(f"http://{HOST}:{port}/metrics", timeout=patience(10)) as page:
             lines = page.read().decode().splitlines()
         values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
         if int(values["moldau_log_cleaner_runs_total"]) > 0:

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from tests.interop.nodes import RECENT_MS, Node
+from tests.pace import patience
 
 confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 admin_module = pytest.importorskip("confluent_kafka.admin", reason="confluent-kafka is not installed")
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
-SECONDS = 20
+SECONDS = patience(20)
 
 
 def producer(node: Node, **settings: Any) -> Any:

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.interop.nodes import HOST, MoldauNode, Node
+from tests.pace import moment_ms, patience
 
-SECONDS = 30
+SECONDS = patience(30)
 
 
 def command(tool: str, node: Node, *arguments: str) -> list[str]:
@@ -132,7 +133,7 @@ def test_a_group_goes_on_where_it_was(moldau_server: Node, topic: str) -> None:
     group = ("--topic", topic, "--group", f"{topic}-group", "--from-beginning")
     run("console-producer", moldau_server, "--topic", topic, text=b"a\nb\nc\n")
     first = run("console-consumer", moldau_server, *group, "--max-messages", "2")
-    rest = run("console-consumer", moldau_server, *group, "--timeout-ms", "6000")
+    rest = run("console-consumer", moldau_server, *group, "--timeout-ms", str(moment_ms(9_000)))
     assert first.stdout.count(b"\n") == 2
     assert sorted((first.stdout + rest.stdout).splitlines()) == [b"a", b"b", b"c"]
     assert rest.stderr.endswith(b"Processed a total of 1 messages\n")
@@ -165,8 +166,8 @@ def test_somebody_else_at_the_port_is_no_traceback() -> None:
     threading.Thread(target=serve, daemon=True).start()
     try:
         for tool, more in (
-            ("console-producer", ["--max-block-ms", "1500"]),
-            ("console-consumer", ["--timeout-ms", "1500"]),
+            ("console-producer", ["--max-block-ms", str(moment_ms(1500))]),
+            ("console-consumer", ["--timeout-ms", str(moment_ms(1500))]),
         ):
             words = [*MoldauNode.command(), f"kafka-{tool}", "--bootstrap-server", address, "--topic", "x", *more]
             done = subprocess.run(words, input=b"x\n", capture_output=True, timeout=SECONDS, env=environment())

@@ -27,6 +27,7 @@ from tests.interop.test_classic_groups import (
     fill,
     produce_more,
 )
+from tests.pace import patience_ms
 
 confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 
@@ -314,7 +315,7 @@ def test_the_console_consumer_resumes(group: Group, kafka_tools: None) -> None:
         done = kafka_oracle.run_tool(
             "console-consumer",
             *("--bootstrap-server", group.node.bootstrap, "--topic", group.topic, "--group", group.group_id),
-            *("--from-beginning", "--max-messages", str(count), "--timeout-ms", "30000"),
+            *("--from-beginning", "--max-messages", str(count), "--timeout-ms", str(patience_ms(30_000))),
             *("--command-property", "group.protocol=consumer"),
         )
         assert done.returncode == 0, done.stderr

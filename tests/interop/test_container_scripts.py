@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.nodes import HOST, free_ports, random_cluster_id
+from tests.pace import patience
 
 pytestmark = [
     pytest.mark.interop,
@@ -26,7 +27,7 @@ pytestmark = [
 confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy" / "container"
-SECONDS_MAX = 60
+SECONDS_MAX = patience(60)
 FORMAT = "kafka-storage format --ignore-formatted"
 
 
@@ -175,7 +176,7 @@ def test_java_runs_the_script_of_apache_kafka(container: Container) -> None:
     container.wait_for("Transitioning from RECOVERY to RUNNING")
     container.check_record_goes_through()
     address = f"PLAINTEXT://{HOST}:{container.broker_port}"
-    ready = container.call("cub", "kafka-ready", "-b", address, "1", str(SECONDS_MAX))
+    ready = container.call("cub", "kafka-ready", "-b", address, "1", str(round(SECONDS_MAX)))
     assert (ready.returncode, ready.stderr) == (0, "")
     missing = container.call("ub", "kafka-ready", "2", "0.1", "-b", address)
     assert (missing.returncode, missing.stderr) == (1, "Not ready after 0.1 s: 1 of 2 brokers are there\n")

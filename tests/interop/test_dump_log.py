@@ -11,6 +11,7 @@ import pytest
 from tests.interop.conftest import NodeFactory
 from tests.interop.kafka_oracle import run_tool
 from tests.interop.nodes import Node
+from tests.pace import patience
 
 confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 admin_module = pytest.importorskip("confluent_kafka.admin", reason="confluent-kafka is not installed")
@@ -38,7 +39,7 @@ def write_everything(node: Node) -> None:
     ]
     topics.append(admin_module.NewTopic("empty", 1, 1, config={"message.timestamp.type": "LogAppendTime"}))
     for future in admin.create_topics(topics).values():
-        future.result(20)
+        future.result(patience(20))
     for name in topics:
         codec = name.topic.removeprefix("codec-")
         if codec == name.topic:
@@ -49,10 +50,10 @@ def write_everything(node: Node) -> None:
         for i in range(3000):
             value = b"%d " % i * 200
             producer.produce(name.topic, key=b"%d" % i, value=value, headers=[("n", b"%d" % i)], partition=i % 2)
-        assert producer.flush(30) == 0
+        assert producer.flush(patience(30)) == 0
     partition = confluent_kafka.TopicPartition("codec-none", 0, 100)
     for future in admin.delete_records([partition]).values():
-        future.result(20)
+        future.result(patience(20))
 
 
 def dump(files: list[Path], *options: str) -> str:
@@ -119,6 +120,6 @@ def test_dump_log_reads_a_directory_after_a_crash_and_a_clean_stop(start_moldau:
     node.start()
     client: Any = confluent_kafka.Producer({"bootstrap.servers": node.bootstrap})
     client.produce("codec-none", value=b"after the crash", partition=0)
-    assert client.flush(20) == 0
+    assert client.flush(patience(20)) == 0
     node.stop()
     check_directory(node.data)

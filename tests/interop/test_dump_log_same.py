@@ -15,6 +15,7 @@ import pytest
 from tests.interop.conftest import NodeFactory
 from tests.interop.kafka_oracle import TOOL_CLASSES, KafkaNode, java_command
 from tests.interop.nodes import MoldauNode, Node
+from tests.pace import patience
 
 confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 admin_module = pytest.importorskip("confluent_kafka.admin", reason="confluent-kafka is not installed")
@@ -36,7 +37,7 @@ def write_records(node: Node) -> None:
         admin_module.NewTopic("empty", 1, 1, config={"cleanup.policy": "compact", "min.compaction.lag.ms": "5"}),
     ]
     for future in admin.create_topics(topics).values():
-        future.result(20)
+        future.result(patience(20))
     for codec in CODECS:
         idempotent = codec != "gzip"
         settings = {"compression.type": codec, "enable.idempotence": idempotent, "batch.size": 20_000, "linger.ms": 2}
@@ -45,15 +46,15 @@ def write_records(node: Node) -> None:
         for i in range(800 if codec == "none" else 200):
             producer.produce(f"codec-{codec}", key=b"%d" % i, value=b"%d " % i * 600, partition=0)
             producer.poll(0)
-        assert producer.flush(30) == 0
+        assert producer.flush(patience(30)) == 0
     producer = confluent_kafka.Producer({"bootstrap.servers": node.bootstrap})
     _send_odd_records(producer, "append-time", partition=0)
     producer.produce("gone", value=b"soon")
-    assert producer.flush(30) == 0
+    assert producer.flush(patience(30)) == 0
     for future in admin.delete_topics(["gone"]).values():
-        future.result(20)
+        future.result(patience(20))
     for future in admin.delete_records([confluent_kafka.TopicPartition("codec-none", 0, 700)]).values():
-        future.result(20)
+        future.result(patience(20))
 
 
 def _send_odd_records(producer: Any, topic: str, partition: int = 1) -> None:
@@ -67,7 +68,7 @@ def _send_odd_records(producer: Any, topic: str, partition: int = 1) -> None:
     producer.produce(
         topic, key=b"h", value=b"headers", headers=headers, partition=partition, timestamp=1_700_000_000_000
     )
-    assert producer.flush(30) == 0
+    assert producer.flush(patience(30)) == 0
 
 
 def write_transactions(node: Node) -> None:
@@ -79,7 +80,7 @@ def write_transactions(node: Node) -> None:
         producer.begin_transaction()
         for i in range(3):
             producer.produce("codec-zstd", key=b"t%d" % i, value=b"transaction %d" % number, partition=1)
-        producer.flush(20)
+        producer.flush(patience(20))
         if decision is not None:
             decision(30)
     for protocol in ("classic", "consumer"):
@@ -94,7 +95,7 @@ def write_transactions(node: Node) -> None:
 def real_dump(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     command = java_command(TOOL_CLASSES["dump-log"], *arguments)
     command[1:1] = ["-Dstdout.encoding=UTF-8", "-Dstderr.encoding=UTF-8"]
-    return subprocess.run(command, capture_output=True, env=UTF8, timeout=120)
+    return subprocess.run(command, capture_output=True, env=UTF8, timeout=patience(120))
 
 
 def run_moldau(*arguments: str) -> subprocess.CompletedProcess[bytes]:
@@ -102,7 +103,7 @@ def run_moldau(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     environment = {**UTF8}
     if "MOLDAU_COMMAND" not in environment:
         environment["PYTHONPATH"] = os.pathsep.join(entry for entry in sys.path if entry)
-    return subprocess.run(command, capture_output=True, env=environment, timeout=120)
+    return subprocess.run(command, capture_output=True, env=environment, timeout=patience(120))
 
 
 def our_dump(*arguments: str) -> subprocess.CompletedProcess[bytes]:

@@ -26,6 +26,7 @@ from tests.interop.kafka_oracle import KafkaNode, run_tool
 from tests.interop.nodes import MoldauNode, Node
 from tests.interop.peers import Peer
 from tests.interop.wire import plain
+from tests.pace import moment_ms, patience
 
 TOPIC = "moved"
 SETTINGS = {"transaction.state.log.num.partitions": "1", "group.initial.rebalance.delay.ms": "0"}
@@ -40,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 def until(question: Any, seconds: float = 20) -> Any:
     """Asks again until the answer has no error."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patience(seconds)
     while True:
         answer = question()
         if answer.error_code == 0:
@@ -98,7 +99,7 @@ def consume(node: Node, group: str, protocol: str) -> None:
     """Kafka's own consumer joins, commits and leaves."""
     run_tool(
         "console-consumer", "--bootstrap-server", node.bootstrap, "--topic", TOPIC, "--group", group,
-        "--command-property", f"group.protocol={protocol}", "--from-beginning", "--timeout-ms", "4000",
+        "--command-property", f"group.protocol={protocol}", "--from-beginning", "--timeout-ms", str(moment_ms(6_000)),
     )  # fmt: skip
 
 

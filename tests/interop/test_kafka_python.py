@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from tests.interop.nodes import RECENT_MS, Node
+from tests.pace import patience
 
 kafka = pytest.importorskip("kafka", reason="kafka-python is not installed")
 kafka_admin = pytest.importorskip("kafka.admin", reason="kafka-python is not installed")
 kafka_errors = pytest.importorskip("kafka.errors", reason="kafka-python is not installed")
 
-SECONDS = 20
+SECONDS = patience(20)
 
 
 @pytest.fixture

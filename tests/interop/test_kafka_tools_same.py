@@ -20,6 +20,7 @@ import pytest
 from moldau.cli.kafka.frame import run_command
 from tests.interop.kafka_oracle import TOOL_CLASSES, java_command
 from tests.interop.nodes import Node
+from tests.pace import patience
 
 pytestmark = pytest.mark.usefixtures("kafka_tools")
 
@@ -322,7 +323,7 @@ class RealTools:
     def close(self) -> None:
         assert self.process.stdin is not None
         self.process.stdin.close()
-        self.process.wait(20)
+        self.process.wait(patience(20))
 
 
 @pytest.fixture(scope="module")

@@ -19,12 +19,13 @@ from tests.interop.conftest import require_kafka, stop_cleanly
 from tests.interop.kafka_oracle import KafkaNode
 from tests.interop.nodes import HOST, MoldauNode, Node
 from tests.interop.peers import Peer
+from tests.pace import patience
 
 confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 admin_module = pytest.importorskip("confluent_kafka.admin", reason="confluent-kafka is not installed")
 
 RECORDS = 500
-WAIT_SECONDS_MAX = 30
+WAIT_SECONDS_MAX = patience(30)
 
 
 class Pair:
@@ -84,7 +85,7 @@ def create(pair: Pair, topic: str) -> None:
     """Asked of the broker, decided by the other kind's controller; each node leads one partition."""
     pair.topic = topic
     wanted = admin_module.NewTopic(topic, 2, replica_assignment=[[1, 2], [2, 1]], config={"min.insync.replicas": "2"})
-    pair.admin.create_topics([wanted])[topic].result(30)
+    pair.admin.create_topics([wanted])[topic].result(patience(30))
     wait_for(lambda: pair.isr() == [[1, 2], [1, 2]] and pair.leaders() == [1, 2])
 
 
@@ -100,7 +101,7 @@ def produce(pair: Pair, first: int) -> None:
                 pair.topic, str(number).encode(), partition=index, on_delivery=lambda error, _: failures.append(error)
             )
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(patience(30)) == 0
     assert set(failures) == {None} and len(failures) == 2 * RECORDS
 
 
@@ -151,7 +152,7 @@ def test_settings_changed_through_one_kind_are_seen_by_the_other(pair: Pair) -> 
     resource.add_incremental_config(
         admin_module.ConfigEntry("retention.ms", "7777777", incremental_operation=admin_module.AlterConfigOpType.SET)
     )
-    pair.admin.incremental_alter_configs([resource])[resource].result(30)
+    pair.admin.incremental_alter_configs([resource])[resource].result(patience(30))
     for node in (pair.first, pair.second):
         admin = admin_module.AdminClient({"bootstrap.servers": node.bootstrap})
         asked = admin_module.ConfigResource(admin_module.RESOURCE_TOPIC, pair.topic)
@@ -160,7 +161,7 @@ def test_settings_changed_through_one_kind_are_seen_by_the_other(pair: Pair) -> 
 
 
 def has_value(admin: Any, resource: Any, key: str, value: str) -> bool:
-    return bool(admin.describe_configs([resource])[resource].result(30)[key].value == value)
+    return bool(admin.describe_configs([resource])[resource].result(patience(30))[key].value == value)
 
 
 @pytest.fixture
@@ -191,7 +192,7 @@ def quorum_leader(nodes: list[Node]) -> Node:
 
 
 def topics_of(node: Node) -> set[str]:
-    return set(admin_module.AdminClient({"bootstrap.servers": node.bootstrap}).list_topics(timeout=10).topics)
+    return set(admin_module.AdminClient({"bootstrap.servers": node.bootstrap}).list_topics(timeout=patience(10)).topics)
 
 
 def test_a_quorum_of_both_kinds_loses_its_leader_and_goes_on(voters: list[Node]) -> None:
@@ -202,7 +203,7 @@ def test_a_quorum_of_both_kinds_loses_its_leader_and_goes_on(voters: list[Node])
         living = [node for node in voters if node is not dead]
         created.add(f"t{number}")
         admin = admin_module.AdminClient({"bootstrap.servers": living[number % 2].bootstrap})
-        admin.create_topics([admin_module.NewTopic(f"t{number}", 1, 2)])[f"t{number}"].result(30)
+        admin.create_topics([admin_module.NewTopic(f"t{number}", 1, 2)])[f"t{number}"].result(patience(30))
         dead.start()
         for node in voters:
             wait_for(lambda node=node: created <= topics_of(node))  # type: ignore[misc]

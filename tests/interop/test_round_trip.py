@@ -29,11 +29,12 @@ from tests.interop.nodes import RECENT_MS, MoldauNode, Node
 from tests.interop.peers import Peer
 from tests.interop.test_dump_log_same import run_moldau
 from tests.interop.test_group_recovery import successor
+from tests.pace import patience, patience_ms
 
 confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-SECONDS = 40
+SECONDS = patience(40)
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "3",
@@ -128,7 +129,7 @@ class Story:
             producer.begin_transaction()
             for number in range(4):
                 producer.produce("paid", key=b"%d" % number, value=end.__name__.encode(), partition=0)
-            producer.flush(20)
+            producer.flush(patience(20))
             end(30)
 
     def write_numbered(self) -> None:
@@ -158,7 +159,7 @@ class Story:
         data = builder.build(producer_id=self.producer_id, producer_epoch=0, base_sequence=sequence)
         partition = PartitionProduceData(index=0, records=MemoryRecords(data, 0, len(data)))
         topic = TopicProduceData(name="numbered", partition_data=[partition])
-        answer = peer.ask(ProduceRequest(acks=-1, timeout_ms=5000, topic_data=[topic]), 9)
+        answer = peer.ask(ProduceRequest(acks=-1, timeout_ms=patience_ms(5000), topic_data=[topic]), 9)
         return answer.responses[0].partition_responses[0]
 
     def consume(self, group: str, count: int) -> list[tuple[str, int, int]]:

@@ -13,6 +13,7 @@ from tests.interop.batches import batch
 from tests.interop.conftest import Same
 from tests.interop.peers import Peer
 from tests.interop.wire import CLOSED, plain
+from tests.pace import patience_ms
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
@@ -22,10 +23,10 @@ def update(
 ) -> Any:
     if version == 0:
         keys = [FeatureUpdateKey(name, level, kind != UPGRADE) for name, level, kind in rows]
-        request = UpdateFeaturesRequest(timeout_ms=10_000, feature_updates=keys)
+        request = UpdateFeaturesRequest(timeout_ms=patience_ms(10_000), feature_updates=keys)
     else:
         keys = [FeatureUpdateKey(name, level, upgrade_type=kind) for name, level, kind in rows]
-        request = UpdateFeaturesRequest(timeout_ms=10_000, feature_updates=keys, validate_only=validate)
+        request = UpdateFeaturesRequest(timeout_ms=patience_ms(10_000), feature_updates=keys, validate_only=validate)
     answer = peer.ask(request, version, controller=controller)
     return answer if answer == CLOSED else plain(answer)
 

@@ -21,6 +21,7 @@ from tests.interop.batches import batch
 from tests.interop.conftest import Same
 from tests.interop.peers import Peer
 from tests.interop.wire import plain
+from tests.pace import moment, patience
 
 UNKNOWN, TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 0, 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
@@ -52,7 +53,7 @@ def describe(peer: Peer, kind: int, name: str, *keys: str, version: int = 4, **f
 
 def wait_for(peer: Peer, kind: int, name: str, key: str, value: str | None) -> None:
     """A change reaches the broker a moment after the controller has answered."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while time.monotonic() < deadline:
         row = describe(peer, kind, name, key)["results"][0]["configs"].get(key)
         if row is not None and row["value"] == value:
@@ -231,7 +232,7 @@ def broker_row(peer: Peer, key: str) -> Any:
 
 def settle(reached: Callable[[], bool]) -> None:
     """Waits a moment for the broker to take over a change; some are never seen in what it describes."""
-    deadline = time.monotonic() + 1
+    deadline = time.monotonic() + moment(1)
     while not reached() and time.monotonic() < deadline:
         time.sleep(0.02)
 

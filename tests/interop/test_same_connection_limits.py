@@ -30,6 +30,7 @@ from tests.interop.conftest import new_node, require_kafka, stop_cleanly
 from tests.interop.kafka_oracle import KafkaNode
 from tests.interop.nodes import HOST, Node, free_ports
 from tests.interop.wire import CLOSED, Wire
+from tests.pace import moment, patience
 
 BROKER = 4
 LIMIT = 20
@@ -73,7 +74,7 @@ class Limited:
         if self.admin is None:
             self.admin = Wire(HOST, self.inside_port)
         answer = self.admin.ask(request, version)
-        time.sleep(SETTLE_S)
+        time.sleep(moment(SETTLE_S))
         return answer
 
     def close(self) -> None:
@@ -85,7 +86,7 @@ class Limited:
         wire = Wire(HOST, self.inside_port if inside else self.node.port)
         self.wires.append(wire)
         if waits:
-            wire.socket.settimeout(SILENT_S)
+            wire.socket.settimeout(moment(SILENT_S))
         try:
             wire.send(ApiVersionsRequest("a", "1"), 3)
             return self.answer(wire)
@@ -94,7 +95,7 @@ class Limited:
         except (ConnectionResetError, BrokenPipeError):
             return OUT
         finally:
-            wire.socket.settimeout(20)
+            wire.socket.settimeout(patience(20))
 
     def answer(self, wire: Wire) -> str:
         return OUT if wire.receive(18, 3) == CLOSED else IN
@@ -105,10 +106,10 @@ class Limited:
     def disconnect_all(self) -> None:
         while self.wires:
             self.disconnect(0)
-        time.sleep(SETTLE_S)
+        time.sleep(moment(SETTLE_S))
 
     def is_gone(self, number: int) -> bool:
-        self.wires[number].socket.settimeout(SILENT_S)
+        self.wires[number].socket.settimeout(moment(SILENT_S))
         try:
             return self.wires[number].socket.recv(1) == b""
         except TimeoutError:
@@ -188,7 +189,7 @@ def test_the_brokers_listener_has_a_limit_of_its_own_and_others_make_room_for_it
         outside = [limited.connect() for _ in range(LIMIT - 1)]
         inside = [limited.connect(inside=True) for _ in range(LIMIT - 1)]
         inside.append(limited.connect(inside=True, waits=True))
-        time.sleep(SETTLE_S)
+        time.sleep(moment(SETTLE_S))
         gone = [limited.is_gone(number) for number in (0, 1, LIMIT - 2, LIMIT - 1)]
         assert limited.set("listener.name.inside.max.connections", "100") == 0
         inside.append(limited.answer(limited.wires[-1]))
@@ -213,7 +214,7 @@ def test_an_address_with_too_many_connections_is_closed_at_once(alike: Alike, li
             assert limited.set(name, value) == 0
         seen = [limited.connect() for _ in range(LIMIT)]
         limited.disconnect(0)
-        time.sleep(SETTLE_S)
+        time.sleep(moment(SETTLE_S))
         seen += [limited.connect(), limited.connect()]
         for name in limits:
             assert limited.set(name, None) == 0
@@ -231,7 +232,7 @@ def test_an_address_that_comes_too_often_is_not_served_and_closed_later(alike: A
         limited.limit_ip(1, ip)
         seen = [limited.connect() for _ in range(10)]
         wire = socket.create_connection((HOST, limited.node.port))
-        wire.settimeout(20)
+        wire.settimeout(patience(20))
         wire.sendall(b"\0\0\0\1x")
         try:
             seen.append(OUT if wire.recv(1) == b"" else IN)

@@ -28,6 +28,7 @@ from tests.interop.kafka_oracle import KafkaNode, run_tool
 from tests.interop.nodes import RECENT_MS, MoldauNode, Node
 from tests.interop.test_kafka_tools_same import CLASSES, OURS, REAL, Done, RealTools, masked, run_ours
 from tests.interop.wire import Wire
+from tests.pace import moment_ms, patience
 
 confluent: Any = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 confluent_admin: Any = pytest.importorskip("confluent_kafka.admin")
@@ -41,7 +42,7 @@ RECENT = time.strftime("%Y-%m-%dT%H:%M:%S.000", time.gmtime(RECENT_MS // 1000 + 
 # What make_records() leaves in the partitions that members read.
 ENDS = {("orders", 0): 14, ("orders", 1): 13, ("orders", 2): 13, ("orders", 3): 0}
 ENDS |= {("pay", 0): 5, ("pay", 1): 5, ("empty", 0): 0}
-SETTLE_SECONDS = 60
+SETTLE_SECONDS = patience(60)
 REST_SECONDS = 3
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
@@ -329,7 +330,7 @@ def make_records(bootstrap: str) -> None:
     for made in admin.create_topics(
         [confluent_admin.NewTopic(name, count, 1) for name, count in sizes.items()]
     ).values():
-        made.result(20)
+        made.result(patience(20))
     producer = confluent.Producer({"bootstrap.servers": bootstrap})
     for number in range(40):
         producer.produce("orders", str(number), partition=number % 3, timestamp=RECENT_MS + number * 1000)
@@ -337,7 +338,7 @@ def make_records(bootstrap: str) -> None:
         producer.produce("pay", str(number), partition=number % 2)
     for number in range(3):
         producer.produce(LONG_TOPIC, str(number))
-    assert producer.flush(20) == 0
+    assert producer.flush(patience(20)) == 0
 
 
 def commit(bootstrap: str, group_id: str, offsets: dict[tuple[str, int], int]) -> None:
@@ -565,11 +566,11 @@ def test_the_offsets_decoder_of_dump_log(broker: Node, real: RealTools) -> None:
 @pytest.mark.parametrize("name", ["OffsetsMessageFormatter", "GroupMetadataMessageFormatter"])
 def test_formatters_of_the_console_consumer(broker: Node, name: str) -> None:
     arguments = ["--bootstrap-server", broker.bootstrap, "--topic", "__consumer_offsets", "--from-beginning"]
-    arguments += ["--timeout-ms", "8000", "--formatter", f"org.apache.kafka.tools.consumer.{name}"]
+    arguments += ["--timeout-ms", str(moment_ms(10_000)), "--formatter", f"org.apache.kafka.tools.consumer.{name}"]
     arguments += ["--isolation-level", "read_committed"]
     theirs = run_tool("console-consumer", *arguments)
     command = [*MoldauNode.command(), "kafka-console-consumer", *arguments]
-    ours = subprocess.run(command, capture_output=True, text=True, timeout=60, env=path_environment())
+    ours = subprocess.run(command, capture_output=True, text=True, timeout=patience(60), env=path_environment())
     found = objects(ours.stdout)
     assert found == objects(theirs.stdout)
     assert any('"simple"' in each for each in found) == (name == "OffsetsMessageFormatter")

@@ -29,6 +29,7 @@ from tests.interop.conftest import Same
 from tests.interop.group_offsets import Commits, commit, fetch, find_coordinator, new_group, stored_records
 from tests.interop.peers import Peer
 from tests.interop.wire import plain
+from tests.pace import patience_ms, wait_until
 
 
 @pytest.fixture
@@ -237,18 +238,11 @@ def test_offsets_go_with_their_topic(same: Same, group: str, topic: str) -> None
         peer.create(f"{topic}-kept")
         find_coordinator(peer, group)
         commit(peer, group, {topic: [(0, 5, 0, "")], f"{topic}-kept": [(0, 6, 0, "")]})
-        peer.ask(DeleteTopicsRequest(topics=[DeleteTopicState(name=topic)], timeout_ms=5000), 6)
+        peer.ask(DeleteTopicsRequest(topics=[DeleteTopicState(name=topic)], timeout_ms=patience_ms(5000)), 6)
         wait_until(lambda: len(stored_records(peer, group)) == 3)
         return plain(fetch(peer, group, None)), log_of(peer, group)
 
     same(scenario)
-
-
-def wait_until(condition: Any, seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to that"
-        time.sleep(0.05)
 
 
 # OffsetDelete

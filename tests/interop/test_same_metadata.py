@@ -18,6 +18,7 @@ from moldau.protocol.messages.metadata_request import MetadataRequest, MetadataR
 from tests.interop.conftest import Same
 from tests.interop.peers import Peer
 from tests.interop.wire import plain
+from tests.pace import patience, patience_ms
 
 HIDDEN = {"port", "cluster_id", "controller_id"}
 
@@ -143,8 +144,8 @@ def test_a_deleted_topic_is_gone(same: Same, topic: str) -> None:
     def scenario(peer: Peer) -> Any:
         peer.create(topic)
         identifier = peer.topic_id(topic)
-        peer.ask(DeleteTopicsRequest(topic_names=[topic], timeout_ms=10_000), 5)
-        deadline = time.monotonic() + 10
+        peer.ask(DeleteTopicsRequest(topic_names=[topic], timeout_ms=patience_ms(10_000)), 5)
+        deadline = time.monotonic() + patience(10)
         while peer.metadata(topic).error_code == 0 and time.monotonic() < deadline:
             time.sleep(0.02)
         by_id = [MetadataRequestTopic(topic_id=identifier, name=None)]

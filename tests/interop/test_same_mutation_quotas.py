@@ -26,8 +26,9 @@ from moldau.protocol.messages.metadata_request import MetadataRequest, MetadataR
 from moldau.protocol.primitives import Message
 from tests.interop.conftest import Same
 from tests.interop.peers import Peer
+from tests.pace import moment, patience, patience_ms
 
-SECONDS = 20
+SECONDS = patience(20)
 SETTLE_S = 0.5
 ROUNDING_MS = 5
 THROTTLED = errors.THROTTLING_QUOTA_EXCEEDED
@@ -43,7 +44,7 @@ def limit(peer: Peer, client_id: str, rate: float | None) -> None:
     while bool(peer.ask(wanted, 1).entries) != (rate is not None):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    time.sleep(SETTLE_S)  # the controller applies it on its own
+    time.sleep(moment(SETTLE_S))  # the controller applies it on its own
 
 
 class Client:
@@ -60,18 +61,18 @@ class Client:
 
     def create(self, *topics: tuple[str, int], version: int, validate_only: bool = False) -> Any:
         rows = [CreatableTopic(name=name, num_partitions=count, replication_factor=1) for name, count in topics]
-        request = CreateTopicsRequest(topics=rows, timeout_ms=10_000, validate_only=validate_only)
+        request = CreateTopicsRequest(topics=rows, timeout_ms=patience_ms(10_000), validate_only=validate_only)
         return self.ask(request, version)
 
     def grow(self, *topics: tuple[str, int], version: int) -> Any:
         rows = [CreatePartitionsTopic(name=name, count=count, assignments=None) for name, count in topics]
-        return self.ask(CreatePartitionsRequest(topics=rows, timeout_ms=10_000), version)
+        return self.ask(CreatePartitionsRequest(topics=rows, timeout_ms=patience_ms(10_000)), version)
 
     def delete(self, *names: str, version: int) -> Any:
         if version >= 6:
             topics = [DeleteTopicState(name=name) for name in names]
-            return self.ask(DeleteTopicsRequest(topics=topics, timeout_ms=10_000), version)
-        return self.ask(DeleteTopicsRequest(topic_names=list(names), timeout_ms=10_000), version)
+            return self.ask(DeleteTopicsRequest(topics=topics, timeout_ms=patience_ms(10_000)), version)
+        return self.ask(DeleteTopicsRequest(topic_names=list(names), timeout_ms=patience_ms(10_000)), version)
 
     def told(self, answer: Any, rows: list[Any], owed_ms: int) -> list[tuple[str, int, str | None]]:
         """Errors by topic. The time to wait is what is owed, less what came back since the test began."""
@@ -113,7 +114,7 @@ def test_errors_and_times_are_the_same(same: Same, topic: str) -> None:
         # A topic that a client makes the broker create is the client's.
         request = MetadataRequest(topics=[MetadataRequestTopic(name=auto)], allow_auto_topic_creation=True)
         told.append(client.ask(request, 12).topics[0].error_code)
-        time.sleep(SETTLE_S)
+        time.sleep(moment(SETTLE_S))
         told.append(peer.metadata(auto).error_code)
         # Nobody else has to wait.
         other = Client(peer, f"{topic}-other")

@@ -17,6 +17,7 @@ from tests.interop.batches import batch, now_ms, record, varint
 from tests.interop.conftest import Same
 from tests.interop.peers import Peer
 from tests.interop.wire import CLOSED, plain, records_of
+from tests.pace import patience, patience_ms
 
 DAY_MS = 86_400_000
 
@@ -76,7 +77,7 @@ def test_acks_0_gets_no_answer(same: Same, topic: str) -> None:
         peer.create(topic)
         data = TopicProduceData(name=topic, partition_data=[PartitionProduceData(0, MemoryRecords(batch([b"a"])))])
         with peer.connect() as wire:
-            wire.send(ProduceRequest(acks=0, timeout_ms=1000, topic_data=[data]), 9)
+            wire.send(ProduceRequest(acks=0, timeout_ms=patience_ms(1000), topic_data=[data]), 9)
             answer = wire.ask(peer.fetch_request(topic, [(0, 0)], 12), 12)
         return len(records_of(answer.responses[0].partitions[0].records)) > 0
 
@@ -89,7 +90,7 @@ def test_an_error_with_acks_0_closes_the_connection(same: Same) -> None:
     def scenario(peer: Peer) -> Any:
         data = TopicProduceData(name="missing", partition_data=[PartitionProduceData(0, MemoryRecords(batch([b"a"])))])
         with peer.connect() as wire:
-            wire.send(ProduceRequest(acks=0, timeout_ms=1000, topic_data=[data]), 9)
+            wire.send(ProduceRequest(acks=0, timeout_ms=patience_ms(1000), topic_data=[data]), 9)
             return CLOSED if wire.receive_frame() is None else "answered"
 
     assert same(scenario) == CLOSED
@@ -114,7 +115,7 @@ def test_a_topic_id_that_is_not_known(same: Same) -> None:
         answers = []
         for identifier in (b"\5" * 16, bytes(16)):
             asked = [TopicProduceData(topic_id=identifier, partition_data=data)]
-            answers.append(plain(peer.ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=asked), 13)))
+            answers.append(plain(peer.ask(ProduceRequest(acks=1, timeout_ms=patience_ms(1000), topic_data=asked), 13)))
         return answers
 
     same(scenario)
@@ -326,7 +327,7 @@ def test_a_compacted_topic_wants_keys(same: Same, topic: str, attributes: int) -
 
 def new_producer(peer: Peer) -> tuple[int, int]:
     """A new id; a broker that has just started may ask for patience while it gets its first block of ids."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while True:
         answer = peer.ask(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0), 4)
         if answer.error_code != errors.COORDINATOR_LOAD_IN_PROGRESS or time.monotonic() > deadline:
@@ -436,7 +437,7 @@ def test_the_same_partition_twice_in_one_request(same: Same, topic: str) -> None
         peer.create(topic)
         parts = [PartitionProduceData(0, MemoryRecords(batch([value]))) for value in (b"a", b"b")]
         request = ProduceRequest(
-            acks=1, timeout_ms=1000, topic_data=[TopicProduceData(name=topic, partition_data=parts)]
+            acks=1, timeout_ms=patience_ms(1000), topic_data=[TopicProduceData(name=topic, partition_data=parts)]
         )
         answer = peer.ask(request, 9)
         return answer if answer == CLOSED else [row.error_code for row in answer.responses[0].partition_responses]
@@ -452,7 +453,7 @@ def test_many_partitions_in_one_request(same: Same, topic: str) -> None:
         rows = [(0, batch([b"a"])), (1, batch([b"b"], crc_error=1)), (2, batch([b"c"])), (3, batch([b"d"]))]
         parts = [PartitionProduceData(index, MemoryRecords(data)) for index, data in rows]
         request = ProduceRequest(
-            acks=-1, timeout_ms=1000, topic_data=[TopicProduceData(name=topic, partition_data=parts)]
+            acks=-1, timeout_ms=patience_ms(1000), topic_data=[TopicProduceData(name=topic, partition_data=parts)]
         )
         answer = plain(peer.ask(request, 11))
         found = answer["responses"][0]["partition_responses"]
@@ -464,7 +465,7 @@ def test_many_partitions_in_one_request(same: Same, topic: str) -> None:
 
 def test_an_empty_request(same: Same) -> None:
     def scenario(peer: Peer) -> Any:
-        return plain(peer.ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=[]), 9))
+        return plain(peer.ask(ProduceRequest(acks=1, timeout_ms=patience_ms(1000), topic_data=[]), 9))
 
     same(scenario)
 

@@ -11,11 +11,12 @@ from moldau.protocol.messages import alter_client_quotas_request as alter
 from moldau.protocol.messages import describe_client_quotas_request as describe
 from tests.interop.conftest import Same
 from tests.interop.peers import Peer
+from tests.pace import patience
 
 Parts = list[tuple[str, str | None]]
 Ops = list[tuple[str, float | None]]
 EXACT, DEFAULT, ANY = 0, 1, 2
-SECONDS = 30.0
+SECONDS = patience(30.0)
 
 # Name of the case, and the entries of one request: parts of the entity, and operations (None removes).
 CHANGES: dict[str, list[tuple[Parts, Ops]]] = {

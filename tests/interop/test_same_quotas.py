@@ -19,10 +19,11 @@ from tests.interop.batches import batch
 from tests.interop.conftest import Same
 from tests.interop.nodes import Node
 from tests.interop.peers import Peer
+from tests.pace import patience, patience_ms
 
 Entity = tuple[tuple[str, str | None], ...]
 USER = "ANONYMOUS"
-SECONDS = 30
+SECONDS = patience(30)
 WINDOW_S = 11
 PRODUCE_KEY, FETCH_KEY, REQUEST_KEY = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
 
@@ -68,7 +69,9 @@ def quotas(peer: Peer, changes: dict[Entity, float | None], key: str) -> Iterato
 
 def produce(topic: str, size: int, acks: int = 1) -> ProduceRequest:
     data = PartitionProduceData(index=0, records=MemoryRecords(batch([bytes(size)])))
-    return ProduceRequest(acks=acks, timeout_ms=10_000, topic_data=[TopicProduceData(topic, partition_data=[data])])
+    return ProduceRequest(
+        acks=acks, timeout_ms=patience_ms(10_000), topic_data=[TopicProduceData(topic, partition_data=[data])]
+    )
 
 
 def levels(client_id: str) -> list[Entity]:
@@ -150,7 +153,7 @@ def test_request_time_is_limited_for_every_api_and_by_a_second_at_most(same: Sam
         with quotas(peer, {(("client-id", topic),): 0.01}, REQUEST_KEY):
             waits = []
             for request, version in ((MetadataRequest(topics=None), 12), (ApiVersionsRequest(), 2)):
-                deadline = time.monotonic() + 60
+                deadline = time.monotonic() + patience(60)
                 waited = 0
                 while waited == 0 and time.monotonic() < deadline:
                     with peer.connect() as wire:
@@ -199,7 +202,7 @@ def test_librdkafka_is_slowed_down_to_its_rate(moldau_server: Node, topic: str, 
 
     with quotas(peer, {(("client-id", topic),): float(rate)}, PRODUCE_KEY):
         producers = [
-            confluent.Producer({**settings, "batch.num.messages": 5, "message.timeout.ms": 120_000})
+            confluent.Producer({**settings, "batch.num.messages": 5, "message.timeout.ms": patience_ms(120_000)})
             for _ in range(count)
         ]
         began = time.monotonic()
@@ -231,7 +234,7 @@ def test_a_librdkafka_consumer_gets_everything_at_its_rate(moldau_server: Node, 
         consumer.assign([confluent.TopicPartition(topic, 0, 0)])
         began = time.monotonic()
         found = 0
-        while found < count and time.monotonic() - began < 120:
+        while found < count and time.monotonic() - began < patience(120):
             found += len([message for message in consumer.consume(50, 1.0) if message.error() is None])
         took = time.monotonic() - began
         consumer.close()

@@ -37,6 +37,7 @@ from tests.interop.group_offsets import commit, fetch, find_coordinator, new_gro
 from tests.interop.peers import Peer
 from tests.interop.share_groups import SHARE_KEY, WAIT_MS, configure, fill, find_share_coordinator, join, ready
 from tests.interop.wire import plain
+from tests.pace import patience_ms, wait_until
 from tests.unit.share.member import Member
 
 ACCEPT = 1
@@ -46,13 +47,6 @@ HIDDEN = {"topic_id", "metadata_hash", "assignment_timestamp"}
 @pytest.fixture
 def group() -> str:
     return new_group()
-
-
-def wait_until(condition: Any, seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to that"
-        time.sleep(0.05)
 
 
 # Heartbeats
@@ -399,7 +393,7 @@ def test_a_deleted_topic_leaves_the_group(same: Same, group: str, topic: str) ->
         fill(peer, topic, 5)
         place = (topic_id, 0)
         member.fetch(place)
-        peer.ask(DeleteTopicsRequest(topics=[DeleteTopicState(topic)], timeout_ms=10_000), 6)
+        peer.ask(DeleteTopicsRequest(topics=[DeleteTopicState(topic)], timeout_ms=patience_ms(10_000)), 6)
         wait_until(lambda: peer.metadata(topic).error_code != 0)
         time.sleep(0.5)
         seen = [plain(member.acknowledge({place: [(0, 4, [ACCEPT])]}), {"error_message"})]

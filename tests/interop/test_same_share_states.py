@@ -19,8 +19,9 @@ from tests.interop.group_offsets import new_group
 from tests.interop.peers import Peer
 from tests.interop.share_groups import find_share_coordinator
 from tests.interop.wire import plain
+from tests.pace import patience
 
-PATIENCE_S = 60
+PATIENCE_S = patience(60)
 UNKNOWN = b"\x07" * 16
 Batches = list[tuple[int, int, int, int]]
 

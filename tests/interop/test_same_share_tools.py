@@ -26,10 +26,11 @@ from tests.interop.nodes import RECENT_MS, Node, free_ports
 from tests.interop.test_kafka_tools_same import OURS, REAL, Done, RealTools
 from tests.interop.test_same_group_tools import LONG_TOPIC, RECENT, compare, sorted_lines
 from tests.interop.wire import Wire
+from tests.pace import patience
 
 confluent: Any = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 
-SETTLE_SECONDS = 60
+SETTLE_SECONDS = patience(60)
 SETTINGS = {
     "offsets.topic.num.partitions": "5",
     "share.coordinator.state.topic.num.partitions": "5",

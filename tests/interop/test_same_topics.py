@@ -30,10 +30,11 @@ from tests.interop.batches import batch
 from tests.interop.conftest import Same
 from tests.interop.peers import Peer
 from tests.interop.wire import plain
+from tests.pace import patience, patience_ms
 
 
 def create(peer: Peer, *topics: CreatableTopic, version: int = 7, validate_only: bool = False) -> Any:
-    request = CreateTopicsRequest(topics=list(topics), timeout_ms=10_000, validate_only=validate_only)
+    request = CreateTopicsRequest(topics=list(topics), timeout_ms=patience_ms(10_000), validate_only=validate_only)
     return sort_configs(plain(peer.ask(request, version)))
 
 
@@ -207,9 +208,11 @@ def test_many_topics_in_one_request(same: Same, topic: str) -> None:
 
 def delete(peer: Peer, names: list[str], version: int = 5) -> Any:
     if version >= 6:
-        request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name) for name in names], timeout_ms=10_000)
+        request = DeleteTopicsRequest(
+            topics=[DeleteTopicState(name=name) for name in names], timeout_ms=patience_ms(10_000)
+        )
     else:
-        request = DeleteTopicsRequest(topic_names=names, timeout_ms=10_000)
+        request = DeleteTopicsRequest(topic_names=names, timeout_ms=patience_ms(10_000))
     answer = plain(peer.ask(request, version))
     answer["responses"] = sorted(answer["responses"], key=lambda row: (str(row["name"]), row["error_code"]))
     return answer
@@ -252,7 +255,7 @@ def test_topics_are_deleted_by_id(same: Same, topic: str) -> None:
             [DeleteTopicState(name=None, topic_id=identifier)],
             [DeleteTopicState(name=None, topic_id=identifier)],
         ):
-            answer = plain(peer.ask(DeleteTopicsRequest(topics=states, timeout_ms=10_000), 6))
+            answer = plain(peer.ask(DeleteTopicsRequest(topics=states, timeout_ms=patience_ms(10_000)), 6))
             answer["responses"] = sorted(answer["responses"], key=repr)
             answers.append(answer)
         return answers
@@ -268,7 +271,7 @@ def test_a_topic_may_come_back_with_another_id(same: Same, topic: str) -> None:
         first = peer.topic_id(topic)
         peer.produce(topic, batch([b"a", b"b"]))
         delete(peer, [topic])
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + patience(10)
         while peer.metadata(topic).error_code == 0 and time.monotonic() < deadline:
             time.sleep(0.02)
         peer.create(topic)
@@ -281,7 +284,7 @@ def test_a_topic_may_come_back_with_another_id(same: Same, topic: str) -> None:
 def grow(peer: Peer, topic: str, count: int, assignments: list[list[int]] | None = None, version: int = 3) -> Any:
     rows = None if assignments is None else [CreatePartitionsAssignment(brokers) for brokers in assignments]
     asked = CreatePartitionsTopic(name=topic, count=count, assignments=rows)
-    return plain(peer.ask(CreatePartitionsRequest(topics=[asked], timeout_ms=10_000), version))
+    return plain(peer.ask(CreatePartitionsRequest(topics=[asked], timeout_ms=patience_ms(10_000)), version))
 
 
 @pytest.mark.parametrize("version", range(4))
@@ -328,9 +331,9 @@ def test_adding_partitions_to_topics_that_are_not_there(same: Same, topic: str) 
         peer.create(topic)
         twice = [CreatePartitionsTopic(name=topic, count=2), CreatePartitionsTopic(name=topic, count=3)]
         answers = [grow(peer, name, 2) for name in ("missing", "bad name", "")]
-        answers.append(plain(peer.ask(CreatePartitionsRequest(topics=twice, timeout_ms=10_000), 3)))
+        answers.append(plain(peer.ask(CreatePartitionsRequest(topics=twice, timeout_ms=patience_ms(10_000)), 3)))
         only = CreatePartitionsRequest(
-            topics=[CreatePartitionsTopic(name=topic, count=5)], timeout_ms=10_000, validate_only=True
+            topics=[CreatePartitionsTopic(name=topic, count=5)], timeout_ms=patience_ms(10_000), validate_only=True
         )
         answers.append(plain(peer.ask(only, 3)))
         answers.append(len(peer.metadata(topic).partitions))
@@ -341,7 +344,7 @@ def test_adding_partitions_to_topics_that_are_not_there(same: Same, topic: str) 
 
 def delete_records(peer: Peer, topic: str, partition: int, offset: int, version: int = 2) -> Any:
     rows = [DeleteRecordsTopic(name=topic, partitions=[DeleteRecordsPartition(partition, offset)])]
-    return plain(peer.ask(DeleteRecordsRequest(topics=rows, timeout_ms=10_000), version))
+    return plain(peer.ask(DeleteRecordsRequest(topics=rows, timeout_ms=patience_ms(10_000)), version))
 
 
 @pytest.mark.parametrize("version", range(3))

@@ -15,6 +15,7 @@ from tests.interop.conftest import NodeFactory, require_kafka
 from tests.interop.kafka_oracle import KafkaNode
 from tests.interop.nodes import Node
 from tests.interop.peers import Peer
+from tests.pace import wait_until
 from tests.scripts import transactions
 from tests.scripts.replay import check_script
 from tests.scripts.transactions.player import Player
@@ -45,20 +46,19 @@ def play(node: Node, path: Path) -> None:
 
 def wait_for_coordinators(peer: Peer, key_type: int, suffix: str) -> None:
     request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[f"x{suffix}", f"y{suffix}", f"g{suffix}"])
-    for _ in range(500):
-        if all(one.error_code == 0 for one in peer.ask(request, 4).coordinators):
-            return
-        time.sleep(0.02)
-    raise AssertionError("there are no coordinators")
+    wait_until(
+        lambda: all(one.error_code == 0 for one in peer.ask(request, 4).coordinators), 20, "there are no coordinators"
+    )
 
 
 def wait_until_loaded(peer: Peer, suffix: str) -> None:
     request = DescribeTransactionsRequest([f"x{suffix}", f"y{suffix}"])
-    for _ in range(500):
-        if all(one.error_code == errors.TRANSACTIONAL_ID_NOT_FOUND for one in peer.ask(request, 0).transaction_states):
-            return
-        time.sleep(0.02)
-    raise AssertionError("the coordinators are not ready")
+    unknown = errors.TRANSACTIONAL_ID_NOT_FOUND
+    wait_until(
+        lambda: all(one.error_code == unknown for one in peer.ask(request, 0).transaction_states),
+        20,
+        "the coordinators are not ready",
+    )
 
 
 @pytest.mark.parametrize("path", FINALIZED, ids=lambda path: path.stem)

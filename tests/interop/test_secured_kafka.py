@@ -13,11 +13,12 @@ from moldau.protocol.messages.sasl_handshake_request import SaslHandshakeRequest
 from tests.interop.nodes import HOST
 from tests.interop.secured import ESCAPED_USER, PLAIN_USER, REAUTH_MS, SCRAM_USER, SecuredKafka, User
 from tests.interop.wire import Wire
+from tests.pace import patience
 
 confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 admin_module = pytest.importorskip("confluent_kafka.admin", reason="confluent-kafka is not installed")
 
-SECONDS = 20
+SECONDS = patience(20)
 LOGINS = [
     ("PLAIN", PLAIN_USER),
     ("SCRAM-SHA-256", SCRAM_USER),

@@ -15,6 +15,7 @@ from tests.interop.conftest import new_node, stop_cleanly
 from tests.interop.nodes import Node
 from tests.interop.test_client_share import QUICK
 from tests.interop.test_console_tools import create, read_lines, run, started
+from tests.pace import moment_ms, patience, patience_ms
 
 VALUES = [b"%d" % number for number in range(6)]
 ROUNDS = 4
@@ -47,7 +48,7 @@ def end(process: subprocess.Popen[bytes], number: int) -> list[bytes]:
     assert process.stdout is not None and process.stderr is not None
     lines = process.stdout.readlines()
     err = process.stderr.read()
-    assert process.wait(30) == 128 + number and b"Traceback" not in err, err
+    assert process.wait(patience(30)) == 128 + number and b"Traceback" not in err, err
     return lines
 
 
@@ -63,11 +64,11 @@ def test_the_console_consumer_releases_accepts_and_gives_the_rest_back(node: Nod
     with started("console-share-consumer", node, *shown) as process:
         rest = read_lines(process, 4)
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=patience(30))
     assert process.returncode == 143 and b"Processed a total of 4 messages" in err
     found = [line.split(b"\t")[1].strip() for line in [*some, *rest]]
     assert sorted(found) == VALUES
-    done = run("console-share-consumer", node, *shown, "--timeout-ms", "2000")
+    done = run("console-share-consumer", node, *shown, "--timeout-ms", str(moment_ms(2000)))
     assert (done.returncode, done.stdout) == (0, b"") and b"errors.TimeoutException" in done.stderr
 
 
@@ -122,7 +123,7 @@ def test_the_verifiable_consumer_acknowledges_all_that_it_tells_of(node: Node, t
 
 def test_measurements_count_what_the_group_handed_out(node: Node, group: str) -> None:
     arguments = ("--topic", group, "--group", group, "--num-records", "6", "--hide-header", "--show-consumer-stats")
-    done = run("share-consumer-perf-test", node, *arguments, "--threads", "2", "--timeout", "15000")
+    done = run("share-consumer-perf-test", node, *arguments, "--threads", "2", "--timeout", str(patience_ms(15_000)))
     first, second, total = done.stdout.decode().splitlines()
     assert "client id perf-share-consumer-client-2 " in second and total.split(", ")[5] == "6"
     assert sum(int(line.split(", ")[5]) for line in (first, second)) == 6
@@ -139,7 +140,7 @@ def test_moldau_consume_takes_releases_and_is_done(node: Node, group: str, tmp_p
     process = cli.start("consume", group, "--share", group, "--follow")
     taken += [line.strip() for line in read_lines(process, 4)]
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=patience(30))
     assert sorted(taken) == VALUES
     assert cli.ok("consume", group, "--share", group) == b""
     code, _, err = cli.run("consume", "no-such-topic", "--share", group)

@@ -19,11 +19,12 @@ from tests.interop.nodes import MoldauNode, Node
 from tests.interop.peers import Peer
 from tests.interop.share_groups import WAIT_MS, configure, join
 from tests.interop.test_group_recovery import successor
+from tests.pace import moment_ms, patience
 from tests.unit.share.member import Member, acquired, codes
 
 confluent_kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 
-SECONDS = 60
+SECONDS = patience(60)
 ACCEPT, RELEASE, REJECT = 1, 2, 3
 
 
@@ -100,8 +101,8 @@ def test_consumers_of_three_kinds_share_a_topic(peer: Peer, topic: str, kafka_to
         implicit.close()
         explicit.close()
         console.terminate()
-        console.wait(30)
-        listener.join(30)
+        console.wait(patience(30))
+        listener.join(patience(30))
     assert accepted and by_console and released, (len(accepted), len(by_console), released)
     done = [*accepted, *rejected, *by_console]
     assert set(done) == set(range(sent)), "none is forgotten"
@@ -197,7 +198,7 @@ def fetch_all(member: Member, place: tuple[bytes, int]) -> list[tuple[int, int, 
     """Neighbours with one count are one row."""
     rows = acquired(member.fetch(place))
     for _ in range(5):
-        rows += acquired(member.fetch(max_wait_ms=300))
+        rows += acquired(member.fetch(max_wait_ms=moment_ms(300)))
     rows.sort()
     merged = [rows[0]]
     for row in rows[1:]:

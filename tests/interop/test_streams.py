@@ -20,6 +20,7 @@ import pytest
 from moldau.client import Consumer, NewTopic, Producer, TopicPartition
 from tests.cluster.cluster_nodes import QUICK, Cluster
 from tests.interop.kafka_oracle import CACHE, VERSION, java_command
+from tests.pace import patience
 
 LINES = int(os.environ.get("MOLDAU_STREAMS_LINES", "6000"))
 KILLS = int(os.environ.get("MOLDAU_STREAMS_KILLS", "4"))
@@ -28,7 +29,7 @@ STREAMS_LIBS = CACHE / "streams-libs"
 PARTITIONS = 2
 WORDS = [f"word{number}" for number in range(40)]
 WORDS_IN_LINE = 4
-STALL_S_MAX = 90.0
+STALL_S_MAX = patience(90.0)
 
 
 @pytest.fixture
@@ -116,7 +117,7 @@ class CountReader:
 
     def finish(self) -> None:
         self._stop.set()
-        self._thread.join(30)
+        self._thread.join(patience(30))
 
 
 class Text:

@@ -19,6 +19,7 @@ import pytest
 from moldau.client import NewTopic
 from tests.cluster.cluster_nodes import QUICK, Cluster, wait_for
 from tests.interop.copiers import CommittedReader, Copier, confluent_copier, fill, java_copier, value_of
+from tests.pace import patience
 
 RECORDS = int(os.environ.get("MOLDAU_COPIES", "2000"))
 FAULTS = int(os.environ.get("MOLDAU_COPY_FAULTS", "5"))
@@ -31,7 +32,7 @@ PARTITIONS = {JAVA: 2 if IS_FULL else 1, CONFLUENT: 2}
 COPIES = {f"{topic}-copy": count for topic, count in PARTITIONS.items()}
 INTERNAL = ("__consumer_offsets", "__transaction_state")
 # How long nothing may be copied: every timeout that has to find out, one after the other.
-STALL_S_MAX = 90.0
+STALL_S_MAX = patience(90.0)
 HELD_S_MAX = 1.0
 
 

@@ -13,8 +13,9 @@ import pytest
 
 from tests.interop.kafka_oracle import java_command, run_tool
 from tests.interop.nodes import Node
+from tests.pace import patience
 
-SECONDS = 30
+SECONDS = patience(30)
 
 
 def make_topic(node: Node, topic: str, partitions: int = 2) -> None:
@@ -216,7 +217,7 @@ def test_java_copier_copies_exactly_once(moldau_server: Node, topic: str, kafka_
         ),
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=patience(90),
     )
     assert done.returncode == 0, done.stderr
     expected = sorted(str(number).encode() for number in range(500))
@@ -259,10 +260,11 @@ def test_the_real_dump_log_reads_the_log_of_transactions(start_moldau: Any, topi
     producer.produce(topic, "x")
     producer.commit_transaction(SECONDS)
     segment = node.data / "__transaction_state-0" / "00000000000000000000.log"
-    for _ in range(100):
+    deadline = time.monotonic() + SECONDS
+    while True:
         done = run_tool("dump-log", "--transaction-log-decoder", "--files", str(segment))
         assert done.returncode == 0, done.stderr
-        if '"transactionStatus":4' in done.stdout:
+        if '"transactionStatus":4' in done.stdout or time.monotonic() > deadline:
             break
     statuses = [int(line.split('"transactionStatus":')[1][0]) for line in done.stdout.splitlines() if topic in line]
     assert statuses == [0, 1, 2, 4]

@@ -7,7 +7,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
-SECONDS = 20
+SECONDS = 120
 # Brokers come back within moments here: there is no reason to be patient with them.
 # librdkafka that starts anew from its bootstrap servers when all brokers are away can wait for ever, whatever the
 # timeout, for a coordinator that it has dropped: AddOffsetsToTxn is answered, and TxnOffsetCommit is never sent.

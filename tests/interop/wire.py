@@ -12,8 +12,9 @@ from moldau.protocol import api_keys
 from moldau.protocol.messages.headers import RequestHeader, ResponseHeader
 from moldau.protocol.primitives import Message, Reader, Writer
 from moldau.protocol.records_data import MemoryRecords, Records
+from tests.pace import patience
 
-SECONDS = 20
+SECONDS = patience(20)
 COMPARE_TEXTS = os.environ.get("MOLDAU_COMPARE_TEXTS") == "1"
 CLOSED = "connection closed"
 
