@@ -10,8 +10,9 @@ from moldau.client.admin import Admin
 from moldau.client.admin.placement import PREFERRED
 from tests.cluster.cluster_nodes import Cluster, wait_for
 from tests.cluster.load import Load, PartitionLoad, Reader, number_of
+from tests.pace import patience
 
-READ_S_MAX = 60.0
+READ_S_MAX = patience(60)
 
 
 def read_all(bootstrap: str, topic: str, partitions: int) -> list[dict[int, int]]:

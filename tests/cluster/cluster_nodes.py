@@ -8,25 +8,26 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from moldau.client import Admin
 from tests.cluster.proxy import HOST, ProxyNetwork
 from tests.interop.nodes import MoldauNode, free_ports, random_cluster_id
+from tests.pace import moment_ms, patience, patience_ms, wait_until
 
 START_S_MAX = 60.0
-STOP_S_MAX = 60.0
+STOP_S_MAX = patience(60)
 READY = b"moldau ready:"
 
-# The timeouts for what only a timeout can find out, shorter than the defaults so that many faults fit into a run.
+# The timeouts for what only a timeout can find out, shorter than the defaults so that many faults fit into a run. On a
+# machine that is slow now they are longer, so that nobody who lives is taken for dead.
 QUICK = {
-    "broker.session.timeout.ms": "2000",
+    "broker.session.timeout.ms": str(moment_ms(2000)),
     "broker.heartbeat.interval.ms": "400",
-    "replica.lag.time.max.ms": "1500",
-    "controller.quorum.fetch.timeout.ms": "1000",
-    "controller.quorum.election.timeout.ms": "500",
+    "replica.lag.time.max.ms": str(moment_ms(1500)),
+    "controller.quorum.fetch.timeout.ms": str(moment_ms(1000)),
+    "controller.quorum.election.timeout.ms": str(moment_ms(500)),
     "controller.quorum.election.backoff.max.ms": "300",
 }
 
@@ -235,7 +236,10 @@ class Cluster:
     @property
     def admin(self) -> Admin:
         if self._admin is None:
-            self._admin = Admin(self.bootstrap, config={"request.timeout.ms": 3000, "default.api.timeout.ms": 15000})
+            self._admin = Admin(
+                self.bootstrap,
+                config={"request.timeout.ms": moment_ms(3000), "default.api.timeout.ms": patience_ms(15000)},
+            )
         return self._admin
 
     def active_controller(self) -> int:
@@ -268,14 +272,11 @@ def wait_for(
     pause_s: float = 0.02,
 ) -> None:
     """Waits until something is true; AssertionError when it does not come to be."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {timeout_s:.0f} s: {what}\n{explain()[-6000:]}"
-        time.sleep(pause_s)
+    wait_until(condition, timeout_s, lambda: f"not so: {what}\n{explain()[-6000:]}", pause_s)
 
 
 def is_open(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection((HOST, port), 1):
+    with contextlib.suppress(OSError), socket.create_connection((HOST, port), patience(1)):
         return True
     return False
 

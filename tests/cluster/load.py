@@ -12,9 +12,10 @@ import time
 from bisect import bisect_left
 
 from moldau.client import Consumer, Producer, RecordMetadata, TopicPartition
+from tests.pace import moment_ms, patience
 
 PADDING = b"." * 180
-DELIVERY_S_MAX = 120
+DELIVERY_S_MAX = round(patience(120))
 
 
 def value_of(partition: int, number: int) -> bytes:
@@ -67,7 +68,7 @@ class Load:
                 "enable.idempotence": True,
                 "linger.ms": 2,
                 "delivery.timeout.ms": DELIVERY_S_MAX * 1000,
-                "request.timeout.ms": 1500,
+                "request.timeout.ms": moment_ms(1500),
                 "max.block.ms": DELIVERY_S_MAX * 1000,
                 "retry.backoff.ms": 20,
                 "retry.backoff.max.ms": 200,
@@ -162,5 +163,5 @@ class Reader:
 
     def finish(self) -> None:
         self._stop.set()
-        self._thread.join(30)
+        self._thread.join(patience(30))
         assert not self.problems, self.problems[:5]

@@ -16,6 +16,7 @@ from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
 from tests.interop.nodes import free_ports
+from tests.pace import patience
 
 HOST = "127.0.0.1"
 CHUNK_BYTES = 1 << 18
@@ -76,7 +77,7 @@ class ProxyNetwork:
     def close(self) -> None:
         self._do(self._close())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5)
+        self._thread.join(patience(5))
         self._loop.close()
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:

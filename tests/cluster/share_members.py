@@ -25,9 +25,10 @@ from moldau.protocol.messages.share_group_heartbeat_request import ShareGroupHea
 from moldau.protocol.primitives import Message
 from tests.cluster.proxy import HOST
 from tests.interop.wire import CLOSED, Wire
+from tests.pace import moment
 
-LOCK_S = 5.0
-ANSWER_S = 6.0
+LOCK_S = moment(5)
+ANSWER_S = moment(6)
 BEAT_S = 0.5
 ACCEPT, RELEASE, REJECT = 1, 2, 3
 Said = dict[int, dict[int, int]]

@@ -25,13 +25,14 @@ from tests.cluster.load import Load
 from tests.cluster.proxy import HOST
 from tests.cluster.share_members import LOCK_S, Member, Tally
 from tests.interop.wire import Wire
+from tests.pace import patience
 
 FAULTS = int(os.environ.get("MOLDAU_SHARE_FAULTS", "6"))
 SEED = int(os.environ.get("MOLDAU_FAULT_SEED", str(random.SystemRandom().randrange(1 << 30))))
 MEMBERS = 20
 GROUP = "workers"
 GROUP_RESOURCE = 32
-DRAIN_S_MAX = 180.0
+DRAIN_S_MAX = patience(180)
 SHARE = {
     "group.share.record.lock.duration.ms": str(int(LOCK_S * 1000)),
     "group.share.min.record.lock.duration.ms": "1000",
@@ -71,7 +72,7 @@ def test_nothing_is_lost_or_accepted_twice_by_any_fault(share_cluster: Cluster) 
     for member in members:
         member.stopping.set()
     for member in members:
-        member.join(30)
+        member.join(patience(30))
     print(
         f"{len(written)} records written, {tally.delivered} deliveries, {len(tally.accepted)} accepted for certain,"
         f" {len(tally.twice)} twice\n{loop.summary()}"

@@ -9,6 +9,7 @@ from tests.cluster.checker import check_load, read_all
 from tests.cluster.cluster_nodes import QUICK, Cluster, is_open, wait_for
 from tests.cluster.conftest import PARTITIONS, TOPIC, create_topic
 from tests.cluster.load import Load
+from tests.pace import patience
 
 
 def test_a_node_alone_waits_for_the_others_and_says_so(tmp_path: Path) -> None:
@@ -49,9 +50,9 @@ def test_all_nodes_told_to_stop_at_once_end_cleanly_and_soon(tmp_path: Path) -> 
         for process in processes:
             assert process is not None
             process.terminate()
-        codes = [process.wait(30) for process in processes if process is not None]
+        codes = [process.wait(patience(30)) for process in processes if process is not None]
         assert codes == [0, 0, 0], cluster.outputs()
-        assert time.monotonic() - began < 15
+        assert time.monotonic() - began < patience(15)
         for node in cluster.nodes.values():
             node.process = None
             assert (node.folder / "data" / ".kafka_cleanshutdown").exists()

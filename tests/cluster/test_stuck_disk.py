@@ -8,16 +8,17 @@ from pathlib import Path
 from moldau.client import NewTopic, Producer
 from tests.cluster.cluster_nodes import Cluster, wait_for
 from tests.cluster.stuck_node import StuckNode
+from tests.pace import moment, moment_ms
 
 PARTITIONS = 12
 SEGMENT_BYTES = 1 << 20
-STUCK_S = 10
+STUCK_S = moment(10)
 """Longer than any of the timeouts below."""
 TIMEOUTS = {
-    "broker.session.timeout.ms": "6000",
+    "broker.session.timeout.ms": str(moment_ms(6000)),
     "broker.heartbeat.interval.ms": "1000",
-    "controller.quorum.fetch.timeout.ms": "5000",
-    "controller.quorum.election.timeout.ms": "2000",
+    "controller.quorum.fetch.timeout.ms": str(moment_ms(5000)),
+    "controller.quorum.election.timeout.ms": str(moment_ms(2000)),
 }
 
 

@@ -19,8 +19,9 @@ import pytest
 from moldau.client import Admin, NewTopic
 from tests.cluster.cluster_nodes import is_open, wait_for
 from tests.interop.nodes import MoldauNode
+from tests.pace import patience, wait_until
 
-READY_S_MAX = 60.0
+READY_S_MAX = patience(60)
 
 
 class Up:
@@ -55,7 +56,7 @@ class Up:
         if self.process.poll() is None:
             self.process.terminate()
         try:
-            return self.process.wait(60)
+            return self.process.wait(READY_S_MAX)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise AssertionError(f"it did not stop:\n{self.log()}") from None
@@ -143,15 +144,19 @@ def test_a_second_signal_kills_what_is_left(tmp_path: Path, ups: list[Up]) -> No
     up.process.send_signal(signal.SIGINT)
     time.sleep(0.3)
     assert up.process.poll() is None, "it waits for the node"
-    up.process.send_signal(signal.SIGINT)
-    up.process.wait(10)
+
+    def is_gone_after_another() -> bool:
+        up.process.send_signal(signal.SIGINT)
+        return up.process.poll() is not None
+
+    wait_until(is_gone_after_another, 10, up.log, pause_s=0.3)
     assert not is_alive(node["pid"])
 
 
 def test_what_cannot_start_is_said_and_not_tried_for_ever(tmp_path: Path, ups: list[Up]) -> None:
     up = Up(tmp_path / "data", "--brokers", "1", "--port", "0", "--override", "listeners=NOPE")
     ups.append(up)
-    assert up.process.wait(30) == 1
+    assert up.process.wait(READY_S_MAX) == 1
     assert "listener" in up.log().lower()
 
 
@@ -169,5 +174,5 @@ def test_a_cluster_keeps_its_shape(tmp_path: Path, ups: list[Up], arguments: lis
     write_files(plan_cluster(tmp_path / "data", 2, None, "127.0.0.1", 0, "M" + "A" * 21), [])
     up = Up(tmp_path / "data", *arguments)
     ups.append(up)
-    assert up.process.wait(30) == 1
+    assert up.process.wait(READY_S_MAX) == 1
     assert complaint in up.log()

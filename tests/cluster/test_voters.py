@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 from moldau.protocol import errors
@@ -17,13 +18,15 @@ from moldau.protocol.messages.describe_quorum_response import (
 )
 from moldau.protocol.messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from moldau.protocol.primitives import Message
-from tests.cluster.cluster_nodes import Cluster, wait_for
-from tests.cluster.conftest import TOPIC
+from tests.cluster.cluster_nodes import QUICK, Cluster, wait_for
+from tests.cluster.conftest import TOPIC, create_topic
 from tests.cluster.proxy import HOST
+from tests.cluster.stuck_node import StuckNode
 from tests.interop.wire import Wire
+from tests.pace import patience, patience_ms
 
-SUCCESSION_S_MAX = 0.9
-"""Less than the fetch timeout of these nodes, and far more than it takes: a dead process is not waited for."""
+FETCH_TIMEOUT_S = patience(10)
+"""Of the nodes that show that it is not needed: far more than a succession takes on the slowest machine."""
 
 
 def test_voters_are_removed_and_added_and_the_leader_can_go(cluster: Cluster) -> None:
@@ -31,7 +34,9 @@ def test_voters_are_removed_and_added_and_the_leader_can_go(cluster: Cluster) ->
     before = quorum(cluster, 1)
     leader = before.leader_id
     asked, other = sorted({1, 2, 3} - {leader})
-    raised = features.UpdateFeaturesRequest(5000, [features.FeatureUpdateKey("kraft.version", 1, upgrade_type=1)])
+    raised = features.UpdateFeaturesRequest(
+        patience_ms(5000), [features.FeatureUpdateKey("kraft.version", 1, upgrade_type=1)]
+    )
     wait_for(lambda: ask(cluster, asked, raised, 2).error_code == errors.NONE, 10, "kraft.version is 1", pause_s=0.2)
     nodes = described(cluster, asked).nodes
     voters = {voter.replica_id: voter for voter in quorum(cluster, asked).current_voters}
@@ -49,15 +54,16 @@ def test_voters_are_removed_and_added_and_the_leader_can_go(cluster: Cluster) ->
     cluster.await_full_isr(TOPIC)
 
 
-def test_a_killed_leader_of_the_quorum_is_succeeded_without_a_timeout(cluster: Cluster) -> None:
-    """The best of three: on a busy machine any of them may be late, with a timeout all of them would be."""
-    gaps: list[float] = []
-    while len(gaps) < 3 and min(gaps, default=9.9) >= SUCCESSION_S_MAX:
+def test_a_killed_leader_of_the_quorum_is_succeeded_without_a_timeout(tmp_path: Path) -> None:
+    """A dead process is not waited for: the others know at once, and not when their fetch timeout is over."""
+    timeout = {"controller.quorum.fetch.timeout.ms": str(round(FETCH_TIMEOUT_S * 1000))}
+    with Cluster(tmp_path, 3, {**QUICK, **timeout}, StuckNode) as cluster:
+        cluster.start()
+        create_topic(cluster)
         leader = quorum(cluster, 1).leader_id
-        gaps.append(kill_leader(cluster, leader, 1 if leader != 1 else 2))
+        assert kill_leader(cluster, leader, 1 if leader != 1 else 2) < FETCH_TIMEOUT_S
         cluster.start(leader)
         cluster.await_full_isr(TOPIC)
-    assert min(gaps) < SUCCESSION_S_MAX, gaps
 
 
 def kill_leader(cluster: Cluster, leader: int, survivor: int) -> float:
@@ -65,7 +71,7 @@ def kill_leader(cluster: Cluster, leader: int, survivor: int) -> float:
     epoch = quorum(cluster, survivor).leader_epoch
     began = time.monotonic()
     cluster.kill(leader)
-    wait_for(lambda: quorum(cluster, survivor).leader_epoch > epoch, 15, "there is a new leader")
+    wait_for(lambda: quorum(cluster, survivor).leader_epoch > epoch, 30, "there is a new leader")
     return time.monotonic() - began
 
 
@@ -92,7 +98,7 @@ def removal(voter: ReplicaState) -> RemoveRaftVoterRequest:
 def addition(voter: ReplicaState, nodes: list[Node]) -> add.AddRaftVoterRequest:
     (node,) = [node for node in nodes if node.node_id == voter.replica_id]
     listeners = [add.Listener(listener.name, listener.host, listener.port) for listener in node.listeners]
-    return add.AddRaftVoterRequest(None, 5000, voter.replica_id, voter.replica_directory_id, listeners)
+    return add.AddRaftVoterRequest(None, patience_ms(5000), voter.replica_id, voter.replica_directory_id, listeners)
 
 
 def change(cluster: Cluster, node_id: int, request: Message) -> None:
