@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import crc32c
 
+from tests.pace import patience
+
 PRODUCE, FETCH, LIST_OFFSETS, API_VERSIONS, CREATE_TOPICS = 0, 1, 2, 18, 19
 EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
 BATCH_HEADER_SIZE = 61
@@ -124,8 +126,8 @@ def _parse_batch(data: bytes, position: int, base_offset: int, size: int) -> Bat
 
 
 class RawConnection:
-    def __init__(self, port: int, timeout: float = 30.0) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout)
+    def __init__(self, port: int, timeout: float = 30) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), patience(timeout))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._correlation = 0
         self._buffer = b""
@@ -187,9 +189,9 @@ class RawConnection:
         length = struct.unpack_from(">h", answer, 8)[0]
         check(struct.unpack_from(">h", answer, 10 + length)[0], f"creating {name}")
 
-    def await_topic(self, name: str, partitions: int, timeout: float = 10.0) -> None:
+    def await_topic(self, name: str, partitions: int, timeout: float = 10) -> None:
         """Returns when every partition has a leader that takes requests."""
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + patience(timeout)
         while True:
             try:
                 for partition in range(partitions):

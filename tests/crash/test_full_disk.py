@@ -16,11 +16,12 @@ import pytest
 from tests.crash.raw import RawConnection, parse_produce_answer
 from tests.crash.test_kill import TOPIC, PartitionLoad, check_everything_acknowledged_is_there
 from tests.interop.nodes import MoldauNode
+from tests.pace import patience
 
 VOLUME_MB = 40
 BALLAST_MB = 12
 KAFKA_STORAGE_ERROR = 56
-COMES_BACK_S_MAX = 20.0
+COMES_BACK_S_MAX = patience(20.0)
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def test_a_full_disk_under_load(tmp_path: Path, volume: Path, free_bytes_min: st
             connection.await_topic(TOPIC, 2)
         ballast.write_bytes(bytes(BALLAST_MB << 20))
         writer = Writer(node, loads)
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + patience(120)
         while writer.refused < 50:
             writer.write(200)
             assert time.monotonic() < deadline, "the volume does not fill up"

@@ -20,6 +20,7 @@ from tests.interop.group_offsets import fetch, find_coordinator
 from tests.interop.nodes import MoldauNode
 from tests.interop.peers import Peer
 from tests.interop.wire import CLOSED, Wire
+from tests.pace import patience
 
 TOPIC = "kills"
 PARTITIONS = 4
@@ -110,7 +111,7 @@ def test_no_acknowledged_offset_is_lost(tmp_path: Path) -> None:
             writer.start()
             time.sleep(rng.uniform(0.2, 1.0))
             node.kill()
-            writer.join(30)
+            writer.join(patience(30))
             assert not writer.is_alive()
             node.start()
             peer = Peer(node)

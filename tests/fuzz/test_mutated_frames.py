@@ -18,6 +18,7 @@ from pathlib import Path
 from tests.crash.raw import LATEST, RawConnection, build_batch, parse_batches, parse_produce_answer
 from tests.fuzz.corpus import DECOY_TOPIC, build_corpus, mutate
 from tests.interop.nodes import HOST, MoldauNode
+from tests.pace import patience
 
 FRAMES = int(os.environ.get("MOLDAU_FUZZ_FRAMES", "10000"))
 SEED = int(os.environ.get("MOLDAU_FUZZ_SEED", str(random.SystemRandom().randrange(1 << 30))))
@@ -58,7 +59,7 @@ class Attacker:
     def open(self) -> None:
         if self.left == 0:
             return
-        sock = socket.create_connection((HOST, self.rng.choice(self.ports)), 10)
+        sock = socket.create_connection((HOST, self.rng.choice(self.ports)), patience(10))
         self.selector.register(sock, selectors.EVENT_READ)
         self.received[sock] = bytearray()
         self.send(sock)
@@ -164,7 +165,7 @@ def test_mutated_frames_disturb_nobody(tmp_path: Path) -> None:
         attacker.run()
         seconds = time.monotonic() - started
         good.stopping.set()
-        good.join(15)
+        good.join(patience(15))
         growth = resident_bytes(node.process.pid) - before
         print(
             f"{FRAMES} frames in {seconds:.1f} s: {attacker.answered} answered, {attacker.closed} closed,"

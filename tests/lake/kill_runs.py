@@ -18,9 +18,10 @@ from moldau.client import Consumer, Producer, TopicPartition
 from moldau.lake.open_table import detect_format, open_table
 from moldau.lake.reading import read_table
 from tests.interop.nodes import RECENT_MS
+from tests.pace import patience, patience_ms
 from tests.spark.jobs import Program
 
-WAIT_SECONDS_MAX = 120
+WAIT_SECONDS_MAX = patience(120)
 # Between two bursts of the writer: as many records as a load on a busy machine keeps up with.
 PAUSE_S = 0.05
 
@@ -42,7 +43,7 @@ class Writer(threading.Thread):
 
     def run(self) -> None:
         try:
-            with Producer(self._brokers, delivery_timeout_ms=300_000) as producer:
+            with Producer(self._brokers, delivery_timeout_ms=patience_ms(300_000)) as producer:
                 while not self._ending.is_set():
                     for _ in range(self._random.randint(1, 30)):
                         self._send(producer)

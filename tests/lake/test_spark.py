@@ -225,7 +225,7 @@ def forget_last_batch(checkpoints: Path) -> None:
 
 def run_patiently(file: str, spark: Any) -> RunLog:
     """On a busy machine Spark gives up on Python workers that take ten seconds to start; it is simply run again."""
-    for _ in range(5):
+    for _ in range(20):
         try:
             return run_pipeline(read_pipeline(file), spark)
         except LakeError as error:

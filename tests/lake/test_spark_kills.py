@@ -21,13 +21,14 @@ import pytest
 from moldau.client import Admin, NewTopic
 from tests.interop.nodes import MoldauNode
 from tests.lake.kill_runs import Writer, check_every_record_once, check_newest_values, commits, wait_until
+from tests.pace import patience
 from tests.spark.jobs import QUICK_SETTINGS, Program, StandaloneCluster, _workers_below, kill_one
 
 KILLS = int(os.environ.get("MOLDAU_LAKE_SPARK_KILLS", "0"))
 SEED = int(os.environ.get("MOLDAU_LAKE_SEED", str(random.SystemRandom().randrange(1 << 30))))
 PARTITIONS = 3
 TOPIC = "killed"
-FINISH_SECONDS_MAX = 300
+FINISH_SECONDS_MAX = patience(300)
 
 if shutil.which("java") is None:
     pytest.skip("Java is missing: install a Java 17 (or newer) runtime", allow_module_level=True)
@@ -98,7 +99,7 @@ class KilledLoad:
     def finish(self) -> None:
         """Ends what runs, and loads the rest."""
         self.program.kill()
-        for _ in range(3):
+        for _ in range(10):
             program = Program([*self._command, "--once"], self._log)
             program.start()
             assert program.process is not None

@@ -16,6 +16,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.pace import patience
+
 VERSION = "4.2.0"
 ARTIFACTS = (
     ("org.apache.spark", "spark-sql-kafka-0-10_2.13", VERSION),
@@ -24,7 +26,7 @@ ARTIFACTS = (
     ("org.apache.commons", "commons-pool2", "2.12.0"),
 )
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / f"spark-kafka-connector-{VERSION}"
-FETCH_SECONDS_MAX = 300
+FETCH_SECONDS_MAX = patience(300)
 
 
 def jars() -> list[Path]:

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.interop.nodes import HOST, free_ports
+from tests.pace import patience
 from tests.spark.conftest import worker_environment
 
-START_SECONDS_MAX = 120
+START_SECONDS_MAX = patience(120)
 # These processes live for seconds: what counts is how soon they start.
 QUICK_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
 QUICK_SETTINGS = {

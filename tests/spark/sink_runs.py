@@ -19,6 +19,7 @@ from moldau.spark.decisions import SinkError, Written
 from moldau.spark.sink_driver import SinkDriver
 from moldau.spark.sink_options import WriteOptions, write_options
 from moldau.spark.sink_tasks import Place, write_in_transaction
+from tests.pace import patience
 
 
 class Crash(BaseException):
@@ -136,7 +137,7 @@ class Turns:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(300)
+            thread.join(patience(300))
             assert not thread.is_alive(), "a run does not end"
         if errors:
             raise errors[0]

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.interop.nodes import Node
+from tests.pace import patience
 
-SECONDS_MAX = 300
+SECONDS_MAX = patience(300)
 # Spark gives a Python process ten seconds to start, which is not enough on a machine that does much else.
 SLOW_MACHINE = "Python worker failed to connect back"
 

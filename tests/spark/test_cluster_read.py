@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.interop.nodes import Node
+from tests.pace import patience
 from tests.spark import topics
 from tests.spark.conftest import missing, running
 from tests.spark.jobs import Job, StandaloneCluster, kill_one
@@ -25,7 +26,7 @@ pytestmark = [
     pytest.mark.skipif(os.environ.get("MOLDAU_SPARK_CLUSTER") != "1", reason="MOLDAU_SPARK_CLUSTER is not 1"),
 ]
 RECORDS = 40_000
-SECONDS_MAX = 300
+SECONDS_MAX = patience(300)
 
 
 @pytest.fixture

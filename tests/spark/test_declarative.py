@@ -16,10 +16,11 @@ pytest.importorskip("grpc", reason="Spark's pipelines are missing: pip install '
 
 from moldau.client import Producer
 from tests.interop.nodes import Node
+from tests.pace import patience
 from tests.spark import jobs, topics
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "declarative"
-RUN_SECONDS_MAX = 240
+RUN_SECONDS_MAX = patience(240)
 
 
 def order(number: int) -> dict[str, object]:

@@ -19,6 +19,7 @@ import pytest
 from moldau.client import Admin, Consumer, Producer
 from moldau.client.errors import ClientError
 from tests.interop.nodes import MoldauNode, Node
+from tests.pace import patience, patience_ms
 from tests.spark import topics
 from tests.spark.conftest import missing
 from tests.spark.jobs import Job, StandaloneCluster, kill_one
@@ -26,7 +27,7 @@ from tests.spark.jobs import Job, StandaloneCluster, kill_one
 KILLS = int(os.environ.get("MOLDAU_SPARK_KILLS", "0"))
 SEED = int(os.environ.get("MOLDAU_SPARK_SEED", str(random.randrange(1 << 30))))
 # Without a single record, on a machine that may be busy with other things.
-SILENCE_SECONDS_MAX = 600
+SILENCE_SECONDS_MAX = patience(600)
 AHEAD = 200
 SOURCE, TARGET = "in", "out"
 NODE_SETTINGS = {
@@ -55,7 +56,9 @@ class Feeder:
     """Keeps the source a little ahead of the target, with numbers, over all deaths of the broker."""
 
     def __init__(self, node: Node, output: Output) -> None:
-        self._producer = Producer(node.bootstrap, linger_ms=20, delivery_timeout_ms=600_000, max_block_ms=600_000)
+        self._producer = Producer(
+            node.bootstrap, linger_ms=20, delivery_timeout_ms=patience_ms(600_000), max_block_ms=patience_ms(600_000)
+        )
         self._output = output
         self._stop = threading.Event()
         self.sent = 0
@@ -72,7 +75,7 @@ class Feeder:
         """How many there are altogether."""
         self._stop.set()
         self._thread.join()
-        self._producer.flush(300)
+        self._producer.flush(patience(300))
         self._producer.close()
         return self.sent
 

@@ -21,6 +21,7 @@ from moldau.spark.sink_driver import SinkDriver
 from moldau.spark.sink_tasks import Place, write_in_transaction
 from tests.interop import kafka_oracle
 from tests.interop.nodes import MoldauNode, Node
+from tests.pace import moment_ms, wait_until
 from tests.spark import topics
 from tests.spark.sink_runs import Crash, Query, Turns, commit, options, write_tasks
 
@@ -152,7 +153,7 @@ def test_a_run_that_has_no_next_batch_keeps_no_producer(cluster: Node, out: str)
         rows = [pa.record_batch({"value": [f"{run}"]})]
         written = write_in_transaction(write, Place(f"{out}-{run}", 0, 0, "aa"), rows, only_near=True)
         commit(write, f"{out}-{run}", 0, [written], nothing)
-    topics.wait_until(lambda: threading.active_count() <= threads)
+    wait_until(lambda: threading.active_count() <= threads)
     check_once(cluster, out, ["0", "1", "2"])
 
 
@@ -173,10 +174,10 @@ def test_a_transaction_that_is_over_fails_the_batch_before_it_is_decided(tmp_pat
     node.start()
     try:
         topics.create(node, topic, 1)
-        write = options(node.bootstrap, topic, "slow", kafka_transaction_timeout_ms="300")
+        write = options(node.bootstrap, topic, "slow", kafka_transaction_timeout_ms=str(moment_ms(2000)))
         written = write_tasks(write, topic, 0, values(0))
         with Admin(node.bootstrap) as admin:
-            topics.wait_until(lambda: not list(admin.list_transactions(states=["Ongoing"])))
+            wait_until(lambda: not list(admin.list_transactions(states=["Ongoing"])))
         with pytest.raises(SinkError, match="is over before the batch is"):
             commit(write, topic, 0, written, nothing)
         check_once(node, topic, [])

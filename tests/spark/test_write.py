@@ -11,6 +11,7 @@ pytest.importorskip("pyspark", reason="pyspark is missing: pip install 'moldau[s
 
 from moldau.client import Admin, Consumer
 from tests.interop.nodes import RECENT_MS, Node
+from tests.pace import wait_until
 from tests.spark import topics
 
 DELIVERIES = ("at-least-once", "exactly-once")
@@ -100,7 +101,7 @@ def test_a_job_that_fails_leaves_nothing(spark: Any, moldau_node: Node, topic: s
         write(rows, moldau_node, topic=topic, delivery="exactly-once")
     assert topics.committed_values(moldau_node, topic) == []
     with Admin(moldau_node.bootstrap) as admin:
-        topics.wait_until(lambda: not list(admin.list_transactions(states=["Ongoing"])))
+        wait_until(lambda: not list(admin.list_transactions(states=["Ongoing"])))
 
 
 @pytest.mark.parametrize("delivery", DELIVERIES)

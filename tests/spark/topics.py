@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from moldau.client import Admin, Consumer, NewTopic, Producer
 from moldau.client.offsets import LATEST
 from tests.interop.nodes import RECENT_MS, Node
+from tests.pace import patience
 
 
 def create(node: Node, topic: str, partitions: int = 1, **configs: str) -> None:
@@ -20,7 +21,7 @@ def delete(node: Node, topic: str) -> None:
     """Returns when the topic is gone for everybody who asks."""
     with Admin(node.bootstrap) as admin:
         admin.delete_topics([topic])[topic].get()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + patience(30)
         while any(row.name == topic for row in admin.list_topics()):
             assert time.monotonic() < deadline, f"{topic} is still there"
             time.sleep(0.02)
@@ -53,18 +54,11 @@ def committed_values(node: Node, topic: str) -> list[str]:
         consumer.assign(partitions)
         consumer.seek_to_beginning()
         values: list[str] = []
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patience(60)
         while any(consumer.position(item) < end for item, end in ends.items()):
             values += [(record.value or b"").decode() for record in consumer.poll(100)]
             assert time.monotonic() < deadline, f"{topic} cannot be read to its end: is a transaction still open?"
         return values
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 def fill_in_transactions(node: Node, topic: str, values: Sequence[str], aborted: Collection[int] = ()) -> None:

@@ -8,7 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-SECONDS_MAX = 300
+from tests.pace import patience
+
+SECONDS_MAX = patience(300)
 
 
 def command(*arguments: str) -> list[str]:

@@ -12,6 +12,7 @@ import pytest
 from moldau.client import Consumer, Producer
 from moldau.client.errors import RequestTimeoutError
 from moldau.testing import AsyncBroker, Broker, BrokerNotStarted, Cluster, NotRunning
+from tests.pace import patience
 
 
 def test_topics_and_records(broker: Broker) -> None:
@@ -19,7 +20,7 @@ def test_topics_and_records(broker: Broker) -> None:
         assert topic in broker.topics()
         topic.produce("one", key="k", partition=2, headers={"trace": b"1"})
         broker.produce_many(topic, ["two", b"three"])
-        found = topic.wait_for_records(3)
+        found = topic.wait_for_records(3, patience(10))
         assert sorted(record.value for record in found) == [b"one", b"three", b"two"]
         (first,) = topic.records(partition=2)[:1]
         assert (first.key, first.headers) == (b"k", [("trace", b"1")])
@@ -45,8 +46,8 @@ def test_groups(broker: Broker) -> None:
     topic.produce("x")
     with Consumer(broker.bootstrap_servers, group_id=f"g-{topic}", auto_offset_reset="earliest") as consumer:
         consumer.subscribe([topic])
-        broker.wait_for(lambda: consumer.poll(100), timeout_s=60)
-        broker.wait_for_group(f"g-{topic}")
+        broker.wait_for(lambda: consumer.poll(100), timeout_s=patience(60))
+        broker.wait_for_group(f"g-{topic}", timeout_s=patience(10))
         consumer.commit()
     assert list(broker.committed(f"g-{topic}").values()) == [1]
 
@@ -75,13 +76,13 @@ def test_a_killed_broker_refuses_connections_until_it_is_back(broker: Broker) ->
 def test_a_paused_broker_accepts_and_does_not_answer(broker: Broker) -> None:
     topic = broker.topic()
     with Producer(broker.bootstrap_servers) as producer:
-        producer.send(topic, "first").result(60)
+        producer.send(topic, "first").result(patience(60))
         broker.pause()
         waiting = producer.send(topic, "second")
         with pytest.raises(RequestTimeoutError):
             waiting.result(0.3)
         broker.resume()
-        waiting.result(60)
+        waiting.result(patience(60))
 
 
 def test_what_the_environment_says_to_applications_is_not_for_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +129,7 @@ def test_in_an_event_loop() -> None:
             topic = await broker.topic()
             await broker.produce(topic, "x")
             await broker.restart(hard=True)
-            return [record.value for record in await broker.wait_for_records(topic)]
+            return [record.value for record in await broker.wait_for_records(topic, timeout_s=patience(10))]
 
     assert asyncio.run(run()) == [b"x"]
 
@@ -140,7 +141,7 @@ def test_a_cluster_goes_on_without_one_of_its_brokers() -> None:
         cluster.produce(topic, "one")
         gone = cluster.leader(topic)
         gone.kill()
-        cluster.wait_for(lambda: cluster.leader(topic) is not gone, timeout_s=60)
+        cluster.wait_for(lambda: cluster.leader(topic) is not gone, timeout_s=patience(60))
         cluster.produce(topic, "two")
         assert [record.value for record in cluster.records(topic)] == [b"one", b"two"]
         cluster.heal()

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from moldau.testing import Broker, wait_for
+from tests.pace import patience
 from tests.testing.runs import environment
 
 
@@ -26,9 +27,9 @@ def test_a_member_that_is_told_to_stop_commits_what_it_printed(broker: Broker, t
             env=environment(),
         )
     try:
-        wait_for(lambda: len(printed.read_text().splitlines()) == 3, timeout_s=120)
+        wait_for(lambda: len(printed.read_text().splitlines()) == 3, timeout_s=patience(120))
         consumer.send_signal(signal.SIGTERM)
-        assert consumer.wait(60) == 143
+        assert consumer.wait(patience(60)) == 143
     finally:
         consumer.kill()
         consumer.wait()
@@ -42,7 +43,7 @@ def test_a_folder_that_cannot_be_used_is_named_with_a_way_out(tmp_path: Path) ->
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=patience(120),
     )
     assert done.returncode == 1
     assert "Errno" not in done.stderr and "Choose another folder with --data-dir" in done.stderr
@@ -60,7 +61,7 @@ def test_start_and_stop_are_logged_where_asked(tmp_path: Path) -> None:
     try:
         assert node.stdout is not None and node.stdout.readline().startswith("moldau ready: node 1 on")
         node.send_signal(signal.SIGTERM)
-        _, said = node.communicate(timeout=120)
+        _, said = node.communicate(timeout=patience(120))
     finally:
         node.kill()
     assert node.returncode == 0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
+from tests.pace import wait_until
 from tests.testing.runs import command, environment, run_pytest
 
 FIXTURES = """
@@ -36,7 +36,7 @@ def test_that_leaves_a_mess(kafka_broker):
 def test_after_it(kafka_broker, kafka_topic):
     assert kafka_broker.is_healthy
     with Producer(kafka_broker.bootstrap_servers) as producer:
-        producer.send(kafka_topic, "x").result(60)
+        producer.send(kafka_topic, "x").result(patience(60))
 """
 
 
@@ -120,13 +120,13 @@ def test_nothing_is_left_of_a_run_that_was_killed(tmp_path: Path) -> None:
         command("-q"), cwd=tmp_path, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        await_true(lambda: (tmp_path / "seen").exists())
+        wait_until(lambda: (tmp_path / "seen").exists(), 120)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
     first, second, *folders = (tmp_path / "seen").read_text().split("\n")
-    await_true(lambda: not is_alive(int(first)) and not is_alive(int(second)))
-    await_true(lambda: not any(os.path.exists(folder) for folder in folders))
+    wait_until(lambda: not is_alive(int(first)) and not is_alive(int(second)), 120)
+    wait_until(lambda: not any(os.path.exists(folder) for folder in folders), 120)
 
 
 def is_alive(pid: int) -> bool:
@@ -135,11 +135,3 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def await_true(condition: object) -> None:
-    assert callable(condition)
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline, "it does not come about"
-        time.sleep(0.05)
