@@ -81,7 +81,7 @@ class ProxyNetwork:
         self._loop.close()
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(patience(10))
 
     async def _close(self) -> None:
         for door in self._doors:

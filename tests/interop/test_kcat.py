@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from tests.interop.nodes import Node
+from tests.pace import patience
 
 KCAT = shutil.which("kcat") or shutil.which("kafkacat")
 pytestmark = pytest.mark.skipif(KCAT is None, reason="kcat is not installed (Debian: apt install kcat)")
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.skipif(KCAT is None, reason="kcat is not installed (Deb
 
 def kcat(node: Node, *arguments: str, text: str = "") -> str:
     done = subprocess.run(
-        [str(KCAT), "-b", node.bootstrap, *arguments], input=text, capture_output=True, text=True, timeout=30
+        [str(KCAT), "-b", node.bootstrap, *arguments], input=text, capture_output=True, text=True, timeout=patience(30)
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -19,7 +19,7 @@ from moldau.spark.decisions import SinkError, Written
 from moldau.spark.sink_driver import SinkDriver
 from moldau.spark.sink_options import WriteOptions, write_options
 from moldau.spark.sink_tasks import Place, write_in_transaction
-from tests.pace import patience
+from tests.pace import moment_ms, patience
 
 
 class Crash(BaseException):
@@ -61,7 +61,7 @@ def options(bootstrap: str, topic: str, client: str, **more: str) -> WriteOption
         "kafka.client.id": client,
         "topic": topic,
         "delivery": "exactly-once",
-        "kafka.max.block.ms": "20000",
+        "kafka.max.block.ms": str(moment_ms(40_000)),
     }
     return write_options({**given, **{name.replace("_", "."): value for name, value in more.items()}})
 
