@@ -21,7 +21,7 @@ from tests.pace import patience
 VOLUME_MB = 40
 BALLAST_MB = 12
 KAFKA_STORAGE_ERROR = 56
-COMES_BACK_S_MAX = patience(20.0)
+COMES_BACK_S_MAX = patience(20)
 
 
 @pytest.fixture

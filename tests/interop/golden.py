@@ -32,7 +32,7 @@ BROKER, CONTROLLER = "127.0.0.1:19092", "127.0.0.1:19192"
 
 LATER_SECONDS = 0.7
 # Apache Kafka answers before a change has reached its brokers and disks: what only asks may be asked again.
-SEEN_SECONDS = patience(10.0)
+SEEN_SECONDS = patience(10)
 ASKING = {"--describe", "--list", "--generate"}
 # Tools that do something of their own when their process ends.
 ALONE = ("verifiable-producer",)

@@ -16,7 +16,7 @@ from tests.pace import patience
 Parts = list[tuple[str, str | None]]
 Ops = list[tuple[str, float | None]]
 EXACT, DEFAULT, ANY = 0, 1, 2
-SECONDS = patience(30.0)
+SECONDS = patience(30)
 
 # Name of the case, and the entries of one request: parts of the entity, and operations (None removes).
 CHANGES: dict[str, list[tuple[Parts, Ops]]] = {

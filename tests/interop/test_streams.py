@@ -29,7 +29,7 @@ STREAMS_LIBS = CACHE / "streams-libs"
 PARTITIONS = 2
 WORDS = [f"word{number}" for number in range(40)]
 WORDS_IN_LINE = 4
-STALL_S_MAX = patience(90.0)
+STALL_S_MAX = patience(90)
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ PARTITIONS = {JAVA: 2 if IS_FULL else 1, CONFLUENT: 2}
 COPIES = {f"{topic}-copy": count for topic, count in PARTITIONS.items()}
 INTERNAL = ("__consumer_offsets", "__transaction_state")
 # How long nothing may be copied: every timeout that has to find out, one after the other.
-STALL_S_MAX = patience(90.0)
+STALL_S_MAX = patience(90)
 HELD_S_MAX = 1.0
 
 
