@@ -1,13 +1,14 @@
 """Measures quotas: how close to its limit a client is kept, how large the burst before is, and what others notice.
 
     python bench/quotas.py [--moldau COMMAND] [--kafka FOLDER] [--rows produce,fetch,request,clients,hostile,cost]
-                           [--seconds 33]
+                           [--seconds 110]
 
 Every row runs against Moldau and, where its jars are (tools/fetch_kafka.sh, or --kafka FOLDER),
 against a real Apache Kafka with the same limits. Clients are plain sockets in one thread, the same code for both
 brokers, one request in flight each; they ignore `throttle_time_ms` and are slowed down by the broker alone. A quota
-gives its ten seconds' worth again when the samples of the first burst are too old to count, every eleven seconds: what
-is measured over a multiple of that is a rate, over anything else it depends on where one begins.
+gives its ten seconds' worth again when the samples of the first burst are too old to count, every eleven seconds or a
+little more: what is measured over many of them is a rate, over three of them it depends on where one begins. Both
+brokers are measured at the same time, but for the rows whose figures are times: hostile and cost.
 
 produce  1 and 10 connections that share a client id with `producer_byte_rate`; small and large requests. Percent off
          the limit over so many seconds once it has settled, and the burst: seconds' worth before the first wait.
@@ -26,6 +27,7 @@ cost     CPU time of the broker for one Produce with one record, in us: with no 
 
 from __future__ import annotations
 
+import itertools
 import selectors
 import statistics
 import struct
@@ -33,7 +35,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import TypeVar
 
 from side_by_side import KAFKA_JARS, Broker, Table, Wire, create_topic, fresh_brokers, parser_of
 
@@ -47,6 +51,8 @@ from moldau.protocol.messages.produce_request import PartitionProduceData, Produ
 from moldau.protocol.primitives import Message, Writer
 from moldau.protocol.records_data import MemoryRecords
 from moldau.records.builder import BatchBuilder
+
+T = TypeVar("T")
 
 PRODUCE_VERSION, FETCH_VERSION, METADATA_VERSION = 9, 12, 12
 SMALL, LARGE = 1000, 200_000
@@ -144,6 +150,12 @@ class Load:
             wire.socket.close()
 
 
+def at_once(brokers: list[Broker], work: Callable[[Broker], T]) -> list[T]:
+    """The same for all brokers, in threads: they wait for their quotas most of the time."""
+    with ThreadPoolExecutor(len(brokers)) as pool:
+        return list(pool.map(work, brokers))
+
+
 def measure_rate(load: Load, seconds: float) -> tuple[float, float]:
     """What came a second, once it has settled, and what came before somebody had to wait for the first time."""
     try:
@@ -175,12 +187,13 @@ def fetch_worth(answer_size: int) -> int:
 
 
 class Names:
+    """Every measurement has a topic and a client id of its own."""
+
     def __init__(self) -> None:
-        self._count = 0
+        self._numbers = itertools.count(1)
 
     def next(self) -> str:
-        self._count += 1
-        return f"quota-{self._count}"
+        return f"quota-{next(self._numbers)}"
 
 
 def add_accuracy(table: Table, what: str, measured: list[tuple[float, float]]) -> None:
@@ -192,20 +205,21 @@ def add_accuracy(table: Table, what: str, measured: list[tuple[float, float]]) -
 def run_produce(brokers: list[Broker], table: Table, seconds: float, names: Names) -> None:
     for count in (1, 10):
         for size in (SMALL, LARGE):
-            measured = []
-            for broker in brokers:
+
+            def measure(broker: Broker, count: int = count, size: int = size) -> tuple[float, float]:
                 name = limited_topic(broker, names)
                 data = produce_frame(name, size, name)
                 load = Load(broker.port, count, data, partial(request_worth, len(data) - 4), PRODUCE_THROTTLE)
-                measured.append(measure_rate(load, seconds))
-            add_accuracy(table, f"produce, {count} connections, {size:,} bytes", measured)
+                return measure_rate(load, seconds)
+
+            add_accuracy(table, f"produce, {count} connections, {size:,} bytes", at_once(brokers, measure))
 
 
 def run_fetch(brokers: list[Broker], table: Table, seconds: float, names: Names) -> None:
     for count in (1, 10):
         for size in (SMALL, LARGE):
-            measured = []
-            for broker in brokers:
+
+            def measure(broker: Broker, count: int = count, size: int = size) -> tuple[float, float]:
                 name = names.next()
                 with broker.connect() as wire:
                     create_topic(wire, name, 1)
@@ -215,16 +229,16 @@ def run_fetch(brokers: list[Broker], table: Table, seconds: float, names: Names)
                         wire.answer()
                 set_quota(broker, name, "consumer_byte_rate", BYTES_PER_SECOND)
                 # As many batches as are there: a few kilobytes, or four megabytes.
-                data = fetch_frame(name, 8_000_000, name)
-                load = Load(broker.port, count, data, fetch_worth, FETCH_THROTTLE)
-                measured.append(measure_rate(load, seconds))
-            add_accuracy(table, f"fetch, {count} connections, {20 * size:,} bytes", measured)
+                load = Load(broker.port, count, fetch_frame(name, 8_000_000, name), fetch_worth, FETCH_THROTTLE)
+                return measure_rate(load, seconds)
+
+            add_accuracy(table, f"fetch, {count} connections, {20 * size:,} bytes", at_once(brokers, measure))
 
 
 def run_request(brokers: list[Broker], table: Table, seconds: float, names: Names) -> None:
     for count in (1, 10):
-        used = []
-        for broker in brokers:
+
+        def measure(broker: Broker, count: int = count) -> float:
             name = names.next()
             set_quota(broker, name, "request_percentage", PERCENT)
             idle = broker.cpu_seconds()
@@ -236,8 +250,10 @@ def run_request(brokers: list[Broker], table: Table, seconds: float, names: Name
             load.run(began_s + seconds)
             cpu = (broker.cpu_seconds() - before) / (time.monotonic() - began_s)
             load.close()
-            used.append((cpu - idle) * 100)
-        table.add(f"request, {count} connections, limit {PERCENT}: percent of a core", used, False, "{:.2f}")
+            return (cpu - idle) * 100
+
+        what = f"request, {count} connections, limit {PERCENT}: percent of a core"
+        table.add(what, at_once(brokers, measure), False, "{:.2f}")
 
 
 PRODUCERS = {"librdkafka": """
@@ -278,8 +294,8 @@ def log_bytes(broker: Broker, topic: str) -> int:
 
 def run_clients(brokers: list[Broker], table: Table, seconds: float, names: Names) -> None:
     for client in client_commands(brokers[0], ""):
-        off = []
-        for broker in brokers:
+
+        def measure(broker: Broker, client: str = client) -> float:
             name = limited_topic(broker, names)
             command = client_commands(broker, name)[client]
             running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -294,8 +310,9 @@ def run_clients(brokers: list[Broker], table: Table, seconds: float, names: Name
             finally:
                 running.kill()
                 running.wait()
-            off.append(abs(rate / BYTES_PER_SECOND - 1) * 100)
-        table.add(f"producer of {client}: percent off the limit", off, False, "{:.2f}")
+            return abs(rate / BYTES_PER_SECOND - 1) * 100
+
+        table.add(f"producer of {client}: percent off the limit", at_once(brokers, measure), False, "{:.2f}")
 
 
 class WellBehaved:
@@ -404,7 +421,7 @@ ROWS = {
 
 def main() -> None:
     parser = parser_of(__doc__, tuple(ROWS))
-    parser.add_argument("--seconds", type=float, default=33.0, help="how long each figure is measured")
+    parser.add_argument("--seconds", type=float, default=110.0, help="how long each figure is measured")
     arguments = parser.parse_args()
     table, names = Table(arguments), Names()
     for row in arguments.rows:

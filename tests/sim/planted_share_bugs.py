@@ -280,6 +280,7 @@ PLANTED: list[tuple[Plant, int]] = [
     (updates_are_not_replayed, 0),
     (too_much_is_pruned, 1),
     (state_is_initialized_again, 2),
+    (late_copy_resets_a_state, 17),
     (aborted_records_are_delivered, 0),
     (unstored_release_is_delivered, 0),
     (archived_before_the_letter_is_written, 0),
@@ -290,7 +291,6 @@ PLANTED: list[tuple[Plant, int]] = [
 """Each with a seed that shows it; where somebody changes what seeds mean, another one does."""
 
 RARE: list[tuple[Plant, int]] = [
-    (late_copy_resets_a_state, 0),
     (snapshots_count_before_they_are_committed, 483),
 ]
 """These need a coordinator that fails at just the right moment: they are looked for in long runs only."""

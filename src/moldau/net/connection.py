@@ -343,10 +343,20 @@ class Connection:
         self._mute_timer = None
         turns = self._scratch.turns
         turns.begin()
-        if not self._writing:
-            self._advance()
+        meter = self._scratch.meter
+        if meter.is_on:
+            before = meter.begin(self.context)
+            self._go_on()
+            meter.end(before)
+        else:
+            self._go_on()
         if turns.end():
             turns.tell(SEND, "", f"the end of the wait of {self.context.peer}")
+
+    def _go_on(self) -> None:
+        """Handles the frames that came while the connection was muted."""
+        if not self._writing:
+            self._advance()
 
     def _maybe_unmute(self) -> bool:
         if self._mute_timer is not None or self._unsent:

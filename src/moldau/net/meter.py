@@ -14,7 +14,7 @@ from typing import Final
 from moldau.node.context import ClientContext
 from moldau.quota.client_quotas import ClientQuotas
 
-LOOP_NS_MAX: Final = 50_000
+LOOP_NS_MAX: Final = 200_000
 
 
 class TimeMeter:

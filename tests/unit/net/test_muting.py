@@ -192,3 +192,33 @@ def test_what_the_loop_needs_to_serve_a_connection_is_the_connections(monkeypatc
         meter.end(before)
     assert one.unbilled_ns == 21_000
     assert other.unbilled_ns == LOOP_NS_MAX + 2_000, "the node had work of its own"
+
+
+def test_time_for_frames_that_waited_out_the_muting_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else whoever sends many at once would pay for the first one only."""
+    clock_ns = [0]
+    monkeypatch.setattr("time.thread_time_ns", lambda: clock_ns[0])
+
+    class Busy(ThrottlingScript):
+        def handle(self, context: ClientContext, data: bytes, start: int, end: int, now_ms: int) -> Reply:
+            clock_ns[0] += 1_000_000
+            return super().handle(context, data, start, end, now_ms)
+
+    async def main() -> None:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        theirs.setblocking(False)
+        quotas = ClientQuotas()
+        quotas.apply({(("user", "x"),): {"request_percentage": 1.0}})
+        context, script = ClientContext("L", "test:1"), Busy()
+        scratch = Scratch(meter=TimeMeter(quotas))
+        loop = asyncio.get_running_loop()
+        connection = Connection(ours, loop, script.handle, context, scratch, 1000, Clock(), lambda c: None)
+        theirs.send(framed(b"s1", b"n2", b"n3"))
+        assert await receive(theirs, 6) == b"s1n2n3"
+        await settle()
+        assert context.unbilled_ns == 3_000_000
+        connection.close()
+        theirs.close()
+
+    asyncio.run(main())
