@@ -1,6 +1,6 @@
 """Measures quotas: how close to its limit a client is kept, how large the burst before is, and what others notice.
 
-    python bench/quotas.py [--moldau COMMAND] [--kafka FOLDER] [--rows produce,fetch,request,clients,hostile,cost]
+    python bench/quotas.py [--moldau COMMAND] [--kafka FOLDER] [--rows produce,fetch,request,…]
                            [--seconds 110]
 
 Every row runs against Moldau and, where its jars are (tools/fetch_kafka.sh, or --kafka FOLDER),
@@ -16,9 +16,14 @@ fetch    the same with `consumer_byte_rate`, reading one topic again and again.
 request  1 and 10 connections that ask for metadata as fast as they can under `request_percentage`: CPU time of the
          broker in percent of a core, without what it uses when nobody asks. Kafka's covers more than the quota does
          (its compiler, its collector).
+mutations  1 and 10 connections that create topics of 1 and of 10 partitions under `controller_mutation_rate`, and wait
+         as long as they are told to: percent off the limit.
+connections  1 and 10 threads that connect, ask for the versions and close again under `connection_creation_rate` of
+         their address: percent off the limit, of those that were answered.
 clients  real producers under `producer_byte_rate`, which pause when they are told to: librdkafka, Java's
          kafka-producer-perf-test (where tools/fetch_kafka.sh has its jars) and ours. Percent off the limit, by what the
          log has grown.
+consumers  the same with consumers and `consumer_byte_rate`, by what they say that they have read.
 hostile  200 connections that produce as fast as they can under a quota, and one well-behaved client outside of it: its
          p50 and p99 in ms, alone and beside them.
 cost     CPU time of the broker for one Produce with one record, in us: with no quota, with 10,000 client ids that have
@@ -29,10 +34,12 @@ from __future__ import annotations
 
 import itertools
 import selectors
+import socket
 import statistics
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -41,14 +48,17 @@ from typing import TypeVar
 
 from side_by_side import KAFKA_JARS, Broker, Table, Wire, create_topic, fresh_brokers, parser_of
 
-from moldau.protocol import api_keys
+from moldau.protocol import api_keys, errors
 from moldau.protocol.messages import alter_client_quotas_request as alter
+from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
+from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from moldau.protocol.messages.create_topics_response import CreateTopicsResponse
 from moldau.protocol.messages.describe_log_dirs_request import DescribableLogDirTopic, DescribeLogDirsRequest
 from moldau.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
-from moldau.protocol.messages.headers import RequestHeader
+from moldau.protocol.messages.headers import RequestHeader, ResponseHeader
 from moldau.protocol.messages.metadata_request import MetadataRequest
 from moldau.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
-from moldau.protocol.primitives import Message, Writer
+from moldau.protocol.primitives import Message, Reader, Writer
 from moldau.protocol.records_data import MemoryRecords
 from moldau.records.builder import BatchBuilder
 
@@ -67,6 +77,12 @@ PRODUCE_THROTTLE, FETCH_THROTTLE = slice(-5, -1), slice(5, 9)
 HOSTILE_CONNECTIONS = 200
 HOSTILE_RATE = 1_000_000
 PAUSE_S = 0.01
+MUTATIONS_PER_SECOND = 5.0
+CONNECTIONS_PER_SECOND = 20.0
+CONNECTING_ADDRESS = "127.0.0.2"
+"""Not that of the bench's own connections."""
+CREATE_VERSION = 7
+READ_BYTES_PER_SECOND = 1_000_000
 ENTITIES = 10_000
 ENTITIES_PER_REQUEST = 1000
 COST_ROUNDS = 7
@@ -98,8 +114,8 @@ def fetch_frame(topic: str, size: int, client_id: str) -> bytes:
     return framed(request, FETCH_VERSION, client_id)
 
 
-def set_quota(broker: Broker, client_id: str, key: str, value: float) -> None:
-    entry = alter.EntryData([alter.EntityData("client-id", client_id)], [alter.OpData(key, value)])
+def set_quota(broker: Broker, name: str, key: str, value: float, kind: str = "client-id") -> None:
+    entry = alter.EntryData([alter.EntityData(kind, name)], [alter.OpData(key, value)])
     with broker.connect() as wire:
         answer = wire.ask(alter.AlterClientQuotasRequest([entry]), 1)
         assert answer.entries[0].error_code == 0, answer
@@ -256,6 +272,89 @@ def run_request(brokers: list[Broker], table: Table, seconds: float, names: Name
         table.add(what, at_once(brokers, measure), False, "{:.2f}")
 
 
+class Workers:
+    """Threads that do something again and again, and count what was done."""
+
+    def __init__(self, count: int, work: Callable[[int], int]) -> None:
+        """`work` gets the thread's number, does it once and says how much that counts."""
+        self.total = 0
+        self._is_over = False
+        self._lock = threading.Lock()
+        self._threads = [
+            threading.Thread(target=self._run, args=(number, work), daemon=True) for number in range(count)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _run(self, number: int, work: Callable[[int], int]) -> None:
+        while not self._is_over:
+            done = work(number)
+            with self._lock:
+                self.total += done
+
+    def rate(self, seconds: float) -> float:
+        """What is done a second, once it has settled; the threads end."""
+        time.sleep(SETTLE_S)
+        before, began_s = self.total, time.monotonic()
+        time.sleep(seconds)
+        rate = (self.total - before) / (time.monotonic() - began_s)
+        self._is_over = True
+        for thread in self._threads:
+            thread.join()
+        return rate
+
+
+def run_mutations(brokers: list[Broker], table: Table, seconds: float, names: Names) -> None:
+    for count in (1, 10):
+        for partitions in (1, 10):
+
+            def measure(broker: Broker, count: int = count, partitions: int = partitions) -> float:
+                name = names.next()
+                set_quota(broker, name, "controller_mutation_rate", MUTATIONS_PER_SECOND)
+                wires = [broker.connect() for _ in range(count)]
+                topics = itertools.count()
+
+                def create(number: int) -> int:
+                    topic = CreatableTopic(f"{name}-{next(topics)}", partitions, 1)
+                    wires[number].socket.sendall(framed(CreateTopicsRequest([topic], 30_000), CREATE_VERSION, name))
+                    reader = Reader(wires[number].answer())
+                    ResponseHeader.decode(reader, 1)
+                    answer = CreateTopicsResponse.decode(reader, CREATE_VERSION)
+                    code = answer.topics[0].error_code
+                    assert code in (errors.NONE, errors.THROTTLING_QUOTA_EXCEEDED), answer
+                    if code == errors.NONE:
+                        return partitions
+                    time.sleep(answer.throttle_time_ms / 1000)
+                    return 0
+
+                return abs(Workers(count, create).rate(seconds) / MUTATIONS_PER_SECOND - 1) * 100
+
+            what = f"mutations, {count} connections, {partitions} partitions: percent off the limit"
+            table.add(what, at_once(brokers, measure), False, "{:.2f}")
+
+
+def run_connections(brokers: list[Broker], table: Table, seconds: float, names: Names) -> None:
+    question = framed(ApiVersionsRequest("bench", "1"), 3, "bench")
+    for broker in brokers:
+        set_quota(broker, CONNECTING_ADDRESS, "connection_creation_rate", CONNECTIONS_PER_SECOND, "ip")
+    for count in (1, 10):
+
+        def measure(broker: Broker, count: int = count) -> float:
+            def connect(number: int) -> int:
+                here = (CONNECTING_ADDRESS, 0)
+                try:
+                    with socket.create_connection(("127.0.0.1", broker.port), 30, here) as connection:
+                        connection.sendall(question)
+                        return 1 if connection.recv(4) else 0
+                except ConnectionError:
+                    return 0
+
+            return abs(Workers(count, connect).rate(seconds) / CONNECTIONS_PER_SECOND - 1) * 100
+
+        what = f"connections, {count} at once: percent off the limit"
+        table.add(what, at_once(brokers, measure), False, "{:.2f}")
+
+
 PRODUCERS = {"librdkafka": """
 from confluent_kafka import Producer
 producer = Producer({"bootstrap.servers": sys.argv[1], "client.id": sys.argv[2], "linger.ms": 5})
@@ -284,6 +383,62 @@ def client_commands(broker: Broker, name: str) -> dict[str, list[str]]:
         properties = [f"bootstrap.servers={address}", f"client.id={name}"]
         commands["Java"] = [*tool, "--topic", name, *sizes, "--producer-props", *properties]
     return commands
+
+
+CONSUMERS = {"librdkafka": """
+from confluent_kafka import Consumer, TopicPartition
+consumer = Consumer({"bootstrap.servers": sys.argv[1], "client.id": sys.argv[2], "group.id": sys.argv[2]})
+consumer.assign([TopicPartition(sys.argv[2], 0, 0)])
+def poll():
+    return sum(len(message.value()) for message in consumer.consume(1000, 0.1))
+""", "ours": """
+from moldau.client import Consumer, TopicPartition
+consumer = Consumer(bootstrap_servers=sys.argv[1], client_id=sys.argv[2], auto_offset_reset="earliest")
+consumer.assign([TopicPartition(sys.argv[2], 0)])
+def poll():
+    return sum(len(record.value) for record in consumer.poll(100))
+"""}  # fmt: skip
+TELL = """
+total = 0
+while True:
+    total += poll()
+    print(total, flush=True)
+"""
+
+
+def run_consumers(brokers: list[Broker], table: Table, seconds: float, names: Names) -> None:
+    """Each reads a topic with enough for all that time from its beginning."""
+    needed = READ_BYTES_PER_SECOND * (SETTLE_S + seconds + 30)
+    for client, code in CONSUMERS.items():
+
+        def measure(broker: Broker, client: str = client, code: str = code) -> float:
+            name = names.next()
+            with broker.connect() as wire:
+                create_topic(wire, name, 1)
+                time.sleep(1.0)
+                data = produce_frame(name, LARGE, "filler")
+                for _ in range(int(needed / LARGE)):
+                    wire.socket.sendall(data)
+                    wire.answer()
+            set_quota(broker, name, "consumer_byte_rate", READ_BYTES_PER_SECOND)
+            command = [sys.executable, "-c", "import sys" + code + TELL, f"127.0.0.1:{broker.port}", name]
+            running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            assert running.stdout is not None
+            seen: list[tuple[float, int]] = []
+            try:
+                while not seen or seen[-1][0] < seen[0][0] + SETTLE_S + seconds:
+                    line = running.stdout.readline()
+                    assert line, f"the consumer of {client} has ended"
+                    if int(line) > 0:
+                        seen.append((time.monotonic(), int(line)))
+            finally:
+                running.kill()
+                running.wait()
+            first = next(one for one in seen if one[0] >= seen[0][0] + SETTLE_S)
+            rate = (seen[-1][1] - first[1]) / (seen[-1][0] - first[0])
+            return abs(rate / READ_BYTES_PER_SECOND - 1) * 100
+
+        table.add(f"consumer of {client}: percent off the limit", at_once(brokers, measure), False, "{:.2f}")
 
 
 def log_bytes(broker: Broker, topic: str) -> int:
@@ -413,7 +568,10 @@ ROWS = {
     "produce": run_produce,
     "fetch": run_fetch,
     "request": run_request,
+    "mutations": run_mutations,
+    "connections": run_connections,
     "clients": run_clients,
+    "consumers": run_consumers,
     "hostile": run_hostile,
     "cost": run_cost,
 }

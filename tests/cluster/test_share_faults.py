@@ -24,6 +24,7 @@ from tests.cluster.faults import FaultLoop, fault_plan
 from tests.cluster.load import Load
 from tests.cluster.proxy import HOST
 from tests.cluster.share_members import LOCK_S, Member, Tally
+from tests.cluster.stuck_node import StuckNode
 from tests.interop.wire import Wire
 from tests.pace import patience
 
@@ -43,7 +44,7 @@ SHARE = {
 
 @pytest.fixture
 def share_cluster(tmp_path: Path) -> Iterator[Cluster]:
-    with Cluster(tmp_path, 3, {**QUICK, **SHARE}) as started:
+    with Cluster(tmp_path, 3, {**QUICK, **SHARE}, StuckNode) as started:
         started.start()
         create_topic(started)
         yield started
