@@ -94,9 +94,11 @@ def handle_follower_fetch(call: Call, request: FetchRequest, replica_id: int) ->
     if session.connection is not call.context and session.session_id != NO_SESSION:
         note_connection(node.fetch_sessions, session, call.context)
     session.clock.last_fetch_ms = call.now_ms
+    is_registered_anew = incremental and session.broker_epoch != request.replica_state.replica_epoch
     session.broker_epoch = request.replica_state.replica_epoch
     named = take_named(node, session, request, call.version)
-    for target in named:
+    # Under another epoch the follower has all its partitions, also those that did not move.
+    for target in list(session.followed.values()) if is_registered_anew else named:
         note_position(node, session, target, call.now_ms)
     if incremental and not session.followed:
         # Nothing left to fetch: Kafka drops the session and answers without one.

@@ -466,6 +466,20 @@ def test_a_follower_that_is_let_in_joins_although_nothing_moves(world: NodeWorld
     assert state.in_sync.proposed == [1, 2, 3]
 
 
+def test_a_follower_that_registers_anew_joins_although_nothing_moves(world: NodeWorld) -> None:
+    """Its process goes on with the session it had; only its broker epoch is another one."""
+    lead(world, 0, [1, 3])
+    brokers = world.node.replicas.context.brokers
+    brokers.active_epochs[2] = 32
+    two = Fetcher(world, 2)
+    two.open((0, 0))
+    state = partition_of(world).leader_state
+    assert state is not None and not state.in_sync.is_changing, "it is not known under this epoch"
+    two.state = ReplicaState(2, 32)
+    two.at()
+    assert state.in_sync.proposed == [1, 3, 2]
+
+
 # What is asked of leaders besides
 
 
