@@ -64,12 +64,12 @@ def add_aborted(segment: Segment, aborted: AbortedTransaction) -> None:
     try:
         index.append(aborted)
     except DamagedTransactionIndex as error:
-        logger.warning("the next reader of committed records builds it anew: %s", error)
+        logger.warning("transaction index is damaged, the next read_committed fetch rebuilds it: %s", error)
 
 
 def rebuild_aborted(log: Log, segment: Segment, error: DamagedTransactionIndex) -> None:
     """Raises DamagedSegment when the batches are no better than the index."""
-    logger.warning("building the transaction index of %s anew: %s", segment.path(LOG_SUFFIX), error)
+    logger.warning("rebuilding the transaction index of %s: %s", segment.path(LOG_SUFFIX), error)
     producers = _producers_before(log, segment.base_offset)
     number = max(0, bisect_right(log.base_offsets, producers.end_offset) - 1)
     entries: list[AbortedTransaction] = []
@@ -88,7 +88,7 @@ def _producers_before(log: Log, offset: int) -> ProducerState:
             producers.restore(decode_snapshot(log.disk.read_file(path), path), known)
             break
         except (DamagedSnapshot, FileNotFoundError) as error:
-            logger.warning("cannot use a producer snapshot, trying an older one: %s", error)
+            logger.warning("cannot load a producer snapshot, trying an older one: %s", error)
     return producers
 
 

@@ -135,5 +135,5 @@ class FutureLogs:
             raise future.storage_failure(error) from error
         self._take_out(topic, partition)
         manager.replace(None, future, now_ms)
-        logger.info("%s-%d is in %s now", topic, partition, future.log_directory.path)
+        logger.info("moved %s-%d to log directory %s", topic, partition, future.log_directory.path)
         return future

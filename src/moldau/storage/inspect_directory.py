@@ -62,7 +62,7 @@ def check_directory(disk: Disk, directory: str, with_records: bool = True) -> tu
         elif LEAVING_FOLDER.fullmatch(name):
             findings.warn(path, "was deleted or left behind; not looked into")
         elif match is None:
-            findings.warn(path, "not the folder of a partition")
+            findings.warn(path, "not the directory of a partition")
         else:
             partition = (match[1], int(match[2]))
             start = None if starts is None else starts.get(partition, 0)

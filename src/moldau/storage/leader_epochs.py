@@ -82,7 +82,9 @@ class LeaderEpochs:
             try:
                 self.write()
             except OSError as error:
-                logger.warning("leader epochs of %s are not written yet: %s", self.directory, error)
+                logger.warning(
+                    "cannot write the leader epoch checkpoint of %s, trying again later: %s", self.directory, error
+                )
 
     def assign(self, epoch: int, start_offset: int, write: bool = True) -> bool:
         """Notes that `epoch` starts at `start_offset`; entries that contradict it go. Says whether anything changed."""

@@ -151,7 +151,10 @@ class Log:
     def damage(self, error: DamagedSegment) -> KafkaError:
         """Bytes that are not what was written: this log is in trouble, its directory need not be."""
         logger.error(
-            "%s-%d is damaged, a restart without the clean marker recovers it: %s", self.topic, self.partition, error
+            "log of %s-%d is damaged, a restart without the clean shutdown file recovers it: %s",
+            self.topic,
+            self.partition,
+            error,
         )
         return KafkaError(CORRUPT_MESSAGE, str(error))
 
@@ -731,7 +734,13 @@ class Log:
     def _delete_oldest(self, count: int, now_ms: int) -> None:
         doomed = self.segments[:count]
         new_start = self.base_offsets[count]
-        logger.info("deleting %d segments of %s-%d below offset %d", count, self.topic, self.partition, new_start)
+        logger.info(
+            "deleting %d segments of %s-%d below the new log start offset %d",
+            count,
+            self.topic,
+            self.partition,
+            new_start,
+        )
         self.advance_log_start(new_start)
         del self.segments[:count]
         del self.base_offsets[:count]

@@ -64,7 +64,7 @@ class LogDirectory:
         self.failed = True
         self.refusing = True
         self.failure = str(error)
-        logger.error("log directory %s failed and goes offline, its partitions with it: %s", self.path, error)
+        logger.error("log directory %s failed, taking it and its replicas offline: %s", self.path, error)
         if self.on_failed is not None:
             self.on_failed(self)
 
@@ -74,7 +74,9 @@ class LogDirectory:
             self.fail(error)
         elif not self.is_full:
             self.is_full = True
-            logger.error("log directory %s is full: offsets are written down when there is space again", self.path)
+            logger.error(
+                "log directory %s is full: its checkpoint files are written when there is space again", self.path
+            )
 
     def on_written(self) -> None:
         if self.is_full:
@@ -88,8 +90,8 @@ class LogDirectory:
             return
         times = "once" if self._not_taken == 1 else f"{self._not_taken} times"
         logger.error(
-            "log directory %s has no space for what leaders send: refused %s since this was last said, fetching it "
-            "again until there is some. The last was %s",
+            "log directory %s has no space for fetched records: append failed %s since this was last logged, "
+            "fetching again until there is space. Last error: %s",
             self.path,
             times,
             what,
@@ -112,7 +114,9 @@ class LogDirectory:
             # A little more than the least, so that it does not come and go with every segment.
             self.low_space = False
             self.refusing = self.failed
-            logger.warning("log directory %s has %d bytes free again, producers go on", self.path, self.free_bytes)
+            logger.warning(
+                "log directory %s has %d bytes free again, accepting produce requests", self.path, self.free_bytes
+            )
 
     def note_written(self, size: int, disk: Disk) -> None:
         """So many bytes were appended to a log here."""
@@ -140,8 +144,9 @@ class LogDirectory:
             return
         self.low_space = self.refusing = True
         logger.error(
-            "log directory %s has %d bytes free, fewer than the %d of moldau.log.dir.free.bytes.min: producers are "
-            "refused until there are more, consumers go on. Lower retention, delete topics or enlarge the volume.",
+            "log directory %s has %d bytes free, fewer than the %d of moldau.log.dir.free.bytes.min: rejecting "
+            "produce requests until there are more, fetches are still served. Lower retention, delete topics "
+            "or enlarge the volume.",
             self.path,
             self.free_bytes,
             self.free_bytes_min,

@@ -142,7 +142,7 @@ class LogManager:
                 self.disk.lock_directory(directory.path)
             except BlockingIOError as error:
                 raise CannotStart(
-                    f"{directory.path} is in use by another process: stop that one, or set log.dirs to another folder"
+                    f"{directory.path} is in use by another process: stop it, or set log.dirs to another directory"
                 ) from error
             except OSError as error:
                 directory.fail(error)
@@ -203,7 +203,7 @@ class LogManager:
                 continue
             partition = parse_partition_name(name) if future is None else future
             if partition is None:
-                logger.warning("%s is no folder of a partition and is left alone", path)
+                logger.warning("ignoring %s: it is not the directory of a partition", path)
                 continue
             if partition[0] == METADATA_TOPIC:
                 continue
@@ -249,10 +249,10 @@ class LogManager:
 
     def _leave_alone(self, path: str, kind: int) -> None:
         if kind == EMPTY:
-            logger.info("%s is empty and is left alone", path)
+            logger.info("ignoring %s: the directory is empty", path)
             return
         self._foreign.add(path)
-        logger.warning("%s is named like a replica but holds no file of one, and is left alone", path)
+        logger.warning("ignoring %s: the directory is named like a replica but holds no file of one", path)
 
     def _check_not_twice(self, partition: Partition, path: str) -> None:
         other = self.logs.get(partition)
@@ -343,7 +343,7 @@ class LogManager:
         try:
             return read_offsets(self.disk, path)
         except DamagedCheckpoint as error:
-            logger.warning("starting without a damaged checkpoint, which costs a longer recovery: %s", error)
+            logger.warning("ignoring a damaged checkpoint file, recovery takes longer: %s", error)
             return None
 
     def _write_first_checkpoints(self, directory: LogDirectory, cleaner_too: bool) -> None:
@@ -520,7 +520,12 @@ class LogManager:
         if log is not None and not log.log_directory.failed:
             path = self.marked_path(log, STRAY_SUFFIX)
             self.rename_folder(log, path)
-            logger.warning("%s-%d does not belong here any more and was moved to %s", topic, partition, path)
+            logger.warning(
+                "renamed stray replica %s-%d to %s: the metadata does not place it on this broker",
+                topic,
+                partition,
+                path,
+            )
 
     def replace(self, source: Log | None, log: Log, now_ms: int) -> None:
         """`log`, which has its own name by now, is the log of its partition in the place of `source`, which was
@@ -747,7 +752,7 @@ class LogManager:
                 try:
                     log.close(now_ms)
                 except KafkaError as error:
-                    logger.error("%s-%d could not be closed, the next start recovers it: %s", *_name(log), error)
+                    logger.error("cannot close the log of %s-%d, the next start recovers it: %s", *_name(log), error)
 
     def _remove_cleaned(self, log: Log) -> None:
         """What a compaction has left that the stop has ended."""

@@ -134,7 +134,7 @@ class ProducerSnapshots:
                 snapshot = self.disk.read_file(self.path(offset))
                 entries = decode_snapshot(snapshot, self.path(offset))
             except (DamagedSnapshot, FileNotFoundError) as error:
-                logger.warning("cannot use a producer snapshot, trying an older one: %s", error)
+                logger.warning("cannot load a producer snapshot, trying an older one: %s", error)
                 self.offsets.remove(offset)
                 useless.append(self.path(offset))
                 continue
@@ -161,7 +161,7 @@ class ProducerSnapshots:
                 window = self.disk.read_file(path)
                 return producer_window.restore(entries, window, offset, snapshot, now_ms, self.wall)
             except (producer_window.DamagedWindow, FileNotFoundError) as error:
-                logger.warning("of each producer only the last batch is known: %s: %s", path, error)
+                logger.warning("cannot read %s, only the last batch of each producer is known: %s", path, error)
         return {}
 
     def remove(self, offset: int) -> None:

@@ -207,7 +207,9 @@ class Loader:
         try:
             self.log.topic_id = partition_metadata.read_topic_id(self.disk, self.directory)
         except partition_metadata.DamagedPartitionMetadata as error:
-            logger.warning("ignoring a damaged file, the topic id is taken from the metadata: %s", error)
+            logger.warning(
+                "ignoring a damaged partition.metadata file, the topic id is taken from the metadata log: %s", error
+            )
 
     def _load_epochs(self) -> None:
         if LEADER_EPOCH_FILE not in self.files:
@@ -219,7 +221,7 @@ class Loader:
             self.epochs_lost = not data
             self.epochs_on_disk = self.log.leader_epochs.entries()
         except DamagedCheckpoint as error:
-            logger.warning("leader epochs are learned from the batches again: %s", error)
+            logger.warning("rebuilding the leader epoch checkpoint from the batches: %s", error)
             self.epochs_lost = True
 
     # Segments
@@ -238,7 +240,9 @@ class Loader:
             self.now_ms,
         )
         if self.files.get(transaction_index, 0) % TRANSACTION_ENTRY_SIZE != 0:
-            logger.warning("walking %s again: its transaction index ends within an entry", segment.path(LOG_SUFFIX))
+            logger.warning(
+                "recovering segment %s: its transaction index ends within an entry", segment.path(LOG_SUFFIX)
+            )
             self.walk_from = min(self.walk_from, base_offset)
         return segment
 
@@ -257,7 +261,9 @@ class Loader:
                 snapshots.append(offset)
             elif suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):
                 if f"{offset:020d}{LOG_SUFFIX}" not in self.files:
-                    logger.warning("removing %s/%s, its segment is gone", self.directory, name)
+                    logger.warning(
+                        "deleting orphaned index file %s/%s: its segment does not exist", self.directory, name
+                    )
                     self.blocking.remove(f"{self.directory}/{name}")
         has_window = producer_window.FILE in self.files
         log.snapshots = ProducerSnapshots(self.disk, self.directory, snapshots, log.wall, has_window)
@@ -281,7 +287,7 @@ class Loader:
             try:
                 log.log_end_offset = active.read_next_offset()
             except DamagedSegment as error:
-                logger.warning("looking through the segments again although the last stop was clean: %s", error)
+                logger.warning("recovering the log although the last shutdown was clean: %s", error)
                 return False
         log.recovery_point = log.log_end_offset
         return True
@@ -309,7 +315,11 @@ class Loader:
             if number > first and log.log_end_offset < segment.base_offset:
                 if not self._may_be_compacted(log.log_end_offset):
                     log.log_directory.cut_in_recovery = True
-                    logger.warning("%s ends at offset %d: what comes next is lost", self.directory, log.log_end_offset)
+                    logger.warning(
+                        "truncating %s to offset %d: the records behind it are missing",
+                        self.directory,
+                        log.log_end_offset,
+                    )
                     self._drop(segments[number:])
                     break
                 last_gap = number
@@ -323,7 +333,7 @@ class Loader:
             if problem:
                 log.log_directory.cut_in_recovery = True
                 logger.warning(
-                    "%s has bytes that are not whole batches; the log ends at offset %d: %s",
+                    "truncating segment %s behind its last valid batch, the log end offset is %d: %s",
                     segment.path(LOG_SUFFIX),
                     log.log_end_offset,
                     problem,
@@ -374,7 +384,7 @@ class Loader:
 
     def _drop(self, segments: list[Segment]) -> None:
         for segment in reversed(segments):
-            logger.warning("removing %s, it comes after a damaged segment", segment.path(LOG_SUFFIX))
+            logger.warning("deleting segment %s: it lies behind the end of the recovered log", segment.path(LOG_SUFFIX))
             for suffix in segment.file_suffixes():
                 self.blocking.remove(segment.path(suffix))
             self.log.snapshots.remove(segment.base_offset)
@@ -394,7 +404,11 @@ class Loader:
         log = self.log
         log.log_start_offset = max(log.log_start_offset, log.segments[0].base_offset)
         if log.log_end_offset < log.log_start_offset:
-            logger.warning("all of %s lies below its log start %d and is removed", self.directory, log.log_start_offset)
+            logger.warning(
+                "deleting all segments of %s: they end below the log start offset %d",
+                self.directory,
+                log.log_start_offset,
+            )
             self._drop(log.segments)
             self._start_empty()
             self.producers_known = False

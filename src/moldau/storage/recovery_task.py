@@ -117,7 +117,7 @@ def recover(disk: Disk, task: RecoveryTask) -> RecoveryResult | None:
             segment.sync_indexes()
         log.close_files()
     except (OSError, KafkaError) as error:
-        logger.error("a worker could not recover %s: %s", task.directory, error)
+        logger.error("cannot recover %s in a recovery process: %s", task.directory, error)
         return None
     return result
 

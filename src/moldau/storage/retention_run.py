@@ -49,7 +49,7 @@ class RetentionRun:
                 deleted = log.apply_retention(now_ms, high_watermark_of(log), segments_max)
                 log.housekeeping(now_ms)
             except KafkaError as error:
-                logger.warning("no retention for %s-%d this time: %s", log.topic, log.partition, error)
+                logger.warning("skipping retention of %s-%d this time: %s", log.topic, log.partition, error)
                 continue
             count += deleted
             if deleted == segments_max:

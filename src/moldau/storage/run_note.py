@@ -72,7 +72,9 @@ class KilledRun:
             self.doubt(f"what is remembered of the last run cannot be read: {error}")
 
     def doubt(self, reason: str) -> None:
-        logger.warning("%s: %s; this broker does not count as one that has lost nothing", self._directory, reason)
+        logger.warning(
+            "log directory %s: %s; the broker registers as one that may have lost records", self._directory, reason
+        )
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
         self.details = b""
         self.ends = {}
@@ -269,7 +271,7 @@ class RunNotes:
             if failure is not None:
                 # The note is old, and says less than it could.
                 ends.is_changed = True
-                logger.warning("where the logs of %s end could not be noted: %s", path, failure)
+                logger.warning("cannot note the log end offsets of log directory %s: %s", path, failure)
 
         ends.is_writing = True
         ends.is_urgent = False

@@ -196,7 +196,9 @@ class Segment:
             try:
                 file.reserve(self.reserved_bytes)
             except OSError as error:
-                logger.info("%s grows as it is written, no space was set aside: %s", self.path(LOG_SUFFIX), error)
+                logger.info(
+                    "cannot preallocate segment %s, it grows as it is written: %s", self.path(LOG_SUFFIX), error
+                )
 
     def give_space_back(self) -> None:
         """Nothing is appended any more: the file takes no more space than it has bytes."""
@@ -265,7 +267,7 @@ class Segment:
 
         This one read waits for the medium, whoever asks: an index that is built in part must not be left behind.
         """
-        logger.warning("building the indexes of %s anew: %s", self.path(LOG_SUFFIX), reason)
+        logger.warning("rebuilding the indexes of segment %s: %s", self.path(LOG_SUFFIX), reason)
         refused_cold, self.disk.refuses_cold = self.disk.refuses_cold, False
         try:
             self._fill_indexes()

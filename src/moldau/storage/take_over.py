@@ -89,7 +89,12 @@ class TakeOver:
         if not self._may_go_on(self._future, error):
             self._go_back()
             return
-        logger.info("%s-%d is in %s now", self._future.topic, self._future.partition, self._future.log_directory.path)
+        logger.info(
+            "moved %s-%d to log directory %s",
+            self._future.topic,
+            self._future.partition,
+            self._future.log_directory.path,
+        )
         self._done(True)
 
     def _go_back(self) -> None:
@@ -104,7 +109,9 @@ class TakeOver:
                 self._sync(source, self._on_old_name_back)
                 return
         except KafkaError as error:
-            logger.error("%s-%d stays in %s: %s", source.topic, source.partition, source.directory, error.message)
+            logger.error(
+                "cannot move %s-%d, it stays in %s: %s", source.topic, source.partition, source.directory, error.message
+            )
         self._done(False)
 
     def _on_old_name_back(self, error: OSError | None) -> None:

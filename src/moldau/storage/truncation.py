@@ -161,7 +161,7 @@ def _take_producers_back(log: Log, offset: int, now_ms: int) -> None:
 
 def begin_anew(log: Log, offset: int, now_ms: int) -> Truncation:
     """Forgets everything; the next append gets `offset` or more. Raises OSError."""
-    logger.info("deleting all of %s-%d, it starts again at offset %d", log.topic, log.partition, offset)
+    logger.info("truncating %s-%d fully, starting at offset %d", log.topic, log.partition, offset)
     log.truncations += 1
     log.retire(log.segments, DELAY_FROM_NEXT_LOOK)
     log.retired.retire_files(log.snapshots.forget_above(-1), DELAY_FROM_NEXT_LOOK)

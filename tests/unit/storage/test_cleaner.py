@@ -147,7 +147,7 @@ def test_a_log_whose_segment_does_not_fit_into_the_map_is_set_aside_with_a_sente
     setting.fill("b_small", 100)
     setting.poll()
     setting.workers.run_one()
-    assert "a_large-0 cannot be compacted" in caplog.text
+    assert "marking a_large-0 as uncleanable" in caplog.text
     assert "raise log.cleaner.dedupe.buffer.size" in caplog.text
     large = setting.log("a_large")
     assert setting.cleaner.uncleanable_in(large.log_directory) == [large]

@@ -367,7 +367,7 @@ def test_records_of_1970_or_without_a_timestamp_are_not_read_to_learn_that(
     headers = [path for path, _ in disk.reads if path.endswith(".log")]
     assert disk.bytes_of(".log") == 61 * len(headers) and len(headers) <= 3 * len(again.segments)
     assert [segment.max_timestamp for segment in again.segments] == [timestamp] * len(again.segments)
-    assert "anew" not in caplog.text
+    assert "rebuilding" not in caplog.text
     found = again.offset_for_timestamp(0, 60)
     assert found == ((0, 0, 0) if timestamp == 0 else None)
 
@@ -465,7 +465,7 @@ def test_an_entry_that_sends_readers_far_back_is_found_out(tmp_path: Path, caplo
     path.write_bytes(data)
     again = open_again(log, PosixDisk())
     assert read_all(again, 150, 100)[0] == (150, bytes(20))
-    assert "anew" in caplog.text
+    assert "rebuilding" in caplog.text
 
 
 def test_an_index_that_is_gone_while_the_log_is_open_is_built_anew(tmp_path: Path) -> None:

@@ -180,7 +180,9 @@ class LogCleaner:
         log = running.log
         if self._is_gone(running):
             if not isinstance(result, OSError):
-                logger.info("%s-%d has changed, its compaction is thrown away", log.topic, log.partition)
+                logger.info(
+                    "discarding the compaction of %s-%d: the log has changed meanwhile", log.topic, log.partition
+                )
             self._discard(running, self._clock())
         elif isinstance(result, OSError):
             self._on_failed(running, result, self._clock())
@@ -200,7 +202,7 @@ class LogCleaner:
     def _give_up(self, log: Log, problem: str) -> None:
         self.metrics.failed_runs_total += 1
         self.uncleanable[(log.topic, log.partition)] = problem
-        logger.error("%s-%d cannot be compacted: %s", log.topic, log.partition, problem)
+        logger.error("marking %s-%d as uncleanable: %s", log.topic, log.partition, problem)
 
     def _look_again(self, now_ms: int) -> None:
         self._next_ms = now_ms
