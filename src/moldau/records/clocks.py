@@ -106,8 +106,8 @@ class WallClock:
                 self.may_delete_by_age = False
                 self.disagreements_total += 1
                 logger.warning(
-                    "the system's clock is %d s %s of where it should be: nothing is deleted for its age until it has "
-                    "kept pace with the monotonic clock for %d minutes",
+                    "the system clock is %d s %s of where it should be: time-based retention is suspended "
+                    "until it has kept pace with the monotonic clock for %d minutes",
                     abs(parted_ms) // 1000,
                     "ahead" if parted_ms > 0 else "short",
                     TRUSTED_AGAIN_MS // 60_000,
@@ -115,7 +115,7 @@ class WallClock:
         elif not self.may_delete_by_age:
             if monotonic_ms >= self._trusted_at_ms:
                 self.may_delete_by_age = True
-                logger.warning("the system's clock is steady again: what is too old is deleted again")
+                logger.warning("the system clock is steady again: time-based retention resumes")
         elif monotonic_ms - self._reference_at_ms >= REFERENCE_MS:
             self._reference_ms = between_ms
             self._reference_at_ms = monotonic_ms

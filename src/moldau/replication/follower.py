@@ -204,7 +204,8 @@ class Follower:
         high_watermark = self.partition.high_watermark
         if target < high_watermark.offset:
             logger.warning(
-                "%s-%d is cut to offset %d, below its high watermark %d: an unclean election lost what is cut",
+                "truncating %s-%d to offset %d, below its high watermark %d: an unclean leader election lost "
+                "the records between",
                 self.partition.topic,
                 self.index,
                 target,
@@ -249,7 +250,7 @@ class Follower:
         elif code == errors.FENCED_LEADER_EPOCH:
             self.state = FAILED
             logger.info(
-                "%s-%d has a newer leader epoch than %d: waiting for the metadata to name it",
+                "%s-%d has a newer leader epoch than %d: waiting for newer metadata",
                 self.partition.topic,
                 self.index,
                 self.leader_epoch,
@@ -258,7 +259,7 @@ class Follower:
             self.delay(now_ms, min(backoff_ms, FIRST_DELAY_MS << min(self.errors_in_a_row, 16)))
         else:
             logger.warning(
-                "%s-%d cannot be fetched (%s), trying again", self.partition.topic, self.index, errors.error_name(code)
+                "cannot fetch %s-%d: %s, trying again", self.partition.topic, self.index, errors.error_name(code)
             )
             self.delay(now_ms, backoff_ms)
 
@@ -281,7 +282,7 @@ class Follower:
             log.log_directory.on_replica_not_written(error.message, now_ms)
         else:
             logger.error(
-                "%s-%d: what the leader sent could not be taken over, fetching it again: %s",
+                "cannot append fetched records to %s-%d, fetching them again: %s",
                 self.partition.topic,
                 self.index,
                 error.message,

@@ -96,7 +96,7 @@ def test_it_is_told_once_and_once_more_when_it_is_over(caplog: pytest.LogCapture
         machine.wall_ms += 10 * DAY_MS
         machine.read()
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
-    assert caplog.messages[0].startswith("the system's clock is 864000 s ahead of where it should be")
+    assert caplog.messages[0].startswith("the system clock is 864000 s ahead of where it should be")
     machine.pass_ms(TRUSTED_AGAIN_MS + 1000)
     assert len(caplog.messages) == 2
     assert "steady again" in caplog.messages[1]

@@ -199,9 +199,9 @@ def test_a_full_disk_is_told_in_one_line_for_all_partitions(world: World, caplog
             follower.tell(log, 1 << 20, 1)
             follower.take(answer(batch(leader_epoch=5)), now_ms, BACKOFF_MS)
         now_ms += 1000
-    told = [record.getMessage() for record in caplog.records if "has no space for what leaders send" in record.message]
+    told = [record.getMessage() for record in caplog.records if "has no space for fetched records" in record.message]
     assert len(told) == 2, "one at once, one after a minute"
-    assert "refused once" in told[0] and "refused 120 times" in told[1] and "No space for" in told[1]
+    assert "failed once" in told[0] and "failed 120 times" in told[1] and "No space for" in told[1]
     assert len([record for record in caplog.records if record.levelname == "ERROR"]) <= 3
 
 
