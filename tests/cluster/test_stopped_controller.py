@@ -45,6 +45,6 @@ def test_who_heartbeats_is_not_fenced_by_a_controller_that_was_stopped(nodes: di
     time.sleep(STOPPED_S)
     controller.go_on()
     time.sleep(6)
-    assert "is fenced" not in controller.output(), controller.output()[-2000:]
+    assert "fencing broker" not in controller.output(), controller.output()[-2000:]
     for node in nodes.values():
-        assert "was fenced although it lives" not in node.output(), node.output()[-2000:]
+        assert "was fenced while it is running" not in node.output(), node.output()[-2000:]

@@ -69,7 +69,9 @@ class Brokers:
             record = self._registration_record(request, epoch, True, False)
             self.state.contacts.pop(request.broker_id, None)
             self._fenced_at.pop(request.broker_id, None)
-            logger.info("broker %d registers with epoch %d, fenced until it has caught up", request.broker_id, epoch)
+            logger.info(
+                "registering broker %d with broker epoch %d, fenced until it has caught up", request.broker_id, epoch
+            )
         records.append(record)
         return Result(records, BrokerRegistrationResponse(broker_epoch=epoch))
 
@@ -227,7 +229,7 @@ class Brokers:
         elif broker.in_controlled_shutdown or request.want_shut_down:
             self._shut_down(request, broker, contact, records, response)
         if response.should_shut_down:
-            logger.info("broker %d has given up its leaderships and may go", broker_id)
+            logger.info("broker %d may complete its controlled shutdown: it leads no partition", broker_id)
             del self.state.contacts[broker_id]
 
     def _knows_its_end(self, request: BrokerHeartbeatRequest) -> bool:
@@ -316,7 +318,7 @@ class Brokers:
         if not stale:
             return Result(records, [])
         broker_id = min(stale)[1]
-        logger.info("broker %d is silent, or hears nothing, for longer than its session and is fenced", broker_id)
+        logger.info("fencing broker %d: session timed out", broker_id)
         self._end_session(broker_id, records)
         return Result(records, [broker_id], is_atomic=False)
 
@@ -328,7 +330,7 @@ class Brokers:
         if not self.is_unheard(broker_id, broker_epoch):
             return Result([], False)
         records: list[VersionedRecord] = []
-        logger.info("nobody listens where broker %d was: it is fenced before its session ends", broker_id)
+        logger.info("fencing broker %d early: its listener refuses connections", broker_id)
         self._end_session(broker_id, records)
         return Result(records, True, is_atomic=False)
 

@@ -111,14 +111,16 @@ class CoordinatorRuntime:
             shard.activate(self._image, now_ms)
         except Exception:
             # Whoever asks is told to look again; a restart or another leader reads the log anew.
-            logger.exception("%s cannot be loaded; its groups have no coordinator until it is led anew", shard.name)
+            logger.exception(
+                "cannot load %s; its groups have no coordinator until it has a new leader epoch", shard.name
+            )
             if shard in self._loading:
                 self._loading.remove(shard)
             shard.close(now_ms, FAILED)
             return
         if shard.loaded_records:
             elapsed_ms = now_ms - shard.load_started_ms
-            logger.info("%s is loaded: %d records in %d ms", shard.name, shard.loaded_records, elapsed_ms)
+            logger.info("loaded %s: %d records in %d ms", shard.name, shard.loaded_records, elapsed_ms)
 
     def _on_log_ready(self) -> None:
         self._on_earlier(0)

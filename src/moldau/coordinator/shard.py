@@ -54,7 +54,7 @@ def pass_on(outcome: Outcome, done: Done | None, error: KafkaError | None, now_m
         elif outcome.response is not None:
             done(outcome.response)
     except Exception:
-        logger.exception("the outcome of a request was written, but could not be passed on")
+        logger.exception("unexpected error after the records of a request were written: its response is lost")
 
 
 class Waiting:
@@ -162,7 +162,7 @@ class Shard:
         try:
             self.machine.on_unloaded(now_ms)
         except Exception:
-            logger.exception("%s could not tell everyone that it ends", self.name)
+            logger.exception("unexpected error while unloading %s", self.name)
         # What was set while everyone was told belongs to nobody.
         self.timers.clear()
 
@@ -202,7 +202,7 @@ class Shard:
             return error
         except Exception:
             # The record is in the log and its effect is not, or half of it.
-            logger.exception("%s cannot replay what it has written; loading it anew", self.name)
+            logger.exception("%s: cannot replay its own records; loading it again", self.name)
             if self.on_broken is not None:
                 self.on_broken(self, now_ms)
             return KafkaError(errors.NOT_COORDINATOR)
@@ -313,7 +313,7 @@ class Shard:
             outcome = timer.action(now_ms)
         except Exception:
             # One group's trouble must not stop the timers of all others.
-            logger.exception("the timer %s of %s failed", timer.key, self.name)
+            logger.exception("unexpected error in timer %s of %s", timer.key, self.name)
             return
         if outcome is None:
             return
@@ -327,13 +327,13 @@ class Shard:
         pass_on(outcome, None, error, now_ms)
         if outcome.replay and self.state == ACTIVE and not self.timers.is_scheduled(timer.key):
             # What could not be written has changed nothing, so it is still due.
-            logger.warning("%s could not write what was due (%s): %s; trying again", self.name, timer.key, error)
+            logger.warning("%s: cannot write the records of timer %s: %s; trying again", self.name, timer.key, error)
             self.timers.schedule(timer.key, now_ms + RETRY_MS, timer.action)
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> None:
         try:
             outcomes = self.machine.on_metadata(delta, image, now_ms)
         except Exception:
-            logger.exception("%s could not follow a change of the metadata", self.name)
+            logger.exception("unexpected error in %s while applying a metadata change", self.name)
             return
         self._write_internal(outcomes, now_ms)

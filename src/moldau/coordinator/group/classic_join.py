@@ -116,7 +116,7 @@ class ClassicJoin:
     ) -> None:
         if error is None or self.state.groups.get(group.group_id) is not group:
             return
-        logger.warning("the new group %s could not be written: %s", group.group_id, error)
+        logger.warning("cannot write the new group %s: %s", group.group_id, error)
         if before is None:
             del self.state.groups[group.group_id]
         else:

@@ -77,7 +77,7 @@ class ClassicRebalance:
             return None
         if member_id in group.pending_members:
             group.remove(member_id)
-            logger.info("pending member %s of group %s did not join in time", member_id, group_id)
+            logger.info("removing pending member %s from group %s: it did not join in time", member_id, group_id)
             return self.after_removal(group, f"pending member {member_id} did not join in time", now_ms)
         member = group.members.get(member_id)
         if member is None:
@@ -87,9 +87,9 @@ class ClassicRebalance:
         if member.session_due_ms > now_ms:
             self._set_session_timer(group_id, member_id, member.session_due_ms)
             return None
-        logger.info("member %s of group %s was not heard of in time and is removed", member_id, group_id)
+        logger.info("removing member %s from group %s: session timed out", member_id, group_id)
         self.remove_member(group, member)
-        return self.after_removal(group, f"member {member_id} was not heard of in time", now_ms)
+        return self.after_removal(group, f"session of member {member_id} timed out", now_ms)
 
     # Members that go
 
@@ -143,7 +143,7 @@ class ClassicRebalance:
     def prepare(self, group: ClassicGroup, reason: str, now_ms: int) -> Outcome | None:
         """Begins a rebalance: everybody must join again."""
         logger.info(
-            "group %s with generation %d goes from %s to a rebalance: %s",
+            "preparing to rebalance group %s with generation %d in state %s: %s",
             group.group_id,
             group.generation,
             group.state,
@@ -208,7 +208,11 @@ class ClassicRebalance:
         self.state.timers.cancel(join_key(group.group_id))
         for member in list(group.members.values()):
             if member.awaiting_join is None and not member.is_static:
-                logger.info("member %s of group %s did not join again", member.member_id, group.group_id)
+                logger.info(
+                    "removing member %s from group %s: it did not rejoin within the rebalance timeout",
+                    member.member_id,
+                    group.group_id,
+                )
                 self.remove_member(group, member)
         if group.members and not group.elect_joined_leader():
             # Static members alone, none of them back yet: their sessions end it, or one of them comes.
@@ -216,7 +220,7 @@ class ClassicRebalance:
             return None
         group.begin_generation(self.state.wall.at(now_ms))
         if group.state == EMPTY:
-            logger.info("group %s with generation %d is empty", group.group_id, group.generation)
+            logger.info("group %s with generation %d is now empty", group.group_id, group.generation)
             return Outcome([group_record(group, {})], replay=False, on_written=partial(self._on_empty_written, group))
         self._begin_sync(group, now_ms)
         return None
@@ -224,11 +228,11 @@ class ClassicRebalance:
     def _on_empty_written(self, group: ClassicGroup, error: KafkaError | None, now_ms: int) -> None:
         if error is not None:
             # After a failover the members of the generation before would be back, and go when their sessions end.
-            logger.warning("that group %s is empty could not be written: %s", group.group_id, error)
+            logger.warning("cannot write that group %s is empty: %s", group.group_id, error)
 
     def _begin_sync(self, group: ClassicGroup, now_ms: int) -> None:
         logger.info(
-            "group %s begins generation %d with %d members", group.group_id, group.generation, len(group.members)
+            "stabilized group %s, generation %d, with %d members", group.group_id, group.generation, len(group.members)
         )
         action = partial(self._on_sync_time_over, group.group_id, group.generation)
         self.state.timers.schedule(sync_key(group.group_id), now_ms + group.rebalance_timeout_ms, action)

@@ -189,7 +189,7 @@ class ConsumerProtocol(GroupPart):
             if member.classic is not None:
                 timeout_ms = member.classic.session_timeout_ms
                 self.schedule_session_of(group.group_id, member.member_id, timeout_ms, now_ms)
-        log.info("group %s with %d classic members becomes a consumer group", group.group_id, len(result.members))
+        log.info("converting classic group %s with %d members to a consumer group", group.group_id, len(result.members))
         return result
 
     def check_capacity(self, group: ConsumerGroup, member_id: str) -> None:
@@ -316,7 +316,7 @@ class ConsumerProtocol(GroupPart):
                 [joining.member_id if known == replaced.member_id else known for known in group.members]
             )
         records.append(downgrade_record(classic))
-        log.info("group %s with %d members becomes a classic group", group.group_id, len(staying))
+        log.info("converting consumer group %s with %d members to a classic group", group.group_id, len(staying))
         return Outcome(records, on_written=partial(self._on_downgraded, classic, rebalance_reason))
 
     def _on_downgraded(self, classic: ClassicGroup, reason: str, error: KafkaError | None, now_ms: int) -> None:
@@ -351,7 +351,7 @@ class ConsumerProtocol(GroupPart):
         member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
         if not isinstance(group, ConsumerGroup) or member is None:
             return None
-        log.info("member %s is taken out of group %s: %s", member_id, group_id, reason)
+        log.info("fencing member %s of group %s: %s", member_id, group_id, reason)
         return self.fence([member], group, None, now_ms)
 
     def _schedule_revocation(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:

@@ -84,7 +84,9 @@ class RegexJob:
             if regex.work > work_max:
                 break
         if regex.work > WORK_MAX:
-            logger.warning("a regular expression of group %s costs too much and matches nothing now", self.group_id)
+            logger.warning(
+                "a subscribed topic regex of group %s is too expensive and matches no topics now", self.group_id
+            )
             self._found.clear()
             return True
         return self._position == len(self._topics)

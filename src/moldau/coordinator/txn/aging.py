@@ -75,7 +75,7 @@ class LateTransaction:
         current = self._state.transactions.get(transaction.transactional_id)
         if current is None or current.epoch != transaction.epoch or not is_late(current, now_ms):
             return None
-        logger.info("%s is aborted: its transaction is older than its timeout", transaction.transactional_id)
+        logger.info("aborting the transaction of %s: transaction timed out", transaction.transactional_id)
         return fence_and_abort(self._state, current, None, now_ms)
 
 
