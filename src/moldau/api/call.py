@@ -116,7 +116,7 @@ class Call:
             response.encode(writer, version)
         except Exception:
             # Often called in someone else's turn (a commit, an append), which must not fail because of this.
-            log.exception("%s cannot be sent; closing the connection", type(response).__name__)
+            log.exception("cannot encode %s; closing the connection", type(response).__name__)
             self.close_connection()
             return
         writer.set_int32(0, writer.size - 4)

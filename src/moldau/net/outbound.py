@@ -266,7 +266,7 @@ class SocketChannel(Channel):
     def _on_frame(self, data: bytes, start: int, end: int) -> None:
         awaited = self._awaited
         if not awaited or awaited[0].correlation_id != int.from_bytes(data[start : start + 4], "big", signed=True):
-            raise DecodeError("it answers what was not asked")
+            raise DecodeError("it is no response to a request of ours")
         answer = decode_answer(awaited[0].api_key, awaited[0].version, data, start, end)
         self._tell(awaited.popleft(), answer, self._clock())
 
@@ -305,7 +305,7 @@ class SocketChannel(Channel):
         except Exception as error:
             self._loop.call_exception_handler(
                 {
-                    "message": f"an answer of {self.host}:{self.port} ({self.purpose}) was not digested",
+                    "message": f"a response of {self.host}:{self.port} ({self.purpose}) was not handled",
                     "exception": error,
                 }
             )

@@ -69,7 +69,7 @@ class Resolver:
                 if family in (socket.AF_INET, socket.AF_INET6):
                     found.append((int(family), str(address[0])))
         except (OSError, UnicodeError) as error:
-            log.warning("cannot find the address of %s: %s", host, error)
+            log.warning("cannot resolve host %s: %s", host, error)
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody wants to know any more
             self._loop.call_soon_threadsafe(self._on_found, host, found)
 

@@ -122,7 +122,7 @@ class BrokerLifecycle:
 
     def poll(self, now_ms: int) -> int:
         if self._leaving and self._has_waited_enough(now_ms):
-            logger.warning("no controller let this broker go in time; it stops all the same")
+            logger.warning("controlled shutdown did not complete in time; stopping without it")
             self._left()
         elif now_ms >= self.next_ms and not self._busy:
             if self.broker_epoch < 0 or self._registration_wanted:
@@ -167,7 +167,7 @@ class BrokerLifecycle:
         own = delta.changed_brokers.get(self._metadata.node_id)
         is_fenced = own is not None and own.broker_epoch == self.broker_epoch and own.fenced
         if is_fenced and self.is_unfenced and not self._leaving:
-            logger.warning("this broker was fenced although it lives; it asks to be let in again")
+            logger.warning("this broker was fenced while it is running; asking to be unfenced")
             self.is_unfenced = False
             self._heartbeat(now_ms)
         elif any(broker is not None and broker.in_controlled_shutdown for broker in delta.changed_brokers.values()):
@@ -201,10 +201,10 @@ class BrokerLifecycle:
     def _on_not_registered(self, error: KafkaError, now_ms: int) -> None:
         if not is_unanswered(error):
             # Among them DUPLICATE_BROKER_REGISTRATION, which ends with the session of the process before.
-            logger.warning("the broker could not register, it tries again: %s", error.message)
+            logger.warning("broker registration failed, trying again: %s", error.message)
         if now_ms >= self._join_by_ms and not self.was_registered and self.on_gave_up is not None:
             self._set_next(NEVER_MS)
-            self.on_gave_up(f"the broker could not register with the controllers in time: {error.message}")
+            self.on_gave_up(f"broker registration timed out (initial.broker.registration.timeout.ms): {error.message}")
             return
         if self.broker_epoch >= 0:
             # Only the directories are missing in its registration: its session goes on.
@@ -267,14 +267,14 @@ class BrokerLifecycle:
 
     def _on_heartbeat_failed(self, error: KafkaError, now_ms: int) -> None:
         if error.code in (errors.STALE_BROKER_EPOCH, errors.BROKER_ID_NOT_REGISTERED):
-            logger.warning("the controller does not know this broker any more, it registers again: %s", error.message)
+            logger.warning("heartbeat rejected: the broker epoch is stale, registering again: %s", error.message)
             self.broker_epoch = -1
             self.is_unfenced = self._is_ready = False
             if self._leaving:
                 self._left()
                 return
         elif not is_unanswered(error):
-            logger.warning("the controller refused a heartbeat: %s", error.message)
+            logger.warning("the controller rejected a heartbeat: %s", error.message)
         self._retry_later(now_ms)
 
     # Times

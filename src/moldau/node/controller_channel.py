@@ -146,7 +146,7 @@ class ControllerChannel:
 
     def _wait(self, question: Persistent, now_ms: int) -> None:
         if now_ms >= question.deadline_ms:
-            text = "The active controller did not answer in time."
+            text = "The active controller did not respond in time."
             question.done(KafkaError(errors.REQUEST_TIMED_OUT, text), now_ms)
             return
         question.next_ms = min(now_ms + question.backoff_ms, question.deadline_ms)
@@ -192,7 +192,7 @@ class ControllerChannel:
         self._questions.remove(question)
         if isinstance(answer, NoAnswer):
             code = errors.REQUEST_TIMED_OUT if answer.reason == TIMED_OUT else errors.NETWORK_EXCEPTION
-            done(KafkaError(code, f"The active controller did not answer: {FAILURES[answer.reason]}."), now_ms)
+            done(KafkaError(code, f"The active controller did not respond: {FAILURES[answer.reason]}."), now_ms)
         elif question.is_checked or getattr(answer, "error_code", errors.NONE) == errors.NOT_CONTROLLER:
             done(checked(answer), now_ms)
         else:

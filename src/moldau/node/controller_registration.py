@@ -54,4 +54,4 @@ class ControllerRegistration:
         self._next_ms = now_ms + self._backoff_ms
         self._backoff_ms = min(2 * self._backoff_ms, RETRY_MAX_MS)
         if not is_unanswered(answer):
-            log.warning("the active controller did not register this controller, it is asked again: %s", answer.message)
+            log.warning("controller registration failed, trying again: %s", answer.message)

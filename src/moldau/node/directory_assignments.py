@@ -61,4 +61,4 @@ class DirectoryAssignments:
         if not isinstance(answer, KafkaError):
             self._next_ms = 0
         else:
-            log.warning("the controller did not take up where replicas are, it is told again: %s", answer.message)
+            log.warning("cannot assign replicas to log directories at the controller, trying again: %s", answer.message)

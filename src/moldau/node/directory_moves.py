@@ -102,7 +102,9 @@ class DirectoryMoves:
         if current.log_directory is directory:
             return
         future = self.logs.futures.create(current, directory, now_ms)
-        log.info("%s-%d moves from %s to %s", *_name(partition), current.log_directory.path, directory.path)
+        log.info(
+            "moving %s-%d from log directory %s to %s", *_name(partition), current.log_directory.path, directory.path
+        )
         self._begin(partition, current, future)
         self._wake(now_ms)
 
@@ -121,7 +123,7 @@ class DirectoryMoves:
         except KafkaError:
             return
         future.set_config(current.config)
-        log.info("%s-%d goes on moving to %s", *_name(partition), future.log_directory.path)
+        log.info("resuming the move of %s-%d to log directory %s", *_name(partition), future.log_directory.path)
         self._begin(partition, current, future)
 
     def _begin(self, partition: Partition, current: Log, future: Log) -> None:
@@ -138,7 +140,7 @@ class DirectoryMoves:
         try:
             self.logs.futures.remove(partition.topic, partition.index, now_ms)
         except KafkaError as error:
-            log.error("what was copied of %s-%d stays behind: %s", *_name(partition), error.message)
+            log.error("cannot remove the future log of %s-%d: %s", *_name(partition), error.message)
         if move.state != COPYING and self.tell_directory is not None:
             self.tell_directory(partition)
 
@@ -203,7 +205,9 @@ class DirectoryMoves:
             if move.source.log_directory.failed or move.future.log_directory.failed:
                 self.cancel(move.partition, now_ms)
                 return NEVER_MS
-            log.warning("%s-%d cannot be copied now, trying again: %s", *_name(move.partition), error.message)
+            log.warning(
+                "cannot copy %s-%d to its new log directory, trying again: %s", *_name(move.partition), error.message
+            )
             move.retry_at_ms = now_ms + RETRY_MS
             return move.retry_at_ms
 
@@ -254,7 +258,11 @@ class DirectoryMoves:
             try:
                 self._append(move, data, now_ms)
             except KafkaError as error:
-                log.warning("%s-%d cannot be copied now, trying again: %s", *_name(move.partition), error.message)
+                log.warning(
+                    "cannot copy %s-%d to its new log directory, trying again: %s",
+                    *_name(move.partition),
+                    error.message,
+                )
                 move.retry_at_ms = now_ms + RETRY_MS
         self._wake(now_ms)
 

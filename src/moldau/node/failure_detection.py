@@ -162,7 +162,9 @@ class FailureDetection:
         if now_ms < self._settled_ms and not any(endpoint.is_controllers for endpoint in answered):
             return  # it may not have found this controller yet; if it stays silent there is another look
         if self._is_flapping(broker_id, now_ms):
-            logger.warning("broker %d was fenced early too often: its session decides from now on", broker_id)
+            logger.warning(
+                "broker %d was fenced early too often: only its session timeout fences it from now on", broker_id
+            )
             return
         channels = [self._outbox.open("probe", *endpoint.address) for endpoint in answered]
         probe = self._probes[broker_id] = Probe(broker_id, broker.broker_epoch, channels)

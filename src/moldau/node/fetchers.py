@@ -400,7 +400,9 @@ class Fetcher:
         except Exception:
             # One partition in a state that nobody thought of does not end the replication of all others.
             log.exception(
-                "following %s-%d failed; it is not fetched any more", follower.partition.topic, follower.index
+                "unexpected error while following %s-%d; not fetching it any more",
+                follower.partition.topic,
+                follower.index,
             )
             follower.stop()
         self._after(follower)
@@ -461,7 +463,7 @@ class Fetcher:
             self.start_over()
             self._go_on(now_ms)
             return
-        log.warning("broker %d refuses fetches of this broker: %s", self.leader, errors.error_name(code))
+        log.warning("broker %d rejects fetch requests of this broker: %s", self.leader, errors.error_name(code))
         self._back_off(now_ms)
 
     def _back_off(self, now_ms: int) -> None:

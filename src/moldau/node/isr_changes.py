@@ -148,7 +148,7 @@ class IsrChanges:
     def _on_answer(self, answer: answered.AlterPartitionResponse | KafkaError, now_ms: int) -> None:
         in_flight, self._in_flight = self._in_flight, {}
         if isinstance(answer, KafkaError):
-            log.info("in-sync replicas could not be changed, asking again: %s", answer.message)
+            log.info("AlterPartition failed, trying again: %s", answer.message)
         else:
             for topic in answer.topics:
                 for row in topic.partitions:
@@ -171,7 +171,7 @@ class IsrChanges:
                 proposal.partition_epoch, row.leader_epoch, row.partition_epoch, row.isr, now_ms
             )
             log.info(
-                "in-sync replicas of %s-%d are %s now (partition epoch %d)",
+                "ISR of %s-%d updated to %s, partition epoch %d",
                 partition.topic,
                 partition.index,
                 row.isr,
@@ -183,7 +183,7 @@ class IsrChanges:
             self._not_before_ms = now_ms + RETRY_MS
             partition.on_proposal_refused(proposal.leader_epoch, proposal.partition_epoch, now_ms)
         log.info(
-            "in-sync replicas of %s-%d do not become %s: %s",
+            "cannot update the ISR of %s-%d to %s: %s",
             partition.topic,
             partition.index,
             proposal.isr,

@@ -393,7 +393,9 @@ class MetadataLog(RaftLog):
             for path in self._forget_snapshots_before(min(latest.offset, self.start_offset())):
                 self.disk.blocking().remove(path)
         if latest is not None and not self._agrees_with(latest):
-            logger.info("the metadata log does not go up to its snapshot at %d and starts anew there", latest.offset)
+            logger.info(
+                "truncating the metadata log fully: it ends below its snapshot, starting at offset %d", latest.offset
+            )
             self._start_after(latest)
             for path in self._forget_snapshots_before(latest.offset):
                 self.disk.blocking().remove(path)
@@ -438,7 +440,9 @@ def open_metadata_log(
             check_undamaged(disk, [f"{directory}/{name}" for name in names if name.endswith(".log")])
         lost = disk.sync_all([f"{directory}/{name}" for name in names if name.endswith(".log")])
         if lost:
-            logger.error("%s has lost writes of the process before; what is left of it counts", ", ".join(lost))
+            logger.error(
+                "writes of the previous process to %s are lost; continuing with what is on the disk", ", ".join(lost)
+            )
         log = load_log(disk, log_directory, directory, METADATA_TOPIC, 0, log_config, now_ms)
         log.topic_id = METADATA_TOPIC_UUID
     else:

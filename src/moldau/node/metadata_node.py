@@ -204,7 +204,7 @@ class MetadataNode:
             try:
                 properties = self._identity_of(directory)
             except OSError as error:
-                logger.error("log directory %s cannot be read and stays offline: %s", directory, error)
+                logger.error("cannot read log directory %s, it stays offline: %s", directory, error)
                 continue
             if properties.cluster_id != self.cluster_id:
                 stored = f"{directory} belongs to cluster {properties.cluster_id}"
@@ -322,7 +322,7 @@ class MetadataNode:
                 duty = controller.duties.take(self._now_ms)
         except KafkaError as error:
             # No space, or the node has been told that it must stop: nothing was appended, and the duty comes again.
-            logger.error("the active controller could not write its own records: %s", error.message)
+            logger.error("the active controller cannot write its own records: %s", error.message)
         self._work()
 
     def _step(self, step: Callable[[], None]) -> None:
@@ -469,7 +469,7 @@ class MetadataNode:
             return
         self._failed = True
         reason = f"the metadata log in {self.config.metadata_log_dir} failed: {reason}"
-        logger.error("%s; the node has to stop", reason)
+        logger.error("%s; stopping the node", reason)
         if self.on_fatal is not None:
             self.on_fatal(reason)
 

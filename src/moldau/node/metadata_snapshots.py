@@ -100,7 +100,7 @@ class SnapshotWriter:
         def on_written(error: OSError | None) -> None:
             self._writing = False
             if error is not None:
-                logger.error("a snapshot of the metadata could not be written, it is tried again later: %s", error)
+                logger.error("cannot write a metadata snapshot, trying again later: %s", error)
             else:
                 self._log.clean(now_ms)
 

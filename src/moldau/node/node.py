@@ -490,7 +490,7 @@ class Node:
         try:
             self.metadata.stop(now_ms)
         except (OSError, KafkaError) as error:
-            log.error("the metadata log could not be closed, the next start recovers it: %s", error)
+            log.error("cannot close the metadata log, the next start recovers it: %s", error)
             for directory in self.logs.directories:
                 if directory.path == self.config.metadata_log_dir.rstrip("/"):
                     # So that it does not get the marker of a clean stop.

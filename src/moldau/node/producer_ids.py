@@ -53,9 +53,7 @@ class ProducerIds:
             self._next, self._end = answer.producer_id_start, answer.producer_id_start + answer.producer_id_len
         else:
             # Clients ask again for this one; what stands between this broker and the controller means nothing to them.
-            log.warning(
-                "the controller gave no producer ids, it is asked again with the next request: %s", answer.message
-            )
+            log.warning("cannot allocate producer ids, trying again with the next request: %s", answer.message)
             error = errors.COORDINATOR_LOAD_IN_PROGRESS
         for done in waiting:
             if error != 0:

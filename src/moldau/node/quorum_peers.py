@@ -94,7 +94,7 @@ class QuorumPeers:
         reply = reply_from_wire(answer)
         if reply is None:
             # An error as a whole, such as another cluster's id: it will not be better at once.
-            logger.warning("node %d answered %r", outbound.destination, answer)
+            logger.warning("unexpected response from node %d: %r", outbound.destination, answer)
             self._on_failure(outbound, now_ms, TIMED_OUT)
         else:
             self._on_reply(outbound, reply, now_ms)

@@ -273,7 +273,7 @@ class Replicas:
             except KafkaError:
                 self._not_created += waiting[number:]
                 return
-            log.warning("the log of %s-%d could be made now", partition.topic, partition.index)
+            log.info("created the log of %s-%d, there is space again", partition.topic, partition.index)
             self._note_directory(partition, LOST_DIRECTORY)
 
     def _open_log(
@@ -298,7 +298,9 @@ class Replicas:
         directory = None if assigned == UNASSIGNED_DIRECTORY else self.logs.directory_by_id(assigned)
         if not is_new and offline and (directory is None or directory.failed):
             # Its records are most likely there: an empty log in another directory would hide that they are missing.
-            raise KafkaError(errors.KAFKA_STORAGE_ERROR, f"it is in none of the directories but {', '.join(offline)}")
+            raise KafkaError(
+                errors.KAFKA_STORAGE_ERROR, f"no online log directory has it, offline are {', '.join(offline)}"
+            )
         if self.moves is not None and directory is None:
             preferred = self.moves.preferred.pop((topic, index), None)
             for candidate in self.logs.online_directories():

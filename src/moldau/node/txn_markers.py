@@ -257,7 +257,7 @@ class TxnMarkers:
             if code == errors.NONE or code in NOT_WANTED:
                 if code != errors.NONE:
                     name = errors.error_name(code)
-                    log.warning("%s-%d does not take a marker: %s", place[0], place[1], name)
+                    log.warning("cannot write a transaction marker to %s-%d: %s", place[0], place[1], name)
                 undelivered.remaining.discard(place)
             elif code == errors.TRANSACTION_COORDINATOR_FENCED:
                 self._drop(undelivered)

@@ -128,7 +128,7 @@ class Following(Membership):
         except (CorruptBatch, DecodeError, KafkaError) as error:
             if isinstance(error, KafkaError) and error.code == errors.KAFKA_STORAGE_ERROR:
                 raise
-            logger.error("what leader %d sent at offset %d is damaged: %s", role.leader_id, before, error)
+            logger.error("records fetched from leader %d at offset %d are damaged: %s", role.leader_id, before, error)
             return False
         for offset, (version, voters) in controls:
             if before <= offset < self.log.end_offset():
@@ -187,7 +187,7 @@ class Following(Membership):
         self._retry_at_ms.pop(role.leader_id, None)
         role.fetch_deadline_ms = max(role.fetch_deadline_ms, now_ms + self.config.fetch_timeout_ms)
         if problem is not None:
-            text = "the snapshot that leader %d sent is damaged and is fetched again: %s"
+            text = "snapshot fetched from leader %d is damaged, fetching it again: %s"
             logger.error(text, role.leader_id, problem)
             self._wait_before_retry(role.leader_id, now_ms, self.config.retry_backoff_ms)
         else:

@@ -320,7 +320,7 @@ class Membership(Leading):
             if isinstance(reply, UpdateVoterReply) and not reply.error:
                 role.told_leader = True
             elif reply.error:
-                logger.info("the leader %d refused to change the voters: %s", source, reply)
+                logger.info("leader %d rejected a change of the voters: %s", source, reply)
 
 
 def _show(voter: Voter) -> str:

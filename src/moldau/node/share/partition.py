@@ -187,7 +187,7 @@ class SharePartition:
             self.close(error, now_ms)
             return
         except DamagedState as error:
-            log.error("the stored state of %s makes no sense: %s", self, error)
+            log.error("the stored share group state of %s is invalid: %s", self, error)
             self.close(KafkaError(errors.UNKNOWN_SERVER_ERROR), now_ms)
             return
         self.state = ACTIVE
@@ -480,7 +480,7 @@ class SharePartition:
         for write in written:
             write.stored(error, now_ms)
         if error is not None:
-            log.warning("the state of %s could not be stored: %s", self, result)
+            log.warning("cannot write the share group state of %s: %s", self, result)
             # INVALID_REQUEST: the state was deleted, with its group.
             if error.code in FATAL or (isinstance(result, KafkaError) and result.code == errors.INVALID_REQUEST):
                 self.close(error, now_ms)

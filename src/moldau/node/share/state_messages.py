@@ -102,7 +102,7 @@ Answer = (
 
 def rows_of(kind: int, answer: Message) -> dict[tuple[bytes, int], Row]:
     """By topic id and partition."""
-    assert isinstance(answer, Answer), f"{type(answer).__name__} answers no question about states"
+    assert isinstance(answer, Answer), f"{type(answer).__name__} is no response about share group states"
     found: dict[tuple[bytes, int], Row] = {}
     for topic in answer.results:
         for row in topic.partitions:
