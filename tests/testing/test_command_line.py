@@ -46,7 +46,7 @@ def test_a_folder_that_cannot_be_used_is_named_with_a_way_out(tmp_path: Path) ->
         timeout=patience(120),
     )
     assert done.returncode == 1
-    assert "Errno" not in done.stderr and "Choose another folder with --data-dir" in done.stderr
+    assert "Errno" not in done.stderr and "Choose another directory with --data-dir" in done.stderr
 
 
 def test_start_and_stop_are_logged_where_asked(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def connection_options(command: Command) -> Command:
             default=15.0,
             show_default=True,
             metavar="SECONDS",
-            help="How long to wait for answers.",
+            help="How long to wait for responses.",
         ),
         click.option(
             "--profile",

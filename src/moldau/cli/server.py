@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 USAGE = (
-    "Usage: moldau server [--port PORT] [--data-dir FOLDER] [--cluster-id ID] [--force] [--log-level LEVEL]\n"
+    "Usage: moldau server [--port PORT] [--data-dir DIRECTORY] [--cluster-id ID] [--force] [--log-level LEVEL]\n"
     "                     [--override KEY=VALUE]...\n"
     "       moldau server FILE.properties [--log-level LEVEL] [--override KEY=VALUE]..."
 )
@@ -62,7 +62,7 @@ def _take(found: Arguments, name: str, value: str) -> None:
         found.overrides.append(_check_override(value))
     elif name == "--data-dir":
         if not value.strip():
-            raise BadArguments("--data-dir wants a folder.")
+            raise BadArguments("--data-dir wants a directory.")
         found.data_dir = value
     elif name == "--log-level":
         if value.upper() not in LEVELS:
@@ -86,7 +86,7 @@ def _check_with_file(found: Arguments) -> None:
             f"The ports are in {found.file}: change `listeners` there or with --override, not by --port."
         )
     if found.data_dir is not None:
-        raise BadArguments(f"The folders are in {found.file}: change `log.dirs` there or with --override.")
+        raise BadArguments(f"The log directories are in {found.file}: change `log.dirs` there or with --override.")
     if found.cluster_id is not None:
         raise BadArguments("--cluster-id is for a start without a file; otherwise use `moldau storage format -t ID`.")
     if found.force:

@@ -60,7 +60,9 @@ def create(
     given: dict[str, str | None] = {**parse_pairs("--config", configs)}
     placed = [] if replica_assignment is None else parse_assignment(replica_assignment)
     if placed and (partitions != -1 or replication_factor != -1):
-        raise click.UsageError("--replica-assignment says it all: leave --partitions and --replication-factor out.")
+        raise click.UsageError(
+            "--replica-assignment sets partitions and replicas: leave --partitions and --replication-factor out."
+        )
     topics = [NewTopic(name, partitions, replication_factor, given, placed) for name in dict.fromkeys(names)]
     with open_topic_admin(connection) as admin:
         outcomes = admin.create_topics(topics, validate_only)

@@ -36,7 +36,7 @@ DEFAULT_FOLDER = "./moldau-data"
     default=DEFAULT_FOLDER,
     show_default=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="The folder of the cluster; each node has one in it.",
+    help="The directory of the cluster; each node has one in it.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="The name that clients are told.")
 @click.option(
@@ -80,7 +80,7 @@ def up(
     try:
         if (folder / "meta.properties").exists():
             raise ConfigError(
-                f"{folder} is the folder of a single node (`moldau server`): choose another with --data-dir"
+                f"{folder} is the directory of a single node (`moldau server`): choose another with --data-dir"
             )
         cluster = plan_cluster(folder, brokers, controllers, host, port, random_uuid())
         check_settings(cluster, overrides)

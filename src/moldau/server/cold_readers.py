@@ -111,8 +111,8 @@ class ColdReaders:
         except OSError as error:
             failure = error
         except Exception as error:
-            log.exception("unexpected error in a thread that reads")
-            failure = OSError(errno.EIO, f"unexpected error in a thread that reads: {error!r}")
+            log.exception("unexpected error in a reader thread")
+            failure = OSError(errno.EIO, f"unexpected error in a reader thread: {error!r}")
         finally:
             os.close(job.descriptor)
         try:

@@ -109,7 +109,7 @@ class HostAddresses:
             return
         del self._asked[host]
         if not found:
-            log.warning("%s has no address: the limit on its connections has no effect", host)
+            log.warning("cannot resolve host %s: the limit on its connections has no effect", host)
             return
         self._known[host] = address_key(found[0][1])
         self._on_found()

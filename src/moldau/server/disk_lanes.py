@@ -124,7 +124,7 @@ class DiskLanes:
                 try:
                     work.job()
                 except OSError as error:
-                    log.warning("cannot finish what was to be written at the end: %s", error)
+                    log.warning("cannot finish a write during shutdown: %s", error)
 
     def close(self) -> None:
         for executor in self._lanes.values():

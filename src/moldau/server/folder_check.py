@@ -2,7 +2,7 @@
 
 Formatting writes into a folder, and the node that follows treats what it finds there as its own. So a folder without
 meta.properties is left alone when it has anything in it, unless somebody insists (`--force`), and always when it
-is the folder of a cluster that `moldau up` runs. Hidden files, `lost+found` and what a formatting that was interrupted
+is the directory of a cluster that `moldau up` runs. Hidden files, `lost+found` and what an interrupted formatting
 left behind do not count.
 """
 
@@ -34,7 +34,7 @@ def check_unformatted_folder(disk: Disk, path: str, force: bool = False) -> None
         more = f" and {len(found) - NAMES_SHOWN_MAX} more" if len(found) > NAMES_SHOWN_MAX else ""
         raise FolderInUse(
             f"{path} was not formatted for a node and is not empty: it has {', '.join(found[:NAMES_SHOWN_MAX])}{more} "
-            "in it. Choose an empty folder, or format this one nevertheless with --force."
+            "in it. Choose an empty directory, or format this one nevertheless with --force."
         )
 
 
@@ -42,8 +42,8 @@ def check_no_cluster(disk: Disk, path: str) -> None:
     """Raises FolderInUse when `moldau up` keeps a cluster in the folder."""
     if not is_formatted(disk, path) and is_cluster_folder(disk, path):
         raise FolderInUse(
-            f"{path} is the folder of a cluster: run it with `moldau up --data-dir {path}`, or choose another folder "
-            "for a single node with --data-dir."
+            f"{path} is the directory of a cluster: run it with `moldau up --data-dir {path}`, or choose another "
+            "directory for a single node with --data-dir."
         )
 
 

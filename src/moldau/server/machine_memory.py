@@ -79,7 +79,11 @@ class MachineMemory:
             self._tokens[directory] = token
             self._remove_leftovers()
         except OSError as error:
-            logger.warning("%s cannot be written, so a killed process counts as one that lost data: %s", place, error)
+            logger.warning(
+                "cannot write the run note %s, a killed broker registers as one that may have lost records: %s",
+                place,
+                error,
+            )
 
     def remember_details(self, directory: str, details: bytes) -> None:
         """Nothing happens if nothing is remembered of the directory; raises OSError when the tmpfs is full."""
@@ -94,7 +98,7 @@ class MachineMemory:
             place = self._place(directory)
             token, found = str(_read_own(place)["token"]).encode("ascii"), _read_bytes(place + DETAILS_SUFFIX, -1)
         except (OSError, ValueError, KeyError) as error:
-            logger.warning("the details of what was remembered of %s are not believed: %s", directory, error)
+            logger.warning("ignoring the log end offsets in the run note of log directory %s: %s", directory, error)
             return b""
         return found[TOKEN_BYTES:] if found[:TOKEN_BYTES] == token else b""
 
@@ -113,7 +117,7 @@ class MachineMemory:
         except FileNotFoundError:
             return ""
         except (OSError, ValueError, KeyError, TypeError) as error:
-            logger.warning("what was remembered of %s is not believed: %s", directory, error)
+            logger.warning("ignoring the run note of log directory %s: %s", directory, error)
             return ""
 
     def forget(self, directory: str) -> None:

@@ -76,7 +76,7 @@ def folder_sentence(error: OSError, file: str | None) -> str:
     if error.filename is None:
         return str(error)
     place = "with --data-dir" if file is None else f"by log.dirs in {file}"
-    return f"{error.filename} cannot be used: {error.strerror}. Choose another folder {place}."
+    return f"{error.filename} cannot be used: {error.strerror}. Choose another directory {place}."
 
 
 def process_age_ms() -> float:
@@ -139,7 +139,7 @@ def tell_without_effect(config: BrokerConfig, given: list[str]) -> None:
 def port_advice(config: BrokerConfig, file: str | None) -> str:
     """What to do about an address that cannot be had, so that it works when it is done."""
     if file is None and config.values["listeners"] == built_in_values(config.listeners[0].port)["listeners"]:
-        return "Choose another port with --port, and another folder with --data-dir where both are to run."
+        return "Choose another port with --port, and another directory with --data-dir where both are to run."
     where = "with --override" if file is None else f"in {file}"
     return f"Set `listeners` {where} to addresses that are free; it names all of them: {config.values['listeners']}"
 

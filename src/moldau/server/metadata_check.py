@@ -124,7 +124,7 @@ def _check_partitions(
             findings.error(check.directory, "is of a topic that the metadata does not know; a start sets it aside")
         elif check.topic_id is not None and topic.topic_id != check.topic_id:
             ids = f"{uuid_to_text(check.topic_id)}, the metadata {uuid_to_text(topic.topic_id)}"
-            findings.error(path, f"gives the topic the id {ids}: a start sets the folder aside")
+            findings.error(path, f"gives the topic the id {ids}: a start renames the directory to -stray")
         elif index not in topic.partitions:
             findings.error(check.directory, f"the topic has only {len(topic.partitions)} partitions")
         elif own is not None and own.node_id not in topic.partitions[index].replicas:

@@ -116,7 +116,7 @@ def sync_or_drop(path: str) -> bool:
     try:
         sync_descriptor(descriptor)
     except OSError as error:
-        log.error("%s could not be written to the disk: %s", path, error)
+        log.error("cannot sync %s: %s", path, error)
         if hasattr(os, "posix_fadvise"):
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         return False

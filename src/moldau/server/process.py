@@ -236,7 +236,7 @@ class ServerProcess:
         if self.node.loading is not None and error is not None:
             self._on_fatal(self._cannot_start_from_logs(error), stop)
             return
-        log.error("an unexpected error stops the node", exc_info=error)
+        log.error("stopping the node: unexpected error", exc_info=error)
         self._on_fatal(f"unexpected error: {error!r}", stop)
 
     def _bind_listeners(self) -> None:

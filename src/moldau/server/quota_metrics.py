@@ -50,7 +50,10 @@ def kind_metrics(quotas: ClientQuotas, kind: QuotaKind, rate_name: str, about: s
             waiting.values[labels] = budget.throttled_until_ms - now_ms
     size = Metric(f"{prefix}_queue_size", GAUGE, "Connections that wait now", kind.queue_size(now_ms))
     total = Metric(
-        f"moldau_quota_{kind.name.lower()}_throttles_total", COUNTER, "Answers that told to wait", kind.throttled_total
+        f"moldau_quota_{kind.name.lower()}_throttles_total",
+        COUNTER,
+        "Responses with a throttle time",
+        kind.throttled_total,
     )
     count = Metric(f"moldau_quota_{kind.name.lower()}_budgets", GAUGE, "Clients and users counted apart", len(budgets))
     return [rates, waits, size, limits, waiting, total, count]

@@ -83,7 +83,7 @@ class RecoveryProcesses(RecoveryWorkers):
         except (OSError, EOFError, pickle.UnpicklingError) as error:
             if self._closed:
                 return
-            log.error("a recovery process failed, the node goes on alone with what it leaves: %r", error)
+            log.error("a recovery process failed, recovering the remaining logs without it: %r", error)
 
     def _start(self) -> subprocess.Popen[bytes]:
         return subprocess.Popen(

@@ -275,7 +275,7 @@ DAMAGES: list[tuple[Callable[[Path], str], str, str]] = [
     (missing_snapshot, "warning", "missing although 1 producers wrote"),
     (damaged_snapshot, "error", "wrong checksum"),
     (snapshot_of_other_producers, "error", "the log has offset 59 with sequence 59"),
-    (partition_metadata_of_another_topic, "error", "a start sets the folder aside"),
+    (partition_metadata_of_another_topic, "error", "a start renames the directory to -stray"),
     (garbage_partition_metadata, "error", "is not 'version: N' and 'topic_id: ID'"),
     (unknown_topic, "error", "the metadata does not know"),
     (missing_partition, "error", "the metadata says that the partition is in this directory"),

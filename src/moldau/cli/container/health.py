@@ -48,4 +48,4 @@ def _ask(connection: socket.socket) -> None:
         head += more
     _, correlation_id, error_code = struct.unpack(">iih", head)
     if correlation_id != CORRELATION_ID or error_code != 0:
-        raise ConnectionError("that is no answer of a broker")
+        raise ConnectionError("it does not respond as a broker")
