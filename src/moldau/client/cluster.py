@@ -216,7 +216,9 @@ class Cluster:
         while not call.done:
             remaining_ms = deadline_ms - self.network.now_ms()
             if remaining_ms < 0:
-                call.finish(None, RequestTimeoutError(f"The broker at {address_text(address)} did not answer in time."))
+                call.finish(
+                    None, RequestTimeoutError(f"The broker at {address_text(address)} did not respond in time.")
+                )
             else:
                 self.network.poll(remaining_ms)
         answer = call.answer()

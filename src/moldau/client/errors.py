@@ -296,7 +296,7 @@ _classes: dict[int, type[ClientError]] = {THROTTLING_QUOTA_EXCEEDED: ThrottlingQ
 
 def error_for(code: int, message: str | None = None) -> ClientError:
     """The exception for an error code that a broker sent; the table's text where the broker sent none."""
-    text = message or default_text(code) or f"The broker answered {error_name(code)}."
+    text = message or default_text(code) or f"The broker returned {error_name(code)}."
     if code == NETWORK_EXCEPTION:
         return NetworkError(text)
     if code == REQUEST_TIMED_OUT:

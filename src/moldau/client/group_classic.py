@@ -135,7 +135,7 @@ class ClassicMembership(Membership):
 
     def request_rejoin(self, reason: str) -> None:
         if not self.rejoin_needed:
-            logger.info("Group %s is to be joined again: %s.", self._settings.group_id, reason)
+            logger.info("Rejoining group %s: %s.", self._settings.group_id, reason)
         self.rejoin_needed = True
         self._rejoin_reason = reason
 
@@ -156,8 +156,8 @@ class ClassicMembership(Membership):
     def tick(self, now_ms: int) -> None:
         if self.state in _BEATING and now_ms - self._polled_ms > self._settings.max_poll_interval_ms:
             logger.warning(
-                "poll() was not called for max.poll.interval.ms=%d: the group %s is left. Call poll() more often, or"
-                " take fewer records at once (max.poll.records).",
+                "poll() was not called for max.poll.interval.ms=%d: leaving group %s. Call poll() more often, "
+                "or take fewer records at once (max.poll.records).",
                 self._settings.max_poll_interval_ms,
                 self._settings.group_id,
             )

@@ -152,8 +152,8 @@ class ConsumerMembership(Membership):
     def tick(self, now_ms: int) -> None:
         if self.state in _MEMBER and now_ms - self._polled_ms > self._settings.max_poll_interval_ms:
             logger.warning(
-                "poll() was not called for max.poll.interval.ms=%d: the group %s is left. Call poll() more often, or"
-                " take fewer records at once (max.poll.records).",
+                "poll() was not called for max.poll.interval.ms=%d: leaving group %s. Call poll() more often, "
+                "or take fewer records at once (max.poll.records).",
                 self._settings.max_poll_interval_ms,
                 self._settings.group_id,
             )
@@ -290,7 +290,7 @@ class ConsumerMembership(Membership):
     def _fence(self, code: int) -> None:
         if self.state in (State.LEAVING, State.UNSUBSCRIBED, State.STALE):
             return
-        logger.info("Group %s fenced the member %s; it joins again.", self._settings.group_id, self.member_id)
+        logger.info("Group %s fenced member %s; rejoining.", self._settings.group_id, self.member_id)
         self.state = State.FENCED
         self.epoch = JOIN_EPOCH
 

@@ -81,7 +81,7 @@ class Coordinator:
 
     def forget(self, reason: str) -> None:
         if self._address is not None:
-            logger.info("The coordinator of %s is not known any more: %s", self._key, reason)
+            logger.info("The coordinator of %s is unavailable, finding it again: %s", self._key, reason)
         self._address = None
 
     def next_deadline_ms(self) -> int:

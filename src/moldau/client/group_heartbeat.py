@@ -52,7 +52,7 @@ class HeartbeatThread:
                     wait_ms = self._turn()
                 except Exception:
                     # The user's thread will meet the same trouble and can tell the user.
-                    logger.exception("The heartbeat thread met an error; it goes on.")
+                    logger.exception("Unexpected error in the heartbeat thread; it continues.")
                 finally:
                     self._gate.__exit__()
 

@@ -442,7 +442,9 @@ class ConsumerGroup:
             if remaining_ms <= 0:
                 last = self.coordinator.last_error
                 reason = f" {last.message}" if last is not None else ""
-                raise RequestTimeoutError(f"The group {self.settings.group_id} did not answer in time.{reason}")
+                raise RequestTimeoutError(
+                    f"The coordinator of group {self.settings.group_id} did not respond in time.{reason}"
+                )
             network.poll(min(remaining_ms, self._until_retry_ms()))
 
     def _until_retry_ms(self) -> int:

@@ -116,5 +116,5 @@ def _with_left_out(
 ) -> dict[TopicPartition, Outcome[T]]:
     for item in items:
         if item not in outcomes:
-            outcomes[item] = Outcome(error=error_for(-1, f"The broker's answer leaves out {item}."))
+            outcomes[item] = Outcome(error=error_for(-1, f"The broker's response leaves out {item}."))
     return outcomes

@@ -78,11 +78,11 @@ class ScramLogin(Login):
                 return None
             return self._proof(answer.decode(), fields["r"], base64.b64decode(fields["s"], validate=True), fields["i"])
         except (KeyError, ValueError):
-            raise _refused("the broker's answer is not one of SCRAM") from None
+            raise _refused("the broker's response is not a SCRAM message") from None
 
     def _proof(self, server_first: str, nonce: str, salt: bytes, iterations: str) -> bytes:
         if not nonce.startswith(self._nonce) or len(nonce) == len(self._nonce):
-            raise _refused("the broker answers to somebody else's question")
+            raise _refused("the broker's nonce does not begin with ours")
         count = int(iterations)
         if not ITERATIONS_MIN <= count <= ITERATIONS_MAX:
             raise _refused(f"the broker wants {count} iterations, {ITERATIONS_MIN} to {ITERATIONS_MAX} are allowed")

@@ -172,7 +172,7 @@ class Sender:
             while not self._finished():
                 self.step()
         except Exception as error:
-            logger.exception("The producer's sender stopped; records that wait now fail.")
+            logger.exception("The producer's sender thread failed; records in its buffer are not delivered.")
             self._end(ClientError(-1, f"The producer stopped because of an unexpected error: {error!r}"))
             return
         self._end(ClosedError("The producer was closed before the record was delivered."))
@@ -445,7 +445,7 @@ class Sender:
                 elif self._acks == 0:
                     self.accumulator.on_success(batch, -1, -1)
                 elif row is None:
-                    self._on_error(batch, NetworkError("The broker's answer leaves the batch out."), now_ms)
+                    self._on_error(batch, NetworkError("The broker's response leaves the batch out."), now_ms)
                 elif row.error_code == NONE:
                     self.accumulator.on_success(batch, row.base_offset, row.log_append_time_ms)
                 else:

@@ -472,7 +472,7 @@ class ShareConsumer:
             remaining_ms = deadline_ms - network.now_ms()
             if remaining_ms <= 0:
                 for item in submitted:
-                    sentence = f"The acknowledgements of {item.partition.name} were not answered within {wait_ms} ms."
+                    sentence = f"The acknowledgements of {item.partition.name} got no response within {wait_ms} ms."
                     if not item.done:
                         self._requests.give_up(item, RequestTimeoutError(sentence))
                 break
@@ -653,7 +653,7 @@ class _Renewal:
     def on_done(self, item: Acknowledgements) -> None:
         if item.error is not None:
             self._held.renewable = False
-            logger.warning("The locks of %s could not be renewed: %s", item.partition.name, item.error)
+            logger.warning("Cannot renew the acquisition locks of %s: %s", item.partition.name, item.error)
 
 
 def _not_deserialized(record: ConsumerRecord, error: Exception) -> RecordDeserializationError:

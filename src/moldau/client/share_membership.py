@@ -110,8 +110,8 @@ class ShareMembership(Membership):
     def tick(self, now_ms: int) -> None:
         if self.state is State.STABLE and now_ms - self._polled_ms > self._max_poll_interval_ms:
             logger.warning(
-                "poll() was not called for max.poll.interval.ms=%d: the share group %s is left until it is. Take fewer"
-                " records at once (max.poll.records) or allow more time.",
+                "poll() was not called for max.poll.interval.ms=%d: leaving share group %s until it is. Take "
+                "fewer records at once (max.poll.records) or allow more time.",
                 self._max_poll_interval_ms,
                 self._group_id,
             )
@@ -182,7 +182,7 @@ class ShareMembership(Membership):
         self._told_topics = None
         if code in (UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH):
             if self.state in _BEATING:
-                logger.info("Share group %s fenced the member %s; it joins again.", self._group_id, self.member_id)
+                logger.info("Share group %s fenced member %s; rejoining.", self._group_id, self.member_id)
                 self._join()
         elif code in _COORDINATOR_ELSEWHERE:
             # The coordinator is looked for; only one that keeps saying so makes for a pause.

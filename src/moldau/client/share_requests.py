@@ -365,7 +365,7 @@ class ShareRequests:
         elif row.error_code == TOPIC_AUTHORIZATION_FAILED:
             self.problem = error_for(row.error_code, f"Not authorized to read topic {item.topic}.")
         elif error.retriable or row.error_code == UNKNOWN_SERVER_ERROR:
-            logger.warning("%s cannot be fetched for now: %s", item.name, error)
+            logger.warning("Cannot fetch %s for now: %s", item.name, error)
         else:
             self.problem = error
 

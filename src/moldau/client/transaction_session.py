@@ -192,7 +192,7 @@ class TransactionSession:
         """Under the lock: what is open is aborted, for as long as a request may take; what is prepared stays so."""
         self._closing_deadline_ms = self._cluster.network.now_ms() + self._request_timeout_ms
         if self.manager.state in (State.IN_TRANSACTION, State.ABORTABLE_ERROR):
-            logger.info("The producer is closed with a transaction open, which is aborted.")
+            logger.info("Aborting the open transaction: the producer is closed.")
             with contextlib.suppress(TransactionCallError):
                 self.manager.abort()
 
@@ -262,4 +262,4 @@ class Transaction:
             if self._producer.in_transaction:
                 self._producer.abort_transaction()
         except ClientError as error:
-            logger.warning("The transaction could not be aborted: %s", error)
+            logger.warning("Cannot abort the transaction: %s", error)

@@ -636,7 +636,9 @@ class TransactionManager:
             self._failures = 0
             pending.operation.finish()
         else:
-            self._fail(error_for(codes.UNKNOWN_SERVER_ERROR, "The group's coordinator left offsets out of its answer."))
+            self._fail(
+                error_for(codes.UNKNOWN_SERVER_ERROR, "The group's coordinator left offsets out of its response.")
+            )
         return lost
 
     def _on_offset_refused(self, code: int) -> None:

@@ -418,7 +418,7 @@ class SocketNetwork(Network):
             return NetworkError(f"The connection to {where} was lost: {reason}.")
         other = "without TLS" if self._uses_tls else "that wants TLS or SASL"
         return NetworkError(
-            f"The connection to {where} was lost before the first answer: {reason}. It may be another service,"
+            f"The connection to {where} was lost before the first response: {reason}. It may be another service,"
             f" or a listener {other}."
         )
 
@@ -463,10 +463,10 @@ class SocketNetwork(Network):
         for link in list(self._links.values()):
             if link.connecting:
                 if link.connect_deadline_ms <= now_ms:
-                    self._try_elsewhere(link, f"no answer within {self._patience_ms(link.address)} ms")
+                    self._try_elsewhere(link, f"no response within {self._patience_ms(link.address)} ms")
             elif link.connection.expired(now_ms):
                 where = address_text(link.address)
-                self._drop(link, RequestTimeoutError(f"The broker at {where} did not answer in time."))
+                self._drop(link, RequestTimeoutError(f"The broker at {where} did not respond in time."))
             elif link.connection.tick(now_ms):
                 self._flush(link)
             elif 0 <= self._idle_max_ms < now_ms - link.used_ms and link.connection.in_flight_count == 0:

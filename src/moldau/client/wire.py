@@ -380,7 +380,7 @@ class Connection:
     def _not_kafka(self) -> ClientError:
         if self.negotiated:
             # A broker that has spoken well before is worth another try, on another connection.
-            return NetworkError(f"The broker at {self.name} sent an answer that is not in Kafka's protocol.")
+            return NetworkError(f"The broker at {self.name} sent a response that is not in Kafka's protocol.")
         return ProtocolError(
             f"What answers at {self.name} does not speak Kafka's protocol in plain text: it may be another service,"
             " or a listener with TLS."

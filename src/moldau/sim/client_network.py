@@ -106,7 +106,7 @@ class ClientNetwork(Network):
             if link.carrier is not None and not link.carrier.connected and link.connect_deadline_ms <= now_ms:
                 self._drop(link, NetworkError(f"No connection to {where}: no answer in time."))
             elif link.connection.expired(now_ms):
-                self._drop(link, RequestTimeoutError(f"The broker at {where} did not answer in time."))
+                self._drop(link, RequestTimeoutError(f"The broker at {where} did not respond in time."))
             elif link.connection.tick(now_ms):
                 self._flush(link)
 

@@ -157,7 +157,7 @@ class FakeNetwork(Network):
     def _expire(self) -> None:
         for connection in list(self._connections.values()):
             if connection.expired(self.now_ms()):
-                connection.close(RequestTimeoutError("The broker did not answer in time."))
+                connection.close(RequestTimeoutError("The broker did not respond in time."))
             else:
                 connection.tick(self.now_ms())
 

@@ -338,7 +338,7 @@ class WorldNetwork(Network):
                 pipe.connection.receive(pipe.answers.pop(0)[1])
             if pipe.connection.expired(now_ms):
                 pipe.broken = True
-                pipe.connection.close(RequestTimeoutError("The broker did not answer in time."))
+                pipe.connection.close(RequestTimeoutError("The broker did not respond in time."))
 
     def _handle(self, pipe: _Pipe, data: bytes) -> None:
         header, request = split_request(data)

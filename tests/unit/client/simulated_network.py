@@ -212,7 +212,7 @@ class SimulatedNetwork(Network):
         for address, pipe in list(self._pipes.items()):
             self._carry(self._nodes[address], pipe)
             if pipe.connection.expired(self.clock_ms):
-                pipe.connection.close(RequestTimeoutError("The broker did not answer in time."))
+                pipe.connection.close(RequestTimeoutError("The broker did not respond in time."))
             else:
                 pipe.connection.tick(self.clock_ms)
 

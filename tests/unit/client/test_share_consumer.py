@@ -660,7 +660,7 @@ def test_locks_that_cannot_be_renewed_are_not_asked_for_again(caplog: pytest.Log
     with consumer.processing(record, renew=True):
         for _ in range(100):
             consumer._cluster.network.poll(1_000)
-    assert len(world.leader.acknowledges) == 1 and "could not be renewed" in caplog.text
+    assert len(world.leader.acknowledges) == 1 and "Cannot renew the acquisition locks" in caplog.text
 
 
 # Wakeup and the end

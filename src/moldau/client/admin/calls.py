@@ -386,7 +386,7 @@ class AdminCalls:
 def _complete(outcomes: dict[Key, Outcome[Value]], items: list[Key]) -> dict[Key, Outcome[Value]]:
     for item in items:
         if item not in outcomes:
-            sentence = f"The broker's answer leaves out {item}."
+            sentence = f"The broker's response leaves out {item}."
             outcomes[item] = Outcome(error=error_for(codes.UNKNOWN_SERVER_ERROR, sentence))
     return outcomes
 

@@ -62,7 +62,7 @@ class QuorumAdmin(AdminCalls):
         check(answer.error_code, answer.error_message)
         rows = [row for topic in answer.topics if topic.topic_name == METADATA_TOPIC for row in topic.partitions]
         if len(rows) != 1:
-            raise error_for(UNKNOWN_SERVER_ERROR, f"The answer has {len(rows)} partitions of {METADATA_TOPIC}.")
+            raise error_for(UNKNOWN_SERVER_ERROR, f"The response has {len(rows)} partitions of {METADATA_TOPIC}.")
         check(rows[0].error_code, rows[0].error_message)
         return QuorumInfo(
             rows[0].leader_id,

@@ -115,7 +115,7 @@ class QuotaAdmin(AdminCalls):
 
 
 def _left_out(item: Key) -> Outcome[None]:
-    return Outcome(error=error_for(UNKNOWN_SERVER_ERROR, f"The broker's answer leaves out {item}."))
+    return Outcome(error=error_for(UNKNOWN_SERVER_ERROR, f"The broker's response leaves out {item}."))
 
 
 def _checked_entity(entity: QuotaEntity) -> QuotaEntity:

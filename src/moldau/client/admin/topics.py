@@ -249,7 +249,7 @@ class TopicAdmin(AdminCalls):
             cursor = asked.Cursor(topic_name=following.topic_name, partition_index=following.partition_index)
             rows = [row for row in rows if row.name >= following.topic_name]
         for name in names:
-            outcomes.setdefault(name, Outcome(error=error_for(-1, f"The broker's answer leaves out {name}.")))
+            outcomes.setdefault(name, Outcome(error=error_for(-1, f"The broker's response leaves out {name}.")))
         return outcomes
 
     def _describe_from_metadata(self, name: str, deadline: Deadline) -> Outcome[TopicMetadata]:
