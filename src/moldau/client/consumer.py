@@ -211,7 +211,7 @@ class Consumer:
             group.check_not_rebalancing("unsubscribe")
             deadline_ms = self._cluster.network.now_ms() + self._api_timeout_ms
             group.leave(deadline_ms, "the consumer unsubscribed")
-            group.raise_raised()
+            group.raise_listener_error()
         self._fetcher.assign([])
 
     def subscription(self) -> set[str]:
@@ -513,7 +513,7 @@ class Consumer:
             with self._gate:
                 self._cluster.close()
         if group is not None:
-            group.raise_raised()
+            group.raise_listener_error()
 
     def _close_group(self, group: ConsumerGroup, deadline_ms: int, leave_group: bool | None) -> None:
         group.finish_commits(deadline_ms)

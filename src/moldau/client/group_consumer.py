@@ -201,22 +201,22 @@ class ConsumerMembership(Membership):
         )
         if self.epoch == JOIN_EPOCH:
             request.rack_id = settings.rack
-        if self._is_news("rebalance_timeout_ms", settings.max_poll_interval_ms):
+        if self._take_changed("rebalance_timeout_ms", settings.max_poll_interval_ms):
             request.rebalance_timeout_ms = settings.max_poll_interval_ms
-        if self._had_topics and self._is_news("topics", self._topics):
+        if self._had_topics and self._take_changed("topics", self._topics):
             request.subscribed_topic_names = list(self._topics or ())
-        if self._had_regex and self._is_news("regex", self._regex):
+        if self._had_regex and self._take_changed("regex", self._regex):
             request.subscribed_topic_regex = self._regex or ""
-        if settings.remote_assignor is not None and self._is_news("assignor", settings.remote_assignor):
+        if settings.remote_assignor is not None and self._take_changed("assignor", settings.remote_assignor):
             request.server_assignor = settings.remote_assignor
-        if self._is_news("current", self.current):
+        if self._take_changed("current", self.current):
             request.topic_partitions = [
                 TopicPartitions(topic_id=topic_id, partitions=sorted(items))
                 for topic_id, items in sorted(self.current.items())
             ]
         return request
 
-    def _is_news(self, field: str, value: object) -> bool:
+    def _take_changed(self, field: str, value: object) -> bool:
         if field in self._sent and self._sent[field] == value:
             return False
         self._sent[field] = value

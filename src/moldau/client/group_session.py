@@ -246,7 +246,7 @@ class ConsumerGroup:
             # A pattern has to be matched before the group is joined with its matches.
             while self._subscription.is_known and self._duties.step(self._cluster.network.now_ms()):
                 self.touch()
-                self.raise_raised()
+                self.raise_listener_error()
         finally:
             self._in_duty = False
 
@@ -255,7 +255,7 @@ class ConsumerGroup:
         if self._in_duty:
             raise error_for(INVALID_REQUEST, f"{what}() cannot be called by a rebalance listener.")
 
-    def raise_raised(self) -> None:
+    def raise_listener_error(self) -> None:
         raised, self._rebalance.raised = self._rebalance.raised, None
         if raised is not None:
             raise raised

@@ -78,8 +78,8 @@ class Positions:
         self._asked: set[TopicPartition] = set()
         self._not_before_ms = 0
         self._failures = 0
-        self._told = ""
-        self._told_ms = 0
+        self._logged_error = ""
+        self._logged_ms = 0
 
     def ask(self) -> None:
         """Asks whatever is to be known before more can be fetched and is not being asked already."""
@@ -152,17 +152,17 @@ class Positions:
             self.problem = error
         elif error is not None:
             self.last_error = error
-            self._tell(error)
+            self._log_error(error)
         self._failures = self._failures + 1 if missing else 0
         delay_ms = self._cluster.backoff.delay_ms(self._failures) if missing else 0
         self._not_before_ms = self._cluster.network.now_ms() + delay_ms
 
-    def _tell(self, error: ClientError) -> None:
+    def _log_error(self, error: ClientError) -> None:
         """Once in a while; of brokers that cannot be reached the cluster tells."""
         now_ms = self._cluster.network.now_ms()
-        is_time = error.message != self._told or now_ms - self._told_ms >= TOLD_EVERY_MS
+        is_time = error.message != self._logged_error or now_ms - self._logged_ms >= TOLD_EVERY_MS
         if is_time and not isinstance(error, NetworkError):
-            self._told, self._told_ms = error.message, now_ms
+            self._logged_error, self._logged_ms = error.message, now_ms
             logger.warning("%s The consumer goes on trying.", error)
 
     # Questions to leaders

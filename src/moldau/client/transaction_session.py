@@ -92,7 +92,7 @@ class TransactionSession:
             self._withdraw()
             if self._pending is None:
                 self._pending = manager.next_request(now_ms, self._accumulator.batches_held > 0)
-                self._told()  # a transaction that touched nothing ends without a request
+                self._take_over_state()  # a transaction that touched nothing ends without a request
         self._send_pending(now_ms)
 
     def _withdraw(self) -> None:
@@ -118,7 +118,7 @@ class TransactionSession:
             self._groups.pop(request.group_id or "", None)
             with self._lock:
                 self.manager.on_coordinator_problem(request.group_id, problem)
-                self._told()
+                self._take_over_state()
         elif coordinator.known:
             self._pending = None
             done = partial(self._on_done, request, coordinator)
@@ -146,9 +146,9 @@ class TransactionSession:
                 self.manager.on_failure(request, error, now_ms)
             elif self.manager.on_answer(request, answer, coordinator.features, now_ms):
                 coordinator.forget("it said that it is not the coordinator")
-            self._told()
+            self._take_over_state()
 
-    def _told(self) -> None:
+    def _take_over_state(self) -> None:
         """Takes over what changed: a new producer id or epoch, a state in which nothing may be sent."""
         manager = self.manager
         if manager.incarnation != self._incarnation:
@@ -166,7 +166,7 @@ class TransactionSession:
         """Under the lock."""
         if not isinstance(error, TransactionAbortedError) and error is not self.manager.error:
             self.manager.on_batch_failed(error)
-            self._told()
+            self._take_over_state()
 
     @property
     def fatal(self) -> ClientError | None:
@@ -175,7 +175,7 @@ class TransactionSession:
     def wait_ms(self, wait_ms: int, now_ms: int) -> int:
         """How long the sender may wait, given how long it otherwise would."""
         waiting = self._accumulator.partitions_waiting()
-        if any(self.manager.is_news(partition) for partition in waiting):
+        if any(self.manager.is_new_partition(partition) for partition in waiting):
             return 0  # appended after step() looked
         if any(not self.may_send(partition) for partition in waiting):
             wait_ms = max(wait_ms, HOLD_MS)
@@ -206,13 +206,13 @@ class TransactionSession:
     def fail(self, error: ClientError) -> None:
         """The thread has ended: nobody answers any more."""
         self.manager.on_stopped(error)
-        self._told()
+        self._take_over_state()
 
     # The user's threads, under the lock
 
     def go_on_as(self, following: PreparedTransaction) -> None:
         self.manager.ended_elsewhere(following)
-        self._told()
+        self._take_over_state()
 
     def wait(self, operation: Operation, timeout_s: float) -> None:
         """Waits until the call has ended, and raises its error."""
@@ -227,7 +227,7 @@ class TransactionSession:
                     f"{operation.name}() did not end within max.block.ms; call it again to wait on."
                 )
             self._changed.wait(remaining)
-        self.manager.heard(operation)
+        self.manager.forget_operation(operation)
         if operation.error is not None:
             raise operation.error
 

@@ -255,7 +255,7 @@ class TransactionManager:
             self._offsets = None
         return self._begin("abort_transaction")
 
-    def heard(self, operation: Operation) -> None:
+    def forget_operation(self, operation: Operation) -> None:
         """The user knows how the call ended."""
         if self._operation is operation:
             self._operation = None
@@ -325,7 +325,7 @@ class TransactionManager:
             else:
                 self._new_partitions.add(partition)
 
-    def is_news(self, partition: TopicPartition) -> bool:
+    def is_new_partition(self, partition: TopicPartition) -> bool:
         """Whether add_partitions() has not heard of it yet."""
         if self.state not in (State.IN_TRANSACTION, State.COMMITTING):
             return False

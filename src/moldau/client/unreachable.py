@@ -32,7 +32,7 @@ class Absence:
         self.failed_ms = -1
         self.told_ms = -1
 
-    def is_news(self, now_ms: int) -> bool:
+    def should_log(self, now_ms: int) -> bool:
         """Another failure: whether it is time to tell of it."""
         if self.since_ms < 0:
             self.since_ms = now_ms
@@ -76,7 +76,7 @@ class Unreachable:
     def on_nobody(self, error: ClientError, now_ms: int) -> None:
         """None of the brokers answered."""
         absence = self._everybody
-        if absence.is_news(now_ms):
+        if absence.should_log(now_ms):
             logger.warning("No broker can be reached for %d s, trying again: %s", absence.away_ms // 1000, error)
 
     def on_answer(self) -> None:
@@ -89,13 +89,13 @@ class Unreachable:
             return error
         who = "the coordinator" if broker_id is None else f"broker {broker_id}"
         absence = self._brokers.setdefault(address, Absence())
-        is_news = absence.is_news(now_ms)
+        should_log = absence.should_log(now_ms)
         if address not in self._bootstrap:
             origin = f"That address is what the cluster told us for {who}: is its advertised.listeners right?"
             stays = error.message.startswith(NOT_RESOLVED) and address not in self._reached
             given_up = stays and not self._patient and absence.away_ms >= TOLD_AFTER_MS
             error = AdvertisedAddressError(f"{error.message} {origin}", error, not given_up)
-        if is_news and error.retriable and self._everybody.since_ms < 0:
+        if should_log and error.retriable and self._everybody.since_ms < 0:
             away_s = absence.away_ms // 1000
             logger.warning("No connection to %s for %d s, trying again: %s", who, away_s, error)
         return error

@@ -88,6 +88,6 @@ class ShareWriter:
                 raise GaveUp(f"{operation.name}() takes too long")
             yield
         assert self.process is not None
-        self.process.manager.heard(operation)
+        self.process.manager.forget_operation(operation)
         if operation.error is not None:
             raise operation.error

@@ -107,7 +107,7 @@ class Instance:
             if self.world.now_ms > deadline_ms:
                 raise GaveUp(f"{operation.name}() takes too long")
             yield
-        self.process.manager.heard(operation)
+        self.process.manager.forget_operation(operation)
         if operation.error is not None:
             raise operation.error
 

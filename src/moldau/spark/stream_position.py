@@ -43,7 +43,7 @@ class StreamPosition:
         self._frozen: StreamOffsets | None = None
         self._triggered_ms: int | None = None
         # Losses that were told: they are seen again at every trigger.
-        self._told: set[str] = set()
+        self._logged_sentences: set[str] = set()
         # The ends of the partitions as of the last look, without the limits of a micro-batch.
         self.latest_seen: StreamOffsets | None = None
 
@@ -175,8 +175,8 @@ class StreamPosition:
     def _lose(self, sentence: str, what_now: str) -> None:
         if self._options.fail_on_data_loss:
             raise ReadError(f"{sentence} {DATA_LOSS_ADVICE}")
-        if sentence not in self._told:
-            self._told.add(sentence)
+        if sentence not in self._logged_sentences:
+            self._logged_sentences.add(sentence)
             logger.warning("%s %s (failOnDataLoss is false)", sentence, what_now)
 
 

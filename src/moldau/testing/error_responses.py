@@ -107,14 +107,14 @@ def _write_here(row: Message, error: int) -> bool:
 
 
 def _produce(request: Request, version: int, error: int) -> Message:
-    from moldau.protocol.messages import produce_response as told
+    from moldau.protocol.messages import produce_response as response_messages
 
-    def partition(index: int) -> told.PartitionProduceResponse:
-        return told.PartitionProduceResponse(index, error, base_offset=-1)
+    def partition(index: int) -> response_messages.PartitionProduceResponse:
+        return response_messages.PartitionProduceResponse(index, error, base_offset=-1)
 
-    return told.ProduceResponse(
+    return response_messages.ProduceResponse(
         [
-            told.TopicProduceResponse(
+            response_messages.TopicProduceResponse(
                 topic.name, topic.topic_id, [partition(row.index) for row in topic.partition_data]
             )
             for topic in request.topic_data
@@ -124,19 +124,19 @@ def _produce(request: Request, version: int, error: int) -> Message:
 
 def _fetch(request: Request, version: int, error: int) -> Message:
     """A request of a session names only what changed: it is sent back for one that names everything."""
-    from moldau.protocol.messages import fetch_response as told
+    from moldau.protocol.messages import fetch_response as response_messages
 
     if is_part_of_session(request):
-        return told.FetchResponse(error_code=FETCH_SESSION_ID_NOT_FOUND)
+        return response_messages.FetchResponse(error_code=FETCH_SESSION_ID_NOT_FOUND)
     topics = [
-        told.FetchableTopicResponse(
+        response_messages.FetchableTopicResponse(
             topic.topic,
             topic.topic_id,
-            [told.PartitionData(row.partition, error, high_watermark=-1) for row in topic.partitions],
+            [response_messages.PartitionData(row.partition, error, high_watermark=-1) for row in topic.partitions],
         )
         for topic in request.topics
     ]
-    return told.FetchResponse(error_code=NONE if topics else error, responses=topics)
+    return response_messages.FetchResponse(error_code=NONE if topics else error, responses=topics)
 
 
 def is_part_of_session(request: Message) -> bool:
@@ -145,160 +145,182 @@ def is_part_of_session(request: Message) -> bool:
 
 
 def _offset_fetch(request: Request, version: int, error: int) -> Message:
-    from moldau.protocol.messages import offset_fetch_response as told
+    from moldau.protocol.messages import offset_fetch_response as response_messages
 
     if version >= 8:
-        rows = [told.OffsetFetchResponseGroup(group.group_id, error_code=error) for group in request.groups]
-        return told.OffsetFetchResponse(groups=rows)
+        rows = [
+            response_messages.OffsetFetchResponseGroup(group.group_id, error_code=error) for group in request.groups
+        ]
+        return response_messages.OffsetFetchResponse(groups=rows)
     topics = [
-        told.OffsetFetchResponseTopic(
+        response_messages.OffsetFetchResponseTopic(
             topic.name,
-            [told.OffsetFetchResponsePartition(index, -1, error_code=error) for index in topic.partition_indexes],
+            [
+                response_messages.OffsetFetchResponsePartition(index, -1, error_code=error)
+                for index in topic.partition_indexes
+            ],
         )
         for topic in request.topics or []
     ]
-    return told.OffsetFetchResponse(topics=topics, error_code=error if version >= 2 else NONE)
+    return response_messages.OffsetFetchResponse(topics=topics, error_code=error if version >= 2 else NONE)
 
 
 def _find_coordinator(request: Request, version: int, error: int) -> Message:
-    from moldau.protocol.messages import find_coordinator_response as told
+    from moldau.protocol.messages import find_coordinator_response as response_messages
 
     if version >= 4:
-        rows = [told.Coordinator(key, -1, "", -1, error) for key in request.coordinator_keys]
-        return told.FindCoordinatorResponse(coordinators=rows)
-    return told.FindCoordinatorResponse(error_code=error, node_id=-1, host="", port=-1)
+        rows = [response_messages.Coordinator(key, -1, "", -1, error) for key in request.coordinator_keys]
+        return response_messages.FindCoordinatorResponse(coordinators=rows)
+    return response_messages.FindCoordinatorResponse(error_code=error, node_id=-1, host="", port=-1)
 
 
 def _create_topics(request: Request, version: int, error: int) -> Message:
-    from moldau.protocol.messages import create_topics_response as told
+    from moldau.protocol.messages import create_topics_response as response_messages
 
-    rows = [told.CreatableTopicResult(topic.name, error_code=error, error_message=None) for topic in request.topics]
-    return told.CreateTopicsResponse(topics=rows)
+    rows = [
+        response_messages.CreatableTopicResult(topic.name, error_code=error, error_message=None)
+        for topic in request.topics
+    ]
+    return response_messages.CreateTopicsResponse(topics=rows)
 
 
 def _delete_topics(request: Request, version: int, error: int) -> Message:
-    from moldau.protocol.messages import delete_topics_response as told
+    from moldau.protocol.messages import delete_topics_response as response_messages
 
     if version >= 6:
-        rows = [told.DeletableTopicResult(topic.name, topic.topic_id, error) for topic in request.topics]
+        rows = [response_messages.DeletableTopicResult(topic.name, topic.topic_id, error) for topic in request.topics]
     else:
-        rows = [told.DeletableTopicResult(name, error_code=error) for name in request.topic_names]
-    return told.DeleteTopicsResponse(responses=rows)
+        rows = [response_messages.DeletableTopicResult(name, error_code=error) for name in request.topic_names]
+    return response_messages.DeleteTopicsResponse(responses=rows)
 
 
 def _create_partitions(request: Request, version: int, error: int) -> Message:
-    from moldau.protocol.messages import create_partitions_response as told
+    from moldau.protocol.messages import create_partitions_response as response_messages
 
-    rows = [told.CreatePartitionsTopicResult(topic.name, error) for topic in request.topics]
-    return told.CreatePartitionsResponse(results=rows)
+    rows = [response_messages.CreatePartitionsTopicResult(topic.name, error) for topic in request.topics]
+    return response_messages.CreatePartitionsResponse(results=rows)
 
 
 def _delete_records(request: Request, version: int, error: int) -> Message:
-    from moldau.protocol.messages import delete_records_response as told
+    from moldau.protocol.messages import delete_records_response as response_messages
 
     rows = [
-        told.DeleteRecordsTopicResult(
+        response_messages.DeleteRecordsTopicResult(
             topic.name,
-            [told.DeleteRecordsPartitionResult(row.partition_index, -1, error) for row in topic.partitions],
+            [
+                response_messages.DeleteRecordsPartitionResult(row.partition_index, -1, error)
+                for row in topic.partitions
+            ],
         )
         for topic in request.topics
     ]
-    return told.DeleteRecordsResponse(topics=rows)
+    return response_messages.DeleteRecordsResponse(topics=rows)
 
 
 def _offset_commit(request: Request, version: int, error: int) -> Message:
-    from moldau.protocol.messages import offset_commit_response as told
+    from moldau.protocol.messages import offset_commit_response as response_messages
 
     rows = [
-        told.OffsetCommitResponseTopic(
+        response_messages.OffsetCommitResponseTopic(
             topic.name,
             topic.topic_id,
-            [told.OffsetCommitResponsePartition(row.partition_index, error) for row in topic.partitions],
+            [response_messages.OffsetCommitResponsePartition(row.partition_index, error) for row in topic.partitions],
         )
         for topic in request.topics
     ]
-    return told.OffsetCommitResponse(topics=rows)
+    return response_messages.OffsetCommitResponse(topics=rows)
 
 
 def _txn_offset_commit(request: Request, version: int, error: int) -> Message:
-    from moldau.protocol.messages import txn_offset_commit_response as told
+    from moldau.protocol.messages import txn_offset_commit_response as response_messages
 
     rows = [
-        told.TxnOffsetCommitResponseTopic(
-            topic.name, [told.TxnOffsetCommitResponsePartition(row.partition_index, error) for row in topic.partitions]
+        response_messages.TxnOffsetCommitResponseTopic(
+            topic.name,
+            [
+                response_messages.TxnOffsetCommitResponsePartition(row.partition_index, error)
+                for row in topic.partitions
+            ],
         )
         for topic in request.topics
     ]
-    return told.TxnOffsetCommitResponse(topics=rows)
+    return response_messages.TxnOffsetCommitResponse(topics=rows)
 
 
 def _add_partitions_to_txn(request: Request, version: int, error: int) -> Message:
-    from moldau.protocol.messages import add_partitions_to_txn_response as told
+    from moldau.protocol.messages import add_partitions_to_txn_response as response_messages
 
-    def topics(asked: Request) -> list[told.AddPartitionsToTxnTopicResult]:
+    def topics(asked: Request) -> list[response_messages.AddPartitionsToTxnTopicResult]:
         return [
-            told.AddPartitionsToTxnTopicResult(
-                topic.name, [told.AddPartitionsToTxnPartitionResult(index, error) for index in topic.partitions]
+            response_messages.AddPartitionsToTxnTopicResult(
+                topic.name,
+                [response_messages.AddPartitionsToTxnPartitionResult(index, error) for index in topic.partitions],
             )
             for topic in asked
         ]
 
     if version >= 4:
         rows = [
-            told.AddPartitionsToTxnResult(transaction.transactional_id, topics(transaction.topics))
+            response_messages.AddPartitionsToTxnResult(transaction.transactional_id, topics(transaction.topics))
             for transaction in request.transactions
         ]
-        return told.AddPartitionsToTxnResponse(results_by_transaction=rows)
-    return told.AddPartitionsToTxnResponse(results_by_topic_v3_and_below=topics(request.v3_and_below_topics))
+        return response_messages.AddPartitionsToTxnResponse(results_by_transaction=rows)
+    return response_messages.AddPartitionsToTxnResponse(
+        results_by_topic_v3_and_below=topics(request.v3_and_below_topics)
+    )
 
 
 def _offset_for_leader_epoch(request: Request, version: int, error: int) -> Message:
-    from moldau.protocol.messages import offset_for_leader_epoch_response as told
+    from moldau.protocol.messages import offset_for_leader_epoch_response as response_messages
 
     rows = [
-        told.OffsetForLeaderTopicResult(
-            topic.topic, [told.EpochEndOffset(error, row.partition) for row in topic.partitions]
+        response_messages.OffsetForLeaderTopicResult(
+            topic.topic, [response_messages.EpochEndOffset(error, row.partition) for row in topic.partitions]
         )
         for topic in request.topics
     ]
-    return told.OffsetForLeaderEpochResponse(topics=rows)
+    return response_messages.OffsetForLeaderEpochResponse(topics=rows)
 
 
 def _alter_configs(request: Request, version: int, error: int) -> Message:
-    from moldau.protocol.messages import alter_configs_response as told
+    from moldau.protocol.messages import alter_configs_response as response_messages
 
     rows = [
-        told.AlterConfigsResourceResponse(error, None, row.resource_type, row.resource_name)
+        response_messages.AlterConfigsResourceResponse(error, None, row.resource_type, row.resource_name)
         for row in request.resources
     ]
-    return told.AlterConfigsResponse(responses=rows)
+    return response_messages.AlterConfigsResponse(responses=rows)
 
 
 def _incremental_alter_configs(request: Request, version: int, error: int) -> Message:
-    from moldau.protocol.messages import incremental_alter_configs_response as told
+    from moldau.protocol.messages import incremental_alter_configs_response as response_messages
 
     rows = [
-        told.AlterConfigsResourceResponse(error, None, row.resource_type, row.resource_name)
+        response_messages.AlterConfigsResourceResponse(error, None, row.resource_type, row.resource_name)
         for row in request.resources
     ]
-    return told.IncrementalAlterConfigsResponse(responses=rows)
+    return response_messages.IncrementalAlterConfigsResponse(responses=rows)
 
 
 def _delete_groups(request: Request, version: int, error: int) -> Message:
-    from moldau.protocol.messages import delete_groups_response as told
+    from moldau.protocol.messages import delete_groups_response as response_messages
 
-    rows = [told.DeletableGroupResult(group_id, error) for group_id in request.groups_names]
-    return told.DeleteGroupsResponse(results=rows)
+    rows = [response_messages.DeletableGroupResult(group_id, error) for group_id in request.groups_names]
+    return response_messages.DeleteGroupsResponse(results=rows)
 
 
 def _elect_leaders(request: Request, version: int, error: int) -> Message:
-    from moldau.protocol.messages import elect_leaders_response as told
+    from moldau.protocol.messages import elect_leaders_response as response_messages
 
     rows = [
-        told.ReplicaElectionResult(topic.topic, [told.PartitionResult(index, error) for index in topic.partitions])
+        response_messages.ReplicaElectionResult(
+            topic.topic, [response_messages.PartitionResult(index, error) for index in topic.partitions]
+        )
         for topic in request.topic_partitions or []
     ]
-    return told.ElectLeadersResponse(error_code=error if version >= 1 else NONE, replica_election_results=rows)
+    return response_messages.ElectLeadersResponse(
+        error_code=error if version >= 1 else NONE, replica_election_results=rows
+    )
 
 
 BUILDERS: Final[dict[int, Builder]] = {

@@ -87,11 +87,11 @@ class World:
 
     def ended(self, operation: Operation) -> None:
         assert operation.done and operation.error is None, operation.error
-        self.manager.heard(operation)
+        self.manager.forget_operation(operation)
 
     def failed(self, operation: Operation) -> ClientError:
         assert operation.done and operation.error is not None
-        self.manager.heard(operation)
+        self.manager.forget_operation(operation)
         return operation.error
 
     def end(self, operation: Operation) -> None:

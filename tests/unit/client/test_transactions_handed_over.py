@@ -32,7 +32,7 @@ def test_after_the_end_elsewhere_the_next_transaction_has_the_epoch_that_was_tol
     assert (world.manager.producer_id, world.manager.producer_epoch) == (7, 1)
     assert world.manager.incarnation == incarnation + 1
     world.begun()
-    assert world.manager.is_news(FIRST)
+    assert world.manager.is_new_partition(FIRST)
     assert world.idle()
 
 

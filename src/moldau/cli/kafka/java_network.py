@@ -39,7 +39,7 @@ class JavaNetwork(Network):
         self._context = context
         self._node_ids: dict[Address, int] = {}
         # The last error of each address: calls that come before the next try fail with the same one.
-        self._told: dict[Address, NetworkError] = {}
+        self._logged_errors: dict[Address, NetworkError] = {}
         self._closing = False
         # What our client logs in its own words is told here in Java's.
         logging.getLogger("moldau.client").addHandler(logging.NullHandler())
@@ -86,9 +86,9 @@ class JavaNetwork(Network):
     def _on_trouble(self, address: Address, error: NetworkError) -> None:
         if isinstance(error, AdvertisedAddressError):
             error = error.cause
-        if self._closing or self._told.get(address) is error:
+        if self._closing or self._logged_errors.get(address) is error:
             return
-        self._told[address] = error
+        self._logged_errors[address] = error
         host, port = address
         node_id = self._node_ids.get(address, BOOTSTRAP_ID)
         shown = f"/{host}:{port}" if host.replace(".", "").isdigit() else f"{host}/{_resolved(host)}:{port}"

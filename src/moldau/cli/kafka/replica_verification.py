@@ -182,23 +182,23 @@ class Verifier:
             time.sleep(PAUSE_S)
 
     def _fetch(self, broker: int) -> dict[TopicPartition, PartitionData]:
-        from moldau.protocol.messages import fetch_request as asked
+        from moldau.protocol.messages import fetch_request as request_messages
         from moldau.protocol.messages.fetch_response import FetchResponse
 
-        topics: dict[str, list[asked.FetchPartition]] = {}
+        topics: dict[str, list[request_messages.FetchPartition]] = {}
         for partition, brokers in self.replicas.items():
             if broker in brokers:
-                row = asked.FetchPartition(
+                row = request_messages.FetchPartition(
                     partition=partition.partition,
                     fetch_offset=self.offsets[partition],
                     partition_max_bytes=self.fetch_bytes,
                 )
                 topics.setdefault(partition.topic, []).append(row)
-        request = asked.FetchRequest(
+        request = request_messages.FetchRequest(
             replica_id=DEBUGGING_ID,
             max_wait_ms=self.wait_ms // len({each for row in self.replicas.values() for each in row}),
             min_bytes=1,
-            topics=[asked.FetchTopic(topic=name, partitions=rows) for name, rows in topics.items()],
+            topics=[request_messages.FetchTopic(topic=name, partitions=rows) for name, rows in topics.items()],
         )
         answer = self.cluster.ask_broker(request, FetchResponse, self.wait_ms + 30_000, broker, FETCH_VERSION)
         return {

@@ -106,18 +106,20 @@ class ConfigAdmin(AdminCalls):
         timeout_ms: int | None = None,
     ) -> dict[ConfigResource, Outcome[list[ConfigEntry]]]:
         """All configs of each resource, or only those with these names."""
-        from moldau.protocol.messages import describe_configs_request as asked
+        from moldau.protocol.messages import describe_configs_request as request_messages
         from moldau.protocol.messages.describe_configs_response import DescribeConfigsResponse
 
         deadline = self._start(timeout_ms)
         keys = None if names is None else [checked_name(name, "configs") for name in names]
 
-        def request(items: list[ConfigResource]) -> asked.DescribeConfigsRequest:
+        def request(items: list[ConfigResource]) -> request_messages.DescribeConfigsRequest:
             rows = [
-                asked.DescribeConfigsResource(resource_type=item.type, resource_name=item.name, configuration_keys=keys)
+                request_messages.DescribeConfigsResource(
+                    resource_type=item.type, resource_name=item.name, configuration_keys=keys
+                )
                 for item in items
             ]
-            return asked.DescribeConfigsRequest(
+            return request_messages.DescribeConfigsRequest(
                 resources=rows, include_synonyms=include_synonyms, include_documentation=include_documentation
             )
 
@@ -131,7 +133,7 @@ class ConfigAdmin(AdminCalls):
         timeout_ms: int | None = None,
     ) -> dict[ConfigResource, Outcome[None]]:
         """Changes single configs and leaves the others as they are."""
-        from moldau.protocol.messages import incremental_alter_configs_request as asked
+        from moldau.protocol.messages import incremental_alter_configs_request as request_messages
         from moldau.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 
         deadline = self._start(timeout_ms)
@@ -140,19 +142,21 @@ class ConfigAdmin(AdminCalls):
                 checked_name(change.name, "configs")
                 checked_int(change.operation, f"the operation on {change.name}", SET, SUBTRACT)
 
-        def request(items: list[ConfigResource]) -> asked.IncrementalAlterConfigsRequest:
+        def request(items: list[ConfigResource]) -> request_messages.IncrementalAlterConfigsRequest:
             resources = [
-                asked.AlterConfigsResource(
+                request_messages.AlterConfigsResource(
                     resource_type=item.type,
                     resource_name=item.name,
                     configs=[
-                        asked.AlterableConfig(name=change.name, config_operation=change.operation, value=change.value)
+                        request_messages.AlterableConfig(
+                            name=change.name, config_operation=change.operation, value=change.value
+                        )
                         for change in changes[item]
                     ],
                 )
                 for item in items
             ]
-            return asked.IncrementalAlterConfigsRequest(resources=resources, validate_only=validate_only)
+            return request_messages.IncrementalAlterConfigsRequest(resources=resources, validate_only=validate_only)
 
         def read(
             answer: IncrementalAlterConfigsResponse, target: Target[ConfigResource]
@@ -175,21 +179,24 @@ class ConfigAdmin(AdminCalls):
 
         The older api, which Java's client has given up; incremental_alter_configs() is what one usually wants.
         """
-        from moldau.protocol.messages import alter_configs_request as asked
+        from moldau.protocol.messages import alter_configs_request as request_messages
         from moldau.protocol.messages.alter_configs_response import AlterConfigsResponse
 
         deadline = self._start(timeout_ms)
 
-        def request(items: list[ConfigResource]) -> asked.AlterConfigsRequest:
+        def request(items: list[ConfigResource]) -> request_messages.AlterConfigsRequest:
             resources = [
-                asked.AlterConfigsResource(
+                request_messages.AlterConfigsResource(
                     resource_type=item.type,
                     resource_name=item.name,
-                    configs=[asked.AlterableConfig(name=name, value=value) for name, value in configs[item].items()],
+                    configs=[
+                        request_messages.AlterableConfig(name=name, value=value)
+                        for name, value in configs[item].items()
+                    ],
                 )
                 for item in items
             ]
-            return asked.AlterConfigsRequest(resources=resources, validate_only=validate_only)
+            return request_messages.AlterConfigsRequest(resources=resources, validate_only=validate_only)
 
         def read(answer: AlterConfigsResponse, target: Target[ConfigResource]) -> dict[ConfigResource, Outcome[None]]:
             return {

@@ -52,21 +52,23 @@ class GroupOffsetAdmin(AdminCalls):
         A partition without a committed offset has the value None. require_stable waits until no transaction is open
         that might still commit offsets.
         """
-        from moldau.protocol.messages import offset_fetch_request as asked
+        from moldau.protocol.messages import offset_fetch_request as request_messages
         from moldau.protocol.messages.offset_fetch_response import OffsetFetchResponse
 
         deadline = self._start(timeout_ms)
         wanted = checked_partitions_of_groups(groups)
 
-        def topic(name: str, indexes: list[int]) -> asked.OffsetFetchRequestTopics:
-            return asked.OffsetFetchRequestTopics(name=name, partition_indexes=indexes)
+        def topic(name: str, indexes: list[int]) -> request_messages.OffsetFetchRequestTopics:
+            return request_messages.OffsetFetchRequestTopics(name=name, partition_indexes=indexes)
 
-        def request(items: list[str]) -> asked.OffsetFetchRequest:
+        def request(items: list[str]) -> request_messages.OffsetFetchRequest:
             rows = [
-                asked.OffsetFetchRequestGroup(group_id=group_id, topics=topic_rows_or_all(wanted[group_id], topic))
+                request_messages.OffsetFetchRequestGroup(
+                    group_id=group_id, topics=topic_rows_or_all(wanted[group_id], topic)
+                )
                 for group_id in items
             ]
-            return asked.OffsetFetchRequest(groups=rows, require_stable=require_stable)
+            return request_messages.OffsetFetchRequest(groups=rows, require_stable=require_stable)
 
         retry = RETRY_COORDINATOR | {codes.UNSTABLE_OFFSET_COMMIT}
         question = Question(request, OffsetFetchResponse, _read_offsets, retry, NAMES_VERSION)
@@ -109,19 +111,19 @@ class GroupOffsetAdmin(AdminCalls):
         self, group_id: str, partitions: Iterable[TopicPartition], timeout_ms: int | None = None
     ) -> dict[TopicPartition, Outcome[None]]:
         """Forgets committed offsets of topics that no member of the group reads."""
-        from moldau.protocol.messages import offset_delete_request as asked
+        from moldau.protocol.messages import offset_delete_request as request_messages
         from moldau.protocol.messages.offset_delete_response import OffsetDeleteResponse
 
         deadline = self._start(timeout_ms)
         checked_group(group_id)
         wanted = checked_partitions(partitions)
 
-        def topic(name: str, indexes: list[int]) -> asked.OffsetDeleteRequestTopic:
-            rows = [asked.OffsetDeleteRequestPartition(partition_index=index) for index in indexes]
-            return asked.OffsetDeleteRequestTopic(name=name, partitions=rows)
+        def topic(name: str, indexes: list[int]) -> request_messages.OffsetDeleteRequestTopic:
+            rows = [request_messages.OffsetDeleteRequestPartition(partition_index=index) for index in indexes]
+            return request_messages.OffsetDeleteRequestTopic(name=name, partitions=rows)
 
-        def request(items: list[TopicPartition]) -> asked.OffsetDeleteRequest:
-            return asked.OffsetDeleteRequest(group_id=group_id, topics=topic_rows(items, topic))
+        def request(items: list[TopicPartition]) -> request_messages.OffsetDeleteRequest:
+            return request_messages.OffsetDeleteRequest(group_id=group_id, topics=topic_rows(items, topic))
 
         def read(answer: OffsetDeleteResponse, target: Target[TopicPartition]) -> dict[TopicPartition, Outcome[None]]:
             if answer.error_code != codes.NONE:

@@ -67,7 +67,7 @@ class LogDirAdmin(AdminCalls):
         timeout_ms: int | None = None,
     ) -> dict[int, Outcome[list[LogDirectory]]]:
         """The log directories of each broker with all their replicas, or only those of these partitions."""
-        from moldau.protocol.messages import describe_log_dirs_request as asked
+        from moldau.protocol.messages import describe_log_dirs_request as request_messages
         from moldau.protocol.messages.describe_log_dirs_response import DescribeLogDirsResponse
 
         deadline = self._start(timeout_ms)
@@ -75,12 +75,12 @@ class LogDirAdmin(AdminCalls):
         topics = None
         if partitions is not None:
             topics = [
-                asked.DescribableLogDirTopic(topic=name, partitions=indexes)
+                request_messages.DescribableLogDirTopic(topic=name, partitions=indexes)
                 for name, indexes in by_topic(checked_partitions(partitions)).items()
             ]
 
-        def request(items: list[int]) -> asked.DescribeLogDirsRequest:
-            return asked.DescribeLogDirsRequest(topics=topics)
+        def request(items: list[int]) -> request_messages.DescribeLogDirsRequest:
+            return request_messages.DescribeLogDirsRequest(topics=topics)
 
         def read(answer: DescribeLogDirsResponse, target: Target[int]) -> dict[int, Outcome[list[LogDirectory]]]:
             return target.all(outcome(answer.error_code, None, _directories(answer)))
@@ -108,7 +108,7 @@ class LogDirAdmin(AdminCalls):
         self, assignment: Mapping[TopicPartitionReplica, str], timeout_ms: int | None = None
     ) -> dict[TopicPartitionReplica, Outcome[None]]:
         """Moves replicas to other directories of their broker (absolute paths), also in advance."""
-        from moldau.protocol.messages import alter_replica_log_dirs_request as asked
+        from moldau.protocol.messages import alter_replica_log_dirs_request as request_messages
         from moldau.protocol.messages.alter_replica_log_dirs_response import AlterReplicaLogDirsResponse
 
         deadline = self._start(timeout_ms)
@@ -116,21 +116,21 @@ class LogDirAdmin(AdminCalls):
         for path in assignment.values():
             checked_name(path, "log directories")
 
-        def request(items: list[TopicPartitionReplica]) -> asked.AlterReplicaLogDirsRequest:
+        def request(items: list[TopicPartitionReplica]) -> request_messages.AlterReplicaLogDirsRequest:
             moved: dict[str, list[TopicPartition]] = {}
             for item in items:
                 moved.setdefault(assignment[item], []).append(TopicPartition(item.topic, item.partition))
             dirs = [
-                asked.AlterReplicaLogDir(
+                request_messages.AlterReplicaLogDir(
                     path=path,
                     topics=[
-                        asked.AlterReplicaLogDirTopic(name=name, partitions=indexes)
+                        request_messages.AlterReplicaLogDirTopic(name=name, partitions=indexes)
                         for name, indexes in by_topic(partitions).items()
                     ],
                 )
                 for path, partitions in moved.items()
             ]
-            return asked.AlterReplicaLogDirsRequest(dirs=dirs)
+            return request_messages.AlterReplicaLogDirsRequest(dirs=dirs)
 
         question = Question(request, AlterReplicaLogDirsResponse, _read_moved, CLIENT_SIDE)
         return self._ask_each(list(wanted), self._route_to_brokers(wanted), question, deadline)

@@ -77,7 +77,7 @@ class PlacementAdmin(AdminCalls):
         timeout_ms: int | None = None,
     ) -> dict[TopicPartition, Outcome[None]]:
         """Moves partitions to other replicas; None calls off a move that is going on."""
-        from moldau.protocol.messages import alter_partition_reassignments_request as asked
+        from moldau.protocol.messages import alter_partition_reassignments_request as request_messages
         from moldau.protocol.messages.alter_partition_reassignments_response import (
             AlterPartitionReassignmentsResponse,
         )
@@ -88,16 +88,16 @@ class PlacementAdmin(AdminCalls):
             for replica in replicas or ():
                 checked_int(replica, "a broker id", -0x80000000)
 
-        def request(items: list[TopicPartition]) -> asked.AlterPartitionReassignmentsRequest:
+        def request(items: list[TopicPartition]) -> request_messages.AlterPartitionReassignmentsRequest:
             topics = []
             for name, indexes in by_topic(items).items():
                 rows = []
                 for index in indexes:
                     replicas = reassignments[TopicPartition(name, index)]
                     given = None if replicas is None else list(replicas)
-                    rows.append(asked.ReassignablePartition(partition_index=index, replicas=given))
-                topics.append(asked.ReassignableTopic(name=name, partitions=rows))
-            return asked.AlterPartitionReassignmentsRequest(
+                    rows.append(request_messages.ReassignablePartition(partition_index=index, replicas=given))
+                topics.append(request_messages.ReassignableTopic(name=name, partitions=rows))
+            return request_messages.AlterPartitionReassignmentsRequest(
                 timeout_ms=self._server_timeout_ms(deadline),
                 allow_replication_factor_change=allow_replication_factor_change,
                 topics=topics,
@@ -121,7 +121,7 @@ class PlacementAdmin(AdminCalls):
         self, partitions: Iterable[TopicPartition] | None = None, timeout_ms: int | None = None
     ) -> dict[TopicPartition, PartitionReassignment]:
         """The reassignments that are going on, of these partitions or of all."""
-        from moldau.protocol.messages import list_partition_reassignments_request as asked
+        from moldau.protocol.messages import list_partition_reassignments_request as request_messages
         from moldau.protocol.messages.list_partition_reassignments_response import (
             ListPartitionReassignmentsResponse,
         )
@@ -130,10 +130,12 @@ class PlacementAdmin(AdminCalls):
         topics = None
         if partitions is not None:
             topics = [
-                asked.ListPartitionReassignmentsTopics(name=name, partition_indexes=indexes)
+                request_messages.ListPartitionReassignmentsTopics(name=name, partition_indexes=indexes)
                 for name, indexes in by_topic(checked_partitions(partitions)).items()
             ]
-        request = asked.ListPartitionReassignmentsRequest(timeout_ms=self._server_timeout_ms(deadline), topics=topics)
+        request = request_messages.ListPartitionReassignmentsRequest(
+            timeout_ms=self._server_timeout_ms(deadline), topics=topics
+        )
         answer = self._call_controller(
             request, ListPartitionReassignmentsResponse, deadline, lambda reply: [reply.error_code]
         )

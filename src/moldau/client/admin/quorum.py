@@ -50,13 +50,13 @@ class QuorumAdmin(AdminCalls):
 
     def describe_metadata_quorum(self, timeout_ms: int | None = None) -> QuorumInfo:
         """The state of the metadata quorum as its leader sees it."""
-        from moldau.protocol.messages import describe_quorum_request as asked
+        from moldau.protocol.messages import describe_quorum_request as request_messages
         from moldau.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 
         deadline = self._start(timeout_ms)
-        partitions = [asked.PartitionData(partition_index=0)]
-        request = asked.DescribeQuorumRequest(
-            topics=[asked.TopicData(topic_name=METADATA_TOPIC, partitions=partitions)]
+        partitions = [request_messages.PartitionData(partition_index=0)]
+        request = request_messages.DescribeQuorumRequest(
+            topics=[request_messages.TopicData(topic_name=METADATA_TOPIC, partitions=partitions)]
         )
         answer = self._call_any(request, DescribeQuorumResponse, deadline, lambda reply: [reply.error_code])
         check(answer.error_code, answer.error_message)
@@ -129,20 +129,21 @@ class QuorumAdmin(AdminCalls):
 
         Only controllers take this request: the client must have been given bootstrap.controllers.
         """
-        from moldau.protocol.messages import update_raft_voter_request as asked
+        from moldau.protocol.messages import update_raft_voter_request as request_messages
         from moldau.protocol.messages.update_raft_voter_response import UpdateRaftVoterResponse
 
         deadline = self._start(timeout_ms)
         lowest, highest = kraft_versions
-        request = asked.UpdateRaftVoterRequest(
+        request = request_messages.UpdateRaftVoterRequest(
             cluster_id=cluster_id,
             current_leader_epoch=checked_int(leader_epoch, "the leader's epoch"),
             voter_id=checked_int(voter_id, "a voter's id"),
             voter_directory_id=checked_uuid(directory_id, "a voter's directory"),
             listeners=[
-                asked.Listener(name=item.listener, host=item.host, port=item.port) for item in _checked(endpoints)
+                request_messages.Listener(name=item.listener, host=item.host, port=item.port)
+                for item in _checked(endpoints)
             ],
-            kraft_version_feature=asked.KRaftVersionFeature(
+            kraft_version_feature=request_messages.KRaftVersionFeature(
                 min_supported_version=checked_int(lowest, "the lowest kraft version", 0, 0x7FFF),
                 max_supported_version=checked_int(highest, "the highest kraft version", lowest, 0x7FFF),
             ),

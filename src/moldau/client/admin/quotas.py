@@ -80,17 +80,17 @@ class QuotaAdmin(AdminCalls):
         timeout_ms: int | None = None,
     ) -> dict[QuotaEntity, Outcome[None]]:
         """Sets quotas, and (None) takes them away."""
-        from moldau.protocol.messages import alter_client_quotas_request as asked
+        from moldau.protocol.messages import alter_client_quotas_request as request_messages
         from moldau.protocol.messages.alter_client_quotas_response import AlterClientQuotasResponse
 
         deadline = self._start(timeout_ms)
         if not changes:
             return {}
         rows = [
-            asked.EntryData(
-                entity=[asked.EntityData(entity_type=kind, entity_name=name) for kind, name in entity.parts],
+            request_messages.EntryData(
+                entity=[request_messages.EntityData(entity_type=kind, entity_name=name) for kind, name in entity.parts],
                 ops=[
-                    asked.OpData(
+                    request_messages.OpData(
                         key=checked_name(key, "quotas"), value=_checked_value(key, value), remove=value is None
                     )
                     for key, value in quotas.items()
@@ -100,7 +100,7 @@ class QuotaAdmin(AdminCalls):
             if _checked_entity(entity)
         ]
         answer = self._call_any(
-            asked.AlterClientQuotasRequest(entries=rows, validate_only=validate_only),
+            request_messages.AlterClientQuotasRequest(entries=rows, validate_only=validate_only),
             AlterClientQuotasResponse,
             deadline,
             lambda reply: [row.error_code for row in reply.entries],

@@ -19,24 +19,26 @@ class RecordAdmin(AdminCalls):
         self, before: Mapping[TopicPartition, int], timeout_ms: int | None = None
     ) -> dict[TopicPartition, Outcome[int]]:
         """Deletes what lies before each offset (-1: everything); the values are the new first offsets."""
-        from moldau.protocol.messages import delete_records_request as asked
+        from moldau.protocol.messages import delete_records_request as request_messages
         from moldau.protocol.messages.delete_records_response import DeleteRecordsResponse
 
         deadline = self._start(timeout_ms)
         wanted = checked_offsets(before, -1)
 
-        def request(items: list[TopicPartition]) -> asked.DeleteRecordsRequest:
+        def request(items: list[TopicPartition]) -> request_messages.DeleteRecordsRequest:
             topics = [
-                asked.DeleteRecordsTopic(
+                request_messages.DeleteRecordsTopic(
                     name=name,
                     partitions=[
-                        asked.DeleteRecordsPartition(partition_index=index, offset=before[TopicPartition(name, index)])
+                        request_messages.DeleteRecordsPartition(
+                            partition_index=index, offset=before[TopicPartition(name, index)]
+                        )
                         for index in indexes
                     ],
                 )
                 for name, indexes in by_topic(items).items()
             ]
-            return asked.DeleteRecordsRequest(topics=topics, timeout_ms=self._server_timeout_ms(deadline))
+            return request_messages.DeleteRecordsRequest(topics=topics, timeout_ms=self._server_timeout_ms(deadline))
 
         def read(answer: DeleteRecordsResponse, target: Target[TopicPartition]) -> dict[TopicPartition, Outcome[int]]:
             return {

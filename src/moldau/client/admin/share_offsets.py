@@ -46,7 +46,7 @@ class ShareOffsetAdmin(AdminCalls):
         self, groups: Mapping[str, Iterable[TopicPartition] | None], timeout_ms: int | None = None
     ) -> dict[str, Outcome[SharedOffsets]]:
         """The start offsets of each group: of the given partitions, or (None) of all. None: not begun yet."""
-        from moldau.protocol.messages import describe_share_group_offsets_request as asked
+        from moldau.protocol.messages import describe_share_group_offsets_request as request_messages
         from moldau.protocol.messages.describe_share_group_offsets_response import (
             DescribeShareGroupOffsetsResponse,
         )
@@ -54,17 +54,17 @@ class ShareOffsetAdmin(AdminCalls):
         deadline = self._start(timeout_ms)
         wanted = checked_partitions_of_groups(groups)
 
-        def topic(name: str, indexes: list[int]) -> asked.DescribeShareGroupOffsetsRequestTopic:
-            return asked.DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=indexes)
+        def topic(name: str, indexes: list[int]) -> request_messages.DescribeShareGroupOffsetsRequestTopic:
+            return request_messages.DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=indexes)
 
-        def request(items: list[str]) -> asked.DescribeShareGroupOffsetsRequest:
+        def request(items: list[str]) -> request_messages.DescribeShareGroupOffsetsRequest:
             rows = [
-                asked.DescribeShareGroupOffsetsRequestGroup(
+                request_messages.DescribeShareGroupOffsetsRequestGroup(
                     group_id=group_id, topics=topic_rows_or_all(wanted[group_id], topic)
                 )
                 for group_id in items
             ]
-            return asked.DescribeShareGroupOffsetsRequest(groups=rows)
+            return request_messages.DescribeShareGroupOffsetsRequest(groups=rows)
 
         question = Question(request, DescribeShareGroupOffsetsResponse, _read_offsets, RETRY_COORDINATOR)
         return self._ask_each(list(wanted), self._route_to_coordinators(GROUP_COORDINATOR), question, deadline)
@@ -73,24 +73,24 @@ class ShareOffsetAdmin(AdminCalls):
         self, group_id: str, offsets: Mapping[TopicPartition, int], timeout_ms: int | None = None
     ) -> dict[TopicPartition, Outcome[None]]:
         """Sets the start offsets of a share group that has no members at the moment."""
-        from moldau.protocol.messages import alter_share_group_offsets_request as asked
+        from moldau.protocol.messages import alter_share_group_offsets_request as request_messages
         from moldau.protocol.messages.alter_share_group_offsets_response import AlterShareGroupOffsetsResponse
 
         deadline = self._start(timeout_ms)
         checked_group(group_id)
         wanted = checked_offsets(offsets, 0)
 
-        def topic(name: str, indexes: list[int]) -> asked.AlterShareGroupOffsetsRequestTopic:
+        def topic(name: str, indexes: list[int]) -> request_messages.AlterShareGroupOffsetsRequestTopic:
             rows = [
-                asked.AlterShareGroupOffsetsRequestPartition(
+                request_messages.AlterShareGroupOffsetsRequestPartition(
                     partition_index=index, start_offset=offsets[TopicPartition(name, index)]
                 )
                 for index in indexes
             ]
-            return asked.AlterShareGroupOffsetsRequestTopic(topic_name=name, partitions=rows)
+            return request_messages.AlterShareGroupOffsetsRequestTopic(topic_name=name, partitions=rows)
 
-        def request(items: list[TopicPartition]) -> asked.AlterShareGroupOffsetsRequest:
-            return asked.AlterShareGroupOffsetsRequest(group_id=group_id, topics=topic_rows(items, topic))
+        def request(items: list[TopicPartition]) -> request_messages.AlterShareGroupOffsetsRequest:
+            return request_messages.AlterShareGroupOffsetsRequest(group_id=group_id, topics=topic_rows(items, topic))
 
         def read(
             answer: AlterShareGroupOffsetsResponse, target: Target[TopicPartition]
@@ -110,16 +110,16 @@ class ShareOffsetAdmin(AdminCalls):
         self, group_id: str, topics: Iterable[str], timeout_ms: int | None = None
     ) -> dict[str, Outcome[None]]:
         """Forgets what a share group without members knows of topics."""
-        from moldau.protocol.messages import delete_share_group_offsets_request as asked
+        from moldau.protocol.messages import delete_share_group_offsets_request as request_messages
         from moldau.protocol.messages.delete_share_group_offsets_response import DeleteShareGroupOffsetsResponse
 
         deadline = self._start(timeout_ms)
         checked_group(group_id)
         wanted = checked_names(topics, "topics")
 
-        def request(items: list[str]) -> asked.DeleteShareGroupOffsetsRequest:
-            rows = [asked.DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in items]
-            return asked.DeleteShareGroupOffsetsRequest(group_id=group_id, topics=rows)
+        def request(items: list[str]) -> request_messages.DeleteShareGroupOffsetsRequest:
+            rows = [request_messages.DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in items]
+            return request_messages.DeleteShareGroupOffsetsRequest(group_id=group_id, topics=rows)
 
         def read(answer: DeleteShareGroupOffsetsResponse, target: Target[str]) -> dict[str, Outcome[None]]:
             if answer.error_code != codes.NONE:

@@ -60,14 +60,14 @@ class TopicAdmin(AdminCalls):
         timeout_ms: int | None = None,
     ) -> dict[str, Outcome[CreatedTopic]]:
         """Creates topics, or only asks whether they could be created."""
-        from moldau.protocol.messages import create_topics_request as asked
+        from moldau.protocol.messages import create_topics_request as request_messages
         from moldau.protocol.messages.create_topics_response import CreateTopicsResponse
 
         deadline = self._start(timeout_ms)
         wanted = {topic.name: topic for topic in map(_checked_topic, topics)}
 
-        def request(names: list[str]) -> asked.CreateTopicsRequest:
-            return asked.CreateTopicsRequest(
+        def request(names: list[str]) -> request_messages.CreateTopicsRequest:
+            return request_messages.CreateTopicsRequest(
                 topics=[_creatable(wanted[name]) for name in names],
                 timeout_ms=self._server_timeout_ms(deadline),
                 validate_only=validate_only,
@@ -189,7 +189,7 @@ class TopicAdmin(AdminCalls):
         timeout_ms: int | None = None,
     ) -> dict[str, Outcome[None]]:
         """counts: how many partitions each topic has afterwards. assignments: the replicas of each new one."""
-        from moldau.protocol.messages import create_partitions_request as asked
+        from moldau.protocol.messages import create_partitions_request as request_messages
         from moldau.protocol.messages.create_partitions_response import CreatePartitionsResponse
 
         deadline = self._start(timeout_ms)
@@ -197,15 +197,20 @@ class TopicAdmin(AdminCalls):
         for name, count in counts.items():
             checked_int(count, f"the number of partitions of {checked_name(name, 'topics')}", 1)
 
-        def request(names: list[str]) -> asked.CreatePartitionsRequest:
+        def request(names: list[str]) -> request_messages.CreatePartitionsRequest:
             rows = []
             for name in names:
                 given = None
                 if name in placed:
-                    given = [asked.CreatePartitionsAssignment(broker_ids=list(brokers)) for brokers in placed[name]]
-                rows.append(asked.CreatePartitionsTopic(name=name, count=counts[name], assignments=given))
+                    given = [
+                        request_messages.CreatePartitionsAssignment(broker_ids=list(brokers))
+                        for brokers in placed[name]
+                    ]
+                rows.append(request_messages.CreatePartitionsTopic(name=name, count=counts[name], assignments=given))
             wait_ms = self._server_timeout_ms(deadline)
-            return asked.CreatePartitionsRequest(topics=rows, timeout_ms=wait_ms, validate_only=validate_only)
+            return request_messages.CreatePartitionsRequest(
+                topics=rows, timeout_ms=wait_ms, validate_only=validate_only
+            )
 
         def read(answer: CreatePartitionsResponse, target: Target[str]) -> dict[str, Outcome[None]]:
             return {
@@ -224,14 +229,14 @@ class TopicAdmin(AdminCalls):
     def _describe_by_pages(
         self, names: list[str], deadline: Deadline, partitions_per_page: int
     ) -> dict[str, Outcome[TopicMetadata]]:
-        from moldau.protocol.messages import describe_topic_partitions_request as asked
+        from moldau.protocol.messages import describe_topic_partitions_request as request_messages
         from moldau.protocol.messages.describe_topic_partitions_response import DescribeTopicPartitionsResponse
 
         outcomes: dict[str, Outcome[TopicMetadata]] = {}
-        rows = [asked.TopicRequest(name=name) for name in sorted(names)]
-        cursor: asked.Cursor | None = None
+        rows = [request_messages.TopicRequest(name=name) for name in sorted(names)]
+        cursor: request_messages.Cursor | None = None
         while rows:
-            request = asked.DescribeTopicPartitionsRequest(
+            request = request_messages.DescribeTopicPartitionsRequest(
                 topics=rows, response_partition_limit=partitions_per_page, cursor=cursor
             )
             page = self._call_any(request, DescribeTopicPartitionsResponse, deadline)
@@ -246,7 +251,7 @@ class TopicAdmin(AdminCalls):
                 cursor.partition_index,
             ):
                 check(-1, "The broker describes the same partitions again and again.")
-            cursor = asked.Cursor(topic_name=following.topic_name, partition_index=following.partition_index)
+            cursor = request_messages.Cursor(topic_name=following.topic_name, partition_index=following.partition_index)
             rows = [row for row in rows if row.name >= following.topic_name]
         for name in names:
             outcomes.setdefault(name, Outcome(error=error_for(-1, f"The broker's response leaves out {name}.")))
@@ -303,17 +308,19 @@ def _checked_topic(topic: NewTopic) -> NewTopic:
 
 
 def _creatable(topic: NewTopic) -> CreatableTopic:
-    from moldau.protocol.messages import create_topics_request as asked
+    from moldau.protocol.messages import create_topics_request as request_messages
 
-    return asked.CreatableTopic(
+    return request_messages.CreatableTopic(
         name=topic.name,
         num_partitions=topic.partitions,
         replication_factor=topic.replication_factor,
         assignments=[
-            asked.CreatableReplicaAssignment(partition_index=index, broker_ids=list(brokers))
+            request_messages.CreatableReplicaAssignment(partition_index=index, broker_ids=list(brokers))
             for index, brokers in enumerate(topic.assignment)
         ],
-        configs=[asked.CreatableTopicConfig(name=name, value=value) for name, value in topic.configs.items()],
+        configs=[
+            request_messages.CreatableTopicConfig(name=name, value=value) for name, value in topic.configs.items()
+        ],
     )
 
 

@@ -213,7 +213,7 @@ class TransactionAdmin(AdminCalls):
 
     def abort_transaction(self, hanging: AbortTransaction, timeout_ms: int | None = None) -> None:
         """Writes an abort marker straight into a partition, for a transaction that its coordinator has forgotten."""
-        from moldau.protocol.messages import write_txn_markers_request as asked
+        from moldau.protocol.messages import write_txn_markers_request as request_messages
         from moldau.protocol.messages.write_txn_markers_response import WriteTxnMarkersResponse
 
         deadline = self._start(timeout_ms)
@@ -222,19 +222,19 @@ class TransactionAdmin(AdminCalls):
         checked_int(hanging.producer_epoch, "a producer epoch", 0, 0x7FFF)
         checked_int(hanging.coordinator_epoch, "a coordinator epoch", 0)
 
-        def request(items: list[TopicPartition]) -> asked.WriteTxnMarkersRequest:
+        def request(items: list[TopicPartition]) -> request_messages.WriteTxnMarkersRequest:
             topics = [
-                asked.WritableTxnMarkerTopic(name=name, partition_indexes=indexes)
+                request_messages.WritableTxnMarkerTopic(name=name, partition_indexes=indexes)
                 for name, indexes in by_topic(items).items()
             ]
-            marker = asked.WritableTxnMarker(
+            marker = request_messages.WritableTxnMarker(
                 producer_id=hanging.producer_id,
                 producer_epoch=hanging.producer_epoch,
                 transaction_result=False,
                 topics=topics,
                 coordinator_epoch=hanging.coordinator_epoch,
             )
-            return asked.WriteTxnMarkersRequest(markers=[marker])
+            return request_messages.WriteTxnMarkersRequest(markers=[marker])
 
         def read(
             answer: WriteTxnMarkersResponse, target: Target[TopicPartition]

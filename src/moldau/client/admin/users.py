@@ -65,7 +65,7 @@ class UserAdmin(AdminCalls):
         self, users: Iterable[str] | None = None, timeout_ms: int | None = None
     ) -> dict[str, Outcome[list[ScramCredential]]]:
         """The mechanisms of each user; None: of all users that have any."""
-        from moldau.protocol.messages import describe_user_scram_credentials_request as asked
+        from moldau.protocol.messages import describe_user_scram_credentials_request as request_messages
         from moldau.protocol.messages.describe_user_scram_credentials_response import (
             DescribeUserScramCredentialsResponse,
         )
@@ -73,11 +73,11 @@ class UserAdmin(AdminCalls):
         deadline = self._start(timeout_ms)
         rows = None
         if users is not None:
-            rows = [asked.UserName(name=name) for name in checked_names(users, "users")]
+            rows = [request_messages.UserName(name=name) for name in checked_names(users, "users")]
             if not rows:
                 return {}
         answer = self._call_any(
-            asked.DescribeUserScramCredentialsRequest(users=rows),
+            request_messages.DescribeUserScramCredentialsRequest(users=rows),
             DescribeUserScramCredentialsResponse,
             deadline,
             lambda reply: [reply.error_code],
@@ -96,30 +96,30 @@ class UserAdmin(AdminCalls):
         self, alterations: Iterable[ScramUpsertion | ScramDeletion], timeout_ms: int | None = None
     ) -> dict[str, Outcome[None]]:
         """Sets and takes away passwords; the outcome is per user."""
-        from moldau.protocol.messages import alter_user_scram_credentials_request as asked
+        from moldau.protocol.messages import alter_user_scram_credentials_request as request_messages
         from moldau.protocol.messages.alter_user_scram_credentials_response import (
             AlterUserScramCredentialsResponse,
         )
 
         deadline = self._start(timeout_ms)
-        rows: dict[str, list[asked.ScramCredentialUpsertion | asked.ScramCredentialDeletion]] = {}
+        rows: dict[str, list[request_messages.ScramCredentialUpsertion | request_messages.ScramCredentialDeletion]] = {}
         for item in alterations:
             user, mechanism = checked_name(item.user, "users"), _checked_mechanism(item.mechanism)
             if isinstance(item, ScramDeletion):
-                deletion = asked.ScramCredentialDeletion(name=user, mechanism=mechanism)
+                deletion = request_messages.ScramCredentialDeletion(name=user, mechanism=mechanism)
                 rows.setdefault(user, []).append(deletion)
                 continue
             salt, salted = _salted(item)
-            upsertion = asked.ScramCredentialUpsertion(
+            upsertion = request_messages.ScramCredentialUpsertion(
                 name=user, mechanism=mechanism, iterations=item.iterations, salt=salt, salted_password=salted
             )
             rows.setdefault(user, []).append(upsertion)
 
-        def request(users: list[str]) -> asked.AlterUserScramCredentialsRequest:
+        def request(users: list[str]) -> request_messages.AlterUserScramCredentialsRequest:
             given = [row for user in users for row in rows[user]]
-            return asked.AlterUserScramCredentialsRequest(
-                deletions=[row for row in given if isinstance(row, asked.ScramCredentialDeletion)],
-                upsertions=[row for row in given if isinstance(row, asked.ScramCredentialUpsertion)],
+            return request_messages.AlterUserScramCredentialsRequest(
+                deletions=[row for row in given if isinstance(row, request_messages.ScramCredentialDeletion)],
+                upsertions=[row for row in given if isinstance(row, request_messages.ScramCredentialUpsertion)],
             )
 
         def read(answer: AlterUserScramCredentialsResponse, target: Target[str]) -> dict[str, Outcome[None]]:
