@@ -18,7 +18,7 @@ MAY_BLOCK = {
     "moldau.storage.segment.Segment.sync": "recovery, and the last flush of a stop",
     "moldau.storage.segment.Segment.sync_indexes": "recovery, in the node or in a worker",
     "moldau.storage.flush_job.flush_now": "the last flush of a stop",
-    "moldau.storage.flush_job._sync_folder_now": "the last flush of a stop",
+    "moldau.storage.flush_job._sync_directory_now": "the last flush of a stop",
     "moldau.storage.log.Log.close": "a stop ends the truncations that wait",
     "moldau.storage.log.Log._finish": "a start that finds a snapshot newer than the metadata log, tools, tests",
     "moldau.node.metadata_log.MetadataLog.write_first_quorum_state": "a start",
@@ -26,10 +26,10 @@ MAY_BLOCK = {
     "moldau.node.metadata_log.open_metadata_log": "a start",
     "moldau.storage.directory_checkpoints.DirectoryCheckpoints.write_now": "a start, a stop",
     "moldau.storage.future_logs.FutureLogs.take_over_at_start": "a start that finds a move half done",
-    "moldau.storage.log_manager.LogManager._take_clean_marker": "a start",
+    "moldau.storage.log_manager.LogManager._take_clean_shutdown_file": "a start",
     "moldau.storage.log_manager.LogManager._write_high_watermarks": "a stop, else it does not ask",
     "moldau.storage.log_manager.LogManager._remove_cleaned": "a stop",
-    "moldau.storage.log_manager.LogManager.leave_marker": "a stop",
+    "moldau.storage.log_manager.LogManager.write_clean_shutdown_file": "a stop",
 }
 
 # Functions that block because they call one of these, by the names that nothing else has.

@@ -25,9 +25,9 @@ from moldau.replication.follower import Follower
 from moldau.replication.leader import LeaderState
 from moldau.replication.partition import Partition
 from moldau.storage.disk import Done
+from moldau.storage.killed_broker import KilledRun
 from moldau.storage.leader_epochs import LeaderEpochs
 from moldau.storage.producer_state import ProducerEntry
-from moldau.storage.run_note import KilledRun
 from tests.sim.worlds import Plant
 
 

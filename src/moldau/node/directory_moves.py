@@ -128,7 +128,7 @@ class DirectoryMoves:
 
     def _begin(self, partition: Partition, current: Log, future: Log) -> None:
         current.moving = True
-        self.logs.log_goes(current)  # a compaction under way would change what is copied
+        self.logs.notify_log_gone(current)  # a compaction under way would change what is copied
         self._moves[(partition.topic_id, partition.index)] = Move(partition, current, future)
 
     def cancel(self, partition: Partition, now_ms: int) -> None:
@@ -276,7 +276,7 @@ class DirectoryMoves:
         """The current log may have been cut at either end since the last piece."""
         source, future = move.source, move.future
         if source.truncations != move.aligned_at:
-            while self._cut_to_common(source, future, now_ms):
+            while self._truncate_to_divergence(source, future, now_ms):
                 pass
             move.aligned_at = source.truncations
         if future.log_end_offset < source.base_offsets[0] or future.log_end_offset > source.log_end_offset:
@@ -285,7 +285,7 @@ class DirectoryMoves:
         if start_offset > future.log_start_offset:
             future.advance_log_start(start_offset)
 
-    def _cut_to_common(self, source: Log, future: Log, now_ms: int) -> bool:
+    def _truncate_to_divergence(self, source: Log, future: Log, now_ms: int) -> bool:
         """The same question that a follower asks its leader; True when it must be asked again."""
         last_epoch = future.leader_epochs.latest_epoch
         if last_epoch < 0:

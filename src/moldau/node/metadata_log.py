@@ -95,7 +95,7 @@ class MetadataLog(RaftLog):
         """What is being fetched."""
         self._checked: dict[OffsetAndEpoch, tuple[str, StoredSnapshot]] = {}
         """What was fetched, is whole and on the medium, and has no name of its own yet."""
-        self._doomed: list[tuple[int, str]] = []
+        self._to_delete: list[tuple[int, str]] = []
         self._synced_to = log.log_start_offset
         """What a process that died had written may not be on the medium: the first sync covers all of it."""
 
@@ -366,13 +366,13 @@ class MetadataLog(RaftLog):
         path = f"{self._directory}/{snapshot_name(snapshot)}"
         del self._snapshots[snapshot]
         self.disk.rename(path, path + DELETED_SUFFIX)
-        self._doomed.append((now_ms + DELETE_DELAY_MS, path + DELETED_SUFFIX))
+        self._to_delete.append((now_ms + DELETE_DELAY_MS, path + DELETED_SUFFIX))
 
     def housekeeping(self, now_ms: int) -> None:
         """Removes files whose delay is over."""
         self.log.housekeeping(now_ms)
-        self.disk.remove_later([path for due_ms, path in self._doomed if now_ms >= due_ms], _ignore)
-        self._doomed = [doomed for doomed in self._doomed if now_ms < doomed[0]]
+        self.disk.remove_later([path for due_ms, path in self._to_delete if now_ms >= due_ms], _ignore)
+        self._to_delete = [entry for entry in self._to_delete if now_ms < entry[0]]
 
     def close(self, now_ms: int) -> None:
         self.log.close(now_ms)

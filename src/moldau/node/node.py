@@ -55,11 +55,11 @@ from moldau.replication.replica_selector import RACK_AWARE_SELECTOR
 from moldau.storage.compaction.cleaner import CleanerSettings, CompactionWorkers, LogCleaner
 from moldau.storage.compaction.inline import InlineWorkers
 from moldau.storage.disk import Disk
+from moldau.storage.killed_broker import forget_run
 from moldau.storage.log_directory import LogDirectory
 from moldau.storage.log_loading import LogLoading
 from moldau.storage.log_manager import CannotStart, LogManager
 from moldau.storage.recovery_task import RecoveryWorkers
-from moldau.storage.run_note import forget_run
 from moldau.storage.scrub import Scrub
 
 log = logging.getLogger("moldau.node")
@@ -203,7 +203,7 @@ class Node:
         metadata = MetadataNode(config, self.disk, self._rng, self.incarnation_id, self.dynamic, self.outbox, self.wall)
         metadata.on_fatal = self._fatal
         metadata.on_disk_failed = self._on_metadata_disk_failed
-        metadata.on_opened = self.logs.take_clean_markers
+        metadata.on_opened = self.logs.take_clean_shutdown_files
         metadata.add_listener(self._on_metadata)
         return metadata
 
@@ -342,7 +342,7 @@ class Node:
         self._update_dynamic_config()
         self._is_following = True
         self.replicas.apply_image(self.image, now_ms)
-        self.replicas.set_strays_aside(now_ms)
+        self.replicas.rename_stray_logs(now_ms)
         self._schedule.add("housekeeping", lambda: HOUSEKEEPING_MS, self._keep_house, now_ms)
         self._schedule.add("retention", self._retention_wait_ms, self._continue_retention, now_ms)
         checkpoint_ms = self.config.get_int("replica.high.watermark.checkpoint.interval.ms")

@@ -286,7 +286,7 @@ class Replicas:
             if existing.topic_id == topic_id:
                 return existing
             # Left over from a topic of the same name that was deleted while this node was down.
-            self.logs.set_aside(topic, index)
+            self.logs.rename_to_stray(topic, index)
         offline = [directory.path for directory in self.logs.directories if directory.failed]
         assigned = registration.directory_of(self.broker_id)
         future = self.logs.futures.get(topic, index)
@@ -308,14 +308,14 @@ class Replicas:
                     directory = candidate
         return self.logs.create(topic, index, topic_id, now_ms, directory)
 
-    def set_strays_aside(self, now_ms: int = 0) -> None:
+    def rename_stray_logs(self, now_ms: int = 0) -> None:
         """After the first image: logs that the metadata does not place here make room."""
         for topic, index in list(self.logs.futures.logs):
             if self.find(topic, index) is None:
                 self.logs.futures.remove(topic, index, now_ms)
         for topic, index in list(self.logs.logs):
             if self.find(topic, index) is None:
-                self.logs.set_aside(topic, index)
+                self.logs.rename_to_stray(topic, index)
 
     def _remove_topic(self, topic: str, topic_id: bytes, now_ms: int) -> None:
         for index, partition in list(self._by_topic.get(topic, {}).items()):

@@ -7,5 +7,5 @@ GROUP_TOPIC: Final = "__consumer_offsets"
 TRANSACTION_TOPIC: Final = "__transaction_state"
 SHARE_TOPIC: Final = "__share_group_state"
 
-METADATA_FOLDER: Final = "__cluster_metadata-0"
+METADATA_DIRECTORY: Final = "__cluster_metadata-0"
 """Its only partition, as a folder of a log directory."""

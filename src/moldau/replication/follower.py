@@ -130,7 +130,7 @@ class Follower:
             if log.log_end_offset != self.told_offset:
                 return False
             if data.diverging_epoch.end_offset >= 0 or data.diverging_epoch.epoch >= 0:
-                self._cut_to_common(
+                self._truncate_to_divergence(
                     log, data.diverging_epoch.epoch, data.diverging_epoch.end_offset, now_ms, backoff_ms
                 )
                 return True
@@ -189,7 +189,7 @@ class Follower:
         if 0 <= first_offset < log.log_end_offset:
             self.logs.start_empty_log_at(log, int(first_offset), now_ms)
 
-    def _cut_to_common(self, log: Log, epoch: int, end_offset: int, now_ms: int, backoff_ms: int) -> None:
+    def _truncate_to_divergence(self, log: Log, epoch: int, end_offset: int, now_ms: int, backoff_ms: int) -> None:
         """The leader's largest epoch that is not above the last one here, and where it ends there: cuts to the lesser
         end of the two, or, if the epoch is not known here, to the end of the next lower one, and asks again."""
         own_epoch, own_end = log.leader_epochs.end_offset_for_epoch(epoch, log.log_end_offset)

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from moldau.protocol.topic_names import METADATA_FOLDER
+from moldau.protocol.topic_names import METADATA_DIRECTORY
 
 log = logging.getLogger("moldau.server")
 
@@ -56,7 +56,7 @@ class DiskLanes:
 
     def lane_of(self, path: str) -> str:
         """The lane for durability of what lies at `path`."""
-        if METADATA_FOLDER in path:
+        if METADATA_DIRECTORY in path:
             return METADATA_LANE
         for directory in self._directories:
             if path.startswith(directory):

@@ -19,7 +19,7 @@ from moldau.config.definitions import ConfigError
 from moldau.config.listeners import is_loopback
 from moldau.config.unserved import check_served
 from moldau.server.config_file import FOR_ONE_MACHINE, WRITTEN_BY_UP, environment_values, parse_overrides
-from moldau.server.folder_check import CLUSTER_PLAN_FILE as PLAN_FILE
+from moldau.server.directory_check import CLUSTER_PLAN_FILE as PLAN_FILE
 
 LOCK_FILE = ".up.lock"
 LOOPBACK = "127.0.0.1"
@@ -69,7 +69,7 @@ class LocalCluster:
     def properties_file(self, node: PlannedNode) -> Path:
         return self.folder / node.name / "server.properties"
 
-    def data_folder(self, node: PlannedNode) -> Path:
+    def data_directory(self, node: PlannedNode) -> Path:
         return self.folder / node.name / "data"
 
     def values(self, node: PlannedNode) -> dict[str, str]:
@@ -90,7 +90,7 @@ class LocalCluster:
             "listeners": ",".join(listeners),
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "controller.listener.names": "CONTROLLER",
-            "log.dirs": str(self.data_folder(node)),
+            "log.dirs": str(self.data_directory(node)),
             "default.replication.factor": str(factor),
             "min.insync.replicas": in_sync,
             "offsets.topic.replication.factor": str(factor),

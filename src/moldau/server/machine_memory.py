@@ -22,7 +22,7 @@ import threading
 
 logger = logging.getLogger("moldau.server")
 
-MEMORY_FOLDER = "/dev/shm"
+MEMORY_DIRECTORY = "/dev/shm"
 MOUNTS_FILE = "/proc/self/mountinfo"
 BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
 ANCHOR_FILE = "moldau.run"
@@ -159,18 +159,18 @@ class MachineMemory:
                 _remove_note(place)
 
 
-def find_memory_folder() -> str:
+def find_memory_directory() -> str:
     """/dev/shm, if it is in memory and nowhere else; empty if it is not."""
     kind = ""
     try:
         with open(MOUNTS_FILE, encoding="utf-8", errors="replace") as file:
             for line in file:
                 fields, _, rest = line.partition(" - ")
-                if fields.split()[4] == MEMORY_FOLDER:
+                if fields.split()[4] == MEMORY_DIRECTORY:
                     kind = rest.split()[0]  # the last one lies on top
     except (OSError, IndexError):
         return ""
-    return MEMORY_FOLDER if kind == "tmpfs" and os.access(MEMORY_FOLDER, os.W_OK | os.X_OK) else ""
+    return MEMORY_DIRECTORY if kind == "tmpfs" and os.access(MEMORY_DIRECTORY, os.W_OK | os.X_OK) else ""
 
 
 def _identity(directory: str) -> str:

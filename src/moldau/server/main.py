@@ -18,7 +18,7 @@ from moldau.server.config_file import (
     given_names,
     load_config,
 )
-from moldau.server.folder_check import FolderInUse, check_no_cluster
+from moldau.server.directory_check import DirectoryInUse, check_no_cluster
 from moldau.server.posix_disk import PosixDisk
 from moldau.server.process import CannotListen, ServerProcess, StartFailed
 from moldau.storage.log_manager import CannotStart
@@ -42,14 +42,14 @@ def run(
         built_in = built_in_values(DEFAULT_PORT if port is None else port, data_directory or DEFAULT_DATA_DIRECTORY)
         config = load_config(file, overrides, built_in=built_in)
         check_served(config)
-        check_folders(config, may_format=file is None)
+        check_directories(config, may_format=file is None)
         if file is None:
             format_if_new(config, force, cluster_id)
         tell_without_effect(config, given_names(file, overrides))
-    except (ConfigError, FolderInUse) as error:
+    except (ConfigError, DirectoryInUse) as error:
         return fail(str(error))
     except OSError as error:
-        return fail(folder_sentence(error, file))
+        return fail(directory_sentence(error, file))
 
     def report_ready(process: ServerProcess) -> None:
         names = process.config.controller_listener_names
@@ -71,7 +71,7 @@ def run(
     return 0
 
 
-def folder_sentence(error: OSError, file: str | None) -> str:
+def directory_sentence(error: OSError, file: str | None) -> str:
     """What is wrong with a folder or file, and what to do about it."""
     if error.filename is None:
         return str(error)
@@ -95,7 +95,7 @@ def fail(message: str) -> int:
     return 1
 
 
-def check_folders(config: BrokerConfig, may_format: bool) -> None:
+def check_directories(config: BrokerConfig, may_format: bool) -> None:
     """Before anything is written, be it a lock: what is no log directory is left as it is."""
     disk = PosixDisk()
     for path in dict.fromkeys([*config.log_dirs, config.metadata_log_dir]):
@@ -111,7 +111,7 @@ def check_is_formatted(path: str) -> None:
     try:
         os.stat(os.path.join(path, "meta.properties"))
     except FileNotFoundError:
-        raise FolderInUse(f"No `meta.properties` found in {path} (have you run `moldau storage format`?)") from None
+        raise DirectoryInUse(f"No `meta.properties` found in {path} (have you run `moldau storage format`?)") from None
     except OSError:
         return
 

@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from moldau.server.cold_readers import ColdJob, ColdReaders, warm
 from moldau.server.disk_lanes import MEMORY_LANE, REMOVE_LANE, DiskLanes, Post
-from moldau.server.machine_memory import MachineMemory, find_memory_folder
+from moldau.server.machine_memory import MachineMemory, find_memory_directory
 from moldau.server.posix_calls import (
     PARTS_PER_WRITE_MAX,
     read_all,
@@ -630,7 +630,7 @@ class PosixDisk(WholeDisk):
 
     def _machine_memory(self) -> MachineMemory:
         if self._memory is None:
-            self._memory = MachineMemory(find_memory_folder())
+            self._memory = MachineMemory(find_memory_directory())
         return self._memory
 
     def remember(self, directory: str, text: str, details: bytes = b"") -> None:

@@ -37,7 +37,7 @@ from moldau.server.posix_disk import DEFAULT_OPEN_FILES_MAX, PosixDisk
 from moldau.server.recovery_processes import RecoveryProcesses
 from moldau.server.sd_notify import SystemdNotifier
 from moldau.storage.log_manager import CannotStart
-from moldau.storage.marker import write_markers
+from moldau.storage.moldau_properties import write_moldau_properties
 
 log = logging.getLogger("moldau.server")
 
@@ -197,7 +197,7 @@ class ServerProcess:
         try:
             self.node.start(self.clock())
             directories = dict.fromkeys([*self.config.log_dirs, self.config.metadata_log_dir])
-            write_markers(self.node.disk, directories, self.node.incarnation_id)
+            write_moldau_properties(self.node.disk, directories, self.node.incarnation_id)
         except CannotStart:
             raise
         except Exception as error:

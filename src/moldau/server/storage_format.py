@@ -36,9 +36,8 @@ from moldau.protocol.stored.metadata_records import (
 from moldau.raft.snapshots import snapshot_bytes
 from moldau.raft.state import ReplicaKey
 from moldau.raft.voters import Voter, VoterSet
-from moldau.server.folder_check import FolderInUse, check_unformatted_folder
+from moldau.server.directory_check import DirectoryInUse, check_unformatted_directory
 from moldau.storage.disk import Disk
-from moldau.storage.marker import write_markers
 from moldau.storage.meta_properties import (
     META_PROPERTIES_FILE,
     DamagedMetaProperties,
@@ -46,6 +45,7 @@ from moldau.storage.meta_properties import (
     read_meta_properties,
     write_meta_properties,
 )
+from moldau.storage.moldau_properties import write_moldau_properties
 
 FIRST_SNAPSHOT = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
 DYNAMIC_FLAGS = "--standalone, --initial-controllers, or --no-initial-controllers"
@@ -147,7 +147,7 @@ def format_directories(
         kind = "data" if not is_metadata else "dynamic metadata voter" if voters is not None else "metadata"
         _write_directory(disk, path, bootstrap, voters, now_ms)
         properties = MetaProperties(cluster_id, config.node_id, directory_id)
-        write_markers(disk, [path])
+        write_moldau_properties(disk, [path])
         write_meta_properties(disk.blocking(), path, properties, _java_date(now_ms))
         done.directories.append(FormattedDirectory(path, kind, directory_id))
     return done
@@ -186,8 +186,8 @@ def _find_unformatted(
         properties = read_meta_properties(disk, path)
         if properties is None:
             try:
-                check_unformatted_folder(disk, path, options.force)
-            except FolderInUse as error:
+                check_unformatted_directory(disk, path, options.force)
+            except DirectoryInUse as error:
                 raise FormatError(str(error)) from None
             unformatted.append(path)
             continue

@@ -13,12 +13,12 @@ from moldau.protocol.topic_names import METADATA_TOPIC
 from moldau.server.offline_metadata import OfflineMetadata, read_metadata
 from moldau.storage.disk import Disk
 from moldau.storage.log_manager import CLEAN_SHUTDOWN_FILE
-from moldau.storage.marker import read_marker
 from moldau.storage.meta_properties import DamagedMetaProperties, MetaProperties, read_meta_properties
+from moldau.storage.moldau_properties import read_moldau_properties
 
 KAFKA = "Apache Kafka"
 MOLDAU = "Moldau"
-PARTITION_FOLDER = re.compile(r".+-\d{1,10}")
+PARTITION_DIRECTORY = re.compile(r".+-\d{1,10}")
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ def _look_at(disk: Disk, path: str) -> DirectoryReport:
     if report.properties is None and not report.problems:
         report.problems.append("It is not formatted; `moldau storage format` does that.")
     for name, size in disk.list_with_sizes(path).items():
-        if size < 0 and PARTITION_FOLDER.fullmatch(name) and name != f"{METADATA_TOPIC}-0":
+        if size < 0 and PARTITION_DIRECTORY.fullmatch(name) and name != f"{METADATA_TOPIC}-0":
             report.partitions += 1
     report.clean_stop = disk.exists(f"{path}/{CLEAN_SHUTDOWN_FILE}")
     report.in_use = is_locked(path)
@@ -124,7 +124,7 @@ def _unsupported(metadata: OfflineMetadata) -> list[str]:
 
 def _tell_writer(disk: Disk, report: DirectoryReport, node_id: int, metadata: OfflineMetadata | None) -> None:
     """By the incarnation that registered last: Moldau notes its own in each directory."""
-    marker = read_marker(disk, report.path)
+    marker = read_moldau_properties(disk, report.path)
     report.moldau_version = marker.version if marker is not None else None
     ours = marker.incarnation_ids if marker is not None else ()
     last = _last_incarnation(node_id, metadata)

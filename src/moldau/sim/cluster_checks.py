@@ -17,8 +17,8 @@ from moldau.sim.host import Host
 from moldau.sim.network import CLIENT_LISTENER
 from moldau.sim.node_program import NodeProgram
 from moldau.sim.world import Violation
+from moldau.storage.killed_broker import decode_ends, end_epoch
 from moldau.storage.log import Log
-from moldau.storage.run_note import decode_ends, end_epoch
 
 if TYPE_CHECKING:
     from moldau.sim.cluster_world import ClusterWorld

@@ -10,7 +10,7 @@ from moldau.protocol.topic_names import METADATA_TOPIC
 from moldau.sim.cluster_checks import DATA, node_of
 from moldau.sim.host import Host
 from moldau.storage.checkpoints import Partition
-from moldau.storage.run_note import DirectoryEnds, decode_ends
+from moldau.storage.killed_broker import DirectoryEnds, decode_ends
 
 if TYPE_CHECKING:
     from moldau.sim.cluster_world import ClusterWorld

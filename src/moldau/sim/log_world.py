@@ -402,7 +402,7 @@ class LogWorld:
         topic_id = self.topic_ids[topic]
         if log is not None and log.topic_id != topic_id and log.log_end_offset > 0:
             self.world.note(f"{topic} belongs to another topic of that name")
-            self.manager.set_aside(topic, 0)
+            self.manager.rename_to_stray(topic, 0)
             log = None
         if log is None:
             return self.manager.create(topic, 0, topic_id, self.world.now_ms)

@@ -48,13 +48,13 @@ def collect_aborted(log: Log, start_offset: int, end_offset: int) -> list[Aborte
     return found
 
 
-def cut_files(log: Log, segment: Segment, offset: int) -> None:
+def truncate_files(log: Log, segment: Segment, offset: int) -> None:
     """The files of a segment that was truncated in memory, its transaction index too, whatever state that is in."""
     try:
-        segment.cut_files(offset)
+        segment.truncate_files(offset)
     except DamagedTransactionIndex as error:
         rebuild_aborted(log, segment, error)
-        segment.cut_files(offset)
+        segment.truncate_files(offset)
 
 
 def add_aborted(segment: Segment, aborted: AbortedTransaction) -> None:

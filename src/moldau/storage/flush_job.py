@@ -56,7 +56,7 @@ class Flusher:
             self._start()
 
 
-class FolderSync:
+class DirectorySync:
     """The last part of a flush: files by name, their folder, and the directory it is in if that is needed."""
 
     def __init__(self, folder: str, files: list[str], parent: str) -> None:
@@ -84,11 +84,11 @@ class FlushJob:
         self.segments = log.segments_to_flush(end_offset)
         self.without_indexes: list[Segment] = []  # their data is synced, their indexes are not
         self.paths: list[str] = []
-        self.folder_is_due = True
-        self.folder = FolderSync("", [], "")
+        self.directory_is_due = True
+        self.folder = DirectorySync("", [], "")
         self.epoch_changes = 0
-        self.folder_was_unsynced = False
-        self.folders_changed = 0
+        self.directory_was_unsynced = False
+        self.directories_changed = 0
 
     def start(self) -> None:
         self._go_on(None)
@@ -100,7 +100,7 @@ class FlushJob:
     def _go_on(self, error: OSError | None) -> None:
         if error is None and not self._is_void():
             try:
-                if self._sync_next_file() or self._sync_folder():
+                if self._sync_next_file() or self._sync_directory():
                     return
                 self._finish()
             except OSError as failure:
@@ -138,7 +138,7 @@ class FlushJob:
         active = self.log.active
         for segment in self.without_indexes:
             if segment is not active and self.log.has_segment(segment):
-                self.folder_is_due = True  # they may be new
+                self.directory_is_due = True  # they may be new
                 self.log.directory_changed = True
                 for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):
                     self.paths.append(segment.path(suffix))
@@ -146,44 +146,44 @@ class FlushJob:
 
     # The folder
 
-    def _sync_folder(self) -> bool:
+    def _sync_directory(self) -> bool:
         """Whether that is under way. What changes meanwhile belongs to data that is not flushed here."""
         log = self.log
-        if not self.folder_is_due:
+        if not self.directory_is_due:
             return False
-        self.folder_is_due = False
+        self.directory_is_due = False
         directory = log.log_directory
         files: list[str] = []
         if log.leader_epochs.needs_sync(log.log_end_offset):
             # Written in this turn, so that nobody else's folder gets it if this one is renamed.
             log.leader_epochs.write()
             files.append(f"{log.directory}/{LEADER_EPOCH_FILE}")
-        if log.folder_unsynced and log.disk.exists(f"{log.directory}/{PARTITION_METADATA_FILE}"):
+        if log.directory_unsynced and log.disk.exists(f"{log.directory}/{PARTITION_METADATA_FILE}"):
             files.append(f"{log.directory}/{PARTITION_METADATA_FILE}")
-        if not files and not log.directory_changed and not log.folder_unsynced:
+        if not files and not log.directory_changed and not log.directory_unsynced:
             return False
-        parent = directory.path if log.folder_unsynced and directory.has_unsynced_folders else ""
-        self.folder = FolderSync(log.directory, files, parent)
+        parent = directory.path if log.directory_unsynced and directory.has_unsynced_directories else ""
+        self.folder = DirectorySync(log.directory, files, parent)
         self.epoch_changes = log.leader_epochs.changes
-        self.folder_was_unsynced = log.folder_unsynced
-        self.folders_changed = directory.folders_changed
-        log.directory_changed = log.folder_unsynced = False
-        log.disk.do_later(log.directory, self.folder.run, self._on_folder_synced)
+        self.directory_was_unsynced = log.directory_unsynced
+        self.directories_changed = directory.directories_changed
+        log.directory_changed = log.directory_unsynced = False
+        log.disk.do_later(log.directory, self.folder.run, self._on_directory_synced)
         return True
 
-    def _on_folder_synced(self, error: OSError | None) -> None:
+    def _on_directory_synced(self, error: OSError | None) -> None:
         log = self.log
         if error is None and not self._is_void():
             if self.folder.files:
                 log.leader_epochs.on_synced(self.epoch_changes)
             if self.folder.parent:
-                log.log_directory.on_folders_synced(self.folders_changed)
+                log.log_directory.on_directories_synced(self.directories_changed)
             self._go_on(None)
             return
         log.directory_changed = True
-        log.folder_unsynced = log.folder_unsynced or self.folder_was_unsynced
+        log.directory_unsynced = log.directory_unsynced or self.directory_was_unsynced
         if isinstance(error, FileNotFoundError) and log.directory != self.folder.folder:
-            self.folder_is_due = True  # the folder was renamed meanwhile
+            self.directory_is_due = True  # the folder was renamed meanwhile
             error = None
         self._go_on(error)
 
@@ -201,7 +201,7 @@ def flush_now(log: Log) -> None:
             if segment.size > 0:
                 segment.write_indexes()
             segment.sync()
-        _sync_folder_now(log)
+        _sync_directory_now(log)
     elif log.directory_changed and end_offset > 0:
         log.disk.blocking().sync_directory(log.directory)
         log.directory_changed = False
@@ -210,19 +210,19 @@ def flush_now(log: Log) -> None:
     log.unflushed_since_ms = -1
 
 
-def _sync_folder_now(log: Log) -> None:
+def _sync_directory_now(log: Log) -> None:
     blocking = log.disk.blocking()
     if log.leader_epochs.needs_sync(log.log_end_offset):
         log.leader_epochs.write()
         blocking.sync_file(f"{log.directory}/{LEADER_EPOCH_FILE}")
         log.leader_epochs.on_synced(log.leader_epochs.changes)
     path = f"{log.directory}/{PARTITION_METADATA_FILE}"
-    if log.folder_unsynced and log.disk.exists(path):
+    if log.directory_unsynced and log.disk.exists(path):
         blocking.sync_file(path)
     blocking.sync_directory(log.directory)
     log.directory_changed = False
     directory = log.log_directory
-    if log.folder_unsynced and directory.has_unsynced_folders:
+    if log.directory_unsynced and directory.has_unsynced_directories:
         blocking.sync_directory(directory.path)
-        directory.on_folders_synced(directory.folders_changed)
-    log.folder_unsynced = False
+        directory.on_directories_synced(directory.directories_changed)
+    log.directory_unsynced = False

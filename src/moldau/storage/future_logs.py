@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FUTURE_SUFFIX = "-future"
 FUTURE_NAME = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<partition>\d{1,10})\.[0-9a-z]{32}-future")
-FOLDER_NAME_MAX = 255
+DIRECTORY_NAME_MAX = 255
 
 logger = logging.getLogger("moldau.storage")
 
@@ -35,7 +35,7 @@ def parse_future_name(name: str) -> Partition | None:
 
 def fits_future_name(topic: str, partition: int) -> bool:
     """A long topic name leaves no room for the suffix."""
-    return len(f"{topic}-{partition}.{'0' * 32}{FUTURE_SUFFIX}") <= FOLDER_NAME_MAX
+    return len(f"{topic}-{partition}.{'0' * 32}{FUTURE_SUFFIX}") <= DIRECTORY_NAME_MAX
 
 
 class FutureLogs:
@@ -62,7 +62,7 @@ class FutureLogs:
             raise directory.storage_error()
         path = self._new_path(source.topic, source.partition, directory)
         try:
-            directory.folders_changed += 1
+            directory.directories_changed += 1
             log = create_log(
                 manager.disk,
                 directory,
@@ -103,7 +103,7 @@ class FutureLogs:
             return
         log.close_files()
         if not log.log_directory.failed:
-            self._manager.doom(log, now_ms)
+            self._manager.schedule_deletion(log, now_ms)
 
     def _take_out(self, topic: str, partition: int) -> Log | None:
         log = self.logs.pop((topic, partition), None)
@@ -114,7 +114,7 @@ class FutureLogs:
     def rename_back(self, log: Log) -> None:
         """Gives a future log the name of one again, if it has lost it."""
         if parse_future_name(log.directory.rpartition("/")[2]) is None:
-            self._manager.rename_folder(log, self._new_path(log.topic, log.partition, log.log_directory))
+            self._manager.rename_directory(log, self._new_path(log.topic, log.partition, log.log_directory))
 
     def take_over(self, topic: str, partition: int, source: Log, now_ms: int) -> Log:
         """The future log, which has its own name by now, is the log of the partition; `source` goes."""
@@ -129,7 +129,7 @@ class FutureLogs:
         future = self.logs[(topic, partition)]
         try:
             manager.write_checkpoints_of(future)
-            manager.rename_folder(future, f"{future.log_directory.path}/{topic}-{partition}")
+            manager.rename_directory(future, f"{future.log_directory.path}/{topic}-{partition}")
             manager.disk.blocking().sync_directory(future.log_directory.path)
         except OSError as error:
             raise future.storage_failure(error) from error

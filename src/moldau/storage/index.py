@@ -162,8 +162,8 @@ class StoredEntries:
                 return first + count, stretch
         raise DamagedIndex(f"{self.path} is out of order near entry {low}")
 
-    def cut_stored(self, keep: int) -> None:
-        cut_file(self.disk, self.path, keep * self.entry_size)
+    def truncate_stored(self, keep: int) -> None:
+        truncate_file(self.disk, self.path, keep * self.entry_size)
         self.written = keep
 
     def mark_written(self) -> None:
@@ -325,7 +325,7 @@ class OffsetIndex(StoredEntries):
         if self.stored > 0 and relative <= self.stored_last_offset:
             keep, _ = self.search(RELATIVE_OFFSET, relative - 1, 0, self.stored_last_offset)
         if self.on_disk and self.written > keep:
-            self.cut_stored(keep)
+            self.truncate_stored(keep)
         if keep < self.stored:
             self.load(log_size)
         if self.stored_last_position >= max(log_size, 1):
@@ -465,7 +465,7 @@ class TimeIndex(StoredEntries):
         if self.stored > 0 and relative <= self.stored_last_offset:
             keep, _ = self.search(TIME_OFFSET, relative - 1, 0, self.stored_last_offset)
         if self.on_disk and self.written > keep:
-            self.cut_stored(keep)
+            self.truncate_stored(keep)
         if keep < self.stored:
             self.load(log_size)
 
@@ -512,7 +512,7 @@ def write_entries(disk: Disk, path: str, data: bytes, size: int) -> None:
         file.close()
 
 
-def cut_file(disk: Disk, path: str, size: int) -> None:
+def truncate_file(disk: Disk, path: str, size: int) -> None:
     file = disk.open(path, create=True)
     try:
         file.truncate(size)

@@ -22,8 +22,8 @@ from moldau.storage.partition_metadata import PARTITION_METADATA_FILE
 
 Partitions = dict[Partition, PartitionCheck]
 
-PARTITION_FOLDER = re.compile(r"(.+)-(\d+)")
-LEAVING_FOLDER = re.compile(r".+\.[0-9a-f]{32}-(delete|future|stray)|.+-\d+-stray")
+PARTITION_DIRECTORY = re.compile(r"(.+)-(\d+)")
+LEAVING_DIRECTORY = re.compile(r".+\.[0-9a-f]{32}-(delete|future|stray)|.+-\d+-stray")
 BOOTSTRAP_FILE = "bootstrap.checkpoint"
 CHECKPOINTS = {
     RECOVERY_POINT_FILE: "the recovery point",
@@ -51,7 +51,7 @@ def check_directory(disk: Disk, directory: str, with_records: bool = True) -> tu
     starts = _log_starts(disk, directory)
     for name, size in sorted(names.items()):
         path = f"{directory}/{name}"
-        match = PARTITION_FOLDER.fullmatch(name)
+        match = PARTITION_DIRECTORY.fullmatch(name)
         if size >= 0:
             findings.files += 1
             findings.bytes += size
@@ -59,7 +59,7 @@ def check_directory(disk: Disk, directory: str, with_records: bool = True) -> tu
                 check_metadata_snapshot(disk, path, findings)
             elif name not in PLAIN_FILES and not name.startswith(OWN_PREFIX):
                 findings.warn(path, "not a file of a data directory")
-        elif LEAVING_FOLDER.fullmatch(name):
+        elif LEAVING_DIRECTORY.fullmatch(name):
             findings.warn(path, "was deleted or left behind; not looked into")
         elif match is None:
             findings.warn(path, "not the directory of a partition")

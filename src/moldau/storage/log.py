@@ -94,7 +94,7 @@ class Log:
         self.writing_back = False
         self.on_durable: Callable[[Log], None] | None = None  # told when a flush in the background is over
         self.directory_changed = False  # files were created or renamed since the folder was last synced
-        self.folder_unsynced = True  # the folder itself, and whose it is, may be lost with the power
+        self.directory_unsynced = True  # the folder itself, and whose it is, may be lost with the power
         self.truncations = 0
         self.holds = 0  # reasons why nothing may be appended now: something else must be on the medium first
         self.pending_truncations: list[Truncation] = []
@@ -732,7 +732,7 @@ class Log:
         return count
 
     def _delete_oldest(self, count: int, now_ms: int) -> None:
-        doomed = self.segments[:count]
+        deleted = self.segments[:count]
         new_start = self.base_offsets[count]
         logger.info(
             "deleting %d segments of %s-%d below the new log start offset %d",
@@ -744,8 +744,8 @@ class Log:
         self.advance_log_start(new_start)
         del self.segments[:count]
         del self.base_offsets[:count]
-        self.size_bytes -= sum([segment.size for segment in doomed])
-        self.retire(doomed, now_ms + self.config.file_delete_delay_ms)
+        self.size_bytes -= sum([segment.size for segment in deleted])
+        self.retire(deleted, now_ms + self.config.file_delete_delay_ms)
 
     def retire(self, segments: list[Segment], due_ms: int) -> None:
         self.retired.retire(segments, self.snapshots, due_ms, False)

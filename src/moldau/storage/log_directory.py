@@ -52,10 +52,10 @@ class LogDirectory:
         # Batches from leaders that did not fit, and when that may be told again: one line, however many partitions.
         self._not_taken = 0
         self._tell_again_ms = -1
-        self.cut_in_recovery = False  # a log in it ended in something that was no batch
+        self.truncated_in_recovery = False  # a log in it ended in something that was no batch
         # How often partitions were created or renamed here, and how often when it was last synced.
-        self.folders_changed = 1
-        self.folders_synced = 0
+        self.directories_changed = 1
+        self.directories_synced = 0
         self.write_backs = 0  # under way
 
     def fail(self, error: OSError) -> None:
@@ -161,12 +161,12 @@ class LogDirectory:
         )
 
     @property
-    def has_unsynced_folders(self) -> bool:
-        return self.folders_synced < self.folders_changed
+    def has_unsynced_directories(self) -> bool:
+        return self.directories_synced < self.directories_changed
 
-    def on_folders_synced(self, folders_changed: int) -> None:
-        """The directory, as it was when `folders_changed` was read, is on the medium: one sync serves all folders."""
-        self.folders_synced = max(self.folders_synced, folders_changed)
+    def on_directories_synced(self, directories_changed: int) -> None:
+        """The directory, as of `directories_changed`, is on the medium: one sync serves all of them."""
+        self.directories_synced = max(self.directories_synced, directories_changed)
 
     def storage_error(self) -> KafkaError:
         return KafkaError(KAFKA_STORAGE_ERROR, f"The log directory {self.path} is offline: {self.failure}")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from moldau.storage.log_manager import LogManager
 
 LOGS_PER_TURN: Final = 20
-FOLDERS_MEASURED_PER_LOG: Final = 10
+DIRECTORIES_MEASURED_PER_LOG: Final = 10
 """To list a folder takes this much less than to open its log."""
 TURN_BYTES: Final = 4 << 20
 """So much is walked in a turn, by as many logs as it takes."""
@@ -69,14 +69,14 @@ class LogLoading:
         for directory in logs.online_directories():
             try:
                 if logs.was_clean(directory):
-                    logs.leave_marker(directory, logs.clean_broker_epochs[directory.path])
+                    logs.write_clean_shutdown_file(directory, logs.clean_broker_epochs[directory.path])
             except OSError as error:
                 directory.fail(error)
         logs.unlock()
 
     def run_turn(self) -> None:
         """Does about as much as `LogManager.logs_per_turn` logs take."""
-        budget = self.logs.logs_per_turn * FOLDERS_MEASURED_PER_LOG
+        budget = self.logs.logs_per_turn * DIRECTORIES_MEASURED_PER_LOG
         walked_bytes = 0
         while self.has_work and budget > 0 and walked_bytes < TURN_BYTES:
             directory = self._directory
@@ -93,7 +93,7 @@ class LogLoading:
                     self._ask_workers()
                 elif self._waiting:
                     walked_bytes += self._load_one(directory, self._waiting.popleft())
-                    budget -= FOLDERS_MEASURED_PER_LOG
+                    budget -= DIRECTORIES_MEASURED_PER_LOG
                 else:
                     self.logs.finish_directory(directory)
                     self._directory = None

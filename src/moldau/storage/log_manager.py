@@ -28,10 +28,11 @@ from moldau.storage.checkpoints import (
     format_lines,
     read_offsets,
 )
+from moldau.storage.deleted_logs import DeletedLogs
 from moldau.storage.directory_checkpoints import FILES, DirectoryCheckpoints
 from moldau.storage.disk import Disk, Done
-from moldau.storage.doomed_folders import DoomedFolders
 from moldau.storage.future_logs import FutureLogs, parse_future_name
+from moldau.storage.killed_broker import KilledRun, RunNotes, forget_run, note_run
 from moldau.storage.log import Log
 from moldau.storage.log_directory import NO_SPACE, LogDirectory
 from moldau.storage.log_loading import LOGS_PER_TURN, LogLoading
@@ -39,9 +40,8 @@ from moldau.storage.log_rounds import Lines, LogRounds
 from moldau.storage.meta_properties import read_meta_properties
 from moldau.storage.recovery import CLEANED_SUFFIX, DEFAULT_PRODUCER_EXPIRATION_MS, create_log, load_log, no_jitter
 from moldau.storage.recovery_task import RecoveryResult, RecoveryTask, RecoveryWorkers, take_over
-from moldau.storage.replica_folder import EMPTY, REPLICA, kind_of_folder
+from moldau.storage.replica_directory import EMPTY, REPLICA, kind_of_directory
 from moldau.storage.retention_run import RetentionRun
-from moldau.storage.run_note import KilledRun, RunNotes, forget_run, note_run
 from moldau.storage.truncation import Truncation
 
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
@@ -119,7 +119,7 @@ class LogManager:
         self._notes = RunNotes(disk)
         self._checkpoints_due: dict[str, tuple[bool, bool]] = {}  # at the end of loading; that of the cleaner too
         self._locked = False
-        self._doomed = DoomedFolders(disk)
+        self._deleted = DeletedLogs(disk)
         self._foreign: set[str] = set()  # folders of others with the names of replicas
         self._unforgotten: list[Log] = []  # held until there is space to write checkpoints without their predecessors
         self._checkpoints = {directory.path: self._make_checkpoints(directory) for directory in self.directories}
@@ -150,7 +150,7 @@ class LogManager:
     def begin_load(self, now_ms: int) -> LogLoading:
         """Opens all logs of all directories, a few a turn. One that cannot be read is offline from the start."""
         self.lock()
-        self.take_clean_markers()
+        self.take_clean_shutdown_files()
         return LogLoading(self, now_ms)
 
     def load(self, now_ms: int) -> None:
@@ -199,7 +199,7 @@ class LogManager:
             future = parse_future_name(name)
             if MARKED_NAME.fullmatch(name) and future is None:
                 if name.endswith(DELETE_SUFFIX):
-                    self._doomed.add(directory, path, now_ms)
+                    self._deleted.add(directory, path, now_ms)
                 continue
             partition = parse_partition_name(name) if future is None else future
             if partition is None:
@@ -207,7 +207,7 @@ class LogManager:
                 continue
             if partition[0] == METADATA_TOPIC:
                 continue
-            kind = REPLICA if future is not None else kind_of_folder(self.disk, path)
+            kind = REPLICA if future is not None else kind_of_directory(self.disk, path)
             if kind != REPLICA:
                 self._leave_alone(path, kind)
                 continue
@@ -306,7 +306,7 @@ class LogManager:
         if self.on_released is not None:
             self.on_released(log)
 
-    def take_clean_markers(self) -> None:
+    def take_clean_shutdown_files(self) -> None:
         """Before anything is written: a crash from here on must not be taken for a clean stop."""
         for directory in self.online_directories():
             if directory.path not in self._clean:
@@ -314,11 +314,11 @@ class LogManager:
                     self._killed[directory.path] = KilledRun(self.disk, directory.path)
                     # A recovery that is interrupted may have cut something off, and nobody would see it afterwards.
                     forget_run(self.disk, directory.path)
-                    self._clean[directory.path] = self._take_clean_marker(directory)
+                    self._clean[directory.path] = self._take_clean_shutdown_file(directory)
                 except OSError as error:
                     directory.fail(error)
 
-    def _take_clean_marker(self, directory: LogDirectory) -> bool:
+    def _take_clean_shutdown_file(self, directory: LogDirectory) -> bool:
         """Reads and removes the marker of a clean stop: from now on only the next clean stop may claim one."""
         path = f"{directory.path}/{CLEAN_SHUTDOWN_FILE}"
         try:
@@ -367,7 +367,7 @@ class LogManager:
         if self._clean.get(directory.path):
             return self.clean_broker_epochs.get(directory.path, UNKNOWN_BROKER_EPOCH)
         killed = self._killed.get(directory.path)
-        return UNKNOWN_BROKER_EPOCH if killed is None or directory.cut_in_recovery else killed.broker_epoch
+        return UNKNOWN_BROKER_EPOCH if killed is None or directory.truncated_in_recovery else killed.broker_epoch
 
     def note_run(self, broker_epoch: int) -> None:
         """The broker is registered: should it be killed, its next run can tell what it has lost."""
@@ -416,7 +416,7 @@ class LogManager:
             raise KafkaError(KAFKA_STORAGE_ERROR, f"{path} holds something else: move it away and start again")
         self.cleaned_to.pop((topic, partition), None)
         try:
-            directory.folders_changed += 1
+            directory.directories_changed += 1
             log = create_log(
                 self.disk, directory, path, topic, partition, topic_id, self.config_of(topic), now_ms, self.random_below
             )
@@ -465,7 +465,7 @@ class LogManager:
         except OSError as error:
             raise log.storage_failure(error) from error
         log.topic_id = topic_id
-        log.folder_unsynced = True
+        log.directory_unsynced = True
 
     def set_config(self, topic: str, config: LogConfig) -> None:
         for log in self.logs.values():
@@ -474,19 +474,19 @@ class LogManager:
 
     def truncate(self, log: Log, offset: int, now_ms: int) -> None:
         """Cuts a log, which takes no records until that is on the medium (`Log.holds`)."""
-        self.log_goes(log)
+        self.notify_log_gone(log)
         truncation = log.truncate(offset, now_ms)
         if truncation is not None:
             self._settle(log, truncation, offset)
 
     def truncate_fully_and_start_at(self, log: Log, offset: int, now_ms: int) -> None:
         """Empties a log, which goes on at `offset`."""
-        self.log_goes(log)
+        self.notify_log_gone(log)
         self._settle(log, log.start_at(offset, now_ms), offset)
 
     def start_empty_log_at(self, log: Log, offset: int, now_ms: int) -> None:
         """A log without records begins somewhere else, and takes records at once."""
-        self.log_goes(log)
+        self.notify_log_gone(log)
         log.start_at(offset, now_ms).let_go()
         self._notes.on_truncated(log)
 
@@ -507,19 +507,19 @@ class LogManager:
         log = self._remove(topic, partition)
         if log is None or log.log_directory.failed:
             return
-        self.doom(log, now_ms)
+        self.schedule_deletion(log, now_ms)
 
-    def doom(self, log: Log, now_ms: int) -> None:
+    def schedule_deletion(self, log: Log, now_ms: int) -> None:
         """Renames the folder of a log that is out of use; it goes after the delay."""
-        self.rename_folder(log, self.marked_path(log, DELETE_SUFFIX))
-        self._doomed.add(log.log_directory, log.directory, now_ms + log.config.file_delete_delay_ms)
+        self.rename_directory(log, self.marked_path(log, DELETE_SUFFIX))
+        self._deleted.add(log.log_directory, log.directory, now_ms + log.config.file_delete_delay_ms)
 
-    def set_aside(self, topic: str, partition: int) -> None:
+    def rename_to_stray(self, topic: str, partition: int) -> None:
         """A replica that the metadata does not place here becomes a -stray folder, which stays until someone looks."""
         log = self._remove(topic, partition)
         if log is not None and not log.log_directory.failed:
             path = self.marked_path(log, STRAY_SUFFIX)
-            self.rename_folder(log, path)
+            self.rename_directory(log, path)
             logger.warning(
                 "renamed stray replica %s-%d to %s: the metadata does not place it on this broker",
                 topic,
@@ -535,7 +535,7 @@ class LogManager:
             self._notes.on_removed(source)
             source.close_files()
             due_ms = now_ms + source.config.file_delete_delay_ms
-            self._doomed.add(source.log_directory, source.directory, due_ms)
+            self._deleted.add(source.log_directory, source.directory, due_ms)
         self._add(log)
 
     def _remove(self, topic: str, partition: int) -> Log | None:
@@ -543,13 +543,13 @@ class LogManager:
         if log is not None:
             self.count_log(log.log_directory, -1)
             self._notes.on_removed(log)
-            self.log_goes(log)
+            self.notify_log_gone(log)
             self.high_watermarks.pop((topic, partition), None)
             log.close_files()
             self._forget_cleaned_to(log)
         return log
 
-    def log_goes(self, log: Log) -> None:
+    def notify_log_gone(self, log: Log) -> None:
         if self.on_log_gone is not None:
             self.on_log_gone(log)
 
@@ -568,13 +568,13 @@ class LogManager:
             name = log.topic[: NAME_LENGTH_MAX - len(number) - len(unique)] + number
         return f"{log.log_directory.path}/{name}{unique}"
 
-    def rename_folder(self, log: Log, path: str) -> None:
+    def rename_directory(self, log: Log, path: str) -> None:
         try:
             self.disk.rename(log.directory, path)
         except OSError as error:
             raise log.storage_failure(error) from error
         # Open files have followed by themselves.
-        log.log_directory.folders_changed += 1
+        log.log_directory.directories_changed += 1
         log.retired.move_to(log.directory, path)
         log.directory = log.leader_epochs.directory = log.snapshots.directory = path
         for segment in log.segments:
@@ -675,7 +675,7 @@ class LogManager:
         """Does what is due; call it every second or so. Retention needs to know the high watermarks."""
         self.watch_space()
         self._notes.refresh(self.online_directories())
-        self._doomed.remove_due(now_ms)
+        self._deleted.remove_due(now_ms)
         self._forget_again()
         self.rounds.begin_housekeeping(self._all())
         if now_ms >= self._next_expiration_ms and self.wall.may_delete_by_age:
@@ -729,7 +729,7 @@ class LogManager:
         self, now_ms: int, broker_epoch: int = UNKNOWN_BROKER_EPOCH, high_watermarks: dict[Partition, int] | None = None
     ) -> None:
         """A clean stop: logs closed, checkpoints written, then in each directory the marker that says so."""
-        self._doomed.is_stopped = True
+        self._deleted.is_stopped = True
         self.disk.finish_jobs()
         if any(log.pending_truncations for log in self._all()):
             self.checkpoint(stopping=True)  # the files that they cut may only be cut afterwards
@@ -739,7 +739,7 @@ class LogManager:
             self.checkpoint_high_watermarks(high_watermarks, stopping=True)
         for directory in self.online_directories():
             try:
-                self.leave_marker(directory, broker_epoch)
+                self.write_clean_shutdown_file(directory, broker_epoch)
                 forget_run(self.disk, directory.path)
             except OSError as error:
                 directory.fail(error)
@@ -770,7 +770,7 @@ class LogManager:
             try:
                 if self._clean.get(directory.path) or not self._has_logs(directory):
                     epoch = self.clean_broker_epochs.get(directory.path, UNKNOWN_BROKER_EPOCH)
-                    self.leave_marker(directory, epoch)
+                    self.write_clean_shutdown_file(directory, epoch)
                 killed = self._killed.get(directory.path)
                 if killed is not None and killed.broker_epoch != UNKNOWN_BROKER_EPOCH:
                     note_run(self.disk, directory.path, killed.broker_epoch, killed.details)
@@ -786,7 +786,7 @@ class LogManager:
         for directory in self.directories:
             self.disk.unlock_directory(directory.path)
 
-    def leave_marker(self, directory: LogDirectory, broker_epoch: int) -> None:
+    def write_clean_shutdown_file(self, directory: LogDirectory, broker_epoch: int) -> None:
         marker = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'.encode("ascii")
         self.disk.blocking().write_file(f"{directory.path}/{CLEAN_SHUTDOWN_FILE}", marker)
 

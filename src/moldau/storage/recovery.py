@@ -314,7 +314,7 @@ class Loader:
             segment = segments[number]
             if number > first and log.log_end_offset < segment.base_offset:
                 if not self._may_be_compacted(log.log_end_offset):
-                    log.log_directory.cut_in_recovery = True
+                    log.log_directory.truncated_in_recovery = True
                     logger.warning(
                         "truncating %s to offset %d: the records behind it are missing",
                         self.directory,
@@ -331,7 +331,7 @@ class Loader:
             log.log_end_offset = max(recovery.next_offset, segment.base_offset)
             log.producers.end_offset = log.log_end_offset
             if problem:
-                log.log_directory.cut_in_recovery = True
+                log.log_directory.truncated_in_recovery = True
                 logger.warning(
                     "truncating segment %s behind its last valid batch, the log end offset is %d: %s",
                     segment.path(LOG_SUFFIX),

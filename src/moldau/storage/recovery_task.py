@@ -108,7 +108,7 @@ def recover(disk: Disk, task: RecoveryTask) -> RecoveryResult | None:
             log.log_end_offset,
             log.log_start_offset,
             log.recovery_point,
-            log.log_directory.cut_in_recovery,
+            log.log_directory.truncated_in_recovery,
         )
         log.active.finish_indexes()
         log.snapshots.take(log.producers)
@@ -129,4 +129,4 @@ def take_over(log: Log, result: RecoveryResult) -> None:
     log.directory_changed = True
     log.leader_epochs.unsynced = True
     if result.cut:
-        log.log_directory.cut_in_recovery = True
+        log.log_directory.truncated_in_recovery = True

@@ -690,7 +690,7 @@ class Segment:
 
     def truncate_to(self, offset: int, now_ms: int) -> int:
         """Removes every batch that holds `offset` or a later one; returns how many bytes that were. The log file and
-        the transaction index stay as they are until `cut_files`; nothing is synced."""
+        the transaction index stay as they are until `truncate_files`; nothing is synced."""
         position = self.find_batch(offset)[0]
         self._truncate_indexes(offset, self.size if position < 0 else position)
         removed = self.size - position if position >= 0 else 0
@@ -726,7 +726,7 @@ class Segment:
         except (DamagedIndex, FileNotFoundError) as error:
             self.rebuild_indexes(str(error))
 
-    def cut_files(self, offset: int) -> None:
+    def truncate_files(self, offset: int) -> None:
         """The files are no longer than the segment and its transaction index."""
         self.transaction_index().truncate(offset)
         self.transaction_index_exists = self.transaction_index().exists

@@ -53,8 +53,8 @@ class TakeOver:
             if error is not None or not self._is_wanted() or source.holds > 0 or not self._catch_up():
                 self._done(False)
                 return
-            self._manager.log_goes(source)
-            self._manager.rename_folder(source, self._manager.marked_path(source, self._manager.delete_suffix))
+            self._manager.notify_log_gone(source)
+            self._manager.rename_directory(source, self._manager.marked_path(source, self._manager.delete_suffix))
         except KafkaError:
             self._done(False)
             return
@@ -78,11 +78,11 @@ class TakeOver:
             self._go_back()
             return
         try:
-            self._manager.rename_folder(future, f"{future.log_directory.path}/{future.topic}-{future.partition}")
+            self._manager.rename_directory(future, f"{future.log_directory.path}/{future.topic}-{future.partition}")
         except KafkaError:
             self._go_back()
             return
-        future.folder_unsynced = True  # until its name is on the medium, nothing in it counts as safe
+        future.directory_unsynced = True  # until its name is on the medium, nothing in it counts as safe
         self._sync(future, self._on_new_name)
 
     def _on_new_name(self, error: OSError | None) -> None:
@@ -104,8 +104,8 @@ class TakeOver:
             if not future.closed and not future.log_directory.failed:
                 self._manager.futures.rename_back(future)
             if not source.closed and not source.log_directory.failed:
-                self._manager.rename_folder(source, self._old_path)
-                source.folder_unsynced = True
+                self._manager.rename_directory(source, self._old_path)
+                source.directory_unsynced = True
                 self._sync(source, self._on_old_name_back)
                 return
         except KafkaError as error:

@@ -19,7 +19,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from moldau.storage.aborted import cut_files
+from moldau.storage.aborted import truncate_files
 from moldau.storage.disk import BlockingDisk, Done
 from moldau.storage.log_producers import replay_producers
 from moldau.storage.retired_files import DELAY_FROM_NEXT_LOOK
@@ -58,9 +58,9 @@ class Truncation:
         if not self.names_changed:
             self._on_names(None)
             return
-        self.log.disk.do_later(self.log.directory, self._sync_folder, self._on_names)
+        self.log.disk.do_later(self.log.directory, self._sync_directory, self._on_names)
 
-    def _sync_folder(self, disk: BlockingDisk) -> None:
+    def _sync_directory(self, disk: BlockingDisk) -> None:
         disk.sync_directory(self.folder)
 
     def _on_names(self, error: OSError | None) -> None:
@@ -78,7 +78,7 @@ class Truncation:
 
     def _cut(self) -> None:
         if self.is_deferred and self.log.has_segment(self.segment):
-            cut_files(self.log, self.segment, self.offset)
+            truncate_files(self.log, self.segment, self.offset)
         self.is_deferred = False
 
     def _on_cut(self, error: OSError | None) -> None:
@@ -116,10 +116,10 @@ def cut(log: Log, offset: int, now_ms: int) -> Truncation:
     """Removes everything from `offset` on, which lies in the log; raises OSError and DamagedSegment."""
     log.truncations += 1
     keep = bisect_right(log.base_offsets, offset)
-    doomed = log.segments[keep:]
-    is_deferred = bool(doomed) or any(pending.is_deferred for pending in log.pending_truncations)
+    removed = log.segments[keep:]
+    is_deferred = bool(removed) or any(pending.is_deferred for pending in log.pending_truncations)
     # The newest data goes first, so that a crash in between leaves a log without holes.
-    for segment in reversed(doomed):
+    for segment in reversed(removed):
         log.retire([segment], DELAY_FROM_NEXT_LOOK)
     del log.segments[keep:]
     del log.base_offsets[keep:]
@@ -127,11 +127,11 @@ def cut(log: Log, offset: int, now_ms: int) -> Truncation:
         _take_indexes_off_disk(log, log.active)
     log.active.truncate_to(offset, now_ms)
     if not is_deferred:
-        cut_files(log, log.active, offset)
+        truncate_files(log, log.active, offset)
     log.set_end(offset, min(log.log_start_offset, offset))
     log.leader_epochs.truncate_from_end(offset)
     _take_producers_back(log, offset, now_ms)
-    return Truncation(log, offset, log.active, is_deferred, bool(doomed))
+    return Truncation(log, offset, log.active, is_deferred, bool(removed))
 
 
 def _take_indexes_off_disk(log: Log, segment: Segment) -> None:

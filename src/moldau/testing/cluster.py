@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from moldau.testing.proxy import Door, Proxy
 
 HOST = "127.0.0.1"
-MEMORY_FOLDER = "/dev/shm"
+MEMORY_DIRECTORY = "/dev/shm"
 # Containers often have 64 MB there, which a test may fill.
 MEMORY_FREE_MIN = 1 << 30
 COMBINED_CONTROLLERS_MAX = 3
@@ -393,17 +393,17 @@ class Broker(Cluster):
 def _temporary_place() -> str | None:
     """In memory where there is room; None leaves it to the system."""
     try:
-        status = os.statvfs(MEMORY_FOLDER)
+        status = os.statvfs(MEMORY_DIRECTORY)
     except OSError:
         return None
     has_room = status.f_bavail * status.f_frsize >= MEMORY_FREE_MIN
-    return MEMORY_FOLDER if has_room and os.access(MEMORY_FOLDER, os.W_OK | os.X_OK) else None
+    return MEMORY_DIRECTORY if has_room and os.access(MEMORY_DIRECTORY, os.W_OK | os.X_OK) else None
 
 
 def _run_notes(folder: Path) -> list[Path]:
     """What a killed node leaves outside of its folder (moldau/server/machine_memory.py)."""
     status = folder.stat()
-    note = f"{MEMORY_FOLDER}/moldau-run-{os.geteuid()}-{status.st_dev:x}-{status.st_ino:x}"
+    note = f"{MEMORY_DIRECTORY}/moldau-run-{os.geteuid()}-{status.st_dev:x}-{status.st_ino:x}"
     return [Path(note), Path(f"{note}.details")]
 
 

@@ -17,7 +17,12 @@ from moldau.cli.root import root
 from moldau.protocol.stored.metadata_records import FeatureLevelRecord, RegisterBrokerRecord, encode_metadata_record
 from moldau.raft.batches import metadata_batch
 from moldau.server.posix_disk import PosixDisk
-from moldau.storage.marker import INCARNATIONS_MAX, Marker, read_marker, write_markers
+from moldau.storage.moldau_properties import (
+    INCARNATIONS_MAX,
+    MoldauProperties,
+    read_moldau_properties,
+    write_moldau_properties,
+)
 
 ID = "MkU3OEVBNTcwNTJENDM2Qk"
 
@@ -140,31 +145,31 @@ def test_info_tells_moldau_from_apache_kafka_by_who_registered_last(properties: 
     (folder / "moldau.properties").unlink()
     directory = only_directory(properties)
     assert (directory["written_by"], directory["moldau_version"]) == ("Apache Kafka", None)
-    write_markers(PosixDisk(), [str(folder)], b"M" * 16)
+    write_moldau_properties(PosixDisk(), [str(folder)], b"M" * 16)
     directory = only_directory(properties)
     assert (directory["written_by"], directory["moldau_version"]) == ("Apache Kafka", __version__)
     assert f"Apache Kafka, after Moldau {__version__}" in run("info", "-c", str(properties)).stdout
-    write_markers(PosixDisk(), [str(folder)], b"K" * 16)
+    write_moldau_properties(PosixDisk(), [str(folder)], b"K" * 16)
     assert only_directory(properties)["written_by"] == "Moldau"
 
 
 def test_starts_that_did_not_come_to_register_do_not_hide_the_one_that_did(properties: Path) -> None:
     folder = started_once(properties, b"M" * 16)
     for name in b"MNOP":
-        write_markers(PosixDisk(), [str(folder)], bytes([name]) * 16)
+        write_moldau_properties(PosixDisk(), [str(folder)], bytes([name]) * 16)
     assert only_directory(properties)["written_by"] == "Moldau"
     for name in range(20):
-        write_markers(PosixDisk(), [str(folder)], bytes([name]) * 16)
-    marker = read_marker(PosixDisk(), str(folder))
+        write_moldau_properties(PosixDisk(), [str(folder)], bytes([name]) * 16)
+    marker = read_moldau_properties(PosixDisk(), str(folder))
     assert marker is not None and len(marker.incarnation_ids) == INCARNATIONS_MAX
 
 
 def test_a_marker_that_makes_no_sense_is_none(tmp_path: Path) -> None:
     for text in (b"", b"version", b"version=1\nincarnation.ids=short\n", b"\xff\xfe"):
         (tmp_path / "moldau.properties").write_bytes(text)
-        assert read_marker(PosixDisk(), str(tmp_path)) is None
+        assert read_moldau_properties(PosixDisk(), str(tmp_path)) is None
     (tmp_path / "moldau.properties").write_bytes(b"# hi\nversion=1\n")
-    assert read_marker(PosixDisk(), str(tmp_path)) == Marker("1")
+    assert read_moldau_properties(PosixDisk(), str(tmp_path)) == MoldauProperties("1")
 
 
 def test_info_says_why_a_directory_cannot_be_opened(properties: Path) -> None:

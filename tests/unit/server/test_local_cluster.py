@@ -78,10 +78,10 @@ def test_a_cluster_with_data_grows_by_brokers_and_keeps_everything_else(tmp_path
 def test_files_are_formatted_once_and_settings_of_the_user_win(tmp_path: Path) -> None:
     cluster = plan(tmp_path, 2, port=0)
     write_files(cluster, ["num.partitions=7"])
-    written = [(cluster.data_folder(node) / "meta.properties").read_text() for node in cluster.nodes]
+    written = [(cluster.data_directory(node) / "meta.properties").read_text() for node in cluster.nodes]
     assert all(f"cluster.id={CLUSTER_ID}" in text for text in written)
     write_files(cluster, ["num.partitions=8"])
-    assert [(cluster.data_folder(node) / "meta.properties").read_text() for node in cluster.nodes] == written
+    assert [(cluster.data_directory(node) / "meta.properties").read_text() for node in cluster.nodes] == written
     assert "num.partitions=8" in cluster.properties_file(cluster.nodes[1]).read_text()
 
 

@@ -15,7 +15,7 @@ def no_sync(_descriptor: int) -> None:
 @pytest.fixture(autouse=True)
 def no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was remembered of folders that go with the test would be left behind."""
-    monkeypatch.setattr("moldau.server.posix_disk.find_memory_folder", lambda: "")
+    monkeypatch.setattr("moldau.server.posix_disk.find_memory_directory", lambda: "")
 
 
 @pytest.fixture(autouse=True)

@@ -255,9 +255,9 @@ def test_a_folder_that_goes_is_known_until_it_is_gone(tmp_path: Path, turns: Tur
     for partition in range(3):
         broker.logs.delete("topic", partition, NOW_MS)
     broker.logs.housekeeping(NOW_MS)
-    assert len(broker.logs._doomed._folders) == 3
+    assert len(broker.logs._deleted._logs) == 3
     turns.settle()
-    assert broker.logs._doomed._folders == [] and files_in(str(tmp_path), "*-delete") == []
+    assert broker.logs._deleted._logs == [] and files_in(str(tmp_path), "*-delete") == []
     assert turns.blocked == []
 
 

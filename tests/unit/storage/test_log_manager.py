@@ -157,7 +157,7 @@ def test_names_of_deleted_folders_have_at_most_255_characters(tmp_path: Path) ->
 def test_strays_are_kept_and_not_loaded_again(tmp_path: Path) -> None:
     logs = manager(tmp_path)
     append(logs.create("lost", 0, TOPIC_ID, NOW_MS))
-    logs.set_aside("lost", 0)
+    logs.rename_to_stray("lost", 0)
     logs.shutdown(NOW_MS)
     again = manager(tmp_path)
     assert again.logs == {}

@@ -92,7 +92,7 @@ def test_after_a_kill_the_space_is_still_there_and_goes_back_with_the_next_roll(
     logs.disk.unlock_directory(logs.directories[0].path)
     again = open_logs(tmp_path, SETTINGS if still_on else config(segment_bytes=SEGMENT_BYTES)).logs[("t", 0)]
     assert space_of(path) >= SEGMENT_BYTES
-    assert not again.log_directory.cut_in_recovery, "space that was set aside is no torn end"
+    assert not again.log_directory.truncated_in_recovery, "space that was set aside is no torn end"
     append(again, bytes(1000))
     again.roll(NOW_MS)
     assert space_of(path) <= SLACK_BYTES

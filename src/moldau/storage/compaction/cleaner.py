@@ -209,7 +209,7 @@ class LogCleaner:
         if self.on_deadline is not None:
             self.on_deadline(now_ms)
 
-    def _is_cut(self, running: Running) -> bool:
+    def _is_truncated(self, running: Running) -> bool:
         """Deleted, closed, offline or truncated."""
         log = running.log
         if log.closed or log.log_directory.failed or self.logs.get(log.topic, log.partition) is not log:
@@ -218,7 +218,7 @@ class LogCleaner:
 
     def _is_gone(self, running: Running) -> bool:
         """It is not what the run was made from any more."""
-        return self._is_cut(running) or not is_still_valid(running.log, running.task.segments)
+        return self._is_truncated(running) or not is_still_valid(running.log, running.task.segments)
 
     def _discard(self, running: Running, look_again_ms: int) -> None:
         """Whatever the run has left behind goes, before another one may write files of the same names."""
@@ -269,7 +269,7 @@ class LogCleaner:
 
     def _on_swapped(self, running: Running, result: CompactionResult, error: OSError | None) -> None:
         log = running.log
-        if self._is_cut(running):
+        if self._is_truncated(running):
             self._end(running)
             self._look_again(self._clock())
         elif error is not None:

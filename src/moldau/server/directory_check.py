@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 
-from moldau.protocol.topic_names import METADATA_FOLDER
+from moldau.protocol.topic_names import METADATA_DIRECTORY
 from moldau.storage.disk import Disk
 from moldau.storage.meta_properties import META_PROPERTIES_FILE
 
@@ -22,26 +22,26 @@ _HALF_FORMATTED = re.compile(r"(bootstrap\.checkpoint|moldau\.properties|meta\.p
 _FIRST_SNAPSHOT = re.compile(r"0{20}-0{10}\.checkpoint(\.tmp)?")
 
 
-class FolderInUse(Exception):
+class DirectoryInUse(Exception):
     """The folder is not one to format; the text says why and what to do."""
 
 
-def check_unformatted_folder(disk: Disk, path: str, force: bool = False) -> None:
-    """Raises FolderInUse unless a folder without meta.properties may be formatted."""
+def check_unformatted_directory(disk: Disk, path: str, force: bool = False) -> None:
+    """Raises DirectoryInUse unless a folder without meta.properties may be formatted."""
     check_no_cluster(disk, path)
     found = [] if force else _what_is_in(disk, path)
     if found:
         more = f" and {len(found) - NAMES_SHOWN_MAX} more" if len(found) > NAMES_SHOWN_MAX else ""
-        raise FolderInUse(
+        raise DirectoryInUse(
             f"{path} was not formatted for a node and is not empty: it has {', '.join(found[:NAMES_SHOWN_MAX])}{more} "
             "in it. Choose an empty directory, or format this one nevertheless with --force."
         )
 
 
 def check_no_cluster(disk: Disk, path: str) -> None:
-    """Raises FolderInUse when `moldau up` keeps a cluster in the folder."""
-    if not is_formatted(disk, path) and is_cluster_folder(disk, path):
-        raise FolderInUse(
+    """Raises DirectoryInUse when `moldau up` keeps a cluster in the folder."""
+    if not is_formatted(disk, path) and is_cluster_directory(disk, path):
+        raise DirectoryInUse(
             f"{path} is the directory of a cluster: run it with `moldau up --data-dir {path}`, or choose another "
             "directory for a single node with --data-dir."
         )
@@ -51,7 +51,7 @@ def is_formatted(disk: Disk, path: str) -> bool:
     return disk.exists(f"{path.rstrip('/')}/{META_PROPERTIES_FILE}")
 
 
-def is_cluster_folder(disk: Disk, path: str) -> bool:
+def is_cluster_directory(disk: Disk, path: str) -> bool:
     try:
         plan = json.loads(disk.read_file(f"{path.rstrip('/')}/{CLUSTER_PLAN_FILE}"))
     except (OSError, ValueError):
@@ -68,7 +68,7 @@ def _what_is_in(disk: Disk, path: str) -> list[str]:
 def _does_not_count(disk: Disk, path: str, name: str) -> bool:
     if name.startswith(".") or name == "lost+found" or _HALF_FORMATTED.fullmatch(name):
         return True
-    if name != METADATA_FOLDER:
+    if name != METADATA_DIRECTORY:
         return False
     inside = f"{path.rstrip('/')}/{name}"
     return disk.is_directory(inside) and all(_FIRST_SNAPSHOT.fullmatch(each) for each in disk.list(inside))

@@ -15,8 +15,8 @@ from moldau.server.machine_memory import ANCHOR_FILE, MachineMemory
 from moldau.server.posix_disk import PosixDisk
 from moldau.sim.disk import SimDisk
 from moldau.sim.world import World
+from moldau.storage.killed_broker import DirectoryEnds, KilledRun, forget_run, note_run
 from moldau.storage.log_manager import LogManager
-from moldau.storage.run_note import DirectoryEnds, KilledRun, forget_run, note_run
 from tests.unit.storage.helpers import NOW_MS, TOPIC_ID, append
 from tests.unit.storage.test_log_manager import manager
 
@@ -27,7 +27,7 @@ REAL_MOUNT_ID = machine_memory._mount_id
 def memory(no_memory: None, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of the test's own in the place of tmpfs."""
     folder = tmp_path_factory.mktemp("memory")
-    monkeypatch.setattr("moldau.server.posix_disk.find_memory_folder", lambda: str(folder))
+    monkeypatch.setattr("moldau.server.posix_disk.find_memory_directory", lambda: str(folder))
     if not Path(machine_memory.BOOT_ID_FILE).exists():
         boot_id = folder.parent / "boot_id"
         boot_id.write_text("1")
@@ -234,7 +234,7 @@ def test_notes_about_directories_that_are_gone_do_not_stay_for_ever(tmp_path: Pa
 def test_only_tmpfs_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mounts = tmp_path / "mountinfo"
     monkeypatch.setattr(machine_memory, "MOUNTS_FILE", str(mounts))
-    monkeypatch.setattr(machine_memory, "MEMORY_FOLDER", str(tmp_path))
+    monkeypatch.setattr(machine_memory, "MEMORY_DIRECTORY", str(tmp_path))
     shm = f"25 24 0:23 / {tmp_path} rw,relatime shared:3 - tmpfs tmpfs rw"
     disk = f"26 24 8:1 / {tmp_path} rw - ext4 /dev/sda1 rw"
     for lines, found in (
@@ -245,9 +245,9 @@ def test_only_tmpfs_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ([shm, disk], ""),
     ):
         mounts.write_text("".join(line + "\n" for line in lines))
-        assert machine_memory.find_memory_folder() == found
+        assert machine_memory.find_memory_directory() == found
     mounts.unlink()
-    assert machine_memory.find_memory_folder() == ""
+    assert machine_memory.find_memory_directory() == ""
 
 
 # All directories of a broker
@@ -471,14 +471,14 @@ def test_a_node_that_leaves_the_logs_alone_leaves_the_note_as_it_was(tmp_path: P
     kill(logs)
     untouched = manager(tmp_path, load=False)
     untouched.lock()
-    untouched.take_clean_markers()
+    untouched.take_clean_shutdown_files()
     untouched.release()
     assert KilledRun(PosixDisk(), str(tmp_path / "one")).ends == {("t", 0): (3, 0)}
     assert manager(tmp_path).previous_broker_epoch() == 41
 
 
 def test_many_logs_are_looked_at_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("moldau.storage.run_note.LOGS_PER_TURN", 2)
+    monkeypatch.setattr("moldau.storage.killed_broker.LOGS_PER_TURN", 2)
     logs = manager(tmp_path)
     logs.note_run(41)
     many = [logs.create("t", number, TOPIC_ID, NOW_MS, logs.directories[0]) for number in range(5)]

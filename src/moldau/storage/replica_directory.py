@@ -40,7 +40,7 @@ def kind_of_names(names: Iterable[str]) -> int:
     return kind
 
 
-def kind_of_folder(disk: Disk, path: str) -> int:
+def kind_of_directory(disk: Disk, path: str) -> int:
     """REPLICA, EMPTY or FOREIGN; raises OSError. Nearly all have the one file that is looked for first."""
     if disk.exists(f"{path}/{PARTITION_METADATA_FILE}"):
         return REPLICA
