@@ -168,11 +168,11 @@ def describe_partition(
         offline_replicas=offline_replicas(image, listener, partition),
     )
     if call.version == 0:
-        leave_out_the_dead(image, listener, row)
+        drop_unavailable_replicas(image, listener, row)
     return row
 
 
-def leave_out_the_dead(image: MetadataImage, listener: str, row: MetadataResponsePartition) -> None:
+def drop_unavailable_replicas(image: MetadataImage, listener: str, row: MetadataResponsePartition) -> None:
     """The first clients knew no brokers that are away: they see those that are there, and an error."""
 
     def is_there(broker_id: int) -> bool:

@@ -248,7 +248,7 @@ class ShareFetchCall(RecordsWaiter):
         )
         topics: dict[bytes, ShareFetchableTopicResponse] = {}
         for place, row in rows.items():
-            if not self._is_told(place, row, place in acknowledged):
+            if not self._is_in_response(place, row, place in acknowledged):
                 continue
             if place[0] not in topics:
                 topics[place[0]] = ShareFetchableTopicResponse(place[0])
@@ -264,7 +264,7 @@ class ShareFetchCall(RecordsWaiter):
         if target.error.code in ERRORS_WITH_LEADER and target.name:
             row.current_leader = LeaderIdAndEpoch(*hints.leader_of(target.name, target.place[1]))
 
-    def _is_told(self, place: PlaceKey, row: PartitionData, is_acknowledged: bool) -> bool:
+    def _is_in_response(self, place: PlaceKey, row: PartitionData, is_acknowledged: bool) -> bool:
         """An incremental answer leaves out partitions of which there is nothing to say."""
         partition = self._session.partitions.get(place)
         is_due = partition is not None and partition.is_due

@@ -16,10 +16,10 @@ from moldau.metadata.model import (
 )
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
-from moldau.protocol.messages import alter_partition_request as asked
-from moldau.protocol.messages import alter_partition_response as answered
-from moldau.protocol.messages import assign_replicas_to_dirs_request as dirs_asked
-from moldau.protocol.messages import assign_replicas_to_dirs_response as dirs_answered
+from moldau.protocol.messages import alter_partition_request as request_messages
+from moldau.protocol.messages import alter_partition_response as response_messages
+from moldau.protocol.messages import assign_replicas_to_dirs_request as dirs_request_messages
+from moldau.protocol.messages import assign_replicas_to_dirs_response as dirs_response_messages
 from moldau.protocol.stored.metadata_records import PartitionChangeRecord
 
 
@@ -31,15 +31,15 @@ class InSyncReplicas:
 
     # AlterPartition
 
-    def alter(self, request: asked.AlterPartitionRequest) -> Result:
+    def alter(self, request: request_messages.AlterPartitionRequest) -> Result:
         self.brokers.check_epoch(request.broker_id, request.broker_epoch)
         records: list[VersionedRecord] = []
-        response = answered.AlterPartitionResponse()
+        response = response_messages.AlterPartitionResponse()
         for topic_data in request.topics:
-            rows = answered.TopicData(topic_data.topic_id)
+            rows = response_messages.TopicData(topic_data.topic_id)
             topic = self.state.image.topic_by_id(topic_data.topic_id)
             for data in topic_data.partitions:
-                row = answered.PartitionData(data.partition_index)
+                row = response_messages.PartitionData(data.partition_index)
                 try:
                     if topic is None:
                         raise KafkaError(errors.UNKNOWN_TOPIC_ID)
@@ -54,8 +54,8 @@ class InSyncReplicas:
         self,
         broker_id: int,
         topic: TopicImage,
-        data: asked.PartitionData,
-        row: answered.PartitionData,
+        data: request_messages.PartitionData,
+        row: response_messages.PartitionData,
         records: list[VersionedRecord],
     ) -> None:
         partition = topic.partitions.get(data.partition_index)
@@ -85,7 +85,7 @@ class InSyncReplicas:
         self,
         broker_id: int,
         partition: PartitionRegistration,
-        data: asked.PartitionData,
+        data: request_messages.PartitionData,
         states: list[tuple[int, int]],
     ) -> None:
         isr = [replica for replica, _ in states]
@@ -117,18 +117,18 @@ class InSyncReplicas:
 
     # Directories
 
-    def assign_directories(self, request: dirs_asked.AssignReplicasToDirsRequest) -> Result:
+    def assign_directories(self, request: dirs_request_messages.AssignReplicasToDirsRequest) -> Result:
         if partition_version(self.state.image.metadata_version) < 1:
             raise KafkaError(errors.UNSUPPORTED_VERSION, "Directory assignment is not supported yet.")
         broker = self.brokers.check_epoch(request.broker_id, request.broker_epoch)
         records: list[VersionedRecord] = []
-        response = dirs_answered.AssignReplicasToDirsResponse()
+        response = dirs_response_messages.AssignReplicasToDirsResponse()
         for directory in request.directories:
-            rows = dirs_answered.DirectoryData(directory.id)
+            rows = dirs_response_messages.DirectoryData(directory.id)
             for topic_data in directory.topics:
-                topic_rows = dirs_answered.TopicData(topic_data.topic_id)
+                topic_rows = dirs_response_messages.TopicData(topic_data.topic_id)
                 for data in topic_data.partitions:
-                    row = dirs_answered.PartitionData(data.partition_index)
+                    row = dirs_response_messages.PartitionData(data.partition_index)
                     row.error_code = self._assign_one(
                         broker.broker_id, directory.id, topic_data.topic_id, data.partition_index, records
                     )

@@ -6,8 +6,8 @@ from moldau.controller.result import Result, VersionedRecord
 from moldau.controller.state import ControllerState
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
-from moldau.protocol.messages import alter_client_quotas_request as asked
-from moldau.protocol.messages import alter_client_quotas_response as answered
+from moldau.protocol.messages import alter_client_quotas_request as request_messages
+from moldau.protocol.messages import alter_client_quotas_response as response_messages
 from moldau.protocol.stored.metadata_records import ClientQuotaRecord, EntityData
 
 USER = "user"
@@ -30,17 +30,21 @@ class Quotas:
     def __init__(self, state: ControllerState) -> None:
         self.state = state
 
-    def alter(self, request: asked.AlterClientQuotasRequest, unknown_hosts: frozenset[str] = frozenset()) -> Result:
+    def alter(
+        self, request: request_messages.AlterClientQuotasRequest, unknown_hosts: frozenset[str] = frozenset()
+    ) -> Result:
         """One result for each entity. As in Kafka the first change of an entity that is named twice is made, although
         the result is an error. `unknown_hosts` are names of ip entities that nobody could resolve."""
         records: list[VersionedRecord] = []
-        rows: dict[Entity, answered.EntryData] = {}
+        rows: dict[Entity, response_messages.EntryData] = {}
         for entry in request.entries:
             names = {part.entity_type: part.entity_name for part in entry.entity}
             entity = tuple(sorted(names.items()))
             row = rows.get(entity)
             if row is None:
-                row = answered.EntryData(entity=[answered.EntityData(kind, name) for kind, name in names.items()])
+                row = response_messages.EntryData(
+                    entity=[response_messages.EntityData(kind, name) for kind, name in names.items()]
+                )
                 row.error_message = None
                 rows[entity] = row
                 try:
@@ -52,11 +56,12 @@ class Quotas:
                 row.error_code = errors.INVALID_REQUEST
                 row.error_message = f"Ignoring duplicate entity {names}"
         return Result(
-            [] if request.validate_only else records, answered.AlterClientQuotasResponse(entries=list(rows.values()))
+            [] if request.validate_only else records,
+            response_messages.AlterClientQuotasResponse(entries=list(rows.values())),
         )
 
     def _alter_one(
-        self, entity: Entity, names: dict[str, str | None], ops: list[asked.OpData]
+        self, entity: Entity, names: dict[str, str | None], ops: list[request_messages.OpData]
     ) -> list[VersionedRecord]:
         allowed = _IP_RATES if IP in names else _RATES
         current = self.state.image.client_quotas.get(entity, {})

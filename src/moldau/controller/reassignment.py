@@ -11,8 +11,8 @@ from moldau.controller.topics import Topics
 from moldau.metadata.model import PartitionRegistration, TopicImage
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
-from moldau.protocol.messages import alter_partition_reassignments_request as asked
-from moldau.protocol.messages import alter_partition_reassignments_response as answered
+from moldau.protocol.messages import alter_partition_reassignments_request as request_messages
+from moldau.protocol.messages import alter_partition_reassignments_response as response_messages
 from moldau.protocol.messages import list_partition_reassignments_response as listed
 from moldau.protocol.messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
 
@@ -23,14 +23,14 @@ class Reassignments:
         self.topics = topics
         self.leadership = leadership
 
-    def alter(self, request: asked.AlterPartitionReassignmentsRequest) -> Result:
+    def alter(self, request: request_messages.AlterPartitionReassignmentsRequest) -> Result:
         records: list[VersionedRecord] = []
-        response = answered.AlterPartitionReassignmentsResponse(error_message=None)
+        response = response_messages.AlterPartitionReassignmentsResponse(error_message=None)
         response.allow_replication_factor_change = request.allow_replication_factor_change
         for topic_data in request.topics:
-            rows = answered.ReassignableTopicResponse(topic_data.name)
+            rows = response_messages.ReassignableTopicResponse(topic_data.name)
             for data in topic_data.partitions:
-                row = answered.ReassignablePartitionResponse(data.partition_index, 0, None)
+                row = response_messages.ReassignablePartitionResponse(data.partition_index, 0, None)
                 try:
                     self._alter_one(topic_data.name, data, request.allow_replication_factor_change, records)
                 except KafkaError as error:
@@ -40,7 +40,7 @@ class Reassignments:
         return Result(records, response)
 
     def _alter_one(
-        self, name: str, data: asked.ReassignablePartition, may_resize: bool, records: list[VersionedRecord]
+        self, name: str, data: request_messages.ReassignablePartition, may_resize: bool, records: list[VersionedRecord]
     ) -> None:
         topic = self.state.image.topic(name)
         if topic is None:

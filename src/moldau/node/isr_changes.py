@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol
 from moldau.metadata.model import RECOVERED
 from moldau.protocol import api_table, errors
 from moldau.protocol.errors import KafkaError
-from moldau.protocol.messages import alter_partition_request as asked
-from moldau.protocol.messages import alter_partition_response as answered
+from moldau.protocol.messages import alter_partition_request as request_messages
+from moldau.protocol.messages import alter_partition_response as response_messages
 from moldau.protocol.primitives import Message
 from moldau.records.clocks import NEVER_MS
 from moldau.replication.leader import ANY_BROKER_EPOCH
@@ -120,14 +120,14 @@ class IsrChanges:
     def _send(self, now_ms: int) -> None:
         own_epoch = self._broker_epoch()
         unsent, self._unsent = self._unsent, []
-        topics: dict[bytes, asked.TopicData] = {}
+        topics: dict[bytes, request_messages.TopicData] = {}
         for proposal in unsent:
             partition = proposal.partition
             key = (partition.topic_id, partition.index)
             if not proposal.is_current() or key in self._in_flight:
                 continue
             self._in_flight[key] = proposal
-            data = asked.PartitionData(
+            data = request_messages.PartitionData(
                 partition.index,
                 proposal.leader_epoch,
                 leader_recovery_state=RECOVERED,
@@ -137,15 +137,17 @@ class IsrChanges:
                 epoch = (
                     own_epoch if replica == self._broker_id else proposal.broker_epochs.get(replica, ANY_BROKER_EPOCH)
                 )
-                data.new_isr_with_epochs.append(asked.BrokerState(replica, epoch))
-            topics.setdefault(partition.topic_id, asked.TopicData(partition.topic_id)).partitions.append(data)
+                data.new_isr_with_epochs.append(request_messages.BrokerState(replica, epoch))
+            topics.setdefault(partition.topic_id, request_messages.TopicData(partition.topic_id)).partitions.append(
+                data
+            )
         if not self._in_flight:
             return
         self.requests_total += 1
-        request = asked.AlterPartitionRequest(self._broker_id, own_epoch, list(topics.values()))
+        request = request_messages.AlterPartitionRequest(self._broker_id, own_epoch, list(topics.values()))
         self._controller.ask(api_table.ALTER_PARTITION, request, self._on_answer, now_ms)
 
-    def _on_answer(self, answer: answered.AlterPartitionResponse | KafkaError, now_ms: int) -> None:
+    def _on_answer(self, answer: response_messages.AlterPartitionResponse | KafkaError, now_ms: int) -> None:
         in_flight, self._in_flight = self._in_flight, {}
         if isinstance(answer, KafkaError):
             log.info("AlterPartition failed, trying again: %s", answer.message)
@@ -162,7 +164,7 @@ class IsrChanges:
         if (self._unsent or self._context.proposals) and self.on_deadline is not None:
             self.on_deadline(max(now_ms, self._not_before_ms))
 
-    def _take(self, proposal: Proposal, row: answered.PartitionData, now_ms: int) -> bool:
+    def _take(self, proposal: Proposal, row: response_messages.PartitionData, now_ms: int) -> bool:
         """Whether the answer settles the proposal, for now."""
         partition = proposal.partition
         code = row.error_code

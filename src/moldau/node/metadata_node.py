@@ -289,7 +289,7 @@ class MetadataNode:
         """The quorum's own time."""
         self._now_ms = now_ms
         if now_ms - self._due_ms > LATE_MS:
-            self.raft.excuse(now_ms - self._due_ms, now_ms)
+            self.raft.extend_deadlines(now_ms - self._due_ms, now_ms)
         self._step(lambda: self.raft.tick(now_ms))
 
     def control(self, now_ms: int) -> int:

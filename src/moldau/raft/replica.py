@@ -77,7 +77,7 @@ class Raft(Following):
         self._tick_election(now_ms)
         self._drive(now_ms)
 
-    def excuse(self, late_ms: int, now_ms: int) -> None:
+    def extend_deadlines(self, late_ms: int, now_ms: int) -> None:
         """`tick` comes late: this node was busy or stopped, and what the others said meanwhile is not read yet. They
         get a moment before their silence counts."""
         role = self.role

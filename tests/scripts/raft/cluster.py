@@ -196,7 +196,7 @@ class Cluster:
     def do_late(self, number: str, milliseconds: str) -> None:
         """It was busy for so long, and its timer comes only now."""
         self.now_ms += int(milliseconds)
-        self.raft(int(number)).excuse(int(milliseconds), self.now_ms)
+        self.raft(int(number)).extend_deadlines(int(milliseconds), self.now_ms)
         self.raft(int(number)).tick(self.now_ms)
         self.work(int(number))
 

@@ -11,8 +11,8 @@ import pytest
 from moldau.node.isr_changes import RETRY_MS, IsrChanges
 from moldau.protocol import api_table, errors
 from moldau.protocol.errors import KafkaError
-from moldau.protocol.messages import alter_partition_request as asked
-from moldau.protocol.messages import alter_partition_response as answered
+from moldau.protocol.messages import alter_partition_request as request_messages
+from moldau.protocol.messages import alter_partition_response as response_messages
 from moldau.protocol.primitives import Message
 from moldau.replication.leader import LeaderState
 from moldau.replication.partition import Partition, ReplicationContext
@@ -26,17 +26,17 @@ class Controller:
     """Keeps the requests and their callbacks until a test answers them."""
 
     def __init__(self) -> None:
-        self.requests: list[asked.AlterPartitionRequest] = []
+        self.requests: list[request_messages.AlterPartitionRequest] = []
         self.done: list[Callable[[Any, int], None]] = []
 
     def ask(self, api_key: int, request: Message, done: Callable[[Any, int], None], now_ms: int) -> None:
-        assert api_key == api_table.ALTER_PARTITION and isinstance(request, asked.AlterPartitionRequest)
+        assert api_key == api_table.ALTER_PARTITION and isinstance(request, request_messages.AlterPartitionRequest)
         self.requests.append(request)
         self.done.append(done)
 
     def answer(self, code: int = 0, isr: list[int] | None = None, partition_epoch: int = 1) -> None:
-        row = answered.PartitionData(0, code, OWN, 0, isr or [], 0, partition_epoch)
-        response = answered.AlterPartitionResponse(topics=[answered.TopicData(TOPIC_ID, [row])])
+        row = response_messages.PartitionData(0, code, OWN, 0, isr or [], 0, partition_epoch)
+        response = response_messages.AlterPartitionResponse(topics=[response_messages.TopicData(TOPIC_ID, [row])])
         self.done.pop(0)(response, NOW_MS)
 
     def fail(self, code: int) -> None:
@@ -156,7 +156,7 @@ def test_what_nobody_answered_is_asked_again(world: World, code: int) -> None:
 
 
 def test_what_the_controller_did_not_say_a_word_about_is_asked_again(world: World) -> None:
-    world.controller.done.pop(0)(answered.AlterPartitionResponse(), NOW_MS)
+    world.controller.done.pop(0)(response_messages.AlterPartitionResponse(), NOW_MS)
     world.changes.poll(NOW_MS + RETRY_MS)
     assert len(world.controller.requests) == 2
 

@@ -37,7 +37,7 @@ from moldau.protocol.messages.sync_group_request import SyncGroupRequest
 logger = logging.getLogger("moldau.coordinator")
 
 
-class ClassicMembersElsewhere:
+class ClassicMembersOfOtherGroups:
     """Classic members of groups of another kind (KIP-848 lets them into consumer groups). By default there are none."""
 
     def join(self, group: Group, joining: Joining, now_ms: int) -> Outcome:
@@ -58,7 +58,7 @@ class ClassicProtocol(GroupPart):
 
     def __init__(self, state: GroupShardState) -> None:
         self.state = state
-        self.elsewhere = ClassicMembersElsewhere()
+        self.elsewhere = ClassicMembersOfOtherGroups()
         self.rebalance = ClassicRebalance(state)
         self._join = ClassicJoin(state, self.rebalance)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from moldau.coordinator.group.classic import ClassicMembersElsewhere
+from moldau.coordinator.group.classic import ClassicMembersOfOtherGroups
 from moldau.coordinator.group.classic_answers import join_error
 from moldau.coordinator.group.classic_join import Joining
 from moldau.coordinator.group.classic_member import SyncAnswer
@@ -43,7 +43,7 @@ from moldau.protocol.primitives import DecodeError
 from moldau.protocol.uuids import uuid_to_text
 
 
-class ClassicMembers(ClassicMembersElsewhere):
+class ClassicMembers(ClassicMembersOfOtherGroups):
     """See the module."""
 
     def __init__(self, state: GroupShardState, protocol: ConsumerProtocol) -> None:

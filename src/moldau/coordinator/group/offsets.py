@@ -346,19 +346,19 @@ class Offsets(GroupPart):
         keys: set[bytes] = set()
         is_waiting = False
         for topic_id, (topic, last) in self._deleted_topics.items():
-            doomed: set[tuple[str, int]] = set()
+            to_delete: set[tuple[str, int]] = set()
             newer: set[tuple[str, int]] = set()
             for group_id, topics in self._table.by_group.items():
                 for index, committed in topics.get(topic, {}).items():
                     # A topic of the same name may be there again, and with offsets of its own.
                     if int(committed.record_offset) <= last and not is_other_topic(committed.topic_id, topic_id):
-                        doomed.add((group_id, index))
+                        to_delete.add((group_id, index))
             for group_id, index, record_offset in self._table.pending_of_topic(topic):
                 if record_offset <= last:
-                    doomed.add((group_id, index))
+                    to_delete.add((group_id, index))
                 else:
                     newer.add((group_id, index))
-            for place in doomed:
+            for place in to_delete:
                 if place in newer:
                     is_waiting = True  # a tombstone would take both
                 else:

@@ -127,7 +127,7 @@ class DeadLetters:
         self._queue: deque[Sending] = deque()
         self._read: list[tuple[Sending, int]] = []
         self._answered: list[tuple[Sending, int, int]] = []
-        self._told: dict[tuple[str, str], int] = {}
+        self._logged_at_ms: dict[tuple[str, str], int] = {}
 
     def __len__(self) -> int:
         return len(self._sendings)
@@ -387,10 +387,10 @@ class DeadLetters:
     def _tell(self, one: SharePartition, text: str, now_ms: int) -> None:
         """Once in a while: a group may have thousands of them."""
         about = (one.key[0], text)
-        if now_ms - self._told.get(about, -TOLD_AGAIN_MS) >= TOLD_AGAIN_MS:
-            if len(self._told) >= TOLD_MAX:
-                self._told.clear()
-            self._told[about] = now_ms
+        if now_ms - self._logged_at_ms.get(about, -TOLD_AGAIN_MS) >= TOLD_AGAIN_MS:
+            if len(self._logged_at_ms) >= TOLD_MAX:
+                self._logged_at_ms.clear()
+            self._logged_at_ms[about] = now_ms
             log.warning("%s: %s", one, text)
 
     def close(self) -> None:
