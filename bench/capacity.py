@@ -100,7 +100,7 @@ class Guest:
     def request(self) -> bytes:
         raise NotImplementedError
 
-    def on_answer(self, data: bytes) -> float:
+    def on_response(self, data: bytes) -> float:
         """Takes the answer; returns after how many seconds the next request is sent."""
         raise NotImplementedError
 
@@ -116,7 +116,7 @@ class Guest:
             data = bytes(self.buffer[4 : 4 + size])
             del self.buffer[: 4 + size]
             self.crowd.answers += 1
-            self.crowd.send_after(self, self.on_answer(data))
+            self.crowd.send_after(self, self.on_response(data))
 
 
 class Staller(Guest):
@@ -133,7 +133,7 @@ class Writer(Guest):
     def request(self) -> bytes:
         return produce_frame(BUSY, self.crowd.rng.randrange(self.crowd.partitions), self.crowd.record)
 
-    def on_answer(self, data: bytes) -> float:
+    def on_response(self, data: bytes) -> float:
         self.crowd.note(errors_of_produce(data))
         return 1.0
 
@@ -151,7 +151,7 @@ class Follower(Guest):
     def request(self) -> bytes:
         return fetch_frame(self.topic, self.partition, self.offset, self.wait_ms, self.size)
 
-    def on_answer(self, data: bytes) -> float:
+    def on_response(self, data: bytes) -> float:
         reader = Reader(data)
         ResponseHeader.decode(reader, api_keys.response_header_version(1, FETCH_VERSION))
         row = FetchResponse.decode(reader, FETCH_VERSION).responses[0].partitions[0]

@@ -61,7 +61,7 @@ from moldau.records.codecs import GZIP, NONE
 PRODUCE_VERSION, FETCH_VERSION, CREATE_VERSION, METADATA_VERSION = 8, 4, 7, 8
 IN_FLIGHT = 5
 PARTITIONS = 5_000
-ANSWER_BYTES_MAX = 32 << 20
+RESPONSE_BYTES_MAX = 32 << 20
 LIMIT_S = 120.0
 # What is in front of the first partition's error code, besides the topic's name: size, correlation id, number of
 # topics, length of the name, number of partitions, index.
@@ -204,7 +204,7 @@ class Reader:
         topics = [FetchTopic(topic, partitions=[partition])]
         request = FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=size, topics=topics)
         self._frame = bytearray(frame(request, FETCH_VERSION))
-        self._answer = memoryview(bytearray(ANSWER_BYTES_MAX))
+        self._answer = memoryview(bytearray(RESPONSE_BYTES_MAX))
         self._aborted_at = BEFORE_ABORTED + len(topic)
         self._position = 0
 

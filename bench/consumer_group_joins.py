@@ -77,7 +77,7 @@ class ConsumerMember(Member):
     def leave(self) -> None:
         self.send_heartbeat(member_epoch=-1)
 
-    def on_answer(self, request: type[Message], answer: Any) -> None:
+    def on_response(self, request: type[Message], answer: Any) -> None:
         if answer.error_code:
             raise RuntimeError(f"a heartbeat failed with error {answer.error_code}: {answer.error_message}")
         self.epoch = answer.member_epoch

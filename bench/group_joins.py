@@ -64,9 +64,9 @@ class Member(Wire):
         reader, self._rest = Reader(self._rest[8:]), b""
         reader.unknown_tags()
         answer = api_keys.response_class(request.API_KEY).decode(reader, self.versions[request])
-        self.on_answer(request, answer)
+        self.on_response(request, answer)
 
-    def on_answer(self, request: type[Message], answer: Any) -> None:
+    def on_response(self, request: type[Message], answer: Any) -> None:
         raise NotImplementedError
 
     def join(self) -> None:
@@ -174,7 +174,7 @@ class ClassicMember(Member):
     def leave(self) -> None:
         self.send(LeaveGroupRequest(self.group.name, members=[MemberIdentity(self.member_id)]))
 
-    def on_answer(self, request: type[Message], answer: Any) -> None:
+    def on_response(self, request: type[Message], answer: Any) -> None:
         code = answer.error_code
         if code in (errors.UNKNOWN_MEMBER_ID, errors.ILLEGAL_GENERATION):
             self.member_id = ""

@@ -51,7 +51,7 @@ class Load:
             places[group, index] = offset
         return OffsetCommitRequest(group, topics=[OffsetCommitRequestTopic(TOPIC, partitions=rows)]), places
 
-    def on_answer(self, places: dict[Place, int]) -> None:
+    def on_response(self, places: dict[Place, int]) -> None:
         self.acknowledged.update(places)
         self.commits += 1
 
@@ -87,7 +87,7 @@ def commit_until_killed(node: MoldauNode, load: Load, rng: random.Random) -> Non
                 if answer == CLOSED:
                     return
                 assert all(row.error_code == 0 for topic in answer.topics for row in topic.partitions), answer
-                load.on_answer(waiting.pop(0))
+                load.on_response(waiting.pop(0))
     except OSError:
         return
 

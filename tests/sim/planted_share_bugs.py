@@ -232,12 +232,12 @@ def archived_before_the_letter_is_written(patch: pytest.MonkeyPatch) -> None:
 
 def letters_that_fail_are_taken_for_written(patch: pytest.MonkeyPatch) -> None:
     """What the leader of the dead letter topic answers is not looked at."""
-    original = DeadLetters._on_answer
+    original = DeadLetters._on_response
 
-    def on_answer(self: DeadLetters, sending: Any, code: int, now_ms: int) -> None:
+    def on_response(self: DeadLetters, sending: Any, code: int, now_ms: int) -> None:
         original(self, sending, errors.NONE, now_ms)
 
-    patch.setattr(DeadLetters, "_on_answer", on_answer)
+    patch.setattr(DeadLetters, "_on_response", on_response)
 
 
 def letters_of_an_old_leader_are_forgotten(patch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, UNREACHABLE, NoAnswer
+from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, UNREACHABLE, NoResponse
 from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
 from moldau.protocol.messages.api_versions_response import ApiVersionsResponse
 from moldau.protocol.primitives import Message, Reader, Writer
@@ -91,10 +91,10 @@ class Pair:
         self.network.on_host_boot(host)
 
     def ask(self, number: int, timeout_ms: int = 500) -> None:
-        self.channel.send(API_VERSIONS, 3, ApiVersionsRequest(str(number), "1"), timeout_ms, self._on_answer)
+        self.channel.send(API_VERSIONS, 3, ApiVersionsRequest(str(number), "1"), timeout_ms, self._on_response)
 
-    def _on_answer(self, answer: Message | NoAnswer, now_ms: int) -> None:
-        if isinstance(answer, NoAnswer):
+    def _on_response(self, answer: Message | NoResponse, now_ms: int) -> None:
+        if isinstance(answer, NoResponse):
             self.outcomes.append(-answer.reason)
         else:
             assert isinstance(answer, ApiVersionsResponse)

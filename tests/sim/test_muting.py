@@ -41,9 +41,9 @@ class Producer:
     def fill(self) -> None:
         while not self.stopped and self.client.in_flight < IN_FLIGHT:
             self.sent += 1
-            self.client.call(produce(self.sent), 9, self._on_answer)
+            self.client.call(produce(self.sent), 9, self._on_response)
 
-    def _on_answer(self, answer: Any) -> None:
+    def _on_response(self, answer: Any) -> None:
         if answer is None:
             self.lost += 1
             self.world.schedule(5, self.fill)
@@ -156,9 +156,9 @@ def test_a_consumer_gets_its_rate_and_every_record(seed: int) -> None:
         wanted = [FetchPartition(partition=0, fetch_offset=bytes_read[0] // record, partition_max_bytes=1 << 20)]
         topics = [FetchTopic(topic="t", partitions=wanted)]
         request = FetchRequest(topics=topics, max_wait_ms=100, min_bytes=1, max_bytes=1 << 20, session_epoch=-1)
-        client.call(request, 12, on_answer)
+        client.call(request, 12, on_response)
 
-    def on_answer(answer: Any) -> None:
+    def on_response(answer: Any) -> None:
         if not answer.responses:
             assert answer.throttle_time_ms > 0
             empty[0] += 1

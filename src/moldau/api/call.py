@@ -122,15 +122,15 @@ class Call:
         writer.set_int32(0, writer.size - 4)
         self.reply.complete(writer.finish())
 
-    def respond_as_received(self, answer: bytes) -> None:
+    def respond_as_received(self, response: bytes) -> None:
         """Passes on an answer that another node encoded for the same request, header included."""
-        self.controller_throttle_ms = max(0, read_throttle(answer, self.api_key, self.flexible_response_header))
+        self.controller_throttle_ms = max(0, read_throttle(response, self.api_key, self.flexible_response_header))
         if self.node.quotas.is_on or self.controller_throttle_ms > 0:
             throttle_ms = self.charge(None)
             if throttle_ms > self.controller_throttle_ms:
-                answer = with_throttle(answer, self.api_key, self.flexible_response_header, throttle_ms)
+                response = with_throttle(response, self.api_key, self.flexible_response_header, throttle_ms)
             self.reply.mute_ms = throttle_ms
-        self.reply.complete([len(answer).to_bytes(4, "big") + answer])
+        self.reply.complete([len(response).to_bytes(4, "big") + response])
 
     def respond_nothing(self) -> None:
         """For requests that want no answer. Whoever sent too much is slowed down all the same."""
@@ -234,22 +234,22 @@ def is_refused(response: Any) -> bool:
 # The throttle time of an answer that is passed on as bytes
 
 
-def throttle_position(answer: bytes, api_key: int, flexible: bool) -> int:
+def throttle_position(response: bytes, api_key: int, flexible: bool) -> int:
     """Where it is, -1 if it is not there: the first field, after a header whose tags are empty."""
     if response_class(api_key).FIELDS[0] != THROTTLE_FIELD:
         return -1
     if not flexible:
-        return 4 if len(answer) >= 8 else -1
-    return 5 if len(answer) >= 9 and answer[4] == 0 else -1
+        return 4 if len(response) >= 8 else -1
+    return 5 if len(response) >= 9 and response[4] == 0 else -1
 
 
-def read_throttle(answer: bytes, api_key: int, flexible: bool) -> int:
-    position = throttle_position(answer, api_key, flexible)
-    return 0 if position < 0 else int.from_bytes(answer[position : position + 4], "big", signed=True)
+def read_throttle(response: bytes, api_key: int, flexible: bool) -> int:
+    position = throttle_position(response, api_key, flexible)
+    return 0 if position < 0 else int.from_bytes(response[position : position + 4], "big", signed=True)
 
 
-def with_throttle(answer: bytes, api_key: int, flexible: bool, throttle_ms: int) -> bytes:
-    position = throttle_position(answer, api_key, flexible)
+def with_throttle(response: bytes, api_key: int, flexible: bool, throttle_ms: int) -> bytes:
+    position = throttle_position(response, api_key, flexible)
     if position < 0:
-        return answer
-    return answer[:position] + throttle_ms.to_bytes(4, "big") + answer[position + 4 :]
+        return response
+    return response[:position] + throttle_ms.to_bytes(4, "big") + response[position + 4 :]

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 from moldau.api.call import Call
-from moldau.api.coordinators import answer, as_client_sees, check_group_id, run_group
-from moldau.coordinator.group.classic_answers import join_error, sync_error
+from moldau.api.coordinators import as_client_sees, check_group_id, responder, run_group
 from moldau.coordinator.group.classic_join import Joining
+from moldau.coordinator.group.classic_responses import join_error, sync_error
 from moldau.coordinator.group.machine import GroupMachine
 from moldau.coordinator.outcome import Outcome
 from moldau.coordinator.shard import Done
@@ -81,7 +81,7 @@ def handle_sync_group(call: Call, request: SyncGroupRequest) -> None:
     if call.version >= SYNC_PROTOCOL_VERSION and (request.protocol_type is None or request.protocol_name is None):
         call.respond(sync_error(errors.INCONSISTENT_GROUP_PROTOCOL))
         return
-    done = answer(call, on_error)
+    done = responder(call, on_error)
 
     def decide(machine: GroupMachine) -> Outcome:
         return machine.classic.sync(request, done, call.now_ms)
@@ -101,7 +101,7 @@ def handle_heartbeat(call: Call, request: HeartbeatRequest) -> None:
     def decide(machine: GroupMachine) -> Outcome:
         return machine.classic.heartbeat(request, call.now_ms)
 
-    run(call, request.group_id, decide, answer(call, on_error))
+    run(call, request.group_id, decide, responder(call, on_error))
 
 
 # LeaveGroup
@@ -119,7 +119,7 @@ def handle_leave_group(call: Call, request: LeaveGroupRequest) -> None:
             return LeaveGroupResponse(members=rows)
         return LeaveGroupResponse(error_code=error.code)
 
-    answered = answer(call, on_error)
+    answered = responder(call, on_error)
 
     def done(result: Message | KafkaError) -> None:
         if isinstance(result, LeaveGroupResponse) and not takes_many:

@@ -25,7 +25,7 @@ class ColdCall(Generic[Request]):
         self._build = build
         self._cold = ColdWait(call.node.disk, self._try_again)
 
-    def answer(self) -> None:
+    def respond(self) -> None:
         self._cold.begin_try()
         try:
             response = self._build(self._call, self._request)
@@ -40,7 +40,7 @@ class ColdCall(Generic[Request]):
     def _try_again(self) -> None:
         """In a turn of its own: what goes wrong costs this connection, as in the dispatcher."""
         try:
-            self.answer()
+            self.respond()
         except Exception:
             log.exception("a request from %s failed; closing the connection", self._call.context.peer)
             self._call.close_connection()

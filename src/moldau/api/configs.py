@@ -255,16 +255,16 @@ def list_config_resources(request: ListConfigResourcesRequest, context: ConfigCo
 
 def handle_incremental_alter_configs(call: Call, request: incremental_request.IncrementalAlterConfigsRequest) -> None:
     context = _context(call)
-    answers = Answers([(each.resource_type, each.resource_name) for each in request.resources])
+    outcomes = ConfigOutcomes([(each.resource_type, each.resource_name) for each in request.resources])
     forwarded = incremental_request.IncrementalAlterConfigsRequest(validate_only=request.validate_only)
     for resource in request.resources:
         changes = [(config.name, config.config_operation, config.value) for config in resource.configs]
-        if not answers.settle(resource.resource_type, resource.resource_name, changes, context, request.validate_only):
+        if not outcomes.settle(resource.resource_type, resource.resource_name, changes, context, request.validate_only):
             forwarded.resources.append(resource)
 
     def done(result: Message | KafkaError) -> None:
-        answers.add(forwarded.resources, result)
-        rows = [incremental_response.AlterConfigsResourceResponse(*row) for row in answers.rows()]
+        outcomes.add(forwarded.resources, result)
+        rows = [incremental_response.AlterConfigsResourceResponse(*row) for row in outcomes.rows()]
         if not call.reply.done:
             call.respond(incremental_response.IncrementalAlterConfigsResponse(responses=rows))
 
@@ -279,19 +279,19 @@ def handle_incremental_alter_configs(call: Call, request: incremental_request.In
 def handle_alter_configs(call: Call, request: plain_request.AlterConfigsRequest) -> None:
     """The older way: what a request does not name is deleted."""
     context = _context(call)
-    answers = Answers([(each.resource_type, each.resource_name) for each in request.resources])
+    outcomes = ConfigOutcomes([(each.resource_type, each.resource_name) for each in request.resources])
     forwarded = plain_request.AlterConfigsRequest(validate_only=request.validate_only)
     for resource in request.resources:
         kind, name = resource.resource_type, resource.resource_name
         changes: list[Change] = [(config.name, SET, config.value) for config in resource.configs]
         if kind == BROKER_LOGGER:
-            answers.refuse(kind, name, KafkaError(INVALID_REQUEST, f"Unknown resource type {kind}"))
-        elif not answers.settle(kind, name, changes, context, request.validate_only, replaces_all=True):
+            outcomes.refuse(kind, name, KafkaError(INVALID_REQUEST, f"Unknown resource type {kind}"))
+        elif not outcomes.settle(kind, name, changes, context, request.validate_only, replaces_all=True):
             forwarded.resources.append(resource)
 
     def done(result: Message | KafkaError) -> None:
-        answers.add(forwarded.resources, result)
-        rows = [plain_response.AlterConfigsResourceResponse(*row) for row in answers.rows()]
+        outcomes.add(forwarded.resources, result)
+        rows = [plain_response.AlterConfigsResourceResponse(*row) for row in outcomes.rows()]
         if not call.reply.done:
             call.respond(plain_response.AlterConfigsResponse(responses=rows))
 
@@ -305,7 +305,7 @@ Row = tuple[int, str | None, int, str]
 """Error code, message, resource type, resource name."""
 
 
-class Answers:
+class ConfigOutcomes:
     """The answer to an alter request, gathered from this node and from the controller, in the order of the request."""
 
     def __init__(self, resources: list[tuple[int, str]]) -> None:

@@ -10,8 +10,8 @@ from typing import Final
 
 from moldau.api.call import Call
 from moldau.api.classic_groups import client_host
-from moldau.api.coordinators import answer, as_client_sees, run_group
-from moldau.api.group_admin import ALL_GROUP_OPERATIONS, Answers, ask_shards
+from moldau.api.coordinators import as_client_sees, responder, run_group
+from moldau.api.group_admin import ALL_GROUP_OPERATIONS, Responses, ask_shards
 from moldau.coordinator.group.consumer_checks import check_heartbeat
 from moldau.coordinator.group.machine import GroupMachine
 from moldau.coordinator.outcome import Outcome
@@ -49,7 +49,7 @@ class HeartbeatCall:
 
 
 def handle_consumer_group_heartbeat(call: Call, request: ConsumerGroupHeartbeatRequest) -> None:
-    done = answer(call, heartbeat_error)
+    done = responder(call, heartbeat_error)
     if not is_enabled(call):
         call.respond(ConsumerGroupHeartbeatResponse(error_code=errors.UNSUPPORTED_VERSION))
         return
@@ -84,10 +84,10 @@ def handle_consumer_group_describe(call: Call, request: ConsumerGroupDescribeReq
     named = [group_id for group_id in request.group_ids if group_id]
     nameless = len(request.group_ids) - len(named)
 
-    def finish(answers: Answers) -> None:
+    def finish(responses: Responses) -> None:
         response = ConsumerGroupDescribeResponse()
         response.groups += [DescribedGroup(errors.INVALID_GROUP_ID) for _ in range(nameless)]
-        for group_ids, result in answers:
+        for group_ids, result in responses:
             response.groups += described(group_ids, result)
         for group in response.groups:
             if request.include_authorized_operations and group.error_code == 0:

@@ -50,7 +50,7 @@ def as_client_sees(error: KafkaError) -> KafkaError:
     return error if code is None else KafkaError(code)
 
 
-def answer(call: Call, on_error: Callable[[KafkaError], Message]) -> Done:
+def responder(call: Call, on_error: Callable[[KafkaError], Message]) -> Done:
     """A `done` that completes the call; `on_error` makes the answer when there is none."""
 
     def done(result: Message | KafkaError) -> None:

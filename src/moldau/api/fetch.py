@@ -9,9 +9,9 @@ waits until that is in memory and reads again. Fetches of followers are in `fetc
 from __future__ import annotations
 
 from moldau.api.call import Call
-from moldau.api.fetch_answer import FetchLimits, add_partition, failed_read
 from moldau.api.fetch_context import FetchContext, open_context
 from moldau.api.fetch_follower import handle_follower_fetch
+from moldau.api.fetch_responses import FetchLimits, add_partition, failed_read
 from moldau.node.cold_requests import ColdWait
 from moldau.node.fetch_session import FetchedPartition
 from moldau.node.node import Node
@@ -33,7 +33,7 @@ class FetchRound:
     def __init__(self) -> None:
         self.reads: list[PartitionRead] = []
         self.size = 0
-        self.answer_now = False
+        self.respond_now = False
         self.cold: ColdRead | None = None  # the pass came to its end there
 
 
@@ -56,14 +56,14 @@ class ParkedFetch(ParkedRequest):
         self.is_late = False  # its time is over: whatever there is when the disk has answered is the answer
         self.cold_wait: ColdWait | None = None
 
-    def maybe_answer(self, now_ms: int) -> bool:
-        return self.read_and_answer()
+    def maybe_respond(self, now_ms: int) -> bool:
+        return self.read_and_respond()
 
-    def answer_at_deadline(self, now_ms: int) -> None:
+    def respond_at_deadline(self, now_ms: int) -> None:
         self.is_late = True
-        self.read_and_answer()
+        self.read_and_respond()
 
-    def read_and_answer(self) -> bool:
+    def read_and_respond(self) -> bool:
         """Answers if there is enough, or if it must; says whether it did."""
         wait = self.cold_wait
         if wait is not None and wait.is_reading:
@@ -72,10 +72,10 @@ class ParkedFetch(ParkedRequest):
         if found.cold is not None:
             self.bring(found.cold)
             return False
-        if found.size < self.limits.min_bytes and not found.answer_now and not self.is_late:
+        if found.size < self.limits.min_bytes and not found.respond_now and not self.is_late:
             return False
         self.finished = True
-        answer(self.call, self.context, found)
+        respond(self.call, self.context, found)
         return True
 
     def bring(self, cold: ColdRead) -> None:
@@ -88,7 +88,7 @@ class ParkedFetch(ParkedRequest):
         if self.reply.done:
             return
         try:
-            self.read_and_answer()
+            self.read_and_respond()
         except Exception:
             self.give_up()
 
@@ -117,8 +117,8 @@ def handle_fetch(call: Call, request: FetchRequest) -> None:
     if found.cold is not None:
         wait_for_cold(call, request, context, limits, found.cold)
         return
-    if found.size >= limits.min_bytes or found.answer_now or request.max_wait_ms <= 0 or not context.targets:
-        answer(call, context, found)
+    if found.size >= limits.min_bytes or found.respond_now or request.max_wait_ms <= 0 or not context.targets:
+        respond(call, context, found)
         return
     node.waiting.park(new_parked_fetch(call, request, context, limits))
 
@@ -167,7 +167,7 @@ def read_resident_partitions(node: Node, context: FetchContext, limits: FetchLim
             read = read_partition(node, target, limits, left, min_one_batch)
         except KafkaError as error:
             read = failed_read(error.code)
-            found.answer_now = True
+            found.respond_now = True
         except ColdRead as cold:
             found.cold = cold
             return found
@@ -177,7 +177,7 @@ def read_resident_partitions(node: Node, context: FetchContext, limits: FetchLim
             found.size += records.size
             left = max(0, left - records.size)
         elif read.diverging_end_offset >= 0 or read.preferred_read_replica >= 0:
-            found.answer_now = True
+            found.respond_now = True
         found.reads.append(read)
     return found
 
@@ -215,7 +215,7 @@ def find_preferred_replica(node: Node, partition: Partition, target: FetchedPart
     return preferred
 
 
-def answer(call: Call, context: FetchContext, found: FetchRound) -> None:
+def respond(call: Call, context: FetchContext, found: FetchRound) -> None:
     response = FetchResponse()
     for index in range(len(context.targets)):
         target = context.targets[index]

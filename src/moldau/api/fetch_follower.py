@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 from moldau.api.call import Call
-from moldau.api.fetch_answer import FetchLimits, add_partition, failed_read
 from moldau.api.fetch_context import FIRST_SESSION_VERSION, FIRST_TOPIC_ID_VERSION, topic_name
+from moldau.api.fetch_responses import FetchLimits, add_partition, failed_read
 from moldau.node.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, SessionKey
 from moldau.node.node import Node
 from moldau.node.replica_session import FollowedPartition, ReplicaSession, note_connection
@@ -36,7 +36,7 @@ class FollowerRound:
         self.targets: list[FollowedPartition] = []
         self.reads: list[PartitionRead] = []
         self.size = 0
-        self.answer_now = False
+        self.respond_now = False
 
     def add(self, target: FollowedPartition, read: PartitionRead) -> None:
         self.targets.append(target)
@@ -55,19 +55,19 @@ class ParkedFollowerFetch(ParkedRequest):
         self.limits = limits
         self.incremental = incremental
 
-    def maybe_answer(self, now_ms: int) -> bool:
+    def maybe_respond(self, now_ms: int) -> bool:
         self.session.is_woken = False
         found = read_ready(self.call.node, self.session, self.limits, self.incremental, now_ms)
-        if found.size < self.limits.min_bytes and not found.answer_now:
+        if found.size < self.limits.min_bytes and not found.respond_now:
             return False
         self.session.parked = None
-        answer(self.call, self.session, found, self.incremental)
+        respond(self.call, self.session, found, self.incremental)
         return True
 
-    def answer_at_deadline(self, now_ms: int) -> None:
+    def respond_at_deadline(self, now_ms: int) -> None:
         self.session.parked = None
         found = read_ready(self.call.node, self.session, self.limits, self.incremental, now_ms)
-        answer(self.call, self.session, found, self.incremental)
+        respond(self.call, self.session, found, self.incremental)
 
     def cancel(self) -> None:
         self.finished = True
@@ -106,8 +106,8 @@ def handle_follower_fetch(call: Call, request: FetchRequest, replica_id: int) ->
         session.session_id = NO_SESSION
     limits = FetchLimits(request, node.fetch_bytes_max, call)
     found = read_ready(node, session, limits, incremental, call.now_ms)
-    if found.size >= limits.min_bytes or found.answer_now or request.max_wait_ms <= 0 or not session.followed:
-        answer(call, session, found, incremental)
+    if found.size >= limits.min_bytes or found.respond_now or request.max_wait_ms <= 0 or not session.followed:
+        respond(call, session, found, incremental)
         return
     deadline_ms = call.now_ms + request.max_wait_ms
     session.park(ParkedFollowerFetch(call, session, limits, incremental, deadline_ms), call.now_ms)
@@ -250,7 +250,7 @@ def read_ready(
             read = read_without_waiting(node, session, target, left, min_one_batch, now_ms)
         except KafkaError as error:
             found.add(target, failed_read(error.code))
-            found.answer_now = True
+            found.respond_now = True
             served.append(target)
             continue
         if read is None:
@@ -264,7 +264,7 @@ def read_ready(
             found.add(target, read)
             served.append(target)
         elif read.diverging_end_offset >= 0:
-            found.answer_now = True
+            found.respond_now = True
             found.add(target, read)
             served.append(target)
         elif target.partition is None or has_unread(target, target.partition):
@@ -272,7 +272,7 @@ def read_ready(
         else:
             target.is_ready = False
             if read.log_start_offset != target.told_log_start_offset and target.told_log_start_offset >= 0:
-                found.answer_now = True
+                found.respond_now = True
             if has_news(target, read):
                 target.mark_behind(now_ms)
     session.ready.extend(served)
@@ -355,7 +355,7 @@ def has_news(target: FollowedPartition, read: PartitionRead) -> bool:
 # Answering
 
 
-def answer(call: Call, session: ReplicaSession, found: FollowerRound, incremental: bool) -> None:
+def respond(call: Call, session: ReplicaSession, found: FollowerRound, incremental: bool) -> None:
     response = FetchResponse(session_id=session.session_id)
     for index in range(len(found.targets)):
         target, read = found.targets[index], found.reads[index]

@@ -35,21 +35,21 @@ Verb = Callable[[Controller], Result]
 def submit(call: Call, verb: Verb, on_error: Callable[[KafkaError], Message]) -> None:
     """Answers with what the controller decides. `on_error` makes the answer when it could not decide at all."""
 
-    def done(answer: Any) -> None:
+    def done(response: Any) -> None:
         if call.reply.done:
             return
-        if isinstance(answer, EnvelopeResponse):
+        if isinstance(response, EnvelopeResponse):
             from moldau.node.envelope import response_data
 
-            answer = response_data(answer)
-        if isinstance(answer, KafkaError):
-            note_failure(call, answer)
-            call.respond(on_error(answer))
-        elif isinstance(answer, bytes):
-            call.respond_as_received(answer)
+            response = response_data(response)
+        if isinstance(response, KafkaError):
+            note_failure(call, response)
+            call.respond(on_error(response))
+        elif isinstance(response, bytes):
+            call.respond_as_received(response)
         else:
-            note_throttle(call, answer)
-            call.respond(answer)
+            note_throttle(call, response)
+            call.respond(response)
 
     def envelope() -> EnvelopeRequest:
         from moldau.node.envelope import pack
@@ -63,16 +63,16 @@ def submit(call: Call, verb: Verb, on_error: Callable[[KafkaError], Message]) ->
 def submit_rest(call: Call, request: Message, verb: Verb, done: Callable[[Message | KafkaError], None]) -> None:
     """For a call that was answered in part here: `request` is the rest, `done` gets the controller's answer to it."""
 
-    def answered(answer: Any) -> None:
-        if isinstance(answer, EnvelopeResponse):
+    def answered(response: Any) -> None:
+        if isinstance(response, EnvelopeResponse):
             from moldau.node.envelope import unpack_response
 
-            answer = unpack_response(answer, call.api_key, call.version)
-        if isinstance(answer, KafkaError):
-            note_failure(call, answer)
+            response = unpack_response(response, call.api_key, call.version)
+        if isinstance(response, KafkaError):
+            note_failure(call, response)
         else:
-            note_throttle(call, answer)
-        done(answer)
+            note_throttle(call, response)
+        done(response)
 
     def envelope() -> EnvelopeRequest:
         from moldau.node.envelope import pack_request
@@ -87,7 +87,7 @@ def _run(call: Call, verb: Verb, envelope: Callable[[], EnvelopeRequest], done: 
         call.node.metadata.submit(verb, done, call.now_ms)
         return
     call.node.forwarding.ask_until(
-        call.now_ms + PATIENCE_MS, ENVELOPE, envelope, lambda answer, now_ms: done(answer), call.now_ms, verb
+        call.now_ms + PATIENCE_MS, ENVELOPE, envelope, lambda response, now_ms: done(response), call.now_ms, verb
     )
 
 
@@ -97,9 +97,9 @@ def note_failure(call: Call, error: KafkaError) -> None:
         call.context.reached_controller = False
 
 
-def note_throttle(call: Call, answer: Any) -> None:
+def note_throttle(call: Call, response: Any) -> None:
     """The client waits for as long as the controller says, if this node has no reason to let it wait longer."""
-    call.controller_throttle_ms = getattr(answer, "throttle_time_ms", 0)
+    call.controller_throttle_ms = getattr(response, "throttle_time_ms", 0)
 
 
 # The controller's side
@@ -131,7 +131,7 @@ def handle_envelope(call: Call, request: EnvelopeRequest) -> None:
         call.now_ms,
     )
 
-    def answer(reply: object) -> None:
+    def respond(reply: object) -> None:
         if call.reply.done:
             return
         parts = inner.reply.parts
@@ -142,7 +142,7 @@ def handle_envelope(call: Call, request: EnvelopeRequest) -> None:
         else:
             call.respond(EnvelopeResponse(b"".join(part for part in parts if isinstance(part, bytes))[4:]))
 
-    inner.reply.on_done = answer
+    inner.reply.on_done = respond
     try:
         handle(inner, message)
     except Exception:

@@ -34,12 +34,12 @@ from moldau.protocol.primitives import Message
 ALL_GROUP_OPERATIONS: Final = (1 << 3) | (1 << 6) | (1 << 8) | (1 << 10) | (1 << 11)
 
 
-Answers = list[tuple[list[str], Message | KafkaError]]
+Responses = list[tuple[list[str], Message | KafkaError]]
 """What each shard said about the groups that it was asked for."""
 
 
 def ask_shards(
-    call: Call, group_ids: list[str], verb_of: Callable[[list[str]], GroupVerb], finish: Callable[[Answers], None]
+    call: Call, group_ids: list[str], verb_of: Callable[[list[str]], GroupVerb], finish: Callable[[Responses], None]
 ) -> None:
     """Runs a verb on every shard that has one of these groups; `finish` gets all answers, in the order of the names."""
     groups = call.node.coordinators.groups
@@ -95,9 +95,9 @@ def joined_list(results: list[Message | KafkaError]) -> ListGroupsResponse:
 
 
 def handle_describe_groups(call: Call, request: DescribeGroupsRequest) -> None:
-    def finish(answers: Answers) -> None:
+    def finish(responses: Responses) -> None:
         response = DescribeGroupsResponse()
-        for group_ids, result in answers:
+        for group_ids, result in responses:
             response.groups += described(group_ids, result)
         for group in response.groups:
             if request.include_authorized_operations and group.error_code == 0:
@@ -137,9 +137,9 @@ def handle_delete_groups(call: Call, request: DeleteGroupsRequest) -> None:
             if isinstance(result, KafkaError):
                 failed[group_id] = as_client_sees(result).code
 
-        def finish(answers: Answers) -> None:
+        def finish(responses: Responses) -> None:
             response = DeleteGroupsResponse(results=[DeletableGroupResult(*one) for one in failed.items()])
-            for named, result in answers:
+            for named, result in responses:
                 response.results += deleted(named, result)
             call.respond(response)
 

@@ -147,8 +147,8 @@ def refuse_unknown(
 def failed_topic(
     topic: OffsetCommitRequestTopic, partitions: list[OffsetCommitRequestPartition], code: int
 ) -> OffsetCommitResponseTopic:
-    answers = [OffsetCommitResponsePartition(partition.partition_index, code) for partition in partitions]
-    return OffsetCommitResponseTopic(topic.name, topic.topic_id, answers)
+    responses = [OffsetCommitResponsePartition(partition.partition_index, code) for partition in partitions]
+    return OffsetCommitResponseTopic(topic.name, topic.topic_id, responses)
 
 
 def failed_topics(topics: list[OffsetCommitRequestTopic], code: int) -> list[OffsetCommitResponseTopic]:
@@ -272,21 +272,23 @@ class FetchCall:
 
 
 def failed_fetch(topic: OffsetFetchRequestTopics, code: int) -> OffsetFetchResponseTopics:
-    answers = [OffsetFetchResponsePartitions(index, NO_OFFSET, NO_EPOCH, "", code) for index in topic.partition_indexes]
-    return OffsetFetchResponseTopics(topic.name, topic.topic_id, answers)
+    responses = [
+        OffsetFetchResponsePartitions(index, NO_OFFSET, NO_EPOCH, "", code) for index in topic.partition_indexes
+    ]
+    return OffsetFetchResponseTopics(topic.name, topic.topic_id, responses)
 
 
 def as_only_group(group: OffsetFetchResponseGroup) -> OffsetFetchResponse:
     """The answer in the form of the versions below 8."""
     response = OffsetFetchResponse(error_code=group.error_code)
     for topic in group.topics:
-        answers = [
+        responses = [
             OffsetFetchResponsePartition(
                 one.partition_index, one.committed_offset, one.committed_leader_epoch, one.metadata, one.error_code
             )
             for one in topic.partitions
         ]
-        response.topics.append(OffsetFetchResponseTopic(topic.name, answers))
+        response.topics.append(OffsetFetchResponseTopic(topic.name, responses))
     return response
 
 

@@ -59,7 +59,7 @@ def find_partition(node: Node, topic: str, index: int) -> Partition:
 
 
 def handle_list_offsets(call: Call, request: ListOffsetsRequest) -> None:
-    ColdCall(call, request, list_offsets).answer()
+    ColdCall(call, request, list_offsets).respond()
 
 
 def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
@@ -73,16 +73,16 @@ def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse
         topic_response = ListOffsetsTopicResponse(name=topic.name)
         response.topics.append(topic_response)
         for asked in {partition.partition_index: partition for partition in topic.partitions}.values():
-            answer = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
-            topic_response.partitions.append(answer)
+            row = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
+            topic_response.partitions.append(row)
             try:
                 if seen[(topic.name, asked.partition_index)] > 1:
                     raise KafkaError(errors.INVALID_REQUEST)
-                list_offset(call, request, topic.name, asked, answer)
+                list_offset(call, request, topic.name, asked, row)
             except KafkaError as error:
-                answer.error_code = error.code
+                row.error_code = error.code
                 if error.code == errors.OFFSET_NOT_AVAILABLE and call.version < FIRST_NOT_AVAILABLE_VERSION:
-                    answer.error_code = errors.LEADER_NOT_AVAILABLE
+                    row.error_code = errors.LEADER_NOT_AVAILABLE
     return response
 
 
@@ -91,17 +91,17 @@ def list_offset(
     request: ListOffsetsRequest,
     topic: str,
     asked: ListOffsetsPartition,
-    answer: ListOffsetsPartitionResponse,
+    row: ListOffsetsPartitionResponse,
 ) -> None:
     timestamp = asked.timestamp
     if timestamp < LOWEST_TIMESTAMP or call.version < FIRST_VERSION_OF_TIMESTAMP.get(timestamp, 0):
         raise KafkaError(errors.UNSUPPORTED_VERSION)
     partition = find_partition(call.node, topic, asked.partition_index)
     found = partition.find_offset(timestamp, request.isolation_level, asked.current_leader_epoch, request.replica_id)
-    answer.offset = found.offset
-    answer.timestamp = found.timestamp
+    row.offset = found.offset
+    row.timestamp = found.timestamp
     if call.version >= 4:
-        answer.leader_epoch = found.leader_epoch
+        row.leader_epoch = found.leader_epoch
 
 
 def handle_offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochRequest) -> None:
@@ -110,15 +110,15 @@ def handle_offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochRequ
         topic_response = OffsetForLeaderTopicResult(topic=topic.topic)
         response.topics.append(topic_response)
         for asked in topic.partitions:
-            answer = EpochEndOffset(partition=asked.partition)
-            topic_response.partitions.append(answer)
+            row = EpochEndOffset(partition=asked.partition)
+            topic_response.partitions.append(row)
             try:
                 partition = find_partition(call.node, topic.topic, asked.partition)
-                answer.leader_epoch, answer.end_offset = partition.end_offset_for_epoch(
+                row.leader_epoch, row.end_offset = partition.end_offset_for_epoch(
                     asked.current_leader_epoch, asked.leader_epoch
                 )
             except KafkaError as error:
-                answer.error_code = error.code
+                row.error_code = error.code
     call.respond(response)
 
 
@@ -157,14 +157,14 @@ class ParkedDeletion(ParkedRequest):
         self.response = response
         self.awaited = awaited
 
-    def maybe_answer(self, now_ms: int) -> bool:
+    def maybe_respond(self, now_ms: int) -> bool:
         self.awaited = [one for one in self.awaited if not one.maybe_settle()]
         if self.awaited:
             return False
         self.call.respond(self.response)
         return True
 
-    def answer_at_deadline(self, now_ms: int) -> None:
+    def respond_at_deadline(self, now_ms: int) -> None:
         for one in self.awaited:
             one.result.error_code = errors.REQUEST_TIMED_OUT
         self.call.respond(self.response)

@@ -64,13 +64,13 @@ class Awaited:
     """A partition's answer that holds once the high watermark, or for acks=1 a flush, has reached an offset."""
 
     def __init__(
-        self, partition: Partition, acks: int, led_since_epoch: int, offset: int, answer: PartitionProduceResponse
+        self, partition: Partition, acks: int, led_since_epoch: int, offset: int, row: PartitionProduceResponse
     ) -> None:
         self.partition = partition
         self.acks = acks
         self.led_since_epoch = led_since_epoch
         self.offset = offset
-        self.answer = answer
+        self.row = row
 
 
 class ParkedProduce(ParkedRequest):
@@ -84,20 +84,20 @@ class ParkedProduce(ParkedRequest):
         self.response = response
         self.awaited = awaited
 
-    def maybe_answer(self, now_ms: int) -> bool:
+    def maybe_respond(self, now_ms: int) -> bool:
         still: list[Awaited] = []
         for one in self.awaited:
             partition = one.partition
             if not partition.is_leader or partition.led_since_epoch != one.led_since_epoch:
-                fail(one.answer, KafkaError(errors.NOT_LEADER_OR_FOLLOWER))
-                add_leader_hint(self.call, partition.topic, partition.index, one.answer, self.response)
+                fail(one.row, KafkaError(errors.NOT_LEADER_OR_FOLLOWER))
+                add_leader_hint(self.call, partition.topic, partition.index, one.row, self.response)
             elif not partition.is_online():
-                fail(one.answer, KafkaError(errors.KAFKA_STORAGE_ERROR))
+                fail(one.row, KafkaError(errors.KAFKA_STORAGE_ERROR))
             elif one.acks == -1:
                 if partition.high_watermark.offset < one.offset:
                     still.append(one)
                 elif not partition.has_enough_in_sync_replicas():
-                    fail(one.answer, KafkaError(errors.NOT_ENOUGH_REPLICAS_AFTER_APPEND))
+                    fail(one.row, KafkaError(errors.NOT_ENOUGH_REPLICAS_AFTER_APPEND))
             elif not partition.is_durable(one.offset):
                 still.append(one)
         self.awaited = still
@@ -106,9 +106,9 @@ class ParkedProduce(ParkedRequest):
         self.call.respond(self.response)
         return True
 
-    def answer_at_deadline(self, now_ms: int) -> None:
+    def respond_at_deadline(self, now_ms: int) -> None:
         for one in self.awaited:
-            fail(one.answer, KafkaError(errors.REQUEST_TIMED_OUT))
+            fail(one.row, KafkaError(errors.REQUEST_TIMED_OUT))
         self.call.respond(self.response)
 
 
@@ -125,16 +125,16 @@ def handle_produce(call: Call, request: ProduceRequest) -> None:
         topic_response = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
         response.responses.append(topic_response)
         for data in without_repeats(topic.partition_data):
-            answer = PartitionProduceResponse(index=data.index)
-            topic_response.partition_responses.append(answer)
+            row = PartitionProduceResponse(index=data.index)
+            topic_response.partition_responses.append(row)
             try:
-                append(call, request, name, data, answer, awaited, held)
+                append(call, request, name, data, row, awaited, held)
             except KafkaError as error:
                 failed = True
-                fail(answer, error)
+                fail(row, error)
                 if not isinstance(error, NotOneBatch):
-                    tell_log_start(node, name, answer)
-                add_leader_hint(call, name, data.index, answer, response)
+                    tell_log_start(node, name, row)
+                add_leader_hint(call, name, data.index, row, response)
     if node.replicas.context.woken:
         # Followers read what this request brought before its own answer is made: they are the longer way.
         node.replicas.context.serve_woken(call.now_ms)
@@ -166,7 +166,7 @@ def finish(
         deadline_ms = now_ms + max(0, request.timeout_ms) if request.acks == -1 else NEVER_MS
         parked = ParkedProduce(call.reply, call, response, awaited, deadline_ms)
         # What was appended in an earlier turn may be committed by now, and nobody would tell.
-        if now_ms == call.now_ms or not parked.maybe_answer(now_ms):
+        if now_ms == call.now_ms or not parked.maybe_respond(now_ms):
             call.node.waiting.park(parked)
 
 
@@ -175,7 +175,7 @@ def append(
     request: ProduceRequest,
     name: str | None,
     data: PartitionProduceData,
-    answer: PartitionProduceResponse,
+    row: PartitionProduceResponse,
     awaited: list[Awaited],
     held: list[HeldAppend],
 ) -> None:
@@ -197,29 +197,29 @@ def append(
         attributes = records.data[records.start + ATTRIBUTES_LOW_BYTE]
         if attributes & CODEC_MASK == ZSTD and call.version < FIRST_ZSTD_VERSION:
             raise KafkaError(errors.UNSUPPORTED_COMPRESSION_TYPE)
-        if attributes & TRANSACTIONAL_FLAG and hold_unverified(call, request, partition, records, answer, held):
+        if attributes & TRANSACTIONAL_FLAG and hold_unverified(call, request, partition, records, row, held):
             return
-    append_records(partition, records, acks, answer, awaited, call.now_ms)
+    append_records(partition, records, acks, row, awaited, call.now_ms)
 
 
 def append_records(
     partition: Partition,
     records: MemoryRecords,
     acks: int,
-    answer: PartitionProduceResponse,
+    row: PartitionProduceResponse,
     awaited: list[Awaited],
     now_ms: int,
 ) -> None:
     result = partition.append_as_leader(records, acks, now_ms, CLIENT)
-    answer.base_offset = result.first_offset
-    answer.log_append_time_ms = result.append_time_ms
-    answer.log_start_offset = result.log_start_offset
+    row.base_offset = result.first_offset
+    row.log_append_time_ms = result.append_time_ms
+    row.log_start_offset = result.log_start_offset
     if acks == -1:
         waits = partition.high_watermark.offset <= result.last_offset
     else:
         waits = acks == 1 and not partition.is_durable(result.last_offset + 1)
     if waits:
-        awaited.append(Awaited(partition, acks, partition.led_since_epoch, result.last_offset + 1, answer))
+        awaited.append(Awaited(partition, acks, partition.led_since_epoch, result.last_offset + 1, row))
 
 
 class HeldProduce:
@@ -247,12 +247,12 @@ class HeldProduce:
             partition = one.partition
             try:
                 one.check_verified()
-                append_records(partition, one.records, self.request.acks, one.answer, self.awaited, now_ms)
+                append_records(partition, one.records, self.request.acks, one.row, self.awaited, now_ms)
             except KafkaError as error:
                 self.failed = True
-                fail(one.answer, error)
-                tell_log_start(call.node, partition.topic, one.answer)
-                add_leader_hint(call, partition.topic, partition.index, one.answer, self.response)
+                fail(one.row, error)
+                tell_log_start(call.node, partition.topic, one.row)
+                add_leader_hint(call, partition.topic, partition.index, one.row, self.response)
         context = call.node.replicas.context
         if context.woken:
             context.serve_woken(now_ms)
@@ -269,39 +269,39 @@ def without_repeats(partitions: list[PartitionProduceData]) -> list[PartitionPro
     return list(by_index.values())
 
 
-def tell_log_start(node: Node, name: str | None, answer: PartitionProduceResponse) -> None:
-    if name is None or answer.error_code in ERRORS_WITHOUT_LOG_START:
+def tell_log_start(node: Node, name: str | None, row: PartitionProduceResponse) -> None:
+    if name is None or row.error_code in ERRORS_WITHOUT_LOG_START:
         return
-    partition = node.replicas.find(name, answer.index)
+    partition = node.replicas.find(name, row.index)
     if partition is not None and partition.log is not None:
-        answer.log_start_offset = partition.log.log_start_offset
+        row.log_start_offset = partition.log.log_start_offset
 
 
-def fail(answer: PartitionProduceResponse, error: KafkaError) -> None:
-    answer.error_code = error.code
-    answer.base_offset = -1
-    answer.log_append_time_ms = -1
-    answer.log_start_offset = -1
+def fail(row: PartitionProduceResponse, error: KafkaError) -> None:
+    row.error_code = error.code
+    row.base_offset = -1
+    row.log_append_time_ms = -1
+    row.log_start_offset = -1
     if error.code == errors.KAFKA_STORAGE_ERROR:
-        answer.error_message = error.message  # whether to wait for space or to call somebody
+        row.error_message = error.message  # whether to wait for space or to call somebody
     if isinstance(error, InvalidRecords):
-        answer.error_message = error.client_message
+        row.error_message = error.client_message
         for batch_index, message in error.record_errors:
-            answer.record_errors.append(
+            row.record_errors.append(
                 BatchIndexAndErrorMessage(batch_index=batch_index, batch_index_error_message=message)
             )
 
 
 def add_leader_hint(
-    call: Call, name: str | None, index: int, answer: PartitionProduceResponse, response: ProduceResponse
+    call: Call, name: str | None, index: int, row: PartitionProduceResponse, response: ProduceResponse
 ) -> None:
     """KIP-951: a client that asked the wrong broker learns at once which one to ask."""
     if call.version < FIRST_LEADER_HINT_VERSION:
         return
-    if answer.error_code != errors.NOT_LEADER_OR_FOLLOWER or name is None:
+    if row.error_code != errors.NOT_LEADER_OR_FOLLOWER or name is None:
         return
     hint = leader_hint(call.node, name, index)
-    answer.current_leader = LeaderIdAndEpoch(leader_id=hint[0], leader_epoch=hint[1])
+    row.current_leader = LeaderIdAndEpoch(leader_id=hint[0], leader_epoch=hint[1])
     endpoint = node_endpoint(
         call.node, call.context.listener, hint[0], [known.node_id for known in response.node_endpoints]
     )

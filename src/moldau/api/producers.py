@@ -21,12 +21,12 @@ def handle_describe_producers(call: Call, request: DescribeProducersRequest) -> 
         topic_response = TopicResponse(name=topic.name)
         response.topics.append(topic_response)
         for index in dict.fromkeys(topic.partition_indexes):  # asked twice is answered once: rows are many per question
-            answer = PartitionResponse(partition_index=index)
-            topic_response.partitions.append(answer)
+            row = PartitionResponse(partition_index=index)
+            topic_response.partitions.append(row)
             try:
                 log = find_partition(call.node, topic.name, index).check_leader(-1)
                 for state in log.producers.entries.values():
-                    answer.active_producers.append(
+                    row.active_producers.append(
                         ProducerState(
                             producer_id=state.producer_id,
                             producer_epoch=state.epoch,
@@ -37,7 +37,7 @@ def handle_describe_producers(call: Call, request: DescribeProducersRequest) -> 
                         )
                     )
             except KafkaError as error:
-                answer.error_code = error.code
+                row.error_code = error.code
                 if error.code != errors.UNKNOWN_TOPIC_OR_PARTITION or topic.name not in call.node.image.topics_by_name:
-                    answer.error_message = error.message
+                    row.error_message = error.message
     call.respond(response)

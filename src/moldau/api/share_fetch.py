@@ -74,7 +74,7 @@ class ShareFetchCall(RecordsWaiter):
             self._rows = {}
         else:
             self._find_targets()
-            if not self.maybe_answer(call.now_ms):
+            if not self.maybe_respond(call.now_ms):
                 self._wait()
         self._maybe_respond()
 
@@ -124,7 +124,7 @@ class ShareFetchCall(RecordsWaiter):
             if target.one is not None:
                 target.one.wait_no_more(self)
 
-    def maybe_answer(self, now_ms: int) -> bool:
+    def maybe_respond(self, now_ms: int) -> bool:
         if self._rows is not None or self._call.reply.done:
             return True
         for target in self._targets:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from moldau.api.call import Call
 from moldau.api.classic_groups import client_host
-from moldau.api.coordinators import answer, as_client_sees, run_group
-from moldau.api.group_admin import ALL_GROUP_OPERATIONS, Answers, ask_shards
+from moldau.api.coordinators import as_client_sees, responder, run_group
+from moldau.api.group_admin import ALL_GROUP_OPERATIONS, Responses, ask_shards
 from moldau.api.share_checks import MEMBER_ID_LENGTH_MAX, ensure_state_topic
 from moldau.coordinator.group.machine import GroupMachine
 from moldau.coordinator.outcome import Outcome
@@ -38,7 +38,7 @@ class HeartbeatCall:
 
 
 def handle_share_group_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> None:
-    done = answer(call, heartbeat_error)
+    done = responder(call, heartbeat_error)
     try:
         check_heartbeat(call, request)
     except KafkaError as error:
@@ -86,10 +86,10 @@ def handle_share_group_describe(call: Call, request: ShareGroupDescribeRequest) 
     named = [group_id for group_id in request.group_ids if group_id]
     nameless = len(request.group_ids) - len(named)
 
-    def finish(answers: Answers) -> None:
+    def finish(responses: Responses) -> None:
         response = ShareGroupDescribeResponse()
         response.groups += [DescribedGroup(errors.INVALID_GROUP_ID) for _ in range(nameless)]
-        for group_ids, result in answers:
+        for group_ids, result in responses:
             response.groups += described(group_ids, result)
         for group in response.groups:
             if request.include_authorized_operations and group.error_code == 0:

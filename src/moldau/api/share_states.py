@@ -53,7 +53,7 @@ def as_broker_sees(result: Message | KafkaError) -> Message | KafkaError:
     return result
 
 
-def answer(call: Call, kind: int, request: StateRequest) -> None:
+def respond(call: Call, kind: int, request: StateRequest) -> None:
     """All partitions of the request, in its order."""
     questions: list[StateQuestion] = []
     if request.group_id:
@@ -82,20 +82,20 @@ def ignore(result: Message | KafkaError, now_ms: int) -> None:
 
 
 def handle_initialize_share_group_state(call: Call, request: InitializeShareGroupStateRequest) -> None:
-    answer(call, INITIALIZE, request)
+    respond(call, INITIALIZE, request)
 
 
 def handle_read_share_group_state(call: Call, request: ReadShareGroupStateRequest) -> None:
-    answer(call, READ, request)
+    respond(call, READ, request)
 
 
 def handle_write_share_group_state(call: Call, request: WriteShareGroupStateRequest) -> None:
-    answer(call, WRITE, request)
+    respond(call, WRITE, request)
 
 
 def handle_read_share_group_state_summary(call: Call, request: ReadShareGroupStateSummaryRequest) -> None:
-    answer(call, SUMMARY, request)
+    respond(call, SUMMARY, request)
 
 
 def handle_delete_share_group_state(call: Call, request: DeleteShareGroupStateRequest) -> None:
-    answer(call, DELETE, request)
+    respond(call, DELETE, request)

@@ -48,7 +48,7 @@ class HeldAppend:
         partition: Partition,
         log: Log,
         records: MemoryRecords,
-        answer: PartitionProduceResponse,
+        row: PartitionProduceResponse,
         producer: tuple[int, int],
         sequence: int,
         adds: bool,
@@ -58,7 +58,7 @@ class HeldAppend:
         self.led_since_epoch = partition.led_since_epoch
         self.guard: VerificationGuard | None = None
         self.records = records
-        self.answer = answer
+        self.row = row
         self.producer = producer
         self.sequence = sequence
         self.adds = adds
@@ -84,7 +84,7 @@ def hold_unverified(
     request: ProduceRequest,
     partition: Partition,
     records: MemoryRecords,
-    answer: PartitionProduceResponse,
+    row: PartitionProduceResponse,
     held: list[HeldAppend],
 ) -> bool:
     """Whether this transactional batch must wait; it is in `held` then."""
@@ -106,7 +106,7 @@ def hold_unverified(
     is_asking = node.txn_verification.is_asking(partition.topic, partition.index, producer_id)
     if not is_asking and log.producers.has_open_transaction(producer_id, producer_epoch):
         return False
-    held.append(HeldAppend(partition, log, records, answer, (producer_id, producer_epoch), sequence, adds))
+    held.append(HeldAppend(partition, log, records, row, (producer_id, producer_epoch), sequence, adds))
     return True
 
 

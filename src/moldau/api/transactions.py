@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from moldau.api.call import Call
-from moldau.api.coordinators import Gathering, answer, as_client_sees
+from moldau.api.coordinators import Gathering, as_client_sees, responder
 from moldau.coordinator.group.topic_regex import TopicRegex
 from moldau.coordinator.group.topic_regex_syntax import InvalidRegex
 from moldau.coordinator.outcome import Outcome
@@ -86,7 +86,7 @@ def handle_init_producer_id(call: Call, request: InitProducerIdRequest) -> None:
         return init_producer_id(state, request, new_producer_id, call.now_ms)
 
     coordinator = call.node.coordinators.transactions
-    coordinator.run_with_producer_id(request.transactional_id, decide, answer(call, refuse), call.now_ms)
+    coordinator.run_with_producer_id(request.transactional_id, decide, responder(call, refuse), call.now_ms)
 
 
 def give_producer_id(call: Call) -> None:
@@ -236,7 +236,7 @@ def handle_add_offsets_to_txn(call: Call, request: AddOffsetsToTxnRequest) -> No
         call.respond(refuse(KafkaError(errors.INVALID_REQUEST)))
         return
     coordinator = call.node.coordinators.transactions
-    coordinator.run(request.transactional_id, decide, answer(call, refuse), call.now_ms)
+    coordinator.run(request.transactional_id, decide, responder(call, refuse), call.now_ms)
 
 
 # EndTxn
@@ -254,7 +254,7 @@ def handle_end_txn(call: Call, request: EndTxnRequest) -> None:
         call.respond(refuse(KafkaError(errors.INVALID_REQUEST)))
         return
     coordinator = call.node.coordinators.transactions
-    coordinator.run_with_producer_id(request.transactional_id, decide, answer(call, refuse), call.now_ms)
+    coordinator.run_with_producer_id(request.transactional_id, decide, responder(call, refuse), call.now_ms)
 
 
 # WriteTxnMarkers
@@ -279,11 +279,11 @@ def handle_write_txn_markers(call: Call, request: WriteTxnMarkersRequest) -> Non
             row = written.WritableTxnMarkerResult(marker.producer_id)
             response.markers.append(row)
             for topic in marker.topics:
-                answers = [
+                responses = [
                     written.WritableTxnMarkerPartitionResult(index, codes[(topic.name, index)])
                     for index in topic.partition_indexes
                 ]
-                row.topics.append(written.WritableTxnMarkerTopicResult(topic.name, answers))
+                row.topics.append(written.WritableTxnMarkerTopicResult(topic.name, responses))
         if not call.reply.done:
             call.respond(response)
 

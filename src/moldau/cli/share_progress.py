@@ -157,8 +157,8 @@ def fetch_page(host: str, port: int) -> str | None:
     connection = HTTPConnection(host, port, timeout=PAGE_SECONDS_MAX)
     try:
         connection.request("GET", "/metrics")
-        answer = connection.getresponse()
-        return answer.read().decode("utf-8", "replace") if answer.status == 200 else None
+        response = connection.getresponse()
+        return response.read().decode("utf-8", "replace") if response.status == 200 else None
     except (OSError, HTTPException):
         return None
     finally:

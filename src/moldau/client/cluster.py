@@ -34,7 +34,7 @@ from moldau.protocol.primitives import Message
 
 logger = logging.getLogger("moldau.client")
 
-Answer = TypeVar("Answer", bound=Message)
+Response = TypeVar("Response", bound=Message)
 T = TypeVar("T")
 
 NO_LEADER = -1
@@ -128,18 +128,18 @@ class Cluster:
     def call(
         self,
         request: Message,
-        answer_class: type[Answer],
+        response_class: type[Response],
         timeout_ms: int,
         broker_id: int | None = None,
         highest_version: int | None = None,
         tries: int | None = None,
-    ) -> Answer:
+    ) -> Response:
         """Sends to one broker (None: any) and waits for the answer, trying again while no broker can be reached."""
         deadline_ms = self.network.now_ms() + timeout_ms
         failures = 0
         while True:
             try:
-                return self._call_once(request, answer_class, deadline_ms, broker_id, highest_version)
+                return self._call_once(request, response_class, deadline_ms, broker_id, highest_version)
             except (NetworkError, RequestTimeoutError) as error:
                 failures += 1
                 delay_ms = self.backoff.delay_ms(failures)
@@ -161,7 +161,7 @@ class Cluster:
             return self._first_contact_ms
         return min(timeout_ms, UNRESOLVED_PATIENCE_MS) if error.unresolved else timeout_ms
 
-    def submit(self, address: Address, call: Call[Answer]) -> None:
+    def submit(self, address: Address, call: Call[Response]) -> None:
         """Puts the call on the way to a broker; an error of it says whose address that is."""
         if not self._unreachable.is_known_good(address) and self.network.is_ready(address):
             self._unreachable.on_connected(address)
@@ -176,29 +176,29 @@ class Cluster:
     def ask_broker(
         self,
         request: Message,
-        answer_class: type[Answer],
+        response_class: type[Response],
         timeout_ms: int,
         broker_id: int,
         highest_version: int | None = None,
-    ) -> Answer:
+    ) -> Response:
         """Sends to one broker and waits for the answer, once."""
         deadline_ms = self.network.now_ms() + timeout_ms
-        return self._call_once(request, answer_class, deadline_ms, broker_id, highest_version)
+        return self._call_once(request, response_class, deadline_ms, broker_id, highest_version)
 
     def _call_once(
         self,
         request: Message,
-        answer_class: type[Answer],
+        response_class: type[Response],
         deadline_ms: int,
         broker_id: int | None,
         highest_version: int | None,
-    ) -> Answer:
+    ) -> Response:
         if broker_id is not None:
             address = self.broker_address(broker_id)
-            return self._wait(Call(request, answer_class, self._timeout(deadline_ms), highest_version), address)
+            return self._wait(Call(request, response_class, self._timeout(deadline_ms), highest_version), address)
         problems: list[ClientError] = []
         for address in self._addresses():
-            call = Call(request, answer_class, self._timeout(deadline_ms), highest_version)
+            call = Call(request, response_class, self._timeout(deadline_ms), highest_version)
             try:
                 return self._wait(call, address)
             except (NetworkError, RequestTimeoutError, ProtocolError) as error:
@@ -209,7 +209,7 @@ class Cluster:
             raise problems[0]
         raise _nobody(problems)
 
-    def _wait(self, call: Call[Answer], address: Address) -> Answer:
+    def _wait(self, call: Call[Response], address: Address) -> Response:
         """The network ends calls that were sent; one that still waits for a connection is given up here."""
         deadline_ms = self.network.now_ms() + call.timeout_ms
         self.submit(address, call)
@@ -221,9 +221,9 @@ class Cluster:
                 )
             else:
                 self.network.poll(remaining_ms)
-        answer = call.answer()
-        self._unreachable.on_answer()
-        return answer
+        response = call.response()
+        self._unreachable.on_response()
+        return response
 
     def _timeout(self, deadline_ms: int) -> int:
         return max(1, min(self._request_timeout_ms, deadline_ms - self.network.now_ms()))
@@ -243,9 +243,9 @@ class Cluster:
     def start_call(
         self,
         request: Message,
-        answer_class: type[Answer],
+        response_class: type[Response],
         timeout_ms: int,
-        when_done: Callable[[Answer | None, ClientError | None], None],
+        when_done: Callable[[Response | None, ClientError | None], None],
         highest_version: int | None = None,
     ) -> None:
         """Sends to any broker without waiting: when_done(answer, None) once, or (None, error) when none answered."""
@@ -261,13 +261,13 @@ class Cluster:
                     self._unreachable.on_nobody(error, self.network.now_ms())
                     when_done(None, error)
                 return
-            call = Call(request, answer_class, timeout_ms, highest_version, True, on_done)
+            call = Call(request, response_class, timeout_ms, highest_version, True, on_done)
             self.submit(addresses.pop(0), call)
 
-        def on_done(call: Call[Answer]) -> None:
+        def on_done(call: Call[Response]) -> None:
             if call.error is None:
-                self._unreachable.on_answer()
-                when_done(call.answer(), None)
+                self._unreachable.on_response()
+                when_done(call.response(), None)
             elif isinstance(call.error, NetworkError | RequestTimeoutError | ProtocolError):
                 problems.append(call.error)
                 ask_next()
@@ -285,9 +285,9 @@ class Cluster:
             allow_auto_topic_creation=self.auto_create_topics,
         )
 
-        def on_done(answer: MetadataResponse | None, error: ClientError | None) -> None:
-            if answer is not None:
-                self.replay_metadata(answer, names)
+        def on_done(response: MetadataResponse | None, error: ClientError | None) -> None:
+            if response is not None:
+                self.replay_metadata(response, names)
             when_done(error)
 
         self.start_call(request, MetadataResponse, timeout_ms, on_done)
@@ -335,17 +335,17 @@ class Cluster:
         )
         self.replay_metadata(self.call(request, MetadataResponse, timeout_ms, tries=tries), names)
 
-    def replay_metadata(self, answer: MetadataResponse, asked: Sequence[str] | None) -> None:
+    def replay_metadata(self, response: MetadataResponse, asked: Sequence[str] | None) -> None:
         """Takes over what a Metadata response says; asked names that it leaves out are forgotten."""
         self.metadata_version += 1
-        if answer.brokers:
-            self.brokers = {row.node_id: Broker(row.node_id, row.host, row.port, row.rack) for row in answer.brokers}
-        self.cluster_id = answer.cluster_id
-        self.controller_id = answer.controller_id
+        if response.brokers:
+            self.brokers = {row.node_id: Broker(row.node_id, row.host, row.port, row.rack) for row in response.brokers}
+        self.cluster_id = response.cluster_id
+        self.controller_id = response.controller_id
         now_ms = self.network.now_ms()
         for name in list(self.topics) if asked is None else asked:
             self.topics.pop(name, None)
-        for row in answer.topics:
+        for row in response.topics:
             if row.name is not None:
                 self._replay_topic(row.name, row, now_ms)
 

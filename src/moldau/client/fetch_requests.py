@@ -100,13 +100,13 @@ class FetchRequests:
         highest = FETCH_TOPIC_ID_VERSION - 1 if any(row.topic_id == ZERO_UUID for row in wanted.values()) else None
 
         def on_done(call: Call[FetchResponse]) -> None:
-            self._on_answer(call, broker_id, states, asked)
+            self._on_response(call, broker_id, states, asked)
 
         timeout_ms = self._settings.request_timeout_ms + self._settings.max_wait_ms
         call = Call(request, FetchResponse, timeout_ms, highest, True, on_done)
         self._cluster.submit(self._cluster.broker_address(broker_id), call)
 
-    def _on_answer(
+    def _on_response(
         self, call: Call[FetchResponse], broker_id: int, states: list[PartitionState], asked: dict[TopicPartition, int]
     ) -> None:
         for state in states:
@@ -114,9 +114,9 @@ class FetchRequests:
         session = self._sessions[broker_id]
         error = call.error
         if error is None:
-            session.on_answer(call.answer().session_id, call.answer().error_code)
-            if call.answer().error_code != 0:
-                error = error_for(call.answer().error_code)
+            session.on_response(call.response().session_id, call.response().error_code)
+            if call.response().error_code != 0:
+                error = error_for(call.response().error_code)
         else:
             session.reset()
         if error is not None:
@@ -124,10 +124,10 @@ class FetchRequests:
                 state.preferred_replica = NO_REPLICA
                 self._on_error(state, error)
             return
-        answer = call.answer()
-        for node in answer.node_endpoints:
+        response = call.response()
+        for node in response.node_endpoints:
             self._cluster.learn_broker(node.node_id, node.host, node.port, node.rack)
-        for topic in answer.responses:
+        for topic in response.responses:
             name = topic.topic or self._cluster.topic_name(topic.topic_id) or ""
             for row in topic.partitions:
                 found = self._fetcher.partitions.get(TopicPartition(name, row.partition_index))

@@ -64,7 +64,7 @@ class FetchSession:
         request.forgotten_topics_data = _forgotten({i: row for i, row in self._held.items() if i not in wanted})
         self._held = dict(wanted)
 
-    def on_answer(self, session_id: int, error_code: int) -> None:
+    def on_response(self, session_id: int, error_code: int) -> None:
         if error_code in SESSION_ERRORS:
             self.reset()
             if error_code == FETCH_SESSION_ID_NOT_FOUND:

@@ -241,20 +241,20 @@ class ClassicMembership(Membership):
 
     # Answers
 
-    def on_answer(self, request: Message, answer: Message, now_ms: int) -> bool:
-        if isinstance(answer, HeartbeatResponse):
-            return self._on_heartbeat(request, answer.error_code, now_ms)
-        if isinstance(answer, LeaveGroupResponse):
+    def on_response(self, request: Message, response: Message, now_ms: int) -> bool:
+        if isinstance(response, HeartbeatResponse):
+            return self._on_heartbeat(request, response.error_code, now_ms)
+        if isinstance(response, LeaveGroupResponse):
             if request is self._leave_in_flight:
                 self._leave_in_flight = None
             return True
         if request is not self._in_flight:
             return True
         self._in_flight = None
-        if isinstance(answer, JoinGroupResponse):
-            return self._on_join(answer, now_ms)
-        assert isinstance(answer, SyncGroupResponse)
-        return self._on_sync(answer, now_ms)
+        if isinstance(response, JoinGroupResponse):
+            return self._on_join(response, now_ms)
+        assert isinstance(response, SyncGroupResponse)
+        return self._on_sync(response, now_ms)
 
     def on_failure(self, request: Message, error: ClientError, now_ms: int) -> None:
         if request is self._heartbeat:
@@ -269,13 +269,13 @@ class ClassicMembership(Membership):
             else:
                 self._give_up(error)
 
-    def _on_join(self, answer: JoinGroupResponse, now_ms: int) -> bool:
-        code = answer.error_code
+    def _on_join(self, response: JoinGroupResponse, now_ms: int) -> bool:
+        code = response.error_code
         if code == NONE:
-            self._joined(answer, now_ms)
+            self._joined(response, now_ms)
         elif code == MEMBER_ID_REQUIRED:
             # KIP-394: the id is ours, the coordinator counts us as a member once we join with it.
-            self.member_id = answer.member_id
+            self.member_id = response.member_id
             self._not_before_ms = now_ms
         elif code == UNKNOWN_MEMBER_ID:
             self._reset(keep_member_id=False, reason="the coordinator does not know the member")
@@ -287,22 +287,22 @@ class ClassicMembership(Membership):
             self._give_up(error_for(code))
         return code not in _COORDINATOR_ELSEWHERE
 
-    def _joined(self, answer: JoinGroupResponse, now_ms: int) -> None:
-        if answer.protocol_type not in (None, PROTOCOL_TYPE):
-            sentence = f"The group {self._settings.group_id} is one of type {answer.protocol_type}, not of consumers."
+    def _joined(self, response: JoinGroupResponse, now_ms: int) -> None:
+        if response.protocol_type not in (None, PROTOCOL_TYPE):
+            sentence = f"The group {self._settings.group_id} is one of type {response.protocol_type}, not of consumers."
             self._give_up(error_for(INCONSISTENT_GROUP_PROTOCOL, sentence))
             return
         self._failures = 0
-        self.generation_id = answer.generation_id
-        self.member_id = answer.member_id
-        self.protocol_name = answer.protocol_name or ""
-        self.is_leader = answer.leader == answer.member_id
+        self.generation_id = response.generation_id
+        self.member_id = response.member_id
+        self.protocol_name = response.protocol_name or ""
+        self.is_leader = response.leader == response.member_id
         self._heartbeat = None
         self._next_heartbeat_ms = now_ms + self._settings.heartbeat_interval_ms
         self._to_sync = {}
         if self.is_leader:
-            self.members = list(answer.members)
-            self.skip_assignment = answer.skip_assignment
+            self.members = list(response.members)
+            self.skip_assignment = response.skip_assignment
             self.state = State.ASSIGNING
         else:
             self.state = State.SYNCING
@@ -314,14 +314,15 @@ class ClassicMembership(Membership):
             ", its leader" if self.is_leader else "",
         )
 
-    def _on_sync(self, answer: SyncGroupResponse, now_ms: int) -> bool:
-        code = answer.error_code
+    def _on_sync(self, response: SyncGroupResponse, now_ms: int) -> bool:
+        code = response.error_code
         if code == NONE and (
-            answer.protocol_type not in (None, PROTOCOL_TYPE) or answer.protocol_name not in (None, self.protocol_name)
+            response.protocol_type not in (None, PROTOCOL_TYPE)
+            or response.protocol_name not in (None, self.protocol_name)
         ):
             code = INCONSISTENT_GROUP_PROTOCOL
         if code == NONE:
-            self.assignment = answer.assignment
+            self.assignment = response.assignment
             self.state = State.COMPLETING
             self.rejoin_needed = False
             self._rejoin_reason = ""

@@ -159,10 +159,10 @@ class Commits:
         named = any(row.topic_id == ZERO_UUID for row in request.topics)
         commit.in_flight = True
 
-        def when_done(answer: OffsetCommitResponse | None, error: ClientError | None) -> None:
+        def when_done(response: OffsetCommitResponse | None, error: ClientError | None) -> None:
             commit.in_flight = False
             if not commit.done:
-                self._on_done(commit, identity.generation_id, answer, error)
+                self._on_done(commit, identity.generation_id, response, error)
 
         timeout_ms = max(1, min(self._request_timeout_ms, commit.deadline_ms - now_ms))
         highest = TOPIC_ID_VERSION - 1 if named else None
@@ -174,10 +174,10 @@ class Commits:
         return ZERO_UUID if found is None else found.topic_id
 
     def _on_done(
-        self, commit: Commit, generation_id: int, answer: OffsetCommitResponse | None, error: ClientError | None
+        self, commit: Commit, generation_id: int, response: OffsetCommitResponse | None, error: ClientError | None
     ) -> None:
-        if answer is not None:
-            error = self._error_of(commit, generation_id, answer)
+        if response is not None:
+            error = self._error_of(commit, generation_id, response)
         # The next heartbeat brings the epoch that the coordinator knows.
         may_pass = error is not None and (error.retriable or error.code == STALE_MEMBER_EPOCH)
         if error is None or not may_pass or not commit.patient:
@@ -187,10 +187,10 @@ class Commits:
         commit.failures += 1
         commit.not_before_ms = self._cluster.network.now_ms() + self._cluster.backoff.delay_ms(commit.failures)
 
-    def _error_of(self, commit: Commit, generation_id: int, answer: OffsetCommitResponse) -> ClientError | None:
+    def _error_of(self, commit: Commit, generation_id: int, response: OffsetCommitResponse) -> ClientError | None:
         """The first error that is not a topic's own; unauthorized topics are named together."""
         unauthorized: list[str] = []
-        for topic in answer.topics:
+        for topic in response.topics:
             name = topic.name or self._cluster.topic_name(topic.topic_id) or ""
             for row in topic.partitions:
                 if row.error_code == NONE:

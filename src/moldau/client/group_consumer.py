@@ -224,30 +224,30 @@ class ConsumerMembership(Membership):
 
     # Answers
 
-    def on_answer(self, request: Message, answer: Message, now_ms: int) -> bool:
-        assert isinstance(answer, ConsumerGroupHeartbeatResponse)
+    def on_response(self, request: Message, response: Message, now_ms: int) -> bool:
+        assert isinstance(response, ConsumerGroupHeartbeatResponse)
         if request is self._leave_in_flight:
             self._leave_in_flight = None
             return True
         if request is not self._in_flight:
             return True
         self._in_flight = None
-        if answer.error_code != NONE:
-            return self._on_error(answer.error_code, answer.error_message, now_ms)
+        if response.error_code != NONE:
+            return self._on_error(response.error_code, response.error_message, now_ms)
         self._failures = 0
         self._not_before_ms = 0
         if self.state not in _BEATING or self.state is State.LEAVING:
             return True
-        self._interval_ms = answer.heartbeat_interval_ms
-        self._next_heartbeat_ms = now_ms + answer.heartbeat_interval_ms
+        self._interval_ms = response.heartbeat_interval_ms
+        self._next_heartbeat_ms = now_ms + response.heartbeat_interval_ms
         if self.state is State.JOINING:
             logger.info(
-                "Joined group %s as %s, epoch %d.", self._settings.group_id, self.member_id, answer.member_epoch
+                "Joined group %s as %s, epoch %d.", self._settings.group_id, self.member_id, response.member_epoch
             )
             self.state = State.STABLE
-        self.epoch = answer.member_epoch
-        if answer.assignment is not None:
-            self._on_target(answer.assignment)
+        self.epoch = response.member_epoch
+        if response.assignment is not None:
+            self._on_target(response.assignment)
         return True
 
     def _on_target(self, assignment: HeartbeatAssignment) -> None:

@@ -22,7 +22,7 @@ from moldau.protocol.primitives import Message
 
 logger = logging.getLogger("moldau.client")
 
-Answer = TypeVar("Answer", bound=Message)
+Response = TypeVar("Response", bound=Message)
 
 GROUP = 0
 TRANSACTION = 1
@@ -105,7 +105,7 @@ class Coordinator:
             request, FindCoordinatorResponse, self._request_timeout_ms, self._on_found, highest_version=highest
         )
 
-    def _on_found(self, answer: FindCoordinatorResponse | None, error: ClientError | None) -> None:
+    def _on_found(self, response: FindCoordinatorResponse | None, error: ClientError | None) -> None:
         self._asking = False
         self.in_flight -= 1
         self.on_news()
@@ -113,8 +113,8 @@ class Coordinator:
             self._many_keys = False
             return
         host, port = "", -1
-        if answer is not None:
-            code, message, host, port = _row(answer)
+        if response is not None:
+            code, message, host, port = _row(response)
             error = None if code == NONE else error_for(code, message)
         if error is None:
             self.failures = 0
@@ -129,16 +129,16 @@ class Coordinator:
     def send(
         self,
         request: Message,
-        answer_class: type[Answer],
+        response_class: type[Response],
         timeout_ms: int,
-        when_done: Callable[[Answer | None, ClientError | None], None],
+        when_done: Callable[[Response | None, ClientError | None], None],
         highest_version: int | None = None,
         aside: bool = False,
     ) -> None:
         """To be called while the coordinator is known: when_done(answer, None) once, or (None, error)."""
         assert self._address is not None
 
-        def on_done(call: Call[Answer]) -> None:
+        def on_done(call: Call[Response]) -> None:
             self.in_flight -= 1
             self.features = call.features
             self.on_news()
@@ -147,11 +147,11 @@ class Coordinator:
                 if not call.error.retriable:
                     self.problem = call.error
                 self._lost(address, call.error)
-            when_done(None if call.error is not None else call.answer(), call.error)
+            when_done(None if call.error is not None else call.response(), call.error)
 
         address = AsideAddress(self._address) if aside else self._address
         self.in_flight += 1
-        call = Call(request, answer_class, timeout_ms, highest_version, True, on_done)
+        call = Call(request, response_class, timeout_ms, highest_version, True, on_done)
         self._cluster.submit(address, call)
 
     def _lost(self, address: Address, error: ClientError) -> None:
@@ -165,8 +165,8 @@ def _nothing() -> None:
     pass
 
 
-def _row(answer: FindCoordinatorResponse) -> tuple[int, str | None, str, int]:
-    if answer.coordinators:
-        row = answer.coordinators[0]
+def _row(response: FindCoordinatorResponse) -> tuple[int, str | None, str, int]:
+    if response.coordinators:
+        row = response.coordinators[0]
         return row.error_code, row.error_message, row.host, row.port
-    return answer.error_code, answer.error_message, answer.host, answer.port
+    return response.error_code, response.error_message, response.host, response.port

@@ -58,7 +58,7 @@ class Membership:
         """How long to wait for the answer to a request."""
         raise NotImplementedError
 
-    def on_answer(self, request: Message, answer: Message, now_ms: int) -> bool:
+    def on_response(self, request: Message, response: Message, now_ms: int) -> bool:
         """Takes an answer over; False if the coordinator is another one or not ready to answer."""
         raise NotImplementedError
 

@@ -9,7 +9,7 @@ from moldau.client.transport import Address, Network
 from moldau.client.wire import Call
 from moldau.protocol.primitives import Message
 
-Answer = TypeVar("Answer", bound=Message)
+Response = TypeVar("Response", bound=Message)
 
 
 class DrivenNetwork(Network):
@@ -24,7 +24,7 @@ class DrivenNetwork(Network):
     def now_ms(self) -> int:
         return self.inner.now_ms()
 
-    def submit(self, address: Address, call: Call[Answer]) -> None:
+    def submit(self, address: Address, call: Call[Response]) -> None:
         self.inner.submit(address, call)
 
     def poll(self, timeout_ms: int) -> None:

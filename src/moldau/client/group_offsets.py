@@ -70,13 +70,13 @@ class CommittedOffsets:
         request, highest = self._request(partitions)
         asked = list(partitions)
 
-        def on_done(answer: OffsetFetchResponse | None, error: ClientError | None) -> None:
+        def on_done(response: OffsetFetchResponse | None, error: ClientError | None) -> None:
             self.asking = False
             if isinstance(error, UnsupportedVersionError) and self._many_groups:
                 self._many_groups = False
                 error = error_for(COORDINATOR_NOT_AVAILABLE, "The coordinator is asked in an older version.")
-            if answer is not None:
-                found, error = self._read(answer, asked)
+            if response is not None:
+                found, error = self._read(response, asked)
             if error is not None:
                 found = {item: Outcome(error=error) for item in asked}
             self._pause(any(row.error is not None and row.error.retriable for row in found.values()))
@@ -114,20 +114,20 @@ class CommittedOffsets:
         request = OffsetFetchRequest(groups=[group], require_stable=self._require_stable)
         return request, TOPIC_ID_VERSION - 1 if named else None
 
-    def _read(self, answer: OffsetFetchResponse, asked: list[TopicPartition]) -> tuple[Committed, ClientError | None]:
-        code = answer.groups[0].error_code if answer.groups else answer.error_code
+    def _read(self, response: OffsetFetchResponse, asked: list[TopicPartition]) -> tuple[Committed, ClientError | None]:
+        code = response.groups[0].error_code if response.groups else response.error_code
         if code != NONE:
             if code in (COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR):
                 self._coordinator.forget(error_for(code).message)
             return {}, error_for(code)
         found: Committed = {}
-        for topic in answer.groups[0].topics if answer.groups else ():
+        for topic in response.groups[0].topics if response.groups else ():
             name = topic.name or self._cluster.topic_name(topic.topic_id) or ""
             for row in topic.partitions:
                 partition = TopicPartition(name, row.partition_index)
                 committed = OffsetAndMetadata(row.committed_offset, row.committed_leader_epoch, row.metadata or "")
                 found[partition] = self._outcome(partition, row.error_code, committed)
-        for old in answer.topics:
+        for old in response.topics:
             for item in old.partitions:
                 partition = TopicPartition(old.name, item.partition_index)
                 committed = OffsetAndMetadata(item.committed_offset, item.committed_leader_epoch, item.metadata or "")

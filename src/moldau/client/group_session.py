@@ -211,18 +211,18 @@ class ConsumerGroup:
         return self._asked_committed or any(state.awaiting_committed for state in self._fetcher.partitions.values())
 
     def _send(self, membership: Membership, request: Message) -> None:
-        def when_done(answer: Message | None, error: ClientError | None) -> None:
+        def when_done(response: Message | None, error: ClientError | None) -> None:
             now_ms = self._cluster.network.now_ms()
-            if answer is None:
+            if response is None:
                 assert error is not None
                 membership.on_failure(request, error, now_ms)
-            elif not membership.on_answer(request, answer, now_ms):
+            elif not membership.on_response(request, response, now_ms):
                 self.coordinator.forget("it said that the group is elsewhere.")
 
-        answer_class = api_keys.response_class(request.API_KEY)
+        response_class = api_keys.response_class(request.API_KEY)
         timeout_ms = membership.timeout_ms(request, self._request_timeout_ms)
         aside = membership.is_urgent(request)
-        self.coordinator.send(request, answer_class, timeout_ms, when_done, aside=aside)
+        self.coordinator.send(request, response_class, timeout_ms, when_done, aside=aside)
 
     # The user's thread
 

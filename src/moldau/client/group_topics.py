@@ -88,12 +88,12 @@ class GroupTopics:
             topics=rows, allow_auto_topic_creation=bool(names) and self._cluster.auto_create_topics
         )
 
-        def on_done(answer: MetadataResponse | None, error: ClientError | None) -> None:
+        def on_done(response: MetadataResponse | None, error: ClientError | None) -> None:
             self._asking = False
-            if answer is not None:
-                self._cluster.replay_metadata(answer, names)
+            if response is not None:
+                self._cluster.replay_metadata(response, names)
                 self.stale.difference_update(names or ())
-                error = self._error_of(answer)
+                error = self._error_of(response)
                 if names is None:
                     self._all_asked_ms = self._cluster.network.now_ms()
             self._failures = 0 if error is None else self._failures + 1
@@ -102,10 +102,10 @@ class GroupTopics:
 
         self._cluster.start_call(request, MetadataResponse, self._request_timeout_ms, on_done)
 
-    def _error_of(self, answer: MetadataResponse) -> ClientError | None:
+    def _error_of(self, response: MetadataResponse) -> ClientError | None:
         """What may pass makes for a pause, the rest is the user's to know."""
         found: ClientError | None = None
-        for row in answer.topics:
+        for row in response.topics:
             error = self._cluster.topic_error(row.name) if row.name is not None else None
             if error is not None and not error.retriable:
                 self.problem = error

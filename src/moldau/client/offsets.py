@@ -72,10 +72,10 @@ def offsets_request(
 
 
 def offsets_outcomes(
-    answer: ListOffsetsResponse, items: Iterable[TopicPartition]
+    response: ListOffsetsResponse, items: Iterable[TopicPartition]
 ) -> dict[TopicPartition, Outcome[OffsetAndTimestamp]]:
     outcomes: dict[TopicPartition, Outcome[OffsetAndTimestamp]] = {}
-    for topic in answer.topics:
+    for topic in response.topics:
         for row in topic.partitions:
             item = TopicPartition(topic.name, row.partition_index)
             if row.error_code != NONE:
@@ -100,11 +100,11 @@ def epochs_request(cluster: Cluster, wanted: Mapping[TopicPartition, int]) -> Of
 
 
 def epochs_outcomes(
-    answer: OffsetForLeaderEpochResponse, items: Iterable[TopicPartition]
+    response: OffsetForLeaderEpochResponse, items: Iterable[TopicPartition]
 ) -> dict[TopicPartition, Outcome[tuple[int, int]]]:
     """The epoch and its end offset, by partition."""
     found: dict[TopicPartition, Outcome[tuple[int, int]]] = {}
-    for topic in answer.topics:
+    for topic in response.topics:
         for end in topic.partitions:
             error = None if end.error_code == NONE else error_for(end.error_code)
             found[TopicPartition(topic.topic, end.partition)] = Outcome((end.leader_epoch, end.end_offset), error)

@@ -38,7 +38,7 @@ from moldau.protocol.primitives import Message
 
 logger = logging.getLogger("moldau.client")
 
-Answer = TypeVar("Answer", bound=Message)
+Response = TypeVar("Response", bound=Message)
 
 # The same trouble is told again after so long.
 TOLD_EVERY_MS = 30_000
@@ -171,8 +171,8 @@ class Positions:
         self,
         states: Iterable[PartitionState],
         request_for: Callable[[list[PartitionState]], Message],
-        answer_class: type[Answer],
-        on_answer: Callable[[list[PartitionState], Call[Answer]], None],
+        response_class: type[Response],
+        on_response: Callable[[list[PartitionState], Call[Response]], None],
     ) -> None:
         by_leader: dict[int, list[PartitionState]] = {}
         now_ms = self._cluster.network.now_ms()
@@ -183,25 +183,25 @@ class Positions:
             elif state.partition not in self._asked and state.not_before_ms <= now_ms:
                 by_leader.setdefault(leader.leader, []).append(state)
         for broker_id, group in by_leader.items():
-            self._ask_leader(broker_id, group, request_for(group), answer_class, on_answer)
+            self._ask_leader(broker_id, group, request_for(group), response_class, on_response)
 
     def _ask_leader(
         self,
         broker_id: int,
         states: list[PartitionState],
         request: Message,
-        answer_class: type[Answer],
-        on_answer: Callable[[list[PartitionState], Call[Answer]], None],
+        response_class: type[Response],
+        on_response: Callable[[list[PartitionState], Call[Response]], None],
     ) -> None:
         partitions = {state.partition for state in states}
         self._asked |= partitions
 
-        def on_done(call: Call[Answer]) -> None:
+        def on_done(call: Call[Response]) -> None:
             self._asked -= partitions
             # Partitions that are not assigned any more need no answer.
-            on_answer([item for item in states if self._fetcher.partitions.get(item.partition) is item], call)
+            on_response([item for item in states if self._fetcher.partitions.get(item.partition) is item], call)
 
-        call = Call(request, answer_class, self._request_timeout_ms, None, True, on_done)
+        call = Call(request, response_class, self._request_timeout_ms, None, True, on_done)
         self._cluster.submit(self._cluster.broker_address(broker_id), call)
 
     def _ask_offsets(self, states: list[PartitionState]) -> None:
@@ -217,16 +217,16 @@ class Positions:
             timestamps = {state.partition: wanted[state.partition] for state in group}
             return offsets_request(self._cluster, timestamps, self._isolation, self._request_timeout_ms)
 
-        def on_answer(group: list[PartitionState], call: Call[ListOffsetsResponse]) -> None:
+        def on_response(group: list[PartitionState], call: Call[ListOffsetsResponse]) -> None:
             found: dict[TopicPartition, Outcome[OffsetAndTimestamp]] = {}
             if call.error is None:
-                found = offsets_outcomes(call.answer(), [state.partition for state in group])
+                found = offsets_outcomes(call.response(), [state.partition for state in group])
             for state in group:
                 # A seek since then has made the question void.
                 if state.position is None and state.reset_to == wanted[state.partition]:
                     self._on_offset(state, found.get(state.partition) or Outcome(error=call.error))
 
-        self._ask_leaders(states, request_for, ListOffsetsResponse, on_answer)
+        self._ask_leaders(states, request_for, ListOffsetsResponse, on_response)
 
     def _on_offset(self, state: PartitionState, outcome: Outcome[OffsetAndTimestamp]) -> None:
         if outcome.error is not None:
@@ -271,10 +271,10 @@ class Positions:
         def request_for(group: list[PartitionState]) -> Message:
             return epochs_request(self._cluster, {state.partition: state.position_epoch for state in group})
 
-        def on_answer(group: list[PartitionState], call: Call[OffsetForLeaderEpochResponse]) -> None:
+        def on_response(group: list[PartitionState], call: Call[OffsetForLeaderEpochResponse]) -> None:
             found: dict[TopicPartition, Outcome[tuple[int, int]]] = {}
             if call.error is None:
-                found = epochs_outcomes(call.answer(), [state.partition for state in group])
+                found = epochs_outcomes(call.response(), [state.partition for state in group])
             for state in group:
                 position, epoch, leader_epoch = asked[state.partition]
                 if (state.position, state.position_epoch) != (position, epoch):
@@ -284,7 +284,7 @@ class Positions:
                 else:
                     self._on_end_of_epoch(state, leader_epoch, found.get(state.partition) or Outcome(error=call.error))
 
-        self._ask_leaders(states, request_for, OffsetForLeaderEpochResponse, on_answer)
+        self._ask_leaders(states, request_for, OffsetForLeaderEpochResponse, on_response)
 
     def _on_end_of_epoch(self, state: PartitionState, leader_epoch: int, outcome: Outcome[tuple[int, int]]) -> None:
         assert state.position is not None

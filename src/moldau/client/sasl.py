@@ -32,7 +32,7 @@ class Login:
     def first(self) -> bytes:
         raise NotImplementedError
 
-    def next(self, answer: bytes) -> bytes | None:
+    def next(self, response: bytes) -> bytes | None:
         """What to say to an answer; None when everything is said. Raises if the broker is not who it should be."""
         raise NotImplementedError
 
@@ -48,7 +48,7 @@ class PlainLogin(Login):
     def first(self) -> bytes:
         return self._said
 
-    def next(self, answer: bytes) -> bytes | None:
+    def next(self, response: bytes) -> bytes | None:
         return None
 
 
@@ -67,16 +67,18 @@ class ScramLogin(Login):
     def first(self) -> bytes:
         return f"n,,{self._first_bare}".encode()
 
-    def next(self, answer: bytes) -> bytes | None:
+    def next(self, response: bytes) -> bytes | None:
         try:
-            fields = dict(item.split("=", 1) for item in answer.decode().split(","))
+            fields = dict(item.split("=", 1) for item in response.decode().split(","))
             if "e" in fields:
                 raise _refused(f"the broker says {fields['e']}")
             if self._expected is not None:
                 if not hmac.compare_digest(base64.b64decode(fields["v"], validate=True), self._expected):
                     raise _refused("the broker does not know the password, so it is not the one it should be")
                 return None
-            return self._proof(answer.decode(), fields["r"], base64.b64decode(fields["s"], validate=True), fields["i"])
+            return self._proof(
+                response.decode(), fields["r"], base64.b64decode(fields["s"], validate=True), fields["i"]
+            )
         except (KeyError, ValueError):
             raise _refused("the broker's response is not a SCRAM message") from None
 

@@ -54,11 +54,11 @@ class ProduceCall(Call[ProduceResponse]):
         request: ProduceRequest,
         timeout_ms: int,
         highest_version: int | None,
-        expects_answer: bool,
+        expects_response: bool,
         when_done: Callable[[Call[ProduceResponse]], None],
         batches: list[Batch],
     ) -> None:
-        super().__init__(request, ProduceResponse, timeout_ms, highest_version, expects_answer, when_done)
+        super().__init__(request, ProduceResponse, timeout_ms, highest_version, expects_response, when_done)
         self.batches: list[Batch] = batches
 
 
@@ -344,20 +344,20 @@ class Sender:
             request, InitProducerIdResponse, self._request_timeout_ms, self._on_producer_id, highest_version=5
         )
 
-    def _on_producer_id(self, answer: InitProducerIdResponse | None, error: ClientError | None) -> None:
+    def _on_producer_id(self, response: InitProducerIdResponse | None, error: ClientError | None) -> None:
         self._asking_producer_id = False
         with self.lock:
-            if answer is not None and answer.error_code != NONE:
-                error = error_for(answer.error_code)
+            if response is not None and response.error_code != NONE:
+                error = error_for(response.error_code)
             if error is not None:
                 self._pause(True)
                 if not error.retriable:
                     self._fail(error)
                     self.accumulator.fail_all(error)
                     self.changed.notify_all()
-            elif answer is not None:
-                self.accumulator.producer_id = answer.producer_id
-                self.accumulator.first_epoch = answer.producer_epoch
+            elif response is not None:
+                self.accumulator.producer_id = response.producer_id
+                self.accumulator.first_epoch = response.producer_epoch
 
     # Batches
 
@@ -427,19 +427,19 @@ class Sender:
             topic_data=list(topics.values()),
         )
 
-        call = ProduceCall(request, self._request_timeout_ms, highest, self._acks != 0, self._on_answer, batches)
+        call = ProduceCall(request, self._request_timeout_ms, highest, self._acks != 0, self._on_response, batches)
         self.cluster.submit(self.cluster.broker_address(leader), call)
 
-    def _on_answer(self, call: Call[ProduceResponse]) -> None:
+    def _on_response(self, call: Call[ProduceResponse]) -> None:
         """Runs in the sender thread, inside of submit or poll."""
         assert isinstance(call, ProduceCall)
         now_ms = self.cluster.network.now_ms()
-        answers = {} if call.error is not None or self._acks == 0 else self._by_partition(call.answer())
+        responses = {} if call.error is not None or self._acks == 0 else self._by_partition(call.response())
         with self.lock:
             for batch in call.batches:
                 if not batch.in_flight:
                     continue
-                row = answers.get(batch.partition)
+                row = responses.get(batch.partition)
                 if call.error is not None:
                     self._on_error(batch, call.error, now_ms)
                 elif self._acks == 0:
@@ -449,21 +449,21 @@ class Sender:
                 elif row.error_code == NONE:
                     self.accumulator.on_success(batch, row.base_offset, row.log_append_time_ms)
                 else:
-                    self._on_refusal(batch, row, call.answer(), now_ms)
+                    self._on_refusal(batch, row, call.response(), now_ms)
 
-    def _by_partition(self, answer: ProduceResponse) -> dict[TopicPartition, PartitionProduceResponse]:
+    def _by_partition(self, response: ProduceResponse) -> dict[TopicPartition, PartitionProduceResponse]:
         rows: dict[TopicPartition, PartitionProduceResponse] = {}
-        for topic in answer.responses:
+        for topic in response.responses:
             name = topic.name or self.cluster.topic_name(topic.topic_id) or ""
             for row in topic.partition_responses:
                 rows[TopicPartition(name, row.index)] = row
         return rows
 
-    def _on_refusal(self, batch: Batch, row: PartitionProduceResponse, answer: ProduceResponse, now_ms: int) -> None:
+    def _on_refusal(self, batch: Batch, row: PartitionProduceResponse, response: ProduceResponse, now_ms: int) -> None:
         """KIP-951: an answer from the wrong broker may name the right one, and no metadata is needed then."""
         error = error_for(row.error_code, row.error_message)
         hint = row.current_leader
-        for node in answer.node_endpoints:
+        for node in response.node_endpoints:
             self.cluster.learn_broker(node.node_id, node.host, node.port, node.rack)
         if error.refresh_metadata and self.cluster.learn_leader(batch.partition, hint.leader_id, hint.leader_epoch):
             self.accumulator.on_error(batch, error, now_ms)

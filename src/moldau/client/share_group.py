@@ -99,12 +99,12 @@ class ShareGroup:
     def _send(self, request: Message) -> None:
         membership = self.membership
 
-        def when_done(answer: ShareGroupHeartbeatResponse | None, error: ClientError | None) -> None:
+        def when_done(response: ShareGroupHeartbeatResponse | None, error: ClientError | None) -> None:
             now_ms = self._cluster.network.now_ms()
-            if answer is None:
+            if response is None:
                 assert error is not None
                 membership.on_failure(request, error, now_ms)
-            elif not membership.on_answer(request, answer, now_ms):
+            elif not membership.on_response(request, response, now_ms):
                 self.coordinator.forget("it said that the group is elsewhere.")
 
         self.coordinator.send(request, ShareGroupHeartbeatResponse, self._request_timeout_ms, when_done)

@@ -34,7 +34,7 @@ from moldau.protocol.messages.share_acknowledge_request import ShareAcknowledgeR
 from moldau.protocol.messages.share_fetch_request import ShareFetchRequest
 from moldau.protocol.primitives import Message
 
-Answer = TypeVar("Answer", bound=Message)
+Response = TypeVar("Response", bound=Message)
 
 logger = logging.getLogger("moldau.client")
 
@@ -249,7 +249,7 @@ class ShareRequests:
 
         return Call(request, acknowledged.ShareAcknowledgeResponse, timeout_ms, when_done=on_done)
 
-    def _start(self, node: _Node, call: Call[Answer]) -> None:
+    def _start(self, node: _Node, call: Call[Response]) -> None:
         node.in_flight = True
         self.in_flight += 1
         self._cluster.submit(self._cluster.broker_address(node.node_id), call)
@@ -264,15 +264,15 @@ class ShareRequests:
         named: dict[tuple[bytes, int], SharePartition],
     ) -> None:
         node.fetching = False
-        if not self._on_answer(node, call.error, None if call.error is not None else call.answer(), sent):
+        if not self._on_response(node, call.error, None if call.error is not None else call.response(), sent):
             return
-        answer = call.answer()
-        if answer.acquisition_lock_timeout_ms > 0:
-            self.lock_duration_ms = answer.acquisition_lock_timeout_ms
+        response = call.response()
+        if response.acquisition_lock_timeout_ms > 0:
+            self.lock_duration_ms = response.acquisition_lock_timeout_ms
         now_ms = self._cluster.network.now_ms()
         known = {(item.topic_id, item.partition): item for item in node.session.held} | named
         failed = False
-        for topic in answer.responses:
+        for topic in response.responses:
             for row in topic.partitions:
                 item = known.get((topic.topic_id, row.partition_index))
                 if item is None:
@@ -289,14 +289,14 @@ class ShareRequests:
             self.wants_records = False
 
     def _on_acknowledged(self, call: Call[acknowledged.ShareAcknowledgeResponse], node: _Node, sent: _Sent) -> None:
-        if not self._on_answer(node, call.error, None if call.error is not None else call.answer(), sent):
+        if not self._on_response(node, call.error, None if call.error is not None else call.response(), sent):
             return
-        answer = call.answer()
-        if answer.acquisition_lock_timeout_ms > 0:
-            self.lock_duration_ms = answer.acquisition_lock_timeout_ms
+        response = call.response()
+        if response.acquisition_lock_timeout_ms > 0:
+            self.lock_duration_ms = response.acquisition_lock_timeout_ms
         by_id = {(item.topic_id, item.partition): item for item in sent}
         failed = False
-        for topic in answer.responses:
+        for topic in response.responses:
             for row in topic.partitions:
                 item = by_id.get((topic.topic_id, row.partition_index))
                 if item is not None and item in sent:
@@ -305,17 +305,17 @@ class ShareRequests:
         self._finish_missing(sent)
         self._pause(node, failed)
 
-    def _on_answer(
+    def _on_response(
         self,
         node: _Node,
         error: ClientError | None,
-        answer: fetched.ShareFetchResponse | acknowledged.ShareAcknowledgeResponse | None,
+        response: fetched.ShareFetchResponse | acknowledged.ShareAcknowledgeResponse | None,
         sent: _Sent,
     ) -> bool:
         """What both kinds of answers have in common; False if there is nothing more to see."""
         node.in_flight = False
         self.in_flight -= 1
-        if answer is None:
+        if response is None:
             assert error is not None
             self._end_session(node)
             if isinstance(error, NetworkError | RequestTimeoutError):
@@ -323,14 +323,14 @@ class ShareRequests:
             elif not self.closing:
                 self.problem = error
         else:
-            for row in answer.node_endpoints:
+            for row in response.node_endpoints:
                 self._cluster.learn_broker(row.node_id, row.host, row.port, row.rack)
-            if answer.error_code == NONE:
-                node.session.on_answer(NONE)
+            if response.error_code == NONE:
+                node.session.on_response(NONE)
                 return True
-            error = error_for(answer.error_code, answer.error_message)
-            node.session.on_answer(answer.error_code)
-            if answer.error_code in SESSION_ERRORS:
+            error = error_for(response.error_code, response.error_message)
+            node.session.on_response(response.error_code)
+            if response.error_code in SESSION_ERRORS:
                 self._end_session(node)
             elif not error.retriable and not self.closing:
                 self.problem = error

@@ -43,7 +43,7 @@ class ShareSession:
         self.epoch = FIRST_EPOCH
         self.held = set()
 
-    def on_answer(self, error_code: int) -> None:
+    def on_response(self, error_code: int) -> None:
         if error_code in SESSION_ERRORS:
             self.reset()
         else:

@@ -123,7 +123,7 @@ class TransactionSession:
             self._pending = None
             done = partial(self._on_done, request, coordinator)
             coordinator.send(
-                request.message, request.answer_class, self._request_timeout_ms, done, request.highest_version
+                request.message, request.response_class, self._request_timeout_ms, done, request.highest_version
             )
 
     def _coordinator_for(self, request: TransactionRequest) -> Coordinator:
@@ -136,15 +136,15 @@ class TransactionSession:
         return found
 
     def _on_done(
-        self, request: TransactionRequest, coordinator: Coordinator, answer: Message | None, error: ClientError | None
+        self, request: TransactionRequest, coordinator: Coordinator, response: Message | None, error: ClientError | None
     ) -> None:
         """In the sender's thread, inside of submit or poll."""
         now_ms = self._cluster.network.now_ms()
         with self._lock:
-            if answer is None:
+            if response is None:
                 assert error is not None
                 self.manager.on_failure(request, error, now_ms)
-            elif self.manager.on_answer(request, answer, coordinator.features, now_ms):
+            elif self.manager.on_response(request, response, coordinator.features, now_ms):
                 coordinator.forget("it said that it is not the coordinator")
             self._take_over_state()
 

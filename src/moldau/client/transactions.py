@@ -1,6 +1,6 @@
 """A producer's transactions as a state machine: what to ask next, what answers mean; knows no socket, clock or thread.
 
-The user's calls change the state, next_request() gives what is to be sent, on_answer() and on_failure() take what came
+The calls change the state, next_request() gives what is to be sent, on_response() and on_failure() take what came
 of it. One request is on its way at most. Records are the accumulator's: this module says which partitions they may go
 to, under which producer id and epoch, and hears of batches that failed. docs/client-transactions.md has the tables.
 """
@@ -99,7 +99,7 @@ class TransactionRequest(NamedTuple):
     """A request for a coordinator: the group's where there is a group id, otherwise the transaction's."""
 
     message: Message
-    answer_class: type[Message]
+    response_class: type[Message]
     group_id: str | None = None
     highest_version: int | None = None
 
@@ -479,30 +479,30 @@ class TransactionManager:
         elif isinstance(request.message, TxnOffsetCommitRequest):
             self._bump_required = True
 
-    def on_answer(self, request: TransactionRequest, answer: Message, features: Features, now_ms: int) -> bool:
+    def on_response(self, request: TransactionRequest, response: Message, features: Features, now_ms: int) -> bool:
         """Takes an answer; True if the coordinator that gave it is to be looked for anew."""
         self._in_flight = False
         if features.epoch >= self._features.epoch:
             self._features = features
         failures = self._failures
-        lost = self._take_answer(answer, now_ms)
+        lost = self._take_response(response, now_ms)
         unanswered = self._unanswered
         if unanswered is not None and isinstance(request.message, type(unanswered.message)):
             to_be_tried_again = self._failures > failures
             self._unanswered = unanswered if to_be_tried_again else None
         return lost
 
-    def _take_answer(self, answer: Message, now_ms: int) -> bool:
-        if isinstance(answer, InitProducerIdResponse):
-            return self._on_init(answer, now_ms)
-        if isinstance(answer, AddPartitionsToTxnResponse):
-            return self._on_partitions(answer, now_ms)
-        if isinstance(answer, AddOffsetsToTxnResponse):
-            return self._on_offsets_added(answer, now_ms)
-        if isinstance(answer, TxnOffsetCommitResponse):
-            return self._on_offsets_committed(answer, now_ms)
-        assert isinstance(answer, EndTxnResponse)
-        return self._on_end(answer, now_ms)
+    def _take_response(self, response: Message, now_ms: int) -> bool:
+        if isinstance(response, InitProducerIdResponse):
+            return self._on_init(response, now_ms)
+        if isinstance(response, AddPartitionsToTxnResponse):
+            return self._on_partitions(response, now_ms)
+        if isinstance(response, AddOffsetsToTxnResponse):
+            return self._on_offsets_added(response, now_ms)
+        if isinstance(response, TxnOffsetCommitResponse):
+            return self._on_offsets_committed(response, now_ms)
+        assert isinstance(response, EndTxnResponse)
+        return self._on_end(response, now_ms)
 
     def on_coordinator_problem(self, group_id: str | None, error: ClientError) -> None:
         """A coordinator cannot be found, and asking again does not help."""
@@ -512,15 +512,17 @@ class TransactionManager:
         else:
             self._fail(error)
 
-    def _on_init(self, answer: InitProducerIdResponse, now_ms: int) -> bool:
-        code = answer.error_code
+    def _on_init(self, response: InitProducerIdResponse, now_ms: int) -> bool:
+        code = response.error_code
         if code == codes.NONE:
-            self._set_producer(answer.producer_id, answer.producer_epoch)
+            self._set_producer(response.producer_id, response.producer_epoch)
             self._bump_required = False
             if self.state is not State.INITIALIZING:
                 self._complete()
-            elif self._keep_prepared and answer.ongoing_txn_producer_id != NO_PRODUCER_ID:
-                self.prepared = PreparedTransaction(answer.ongoing_txn_producer_id, answer.ongoing_txn_producer_epoch)
+            elif self._keep_prepared and response.ongoing_txn_producer_id != NO_PRODUCER_ID:
+                self.prepared = PreparedTransaction(
+                    response.ongoing_txn_producer_id, response.ongoing_txn_producer_epoch
+                )
                 self._started = True
                 self.version_2 = self._features_level() >= 2
                 self._finish(State.PREPARED)
@@ -551,10 +553,10 @@ class TransactionManager:
             self.state = State.IN_TRANSACTION  # an abort that goes on: what was to be aborted is still to be
             self._abortable(error)
 
-    def _on_partitions(self, answer: AddPartitionsToTxnResponse, now_ms: int) -> bool:
+    def _on_partitions(self, response: AddPartitionsToTxnResponse, now_ms: int) -> bool:
         results = {
             TopicPartition(topic.name, row.partition_index): row.partition_error_code
-            for topic in answer.results_by_topic_v3_and_below
+            for topic in response.results_by_topic_v3_and_below
             for row in topic.results_by_partition
         }
         unauthorized: list[str] = []
@@ -594,8 +596,8 @@ class TransactionManager:
             self._failures = 0
         return False
 
-    def _on_offsets_added(self, answer: AddOffsetsToTxnResponse, now_ms: int) -> bool:
-        code = answer.error_code
+    def _on_offsets_added(self, response: AddOffsetsToTxnResponse, now_ms: int) -> bool:
+        code = response.error_code
         if code == codes.NONE:
             self._started = True
             self._failures = 0
@@ -612,13 +614,13 @@ class TransactionManager:
             self._fail(error_for(code))
         return False
 
-    def _on_offsets_committed(self, answer: TxnOffsetCommitResponse, now_ms: int) -> bool:
+    def _on_offsets_committed(self, response: TxnOffsetCommitResponse, now_ms: int) -> bool:
         pending = self._offsets
         if pending is None or pending.operation.done:
             return False
         again: int | None = None
         lost = False
-        for topic in answer.topics:
+        for topic in response.topics:
             for row in topic.partitions:
                 code = row.error_code
                 if code == codes.NONE:
@@ -652,13 +654,13 @@ class TransactionManager:
         else:
             self._fail(error_for(code))
 
-    def _on_end(self, answer: EndTxnResponse, now_ms: int) -> bool:
-        code = answer.error_code
+    def _on_end(self, response: EndTxnResponse, now_ms: int) -> bool:
+        code = response.error_code
         if code == codes.NONE:
             self._ended = True
             self._failures = 0
-            if answer.producer_id != NO_PRODUCER_ID:
-                self._set_producer(answer.producer_id, answer.producer_epoch)
+            if response.producer_id != NO_PRODUCER_ID:
+                self._set_producer(response.producer_id, response.producer_epoch)
                 self._bump_required = False
             elif not self.version_2 and self._features_level() >= 2:
                 # The next transaction is of version 2: nothing late of this one may look as if it belonged to it.
@@ -772,6 +774,6 @@ def _fenced(transactional_id: str) -> ClientError:
 
 
 def _request(
-    message: Message, answer_class: object, group_id: str | None = None, highest: int | None = None
+    message: Message, response_class: object, group_id: str | None = None, highest: int | None = None
 ) -> TransactionRequest:
-    return TransactionRequest(message, cast("type[Message]", answer_class), group_id, highest)
+    return TransactionRequest(message, cast("type[Message]", response_class), group_id, highest)

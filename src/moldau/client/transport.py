@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("moldau.client")
 
 Address = tuple[str, int]
-Answer = TypeVar("Answer", bound=Message)
+Response = TypeVar("Response", bound=Message)
 
 READS_AT_ONCE: Final = 16
 PARTS_AT_ONCE: Final = 64
@@ -47,7 +47,7 @@ class Network:
     def now_ms(self) -> int:
         raise NotImplementedError
 
-    def submit(self, address: Address, call: Call[Answer]) -> None:
+    def submit(self, address: Address, call: Call[Response]) -> None:
         """Puts the call on the way, opening a connection where there is none."""
         raise NotImplementedError
 
@@ -154,7 +154,7 @@ class SocketNetwork(Network):
     def now_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000
 
-    def submit(self, address: Address, call: Call[Answer]) -> None:
+    def submit(self, address: Address, call: Call[Response]) -> None:
         link = self._links.get(address)
         now_ms = self.now_ms()
         if link is None:

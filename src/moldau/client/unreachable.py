@@ -79,7 +79,7 @@ class Unreachable:
         if absence.should_log(now_ms):
             logger.warning("No broker can be reached for %d s, trying again: %s", absence.away_ms // 1000, error)
 
-    def on_answer(self) -> None:
+    def on_response(self) -> None:
         if self._everybody.since_ms >= 0 and self._everybody.end():
             logger.warning("Brokers can be reached again.")
 

@@ -42,18 +42,18 @@ from moldau.protocol.primitives import DecodeError, EncodeError, Message, Reader
 if TYPE_CHECKING:
     from moldau.client.sasl import Login
 
-Answer = TypeVar("Answer", bound=Message)
+Response = TypeVar("Response", bound=Message)
 Piece = bytes | memoryview
 
 # Before the negotiation the peer may be anything; the answer to ApiVersions takes about 600 bytes.
-FIRST_ANSWER_BYTES_MAX: Final = 1 << 20
-ANSWER_BYTES_MAX: Final = 0x7FFFFFFF
+FIRST_RESPONSE_BYTES_MAX: Final = 1 << 20
+RESPONSE_BYTES_MAX: Final = 0x7FFFFFFF
 
 # A connection's buffer grows to the size of the answer that arrives, and shrinks again after a large one.
 SPACE_BYTES_MIN: Final = 1 << 16
 SPACE_BYTES_KEPT: Final = 1 << 22
 # From this size on, an answer that follows one of such a size is received in one piece, and not copied.
-LARGE_ANSWER_BYTES: Final = 1 << 18
+LARGE_RESPONSE_BYTES: Final = 1 << 18
 
 API_VERSIONS: Final = 18
 
@@ -71,24 +71,24 @@ class Features(NamedTuple):
 NO_FEATURES: Final = Features(-1, {})
 
 
-class Call(Generic[Answer]):
+class Call(Generic[Response]):
     """One request on its way: done once it has an answer or an error."""
 
     def __init__(
         self,
         request: Message,
-        answer_class: type[Answer],
+        response_class: type[Response],
         timeout_ms: int,
         highest_version: int | None = None,
-        expects_answer: bool = True,
-        when_done: Callable[[Call[Answer]], None] | None = None,
+        expects_response: bool = True,
+        when_done: Callable[[Call[Response]], None] | None = None,
     ) -> None:
         self.request: Message = request
-        self.answer_class: type[Answer] = answer_class
+        self.response_class: type[Response] = response_class
         self.timeout_ms: int = timeout_ms
         self.highest_version: int = request.HIGHEST_VERSION if highest_version is None else highest_version
-        self.expects_answer: bool = expects_answer
-        self.when_done: Callable[[Call[Answer]], None] | None = when_done
+        self.expects_response: bool = expects_response
+        self.when_done: Callable[[Call[Response]], None] | None = when_done
         self.version: int = -1
         self.correlation_id: int = -1
         self.deadline_ms: int = 0
@@ -98,20 +98,20 @@ class Call(Generic[Answer]):
         self.explain: Callable[[ClientError], ClientError] | None = None
         # What the connection that carried the call knows of the cluster's features.
         self.features: Features = NO_FEATURES
-        self._answer: Answer | None = None
+        self._response: Response | None = None
 
-    def answer(self) -> Answer:
+    def response(self) -> Response:
         """The answer, or the error raised; only once the call is done, and not for a call that expects none."""
         if self.error is not None:
             raise self.error
-        assert self._answer is not None
-        return self._answer
+        assert self._response is not None
+        return self._response
 
-    def finish(self, answer: Answer | None, error: ClientError | None = None) -> None:
+    def finish(self, response: Response | None, error: ClientError | None = None) -> None:
         if self.done:
             return
         self.done = True
-        self._answer = answer
+        self._response = response
         self.error = error if error is None or self.explain is None else self.explain(error)
         if self.when_done is not None:
             self.when_done(self)
@@ -173,7 +173,7 @@ class Connection:
         self._login_timeout_ms = timeout_ms
         self._ask_versions(ApiVersionsRequest.HIGHEST_VERSION, now_ms + timeout_ms)
 
-    def submit(self, call: Call[Answer], now_ms: int) -> None:
+    def submit(self, call: Call[Response], now_ms: int) -> None:
         call.deadline_ms = now_ms + call.timeout_ms
         self._now_ms = now_ms
         generic = cast("Call[Message]", call)
@@ -243,7 +243,7 @@ class Connection:
     def piece_wanted(self) -> int:
         """So many bytes may be given to received_piece(), better all of them at once; 0: they go into space()."""
         size = self._needed - 4
-        return size if self._expects_large and self._filled == 4 and size >= LARGE_ANSWER_BYTES else 0
+        return size if self._expects_large and self._filled == 4 and size >= LARGE_RESPONSE_BYTES else 0
 
     def received_piece(self, piece: bytes) -> None:
         """Takes an answer without its size; one that is not whole goes on in space()."""
@@ -268,7 +268,7 @@ class Connection:
             if size < 0:
                 break
             position += 4 + size
-            self._expects_large = size >= LARGE_ANSWER_BYTES
+            self._expects_large = size >= LARGE_RESPONSE_BYTES
             self._on_frame(data, position - size, position)
         self._filled = len(data) - position
         if len(self._buffer) > SPACE_BYTES_KEPT and self._filled < SPACE_BYTES_MIN:
@@ -356,7 +356,7 @@ class Connection:
                 # Records of the client are a list of pieces in place of a file, and are sent without a copy.
                 self._outgoing.extend(cast("list[Piece]", part.file))
         self._next_correlation_id = (self._next_correlation_id + 1) & 0x7FFFFFFF
-        if call.expects_answer:
+        if call.expects_response:
             self._in_flight.append(call)
         else:
             call.finish(None)
@@ -368,7 +368,7 @@ class Connection:
         if available < 4:
             return -1
         size = int.from_bytes(data[position : position + 4], "big", signed=True)
-        limit = ANSWER_BYTES_MAX if self._was_ready else FIRST_ANSWER_BYTES_MAX
+        limit = RESPONSE_BYTES_MAX if self._was_ready else FIRST_RESPONSE_BYTES_MAX
         if size < 4 or size > limit:
             self.close(self._not_kafka())
             return -1
@@ -399,16 +399,16 @@ class Connection:
         reader = Reader(data, start, end)
         try:
             ResponseHeader.decode(reader, api_keys.response_header_version(call.request.API_KEY, call.version))
-            answer = call.answer_class.decode(reader, call.version)
+            response = call.response_class.decode(reader, call.version)
         except DecodeError:
             self._in_flight.appendleft(call)
             self.close(self._not_kafka())
             return
         if call is self._login_call:
-            self._on_login_answer(answer)
+            self._on_login_response(response)
             return
-        self._note_throttle(call.request.API_KEY, call.version, getattr(answer, "throttle_time_ms", 0))
-        call.finish(answer)
+        self._note_throttle(call.request.API_KEY, call.version, getattr(response, "throttle_time_ms", 0))
+        call.finish(response)
 
     def _note_throttle(self, api_key: int, version: int, throttle_ms: int) -> None:
         """Before the call is done: whoever sends next knows of it."""
@@ -424,22 +424,22 @@ class Connection:
         """KIP-511: a broker that does not know our version of ApiVersions answers in version 0 with its own range."""
         refused = int.from_bytes(frame[4:6], "big", signed=True) == UNSUPPORTED_VERSION
         try:
-            answer = ApiVersionsResponse.decode(Reader(frame, 4), 0 if refused else call.version)
+            response = ApiVersionsResponse.decode(Reader(frame, 4), 0 if refused else call.version)
         except DecodeError:
             self.close(self._not_kafka())
             return
-        offered = {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
+        offered = {row.api_key: (row.min_version, row.max_version) for row in response.api_keys}
         if refused and call.version > 0:
             highest = offered.get(API_VERSIONS, (0, 0))[1]
             self._ask_versions(min(highest, call.version - 1), call.deadline_ms)
             return
-        if answer.error_code != 0:
+        if response.error_code != 0:
             self.close(self._not_kafka())
             return
         self.versions = offered
-        levels = {row.name: row.max_version_level for row in answer.finalized_features}
-        self.features = Features(answer.finalized_features_epoch, levels)
-        self._note_throttle(API_VERSIONS, call.version, answer.throttle_time_ms)
+        levels = {row.name: row.max_version_level for row in response.finalized_features}
+        self.features = Features(response.finalized_features_epoch, levels)
+        self._note_throttle(API_VERSIONS, call.version, response.throttle_time_ms)
         self._begin_login()
 
     def _maybe_renew(self, now_ms: int) -> bool:
@@ -459,9 +459,9 @@ class Connection:
                 SaslHandshakeRequest(mechanism=self._login.mechanism), cast("type[Message]", SaslHandshakeResponse)
             )
 
-    def _say(self, request: Message, answer_class: type[Message]) -> None:
+    def _say(self, request: Message, response_class: type[Message]) -> None:
         """Sends a request of the login itself; the others wait."""
-        call: Call[Message] = Call(request, answer_class, 0)
+        call: Call[Message] = Call(request, response_class, 0)
         call.deadline_ms = self._now_ms + self._login_timeout_ms
         self._login_call = call
         try:
@@ -469,22 +469,22 @@ class Connection:
         except UnsupportedVersionError as error:
             self.close(error)
 
-    def _on_login_answer(self, answer: Message) -> None:
+    def _on_login_response(self, response: Message) -> None:
         login = self._login
         assert login is not None
         try:
-            if isinstance(answer, SaslHandshakeResponse):
-                if answer.error_code != 0:
-                    offered = ", ".join(answer.mechanisms) or "no mechanism"
+            if isinstance(response, SaslHandshakeResponse):
+                if response.error_code != 0:
+                    offered = ", ".join(response.mechanisms) or "no mechanism"
                     sentence = f"The broker at {self.name} does not take {login.mechanism}: it offers {offered}."
-                    raise error_for(answer.error_code, sentence)
+                    raise error_for(response.error_code, sentence)
                 said: bytes | None = login.first()
             else:
-                assert isinstance(answer, SaslAuthenticateResponse)
-                if answer.error_code != 0:
-                    raise error_for(answer.error_code, answer.error_message or None)
-                said = login.next(answer.auth_bytes)
-                lifetime_ms = answer.session_lifetime_ms
+                assert isinstance(response, SaslAuthenticateResponse)
+                if response.error_code != 0:
+                    raise error_for(response.error_code, response.error_message or None)
+                said = login.next(response.auth_bytes)
+                lifetime_ms = response.session_lifetime_ms
                 self._renew_at_ms = self._now_ms + lifetime_ms * RENEW_PERCENT // 100 if lifetime_ms > 0 else 0
         except ClientError as error:
             self.refusal = error

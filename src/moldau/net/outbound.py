@@ -20,7 +20,7 @@ from moldau.net.framing import FrameError, FrameReader, Scratch
 from moldau.net.low_water import LargeReads
 from moldau.net.resolver import Resolver
 from moldau.net.turns import ANSWER, Turns
-from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, UNREACHABLE, Answered, Channel, NoAnswer, Outbox
+from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, UNREACHABLE, Channel, NoResponse, OnResponse, Outbox
 from moldau.protocol import api_keys
 from moldau.protocol.errors import UNSUPPORTED_VERSION
 from moldau.protocol.messages.headers import RequestHeader, ResponseHeader
@@ -29,7 +29,7 @@ from moldau.records.clocks import NEVER_MS
 
 # For each address of a name. A process that is there answers at once, whatever else it does: the kernel does it.
 CONNECT_TIMEOUT_MS: Final = 1500
-ANSWER_BYTES_MAX: Final = 1 << 30
+RESPONSE_BYTES_MAX: Final = 1 << 30
 
 IDLE: Final = 0
 RESOLVING: Final = 1
@@ -45,15 +45,17 @@ Address = tuple[int, tuple[str, int]]
 log = logging.getLogger("moldau.net")
 
 
-class AwaitedAnswer:
+class AwaitedResponse:
     """A request that was sent, or will be as soon as there is a connection."""
 
-    def __init__(self, correlation_id: int, api_key: int, version: int, deadline_ms: int, answered: Answered) -> None:
+    def __init__(
+        self, correlation_id: int, api_key: int, version: int, deadline_ms: int, on_response: OnResponse
+    ) -> None:
         self.correlation_id = correlation_id
         self.api_key = api_key
         self.version = version
         self.deadline_ms = deadline_ms
-        self.answered = answered
+        self.on_response = on_response
 
 
 class SocketChannel(Channel):
@@ -76,9 +78,9 @@ class SocketChannel(Channel):
         self._fd = -1
         self._addresses: list[Address] = []
         self._reason = UNREACHABLE
-        self._frames = FrameReader(outbox.scratch, ANSWER_BYTES_MAX)
+        self._frames = FrameReader(outbox.scratch, RESPONSE_BYTES_MAX)
         self._large_reads = LargeReads()
-        self._awaited: deque[AwaitedAnswer] = deque()
+        self._awaited: deque[AwaitedResponse] = deque()
         self._unsent: deque[bytes | memoryview] = deque()
         self._writing = False
         self._next_correlation_id = 0
@@ -86,13 +88,13 @@ class SocketChannel(Channel):
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = NEVER_MS
 
-    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, answered: Answered) -> None:
+    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, on_response: OnResponse) -> None:
         assert not self._closed, "a closed channel was asked to send"
         correlation_id = self._next_correlation_id
         self._next_correlation_id = (correlation_id + 1) & 0x7FFFFFFF
         frame = encode_request(api_key, version, correlation_id, self._client_id, request)
         deadline_ms = self._clock() + timeout_ms
-        self._awaited.append(AwaitedAnswer(correlation_id, api_key, version, deadline_ms, answered))
+        self._awaited.append(AwaitedResponse(correlation_id, api_key, version, deadline_ms, on_response))
         self._unsent.append(frame)
         if deadline_ms < self._timer_ms:
             self._set_timer(deadline_ms)
@@ -267,8 +269,8 @@ class SocketChannel(Channel):
         awaited = self._awaited
         if not awaited or awaited[0].correlation_id != int.from_bytes(data[start : start + 4], "big", signed=True):
             raise DecodeError("it is no response to a request of ours")
-        answer = decode_answer(awaited[0].api_key, awaited[0].version, data, start, end)
-        self._tell(awaited.popleft(), answer, self._clock())
+        response = decode_response(awaited[0].api_key, awaited[0].version, data, start, end)
+        self._tell(awaited.popleft(), response, self._clock())
 
     # Failing
 
@@ -297,11 +299,11 @@ class SocketChannel(Channel):
         for awaited in unanswered:
             if self._closed:
                 return
-            self._tell(awaited, NoAnswer(reason), now_ms)
+            self._tell(awaited, NoResponse(reason), now_ms)
 
-    def _tell(self, awaited: AwaitedAnswer, answer: Message | NoAnswer, now_ms: int) -> None:
+    def _tell(self, awaited: AwaitedResponse, response: Message | NoResponse, now_ms: int) -> None:
         try:
-            awaited.answered(answer, now_ms)
+            awaited.on_response(response, now_ms)
         except Exception as error:
             self._loop.call_exception_handler(
                 {
@@ -327,7 +329,7 @@ class SocketChannel(Channel):
             self._loop.remove_writer(self._fd)
         self._loop.remove_reader(self._fd)
         sock.close()
-        self._frames = FrameReader(self._outbox.scratch, ANSWER_BYTES_MAX)
+        self._frames = FrameReader(self._outbox.scratch, RESPONSE_BYTES_MAX)
         self._large_reads = LargeReads()
 
     # Deadlines: one timer, which is set again when it comes too early, not with every request
@@ -435,15 +437,15 @@ def encode_request(api_key: int, version: int, correlation_id: int, client_id: s
     return writer.to_bytes()
 
 
-def decode_answer(api_key: int, version: int, data: bytes, start: int, end: int) -> Message:
+def decode_response(api_key: int, version: int, data: bytes, start: int, end: int) -> Message:
     """The answer; its records stay where they are in the frame."""
     words = wording(api_key, version)
     reader = Reader(data, start, end)
     ResponseHeader.decode(reader, words.response_header_version)
     if api_key == API_VERSIONS and int.from_bytes(data[start + 4 : start + 6], "big") == UNSUPPORTED_VERSION:
         version = 0  # KIP-511: so that everybody can read which versions there are
-    answer: Message = words.response_class.decode(reader, version)
-    return answer
+    response: Message = words.response_class.decode(reader, version)
+    return response
 
 
 def reason_of(code: int | None) -> int:

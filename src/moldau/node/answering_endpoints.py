@@ -19,13 +19,13 @@ from typing import Final
 
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import BrokerRegistration, EndPoint
-from moldau.node.outbox import Channel, NoAnswer, Outbox
+from moldau.node.outbox import Channel, NoResponse, Outbox
 from moldau.protocol.api_table import API_VERSIONS
 from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
 from moldau.protocol.primitives import Message
 from moldau.records.clocks import NEVER_MS
 
-ANSWER_TIMEOUT_MS: Final = 2000
+RESPONSE_TIMEOUT_MS: Final = 2000
 RETRY_MIN_MS: Final = 200
 RETRY_MAX_MS: Final = 60_000
 ASKED_AT_ONCE_MAX: Final = 16
@@ -157,13 +157,13 @@ class AnsweringEndpoints:
             API_VERSIONS,
             0,
             ApiVersionsRequest(),
-            ANSWER_TIMEOUT_MS,
-            lambda answer, now_ms: self._take(endpoint, answer, now_ms),
+            RESPONSE_TIMEOUT_MS,
+            lambda response, now_ms: self._take(endpoint, response, now_ms),
         )
 
-    def _take(self, endpoint: BrokerEndpoint, answer: Message | NoAnswer, now_ms: int) -> None:
+    def _take(self, endpoint: BrokerEndpoint, response: Message | NoResponse, now_ms: int) -> None:
         self._stop_asking(endpoint)
-        endpoint.has_answered = not isinstance(answer, NoAnswer)
+        endpoint.has_answered = not isinstance(response, NoResponse)
         endpoint.next_ms = now_ms + endpoint.backoff_ms
         endpoint.backoff_ms = min(2 * endpoint.backoff_ms, RETRY_MAX_MS)
         if self.on_deadline is not None:

@@ -15,7 +15,7 @@ from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.features import METADATA_VERSION, SUPPORTED_FEATURES, partition_version
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import EndPoint
-from moldau.node.controller_channel import ControllerChannel, is_unanswered
+from moldau.node.controller_channel import ControllerChannel, has_no_response
 from moldau.node.metadata_node import MetadataNode
 from moldau.protocol import errors
 from moldau.protocol.api_table import BROKER_HEARTBEAT, BROKER_REGISTRATION
@@ -182,24 +182,24 @@ class BrokerLifecycle:
             return
         self._busy = True
         self._registration_wanted = False
-        self._channel.ask(BROKER_REGISTRATION, request, self._on_registered, now_ms, self._answer_timeout_ms())
+        self._channel.ask(BROKER_REGISTRATION, request, self._on_registered, now_ms, self._response_timeout_ms())
 
-    def _on_registered(self, answer: BrokerRegistrationResponse | KafkaError, now_ms: int) -> None:
+    def _on_registered(self, response: BrokerRegistrationResponse | KafkaError, now_ms: int) -> None:
         self._busy = False
-        if isinstance(answer, KafkaError):
-            self._on_not_registered(answer, now_ms)
+        if isinstance(response, KafkaError):
+            self._on_not_registered(response, now_ms)
             return
-        self.broker_epoch = answer.broker_epoch
+        self.broker_epoch = response.broker_epoch
         self.was_registered = True
         if self.on_registered is not None:
-            self.on_registered(answer.broker_epoch)
+            self.on_registered(response.broker_epoch)
         self._is_ready = False
         self._backoff_ms = RETRY_MIN_MS
         self._set_next(now_ms + self._interval_ms())
         self._check_caught_up(self._metadata.image, now_ms)
 
     def _on_not_registered(self, error: KafkaError, now_ms: int) -> None:
-        if not is_unanswered(error):
+        if not has_no_response(error):
             # Among them DUPLICATE_BROKER_REGISTRATION, which ends with the session of the process before.
             logger.warning("broker registration failed, trying again: %s", error.message)
         if now_ms >= self._join_by_ms and not self.was_registered and self.on_gave_up is not None:
@@ -241,25 +241,25 @@ class BrokerLifecycle:
             cordoned_log_dirs=list(self.cordoned_log_dirs),
         )
         self._busy = True
-        self._channel.ask(BROKER_HEARTBEAT, request, self._on_heartbeat, now_ms, self._answer_timeout_ms())
+        self._channel.ask(BROKER_HEARTBEAT, request, self._on_heartbeat, now_ms, self._response_timeout_ms())
 
-    def _on_heartbeat(self, answer: BrokerHeartbeatResponse | KafkaError, now_ms: int) -> None:
+    def _on_heartbeat(self, response: BrokerHeartbeatResponse | KafkaError, now_ms: int) -> None:
         self._busy = False
-        if isinstance(answer, KafkaError):
-            self._on_heartbeat_failed(answer, now_ms)
+        if isinstance(response, KafkaError):
+            self._on_heartbeat_failed(response, now_ms)
             return
         self._backoff_ms = RETRY_MIN_MS
         self._unheard_since_ms = now_ms
-        self.is_unfenced = not answer.is_fenced
+        self.is_unfenced = not response.is_fenced
         if self._leaving:
-            if answer.should_shut_down:
+            if response.should_shut_down:
                 self._left()
             else:
                 self._set_next(now_ms + LEAVING_INTERVAL_MS)
             return
         if self._heartbeat_wanted:
             self._set_next(now_ms)
-        elif self._is_ready and answer.is_fenced:
+        elif self._is_ready and response.is_fenced:
             self._retry_later(now_ms)
         if self.is_unfenced and self._on_unfenced is not None:
             callback, self._on_unfenced = self._on_unfenced, None
@@ -273,7 +273,7 @@ class BrokerLifecycle:
             if self._leaving:
                 self._left()
                 return
-        elif not is_unanswered(error):
+        elif not has_no_response(error):
             logger.warning("the controller rejected a heartbeat: %s", error.message)
         self._retry_later(now_ms)
 
@@ -282,7 +282,7 @@ class BrokerLifecycle:
     def _interval_ms(self) -> int:
         return self._metadata.config.get_int("broker.heartbeat.interval.ms")
 
-    def _answer_timeout_ms(self) -> int:
+    def _response_timeout_ms(self) -> int:
         return self._metadata.config.get_int("broker.session.timeout.ms") // 2
 
     def _retry_later(self, now_ms: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from moldau.node.controller_verbs import VERBS
 from moldau.node.metadata_node import MetadataNode, Verb
-from moldau.node.outbox import FAILURES, TIMED_OUT, Channel, NoAnswer, Outbox
+from moldau.node.outbox import FAILURES, TIMED_OUT, Channel, NoResponse, Outbox
 from moldau.protocol import errors
 from moldau.protocol.api_keys import BY_KEY
 from moldau.protocol.errors import KafkaError
@@ -31,8 +31,8 @@ NOT_REACHED: Final = frozenset({errors.NOT_CONTROLLER, errors.NETWORK_EXCEPTION,
 """Nobody answered as the active controller. Whether the request was carried out is not known."""
 
 
-def is_unanswered(answer: Any) -> bool:
-    return isinstance(answer, KafkaError) and answer.code in NOT_REACHED
+def has_no_response(response: Any) -> bool:
+    return isinstance(response, KafkaError) and response.code in NOT_REACHED
 
 
 class Question:
@@ -94,7 +94,7 @@ class ControllerChannel:
         verb: Verb | None = None,
     ) -> None:
         """Asks once. `done` gets a KafkaError when the request failed as a whole, or when nobody answered it
-        (`is_unanswered`). `request` may be a function that makes it, for when it is sent. `verb` is what it means
+        (`has_no_response`). `request` may be a function that makes it, for when it is sent. `verb` is what it means
         here, where `VERBS` does not know; its answer is passed on whatever is in it."""
         metadata = self._metadata
         if metadata.is_active_controller:
@@ -102,11 +102,11 @@ class ControllerChannel:
                 own = VERBS[api_key]
                 metadata.submit(
                     lambda controller: own(controller, request, now_ms),
-                    lambda answer: done(checked(answer), metadata.now_ms),
+                    lambda response: done(checked(response), metadata.now_ms),
                     now_ms,
                 )
             else:
-                metadata.submit(verb, lambda answer: done(answer, metadata.now_ms), now_ms)
+                metadata.submit(verb, lambda response: done(response, metadata.now_ms), now_ms)
             return
         channel = self._connect(now_ms)
         if channel is None:
@@ -117,7 +117,9 @@ class ControllerChannel:
         version = BY_KEY[api_key].highest_stable_version
         timeout_ms = self._timeout_ms if timeout_ms is None else timeout_ms
         message = request() if callable(request) else request
-        channel.send(api_key, version, message, timeout_ms, lambda answer, at_ms: self._take(question, answer, at_ms))
+        channel.send(
+            api_key, version, message, timeout_ms, lambda response, at_ms: self._take(question, response, at_ms)
+        )
 
     def ask_until(
         self,
@@ -135,9 +137,9 @@ class ControllerChannel:
     def _ask_again(self, question: Persistent, now_ms: int) -> None:
         question.next_ms = NEVER_MS
 
-        def done(answer: Any, at_ms: int) -> None:
-            if not is_unanswered(answer):
-                question.done(answer, at_ms)
+        def done(response: Any, at_ms: int) -> None:
+            if not has_no_response(response):
+                question.done(response, at_ms)
             else:
                 self._wait(question, at_ms)
 
@@ -184,19 +186,19 @@ class ControllerChannel:
             self._channel = self._outbox.open(self._purpose, destination[1], destination[2])
         return self._channel
 
-    def _take(self, question: Question, answer: Message | NoAnswer, now_ms: int) -> None:
+    def _take(self, question: Question, response: Message | NoResponse, now_ms: int) -> None:
         done = question.done
         if done is None:
             return
         question.done = None
         self._questions.remove(question)
-        if isinstance(answer, NoAnswer):
-            code = errors.REQUEST_TIMED_OUT if answer.reason == TIMED_OUT else errors.NETWORK_EXCEPTION
-            done(KafkaError(code, f"The active controller did not respond: {FAILURES[answer.reason]}."), now_ms)
-        elif question.is_checked or getattr(answer, "error_code", errors.NONE) == errors.NOT_CONTROLLER:
-            done(checked(answer), now_ms)
+        if isinstance(response, NoResponse):
+            code = errors.REQUEST_TIMED_OUT if response.reason == TIMED_OUT else errors.NETWORK_EXCEPTION
+            done(KafkaError(code, f"The active controller did not respond: {FAILURES[response.reason]}."), now_ms)
+        elif question.is_checked or getattr(response, "error_code", errors.NONE) == errors.NOT_CONTROLLER:
+            done(checked(response), now_ms)
         else:
-            done(answer, now_ms)
+            done(response, now_ms)
 
     def _on_leader_changed(self, now_ms: int) -> None:
         """What waits for another controller than the one that leads now will not get an answer that counts."""
@@ -228,9 +230,9 @@ class ControllerChannel:
         self._waiting.clear()
 
 
-def checked(answer: Any) -> Any:
+def checked(response: Any) -> Any:
     """A response that is an error as a whole becomes that error."""
-    code = getattr(answer, "error_code", errors.NONE)
-    if isinstance(answer, KafkaError) or code == errors.NONE:
-        return answer
-    return KafkaError(code, getattr(answer, "error_message", None) or errors.default_text(code))
+    code = getattr(response, "error_code", errors.NONE)
+    if isinstance(response, KafkaError) or code == errors.NONE:
+        return response
+    return KafkaError(code, getattr(response, "error_message", None) or errors.default_text(code))

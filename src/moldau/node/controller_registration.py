@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from moldau.node.controller_channel import ControllerChannel, is_unanswered
+from moldau.node.controller_channel import ControllerChannel, has_no_response
 from moldau.node.metadata_node import MetadataNode
 from moldau.protocol.api_table import CONTROLLER_REGISTRATION
 from moldau.protocol.errors import KafkaError
@@ -41,17 +41,17 @@ class ControllerRegistration:
         if now_ms >= self._next_ms:
             self._next_ms = now_ms + self._backoff_ms
             self._busy = True
-            self._channel.ask(CONTROLLER_REGISTRATION, metadata.controller_registration(), self._on_answer, now_ms)
+            self._channel.ask(CONTROLLER_REGISTRATION, metadata.controller_registration(), self._on_response, now_ms)
         return self._next_ms
 
-    def _on_answer(self, answer: Message | KafkaError, now_ms: int) -> None:
+    def _on_response(self, response: Message | KafkaError, now_ms: int) -> None:
         self._busy = False
-        if not isinstance(answer, KafkaError):
+        if not isinstance(response, KafkaError):
             # Until the record has come here too.
             self._next_ms = now_ms + RETRY_MAX_MS
             self._backoff_ms = RETRY_MIN_MS
             return
         self._next_ms = now_ms + self._backoff_ms
         self._backoff_ms = min(2 * self._backoff_ms, RETRY_MAX_MS)
-        if not is_unanswered(answer):
-            log.warning("controller registration failed, trying again: %s", answer.message)
+        if not has_no_response(response):
+            log.warning("controller registration failed, trying again: %s", response.message)

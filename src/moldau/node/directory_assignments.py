@@ -43,7 +43,7 @@ class DirectoryAssignments:
             return
         self._next_ms = now_ms + RETRY_MS
         self._busy = True
-        self._channel.ask(ASSIGN_REPLICAS_TO_DIRS, self._request(), self._on_answer, now_ms)
+        self._channel.ask(ASSIGN_REPLICAS_TO_DIRS, self._request(), self._on_response, now_ms)
 
     def _request(self) -> AssignReplicasToDirsRequest:
         by_directory: dict[bytes, dict[bytes, list[PartitionData]]] = {}
@@ -55,10 +55,12 @@ class DirectoryAssignments:
         ]
         return AssignReplicasToDirsRequest(self._replicas.broker_id, self._lifecycle.broker_epoch, directories)
 
-    def _on_answer(self, answer: Message | KafkaError, now_ms: int) -> None:
+    def _on_response(self, response: Message | KafkaError, now_ms: int) -> None:
         """What was taken up has left the list of misplaced replicas with the metadata; the rest is asked again."""
         self._busy = False
-        if not isinstance(answer, KafkaError):
+        if not isinstance(response, KafkaError):
             self._next_ms = 0
         else:
-            log.warning("cannot assign replicas to log directories at the controller, trying again: %s", answer.message)
+            log.warning(
+                "cannot assign replicas to log directories at the controller, trying again: %s", response.message
+            )

@@ -27,7 +27,7 @@ from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
 from moldau.node.answering_endpoints import AnsweringEndpoints
 from moldau.node.context import ClientContext
-from moldau.node.outbox import CLOSED, REFUSED, Channel, NoAnswer, Outbox
+from moldau.node.outbox import CLOSED, REFUSED, Channel, NoResponse, Outbox
 from moldau.protocol.api_table import API_VERSIONS
 from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
 from moldau.protocol.primitives import Message
@@ -209,13 +209,13 @@ class FailureDetection:
                 0,
                 ApiVersionsRequest(),
                 PROBE_TIMEOUT_MS,
-                lambda answer, now_ms: self._take(probe, answer, now_ms),
+                lambda response, now_ms: self._take(probe, response, now_ms),
             )
 
-    def _take(self, probe: Probe, answer: Message | NoAnswer, now_ms: int) -> None:
+    def _take(self, probe: Probe, response: Message | NoResponse, now_ms: int) -> None:
         if self._probes.get(probe.broker_id) is not probe:
             return
-        reason = answer.reason if isinstance(answer, NoAnswer) else 0
+        reason = response.reason if isinstance(response, NoResponse) else 0
         if reason not in (REFUSED, CLOSED):
             self._end(probe)
             return
@@ -235,8 +235,8 @@ class FailureDetection:
     def _fence(self, probe: Probe, now_ms: int) -> None:
         """The controller says no when a heartbeat has come meanwhile."""
 
-        def done(answer: Any) -> None:
-            if answer is True:
+        def done(response: Any) -> None:
+            if response is True:
                 self._fenced_ms.setdefault(probe.broker_id, []).append(now_ms)
                 if self.on_fenced is not None:
                     self.on_fenced(probe.broker_id, probe.broker_epoch)

@@ -17,7 +17,7 @@ from typing import Final
 from moldau.config.broker_config import BrokerConfig
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import EndPoint
-from moldau.node.outbox import FAILURES, Channel, NoAnswer, Outbox
+from moldau.node.outbox import FAILURES, Channel, NoResponse, Outbox
 from moldau.protocol import errors
 from moldau.protocol.messages.fetch_request import (
     FetchRequest,
@@ -352,7 +352,7 @@ class Fetcher:
         version: int,
         request: Message,
         timeout_ms: int,
-        answered: Callable[[Message | NoAnswer, int], None],
+        answered: Callable[[Message | NoResponse, int], None],
     ) -> None:
         channel = self.channel
         if channel is None:
@@ -362,30 +362,30 @@ class Fetcher:
 
     # Answers to fetches
 
-    def _on_fetched(self, answer: Message | NoAnswer, now_ms: int) -> None:
+    def _on_fetched(self, response: Message | NoResponse, now_ms: int) -> None:
         number = self.request_number - self.outstanding + 1
         self.outstanding -= 1
-        if not isinstance(answer, FetchResponse):
-            assert isinstance(answer, NoAnswer)
-            self._on_no_answer(answer, now_ms)
+        if not isinstance(response, FetchResponse):
+            assert isinstance(response, NoResponse)
+            self._on_no_response(response, now_ms)
             return
         if number < self._session_began:
             self._go_on(now_ms)  # asked in a session that is over
             return
-        if answer.error_code != 0:
-            self._on_session_error(answer.error_code, now_ms)
+        if response.error_code != 0:
+            self._on_session_error(response.error_code, now_ms)
             return
         self._session_errors = 0
         members = self.members
-        for topic in answer.responses:
+        for topic in response.responses:
             topic_id = topic.topic_id
             for data in topic.partitions:
                 follower = members.get((topic_id, data.partition_index))
                 # What was told in a later request is not what this answers.
                 if follower is not None and follower.told_in <= number:
                     self._take(follower, data, now_ms)
-        self.session_id = answer.session_id
-        self._has_session = answer.session_id != NO_SESSION
+        self.session_id = response.session_id
+        self._has_session = response.session_id != NO_SESSION
         if not self._has_session:
             self.start_over()  # the leader keeps no session: everything is said each time
         self._go_on(now_ms)
@@ -441,7 +441,7 @@ class Fetcher:
                 if follower.partition.waiters:
                     follower.partition.notify_waiters(now_ms)
 
-    def _on_no_answer(self, answer: NoAnswer, now_ms: int) -> None:
+    def _on_no_response(self, response: NoResponse, now_ms: int) -> None:
         if now_ms < self.retry_at_ms:
             return  # the one before told so already
         log.info(
@@ -449,10 +449,10 @@ class Fetcher:
             self.leader,
             self.host,
             self.port,
-            FAILURES[answer.reason],
+            FAILURES[response.reason],
         )
-        if self.owner.on_no_answer is not None:
-            self.owner.on_no_answer(self.leader, answer.reason, now_ms)
+        if self.owner.on_no_response is not None:
+            self.owner.on_no_response(self.leader, response.reason, now_ms)
         self._back_off(now_ms)
 
     def _on_session_error(self, code: int, now_ms: int) -> None:
@@ -504,19 +504,19 @@ class Fetcher:
             )
         return ListOffsetsRequest(replica_id=self.settings.broker_id, topics=list(topics.values()))
 
-    def _on_ends(self, answer: Message | NoAnswer, now_ms: int) -> None:
+    def _on_ends(self, response: Message | NoResponse, now_ms: int) -> None:
         self.outstanding -= 1
-        if isinstance(answer, ListOffsetsResponse):
-            self._leader_ends = self._offsets_in(answer, now_ms)
+        if isinstance(response, ListOffsetsResponse):
+            self._leader_ends = self._offsets_in(response, now_ms)
 
-    def _on_starts(self, answer: Message | NoAnswer, now_ms: int) -> None:
+    def _on_starts(self, response: Message | NoResponse, now_ms: int) -> None:
         self.outstanding -= 1
         self.is_asking_offsets = False
-        if not isinstance(answer, ListOffsetsResponse):
-            assert isinstance(answer, NoAnswer)
-            self._on_no_answer(answer, now_ms)
+        if not isinstance(response, ListOffsetsResponse):
+            assert isinstance(response, NoResponse)
+            self._on_no_response(response, now_ms)
             return
-        starts = self._offsets_in(answer, now_ms)
+        starts = self._offsets_in(response, now_ms)
         backoff_ms = self.settings.backoff_ms
         asked, self._asked = self._asked, []
         for follower in asked:
@@ -532,11 +532,11 @@ class Fetcher:
             self._after(follower)
         self._go_on(now_ms)
 
-    def _offsets_in(self, answer: ListOffsetsResponse, now_ms: int) -> dict[PartitionKey, int]:
+    def _offsets_in(self, response: ListOffsetsResponse, now_ms: int) -> dict[PartitionKey, int]:
         """Offsets by partition; where there is an error instead, the follower takes notice of it."""
         asked = {(follower.partition.topic, follower.index): follower for follower in self._asked}
         found: dict[PartitionKey, int] = {}
-        for topic in answer.topics:
+        for topic in response.topics:
             for row in topic.partitions:
                 follower = asked.get((topic.name, row.partition_index))
                 if follower is None:
@@ -566,7 +566,7 @@ class Fetchers:
         self._fetchers: dict[tuple[int, int], Fetcher] = {}
         self._endpoints: dict[int, EndPoint] = {}
         self._wake_at: Callable[[int], None] | None = None
-        self.on_no_answer: Callable[[int, int, int], None] | None = None
+        self.on_no_response: Callable[[int, int, int], None] | None = None
         """Told which leader gave no answer to a fetch, why, and when."""
 
     def set_wake_up(self, wake_at: Callable[[int], None]) -> None:

@@ -145,14 +145,14 @@ class IsrChanges:
             return
         self.requests_total += 1
         request = request_messages.AlterPartitionRequest(self._broker_id, own_epoch, list(topics.values()))
-        self._controller.ask(api_table.ALTER_PARTITION, request, self._on_answer, now_ms)
+        self._controller.ask(api_table.ALTER_PARTITION, request, self._on_response, now_ms)
 
-    def _on_answer(self, answer: response_messages.AlterPartitionResponse | KafkaError, now_ms: int) -> None:
+    def _on_response(self, response: response_messages.AlterPartitionResponse | KafkaError, now_ms: int) -> None:
         in_flight, self._in_flight = self._in_flight, {}
-        if isinstance(answer, KafkaError):
-            log.info("AlterPartition failed, trying again: %s", answer.message)
+        if isinstance(response, KafkaError):
+            log.info("AlterPartition failed, trying again: %s", response.message)
         else:
-            for topic in answer.topics:
+            for topic in response.topics:
                 for row in topic.partitions:
                     proposal = in_flight.pop((topic.topic_id, row.partition_index), None)
                     if proposal is not None and not self._take(proposal, row, now_ms):

@@ -7,7 +7,7 @@ from typing import Final
 
 from moldau.metadata.image import MetadataImage
 from moldau.node.broker_channels import BrokerChannels
-from moldau.node.outbox import NoAnswer
+from moldau.node.outbox import NoResponse
 from moldau.node.replicas import Replicas
 from moldau.protocol import errors
 from moldau.protocol.api_table import LIST_OFFSETS
@@ -60,15 +60,15 @@ class LatestOffsets:
             return
         missing = len(remote)
 
-        def on_answer(asked: list[TopicPartition], answer: Message | NoAnswer, now_ms: int) -> None:
+        def on_response(asked: list[TopicPartition], response: Message | NoResponse, now_ms: int) -> None:
             nonlocal missing
-            found.update(offsets_in(asked, answer))
+            found.update(offsets_in(asked, response))
             missing -= 1
             if missing == 0:
                 finish(found, now_ms)
 
         for broker_id, asked in remote.items():
-            self._send(broker_id, asked, image, on_answer)
+            self._send(broker_id, asked, image, on_response)
 
     def _local(self, place: TopicPartition) -> int | KafkaError:
         partition = self._replicas.find(*place)
@@ -84,7 +84,7 @@ class LatestOffsets:
         broker_id: int,
         asked: list[TopicPartition],
         image: MetadataImage,
-        on_answer: Callable[[list[TopicPartition], Message | NoAnswer, int], None],
+        on_response: Callable[[list[TopicPartition], Message | NoResponse, int], None],
     ) -> None:
         channel = self._channels.find(broker_id, image)
         assert channel is not None
@@ -98,17 +98,17 @@ class LatestOffsets:
             REQUEST_VERSION,
             request,
             self._timeout_ms,
-            lambda answer, now_ms: on_answer(asked, answer, now_ms),
+            lambda response, now_ms: on_response(asked, response, now_ms),
         )
 
     def close(self) -> None:
         self._channels.close()
 
 
-def offsets_in(asked: list[TopicPartition], answer: Message | NoAnswer) -> Offsets:
+def offsets_in(asked: list[TopicPartition], response: Message | NoResponse) -> Offsets:
     found: Offsets = dict.fromkeys(asked, KafkaError(errors.LEADER_NOT_AVAILABLE))
-    if isinstance(answer, ListOffsetsResponse):
-        for topic in answer.topics:
+    if isinstance(response, ListOffsetsResponse):
+        for topic in response.topics:
             for row in topic.partitions:
                 found[(topic.name, row.partition_index)] = (
                     KafkaError(row.error_code) if row.error_code != errors.NONE else row.offset

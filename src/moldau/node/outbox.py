@@ -25,7 +25,7 @@ UNREACHABLE: Final = 4
 FAILURES: Final = {REFUSED: "refused", CLOSED: "closed", TIMED_OUT: "timed out", UNREACHABLE: "unreachable"}
 
 
-class NoAnswer:
+class NoResponse:
     """What comes instead of an answer. Whether the other side did what was asked is not known, except when REFUSED."""
 
     __slots__ = ("reason",)
@@ -34,10 +34,10 @@ class NoAnswer:
         self.reason = reason
 
     def __repr__(self) -> str:
-        return f"NoAnswer({FAILURES[self.reason]})"
+        return f"NoResponse({FAILURES[self.reason]})"
 
 
-Answered = Callable[[Message | NoAnswer, int], None]
+OnResponse = Callable[[Message | NoResponse, int], None]
 """Called with what came and `now_ms`; once, and never inside `send`."""
 
 
@@ -45,7 +45,7 @@ class Channel(ABC):
     """One connection to one address, made when it is first needed and made anew after it broke."""
 
     @abstractmethod
-    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, answered: Answered) -> None:
+    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, on_response: OnResponse) -> None:
         """Sends a request; those before it need not be answered yet."""
 
     @abstractmethod

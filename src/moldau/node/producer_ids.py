@@ -45,15 +45,15 @@ class ProducerIds:
             request = AllocateProducerIdsRequest(self._node_id, self._lifecycle.broker_epoch)
             self._channel.ask_until(now_ms + PATIENCE_MS, ALLOCATE_PRODUCER_IDS, request, self._on_block, now_ms)
 
-    def _on_block(self, answer: AllocateProducerIdsResponse | KafkaError, now_ms: int) -> None:
+    def _on_block(self, response: AllocateProducerIdsResponse | KafkaError, now_ms: int) -> None:
         self._asking = False
         waiting, self._waiting = self._waiting, []
         error = errors.NONE
-        if not isinstance(answer, KafkaError):
-            self._next, self._end = answer.producer_id_start, answer.producer_id_start + answer.producer_id_len
+        if not isinstance(response, KafkaError):
+            self._next, self._end = response.producer_id_start, response.producer_id_start + response.producer_id_len
         else:
             # Clients ask again for this one; what stands between this broker and the controller means nothing to them.
-            log.warning("cannot allocate producer ids, trying again with the next request: %s", answer.message)
+            log.warning("cannot allocate producer ids, trying again with the next request: %s", response.message)
             error = errors.COORDINATOR_LOAD_IN_PROGRESS
         for done in waiting:
             if error != 0:

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from moldau.node.outbox import FAILURES, TIMED_OUT, UNREACHABLE, Channel, NoAnswer, Outbox
+from moldau.node.outbox import FAILURES, TIMED_OUT, UNREACHABLE, Channel, NoResponse, Outbox
 from moldau.protocol.api_keys import BY_KEY
 from moldau.protocol.api_table import FETCH, FETCH_SNAPSHOT
 from moldau.protocol.primitives import Message
@@ -77,24 +77,24 @@ class QuorumPeers:
         version = BY_KEY[api_key].highest_stable_version
         request = request_to_wire(outbound.request, self._cluster_id)
 
-        def answered(answer: Message | NoAnswer, now_ms: int) -> None:
+        def answered(response: Message | NoResponse, now_ms: int) -> None:
             if peer.awaited is outbound:
                 peer.awaited = None
-                self._take(outbound, answer, now_ms)
+                self._take(outbound, response, now_ms)
 
         peer.channel.send(api_key, version, request, timeout_ms, answered)
 
-    def _take(self, outbound: Outbound, answer: Message | NoAnswer, now_ms: int) -> None:
-        if isinstance(answer, NoAnswer):
+    def _take(self, outbound: Outbound, response: Message | NoResponse, now_ms: int) -> None:
+        if isinstance(response, NoResponse):
             logger.debug(
-                "node %d: %s %s", outbound.destination, type(outbound.request).__name__, FAILURES[answer.reason]
+                "node %d: %s %s", outbound.destination, type(outbound.request).__name__, FAILURES[response.reason]
             )
-            self._on_failure(outbound, now_ms, answer.reason)
+            self._on_failure(outbound, now_ms, response.reason)
             return
-        reply = reply_from_wire(answer)
+        reply = reply_from_wire(response)
         if reply is None:
             # An error as a whole, such as another cluster's id: it will not be better at once.
-            logger.warning("unexpected response from node %d: %r", outbound.destination, answer)
+            logger.warning("unexpected response from node %d: %r", outbound.destination, response)
             self._on_failure(outbound, now_ms, TIMED_OUT)
         else:
             self._on_reply(outbound, reply, now_ms)

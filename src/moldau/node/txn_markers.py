@@ -21,7 +21,7 @@ from moldau.coordinator.txn.transaction import PREPARE_COMMIT, TopicPartition, T
 from moldau.metadata.image import MetadataImage
 from moldau.node.broker_channels import BrokerChannels
 from moldau.node.marker_writer import Marker, MarkerWriter, Results
-from moldau.node.outbox import CLOSED, NoAnswer
+from moldau.node.outbox import CLOSED, NoResponse
 from moldau.protocol import errors
 from moldau.protocol.api_table import WRITE_TXN_MARKERS
 from moldau.protocol.errors import KafkaError
@@ -133,7 +133,7 @@ class TxnMarkers:
         for broker_id in self._channels.drop_lost(image):
             unanswered = self._in_flight.get(broker_id)
             if unanswered is not None:
-                self.on_remote(broker_id, unanswered, NoAnswer(CLOSED), now_ms)
+                self.on_remote(broker_id, unanswered, NoResponse(CLOSED), now_ms)
         if self._later:
             self._later_ms = now_ms
             self._wake(now_ms)
@@ -178,7 +178,7 @@ class TxnMarkers:
                 self._complete(undelivered, now_ms)
         if local:
             markers = [self._marker(one) for one in local]
-            self._writer.write(markers, LocalAnswer(self, local).done, now_ms)
+            self._writer.write(markers, LocalResponse(self, local).done, now_ms)
         for broker_id in list(self._queues):
             self._send(broker_id, now_ms)
 
@@ -227,14 +227,14 @@ class TxnMarkers:
             return
         self._in_flight[broker_id] = queue
         request = WriteTxnMarkersRequest([as_message(self._marker(one)) for one in queue])
-        answer = RemoteAnswer(self, broker_id, queue)
-        channel.send(WRITE_TXN_MARKERS, REQUEST_VERSION, request, self._timeout_ms, answer.answered)
+        response = RemoteResponse(self, broker_id, queue)
+        channel.send(WRITE_TXN_MARKERS, REQUEST_VERSION, request, self._timeout_ms, response.answered)
 
-    def on_remote(self, broker_id: int, queue: list[Addressed], answer: Message | NoAnswer, now_ms: int) -> None:
+    def on_remote(self, broker_id: int, queue: list[Addressed], response: Message | NoResponse, now_ms: int) -> None:
         self._in_flight.pop(broker_id, None)
         codes: dict[tuple[int, str, int], int] = {}
-        if isinstance(answer, WriteTxnMarkersResponse):
-            for marker in answer.markers:
+        if isinstance(response, WriteTxnMarkersResponse):
+            for marker in response.markers:
                 for topic in marker.topics:
                     for row in topic.partitions:
                         codes[(marker.producer_id, topic.name, row.partition_index)] = row.error_code
@@ -297,7 +297,7 @@ class TxnMarkers:
         self._channels.close()
 
 
-class LocalAnswer:
+class LocalResponse:
     def __init__(self, owner: TxnMarkers, written: list[Addressed]) -> None:
         self._owner = owner
         self._written = written
@@ -307,14 +307,14 @@ class LocalAnswer:
             self._owner.take(one.undelivered, codes, now_ms)
 
 
-class RemoteAnswer:
+class RemoteResponse:
     def __init__(self, owner: TxnMarkers, broker_id: int, sent: list[Addressed]) -> None:
         self._owner = owner
         self._broker_id = broker_id
         self._sent = sent
 
-    def answered(self, answer: Message | NoAnswer, now_ms: int) -> None:
-        self._owner.on_remote(self._broker_id, self._sent, answer, now_ms)
+    def answered(self, response: Message | NoResponse, now_ms: int) -> None:
+        self._owner.on_remote(self._broker_id, self._sent, response, now_ms)
 
 
 def as_message(marker: Marker) -> WritableTxnMarker:

@@ -22,7 +22,7 @@ from moldau.coordinator.txn.partitions import add_partitions, find_missing
 from moldau.coordinator.txn.transaction import TopicPartition
 from moldau.metadata.image import MetadataImage
 from moldau.node.broker_channels import BrokerChannels
-from moldau.node.outbox import CLOSED, NoAnswer
+from moldau.node.outbox import CLOSED, NoResponse
 from moldau.node.transaction_coordinator import TransactionCoordinator
 from moldau.protocol import errors
 from moldau.protocol.api_table import ADD_PARTITIONS_TO_TXN
@@ -159,7 +159,7 @@ class TxnVerification:
         for broker_id in self._channels.drop_lost(image):
             unanswered = self._in_flight.get(broker_id)
             if unanswered is not None:
-                self.on_remote(broker_id, unanswered, NoAnswer(CLOSED), now_ms)
+                self.on_remote(broker_id, unanswered, NoResponse(CLOSED), now_ms)
 
     def is_asking(self, topic: str, index: int, producer_id: int) -> bool:
         return len(self._last) > 0 and (topic, index, producer_id) in self._last
@@ -200,7 +200,7 @@ class TxnVerification:
             self._finish(question, question.for_all(errors.COORDINATOR_NOT_AVAILABLE), now_ms)
         elif registration.leader == self._broker_id:
             question.asked_ms = question.answered_ms = now_ms
-            self._coordinator.run_at(index, question.decide, LocalAnswer(self, question).done, now_ms)
+            self._coordinator.run_at(index, question.decide, LocalResponse(self, question).done, now_ms)
         elif self._channels.find(registration.leader, self._image) is None:
             self._finish(question, question.for_all(errors.COORDINATOR_NOT_AVAILABLE), now_ms)
         else:
@@ -218,8 +218,8 @@ class TxnVerification:
             return
         self._in_flight[broker_id] = questions
         request = AddPartitionsToTxnRequest([question.as_message() for question in questions])
-        answer = RemoteAnswer(self, broker_id, questions)
-        channel.send(ADD_PARTITIONS_TO_TXN, REQUEST_VERSION, request, self._timeout_ms, answer.answered)
+        response = RemoteResponse(self, broker_id, questions)
+        channel.send(ADD_PARTITIONS_TO_TXN, REQUEST_VERSION, request, self._timeout_ms, response.answered)
 
     def _take_distinct(self, broker_id: int) -> list[Question]:
         """The answer names transactional ids, so one request has each only once; the rest waits for the next."""
@@ -233,20 +233,20 @@ class TxnVerification:
         self._queues[broker_id] = left
         return list(taken.values())
 
-    def on_remote(self, broker_id: int, questions: list[Question], answer: Message | NoAnswer, now_ms: int) -> None:
+    def on_remote(self, broker_id: int, questions: list[Question], response: Message | NoResponse, now_ms: int) -> None:
         self._in_flight.pop(broker_id, None)
-        answers: dict[str, Codes] = {}
+        responses: dict[str, Codes] = {}
         failure = errors.NETWORK_EXCEPTION
-        if isinstance(answer, AddPartitionsToTxnResponse):
-            failure = answer.error_code or errors.UNKNOWN_SERVER_ERROR
-            for result in answer.results_by_transaction:
-                answers[result.transactional_id] = {
+        if isinstance(response, AddPartitionsToTxnResponse):
+            failure = response.error_code or errors.UNKNOWN_SERVER_ERROR
+            for result in response.results_by_transaction:
+                responses[result.transactional_id] = {
                     (topic.name, row.partition_index): row.partition_error_code
                     for topic in result.topic_results
                     for row in topic.results_by_partition
                 }
         for question in questions:
-            codes = answers.get(question.transactional_id, {})
+            codes = responses.get(question.transactional_id, {})
             self.take(question, {place: codes.get(place, failure) for place in question.partitions}, now_ms)
         self._send(broker_id, now_ms)
 
@@ -296,7 +296,7 @@ class TxnVerification:
         self._channels.close()
 
 
-class LocalAnswer:
+class LocalResponse:
     def __init__(self, owner: TxnVerification, question: Question) -> None:
         self._owner = owner
         self._question = question
@@ -310,11 +310,11 @@ class LocalAnswer:
         self._owner.take(self._question, codes, self._question.answered_ms)
 
 
-class RemoteAnswer:
+class RemoteResponse:
     def __init__(self, owner: TxnVerification, broker_id: int, questions: list[Question]) -> None:
         self._owner = owner
         self._broker_id = broker_id
         self._questions = questions
 
-    def answered(self, answer: Message | NoAnswer, now_ms: int) -> None:
-        self._owner.on_remote(self._broker_id, self._questions, answer, now_ms)
+    def answered(self, response: Message | NoResponse, now_ms: int) -> None:
+        self._owner.on_remote(self._broker_id, self._questions, response, now_ms)

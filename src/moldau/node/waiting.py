@@ -34,16 +34,16 @@ class ParkedRequest(TimedWaiter):
         self.partitions = partitions
         self.deadline_ms = deadline_ms
 
-    def maybe_answer(self, now_ms: int) -> bool:
+    def maybe_respond(self, now_ms: int) -> bool:
         """Answers if that is possible now, and says whether it did."""
         raise NotImplementedError
 
-    def answer_at_deadline(self, now_ms: int) -> None:
+    def respond_at_deadline(self, now_ms: int) -> None:
         raise NotImplementedError
 
     def on_partition_moved(self, now_ms: int) -> None:
         try:
-            if not self.finished and self.maybe_answer(now_ms):
+            if not self.finished and self.maybe_respond(now_ms):
                 self.finished = True
         except Exception:
             self.give_up()
@@ -53,7 +53,7 @@ class ParkedRequest(TimedWaiter):
         for partition in self.partitions:
             partition.drop_finished_waiters()
         try:
-            self.answer_at_deadline(now_ms)
+            self.respond_at_deadline(now_ms)
         except Exception:
             self.give_up()
 

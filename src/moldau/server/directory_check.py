@@ -1,4 +1,4 @@
-"""Whether a folder may become a log directory: only one that is empty, or formatted already, is touched.
+"""Whether a directory may become a log directory: only one that is empty, or formatted already, is touched.
 
 Formatting writes into a folder, and the node that follows treats what it finds there as its own. So a folder without
 meta.properties is left alone when it has anything in it, unless somebody insists (`--force`), and always when it

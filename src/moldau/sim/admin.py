@@ -79,8 +79,8 @@ class SimAdmin(BusyAdmin):
             (self._delete_records, self._delete_records, self._alter, self._alter, self._grow, self._create_or_delete)
         )()
 
-    def _call(self, request: Message, version: int, on_answer: Callable[[Message | None], None]) -> None:
-        self.client.call(request, version, self.when_answered(on_answer))
+    def _call(self, request: Message, version: int, on_response: Callable[[Message | None], None]) -> None:
+        self.client.call(request, version, self.when_answered(on_response))
 
     def _check(self, what: str, error_code: int, message: str | None) -> bool:
         return self.check_done(what, error_code, message, NOT_READY_ERRORS)

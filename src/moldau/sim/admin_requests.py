@@ -34,13 +34,13 @@ class BusyAdmin:
         self.busy = False
         self.done: dict[str, int] = {}
 
-    def when_answered(self, on_answer: OnAnswer) -> OnAnswer:
+    def when_answered(self, on_response: OnAnswer) -> OnAnswer:
         """Something is asked: it is busy until the answer comes, or none does."""
         self.busy = True
 
         def answered(answer: Message | None) -> None:
             self.busy = False
-            on_answer(answer)
+            on_response(answer)
 
         return answered
 

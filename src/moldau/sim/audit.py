@@ -19,7 +19,7 @@ from moldau.protocol.messages.metadata_request import MetadataRequest
 from moldau.protocol.messages.metadata_response import MetadataResponse
 from moldau.protocol.primitives import Message
 from moldau.protocol.records_data import MemoryRecords
-from moldau.sim.client import decode_answer, encode_request
+from moldau.sim.client import decode_response, encode_request
 from moldau.sim.cluster_model import ClusterModel, TopicModel
 from moldau.sim.consumer import read_batches
 from moldau.sim.host import Host, Slot
@@ -85,7 +85,7 @@ class Auditor:
             raise HostDied
         if slot.payload is None:
             raise Violation(f"every request is answered: {request!r}")
-        return decode_answer(slot.payload, request.API_KEY, version, self._correlation_id)
+        return decode_response(slot.payload, request.API_KEY, version, self._correlation_id)
 
     # The whole audit
 

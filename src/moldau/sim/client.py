@@ -16,13 +16,13 @@ OnAnswer = Callable[[Message | None], None]
 
 
 class Pending:
-    __slots__ = ("api_key", "correlation_id", "on_answer", "version")
+    __slots__ = ("api_key", "correlation_id", "on_response", "version")
 
-    def __init__(self, api_key: int, version: int, correlation_id: int, on_answer: OnAnswer) -> None:
+    def __init__(self, api_key: int, version: int, correlation_id: int, on_response: OnAnswer) -> None:
         self.api_key = api_key
         self.version = version
         self.correlation_id = correlation_id
-        self.on_answer = on_answer
+        self.on_response = on_response
 
 
 def encode_request(request: Message, version: int, correlation_id: int, client_id: str) -> bytes:
@@ -46,7 +46,7 @@ def decode_request(frame: bytes) -> Message:
     return api_keys.request_class(api_key).decode(reader, version)
 
 
-def decode_answer(frame: bytes, api_key: int, version: int, correlation_id: int) -> Message:
+def decode_response(frame: bytes, api_key: int, version: int, correlation_id: int) -> Message:
     reader = Reader(frame)
     answered = reader.int32()
     if answered != correlation_id:
@@ -75,13 +75,13 @@ class SimClient:
     def in_flight(self) -> int:
         return len(self._pending)
 
-    def call(self, request: Message, version: int, on_answer: OnAnswer) -> None:
+    def call(self, request: Message, version: int, on_response: OnAnswer) -> None:
         if not self._connect():
-            self.world.schedule(5, lambda: on_answer(None))
+            self.world.schedule(5, lambda: on_response(None))
             return
         assert self._link is not None
         self._correlation_id += 1
-        self._pending.append(Pending(request.API_KEY, version, self._correlation_id, on_answer))
+        self._pending.append(Pending(request.API_KEY, version, self._correlation_id, on_response))
         self._link.send_to_host(encode_request(request, version, self._correlation_id, self.name))
 
     def tell(self, request: Message, version: int) -> None:
@@ -113,7 +113,7 @@ class SimClient:
         if not self._pending:
             raise Violation(f"nobody is answered who did not ask: {self.name}")
         pending = self._pending.popleft()
-        pending.on_answer(decode_answer(frame, pending.api_key, pending.version, pending.correlation_id))
+        pending.on_response(decode_response(frame, pending.api_key, pending.version, pending.correlation_id))
 
     def _on_close(self, number: int) -> None:
         if number != self._connections:
@@ -121,4 +121,4 @@ class SimClient:
         pending = list(self._pending)
         self._pending.clear()
         for entry in pending:
-            entry.on_answer(None)
+            entry.on_response(None)

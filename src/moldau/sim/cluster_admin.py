@@ -109,9 +109,9 @@ class ClusterAdmin(BusyAdmin):
         """Something it began is not done."""
         return self.busy or any(topic.state in (ASKED, DELETING) for topic in self.model.topics)
 
-    def _ask(self, what: str, request: Message, version: int, on_answer: Callable[[Message | None], None]) -> None:
+    def _ask(self, what: str, request: Message, version: int, on_response: Callable[[Message | None], None]) -> None:
         self.world.note(f"admin: {what}")
-        self.client.ask(self.client.any_node(), request, version, self.when_answered(on_answer), 6000)
+        self.client.ask(self.client.any_node(), request, version, self.when_answered(on_response), 6000)
 
     def _check(self, what: str, error_code: int, message: str | None, allowed: tuple[int, ...] = TRY_AGAIN) -> bool:
         return self.check_done(what, error_code, message, allowed)

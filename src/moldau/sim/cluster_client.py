@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from moldau.node.outbox import CLOSED, NoAnswer
+from moldau.node.outbox import CLOSED, NoResponse
 from moldau.protocol import errors
 from moldau.protocol.messages.metadata_request import MetadataRequest
 from moldau.protocol.messages.metadata_response import MetadataResponse
@@ -62,15 +62,15 @@ class ClusterClient:
         node_id: int,
         request: Message,
         version: int,
-        on_answer: Callable[[Message | None], None],
+        on_response: Callable[[Message | None], None],
         timeout_ms: int = REQUEST_TIMEOUT_MS,
     ) -> None:
-        """`on_answer` gets None when there was no answer."""
+        """`on_response` gets None when there was no answer."""
         self.pipe(node_id).call(
             request,
             version,
             timeout_ms,
-            lambda outcome: on_answer(None if isinstance(outcome, NoAnswer) else outcome),
+            lambda outcome: on_response(None if isinstance(outcome, NoResponse) else outcome),
         )
 
     def disconnect(self, node_id: int) -> None:

@@ -70,9 +70,9 @@ class ClusterCommitter:
 
     def _ask(self, node_id: int, request: Message, version: int) -> None:
         self.asking = True
-        self.client.ask(node_id, request, version, self._on_answer)
+        self.client.ask(node_id, request, version, self._on_response)
 
-    def _on_answer(self, answer: Message | None) -> None:
+    def _on_response(self, answer: Message | None) -> None:
         self.asking = False
         if isinstance(answer, FindCoordinatorResponse):
             row = answer.coordinators[0]

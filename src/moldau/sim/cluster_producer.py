@@ -102,7 +102,7 @@ class ClusterProducer(BaseProducer[ReplicatedTopic]):
                 self.client.refresh()  # nobody tells it that the leader has changed
         else:
             self.client.ask(
-                leader, request, PRODUCE_VERSION, lambda answer: self._on_answer(batch, target, leader, answer)
+                leader, request, PRODUCE_VERSION, lambda answer: self._on_response(batch, target, leader, answer)
             )
 
     def _send_again(self) -> None:
@@ -124,7 +124,7 @@ class ClusterProducer(BaseProducer[ReplicatedTopic]):
 
     # Answers
 
-    def _on_answer(self, batch: SentBatch, target: ReplicatedTopic, leader: int, answer: Message | None) -> None:
+    def _on_response(self, batch: SentBatch, target: ReplicatedTopic, leader: int, answer: Message | None) -> None:
         if self.recovering or not self.unacknowledged or self.unacknowledged[0] is not batch:
             return
         if not isinstance(answer, ProduceResponse):

@@ -105,9 +105,9 @@ class SimCommitter:
 
     def _ask(self, request: Message, version: int, life: int) -> None:
         self.asking = True
-        self.client.call(request, version, lambda answer: self._on_answer(answer, life))
+        self.client.call(request, version, lambda answer: self._on_response(answer, life))
 
-    def _on_answer(self, answer: Message | None, losses: int) -> None:
+    def _on_response(self, answer: Message | None, losses: int) -> None:
         self.asking = False
         if answer is None:
             # The commit may be on its way still: one that overtook it would go back when it arrives.

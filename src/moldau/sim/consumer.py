@@ -109,9 +109,9 @@ class SimConsumer:
         )
         self.fetching = True
         asked, partition, offset = topic, self.partition, self.offset
-        self.client.call(request, version, lambda answer: self._on_answer(asked, partition, offset, answer))
+        self.client.call(request, version, lambda answer: self._on_response(asked, partition, offset, answer))
 
-    def _on_answer(self, topic: TopicModel, partition: int, offset: int, answer: Message | None) -> None:
+    def _on_response(self, topic: TopicModel, partition: int, offset: int, answer: Message | None) -> None:
         self.fetching = False
         if answer is None:
             self.session_id = self.session_epoch = 0

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from moldau.node.outbox import TIMED_OUT, Answered, Channel, NoAnswer, Outbox
+from moldau.node.outbox import TIMED_OUT, Channel, NoResponse, OnResponse, Outbox
 from moldau.protocol.primitives import Message
-from moldau.sim.client import decode_answer, encode_request
+from moldau.sim.client import decode_response, encode_request
 from moldau.sim.cluster_network import Connection, Network
 from moldau.sim.host import Host
 from moldau.sim.world import Event, Violation
 
 CONNECT_TIMEOUT_MS = 1500
 
-OnOutcome = Callable[[Message | NoAnswer], None]
+OnOutcome = Callable[[Message | NoResponse], None]
 Turn = Callable[[Callable[[], None]], None]
 
 
@@ -82,7 +82,7 @@ class Pipe:
             if entry.timer is not None:
                 entry.timer.cancelled = True
         for entry in awaited:
-            entry.on_outcome(NoAnswer(reason))
+            entry.on_outcome(NoResponse(reason))
 
     def _connect(self) -> Connection:
         connection = self._connection
@@ -128,7 +128,7 @@ class Pipe:
         awaited = self._awaited.popleft()
         if awaited.timer is not None:
             awaited.timer.cancelled = True
-        answer = decode_answer(frame, awaited.api_key, awaited.version, awaited.correlation_id)
+        answer = decode_response(frame, awaited.api_key, awaited.version, awaited.correlation_id)
         awaited.on_outcome(answer)
 
 
@@ -147,14 +147,14 @@ class SimChannel(Channel):
         )
         self._closed = False
 
-    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, answered: Answered) -> None:
+    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, on_response: OnResponse) -> None:
         assert not self._closed, "a closed channel was asked to send"
         assert api_key == request.API_KEY, f"{request!r} was sent as api {api_key}"
-        self._pipe.call(request, version, timeout_ms, lambda outcome: self._tell(outcome, answered))
+        self._pipe.call(request, version, timeout_ms, lambda outcome: self._tell(outcome, on_response))
 
-    def _tell(self, outcome: Message | NoAnswer, answered: Answered) -> None:
+    def _tell(self, outcome: Message | NoResponse, on_response: OnResponse) -> None:
         if not self._closed:
-            answered(outcome, self._host.now_ms)
+            on_response(outcome, self._host.now_ms)
 
     def close(self) -> None:
         self._closed = True

@@ -103,7 +103,7 @@ class SimProducer(BaseProducer[TopicModel]):
             self.unacknowledged.remove(batch)
         else:
             target = self.topic
-            self.client.call(request, version, lambda answer: self._on_answer(batch, target, answer))
+            self.client.call(request, version, lambda answer: self._on_response(batch, target, answer))
 
     def _send_again(self) -> None:
         """After a break: everything that was not acknowledged, in its order, with its sequences."""
@@ -116,7 +116,7 @@ class SimProducer(BaseProducer[TopicModel]):
 
     # Answers
 
-    def _on_answer(self, batch: SentBatch, target: TopicModel, answer: Message | None) -> None:
+    def _on_response(self, batch: SentBatch, target: TopicModel, answer: Message | None) -> None:
         if not self.unacknowledged or self.unacknowledged[0] is not batch or self.topic is not target:
             return
         if answer is None:

@@ -41,7 +41,7 @@ class SequenceCheck:
 
         def look(call: Call[Message]) -> None:
             if call.error is None:
-                answer = call.answer()
+                answer = call.response()
                 assert isinstance(answer, ProduceResponse)
                 self._take(batches, answer)
             when_done(call)

@@ -346,7 +346,7 @@ class ShareMember:
 
         def answered(answer: Message | None) -> None:
             if life == self.life and self.sessions.get(session.node_id) is session:
-                self._on_answer(session, epoch, is_final, answer, said, sent)
+                self._on_response(session, epoch, is_final, answer, said, sent)
             elif answer is not None:
                 self._take_results(answer, said, sent)
 
@@ -354,7 +354,7 @@ class ShareMember:
 
     # Answers
 
-    def _on_answer(
+    def _on_response(
         self,
         session: NodeSession,
         epoch: int,
@@ -501,14 +501,14 @@ class Stranger:
             self.group_id, "stranger", self.epochs[node_id], False, acknowledge_topics(said)
         )
         sent_ms = self.world.now_ms
-        self.client.ask(node_id, request, 2, lambda answer: self._on_answer(node_id, place, first, sent_ms, answer))
+        self.client.ask(node_id, request, 2, lambda answer: self._on_response(node_id, place, first, sent_ms, answer))
 
     def _on_opened(self, node_id: int, answer: Message | None) -> None:
         self.busy = False
         if isinstance(answer, ShareFetchResponse) and answer.error_code == errors.NONE:
             self.epochs[node_id] = 1
 
-    def _on_answer(self, node_id: int, place: Place, first: int, sent_ms: int, answer: Message | None) -> None:
+    def _on_response(self, node_id: int, place: Place, first: int, sent_ms: int, answer: Message | None) -> None:
         self.busy = False
         self.client.refresh()
         if not isinstance(answer, ShareAcknowledgeResponse) or answer.error_code != errors.NONE:

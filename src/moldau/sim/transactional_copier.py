@@ -52,14 +52,14 @@ class OffsetQuestion:
         self._asking = True
         if self._coordinator == NOBODY:
             request = FindCoordinatorRequest(coordinator_keys=[self.group_id])
-            self.client.ask(self.client.any_node(), request, FIND_VERSION, self._on_answer)
+            self.client.ask(self.client.any_node(), request, FIND_VERSION, self._on_response)
         else:
             topics = [OffsetFetchRequestTopics(self.place[0], partition_indexes=[self.place[1]])]
             groups = [OffsetFetchRequestGroup(self.group_id, topics=topics)]
             request_offset = OffsetFetchRequest(groups=groups, require_stable=self._stable)
-            self.client.ask(self._coordinator, request_offset, FETCH_VERSION, self._on_answer)
+            self.client.ask(self._coordinator, request_offset, FETCH_VERSION, self._on_response)
 
-    def _on_answer(self, answer: Message | None) -> None:
+    def _on_response(self, answer: Message | None) -> None:
         self._asking = False
         if isinstance(answer, FindCoordinatorResponse):
             row = answer.coordinators[0]

@@ -1,4 +1,4 @@
-"""Logs on their way into another log directory: a folder `<topic>-<partition>.<32 hex>-future` until it takes over.
+"""Logs on their way into another log directory: a directory `<topic>-<partition>.<32 hex>-future` until it takes over.
 
 The swap renames the old folder away before the new one gets its name, so that no crash leaves two folders of one
 partition; a future log that is alone at a start, where the cluster's metadata expects the replica, takes over then.

@@ -1,4 +1,4 @@
-"""Checks the folder of one partition: batches, records, indexes, snapshots, epochs, and how they fit together.
+"""Checks the directory of one partition: batches, records, indexes, snapshots, epochs, and how they fit together.
 
 Nothing is changed and nothing ends the check early. A finding is an error where data or an index contradicts something,
 and a warning where a start would put things right or where a file has no meaning.

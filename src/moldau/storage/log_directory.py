@@ -1,4 +1,4 @@
-"""One of the folders in log.dirs: who it is, and whether it still works.
+"""One of the directories in log.dirs: who it is, and whether it still works.
 
 A failed directory stays failed until the node starts again; its logs refuse everything with KAFKA_STORAGE_ERROR.
 """

@@ -1,4 +1,4 @@
-"""The file partition.metadata: which topic id the folder of a replica belongs to."""
+"""The file partition.metadata: which topic id the directory of a replica belongs to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens the folder of a partition: leftovers put in order, what an unclean stop may have damaged found and cut.
+"""Opens the directory of a partition: puts leftovers in order, finds and truncates what an unclean shutdown damaged.
 
 After a clean stop nothing but the small files is read: sizes come from the listing, the end of the log from the
 recovery point. After an unclean stop every segment from the recovery point on is walked batch by batch (size, magic,

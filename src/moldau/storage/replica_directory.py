@@ -1,4 +1,4 @@
-"""Tells the folder of a replica from any other folder whose name happens to end in a dash and a number.
+"""Tells the directory of a replica from any other whose name happens to end in a dash and a number.
 
 Only what holds a file that a log has is opened, renamed or removed: `photos-2024` may be somebody's photos. A folder
 with nothing in it is what a crash leaves between its making and its first file, or is nobody's at all; it is not opened

@@ -42,7 +42,7 @@ class Driver:
         assert self.membership.next_request(self.now_ms) is None
 
     def answer(self, request: Message, answer: Message) -> bool:
-        return self.membership.on_answer(request, answer, self.now_ms)
+        return self.membership.on_response(request, answer, self.now_ms)
 
     def sleep(self, duration_ms: int) -> None:
         self.now_ms += duration_ms

@@ -50,7 +50,7 @@ class Driver:
 
     def exchange(self, response: ConsumerGroupHeartbeatResponse) -> ConsumerGroupHeartbeatRequest:
         request = self.heartbeat()
-        self.membership.on_answer(request, response, self.now_ms)
+        self.membership.on_response(request, response, self.now_ms)
         return request
 
     def sleep(self, duration_ms: int) -> None:
@@ -124,7 +124,7 @@ def test_heartbeats_keep_the_interval_that_the_broker_named() -> None:
     first = driver.heartbeat()
     driver.sleep(60_000)
     driver.nothing()
-    driver.membership.on_answer(first, answer(3), driver.now_ms)
+    driver.membership.on_response(first, answer(3), driver.now_ms)
     assert driver.membership.next_deadline_ms() == driver.now_ms + 5_000
 
 
@@ -189,7 +189,7 @@ def test_after_a_lost_answer_everything_is_said_again() -> None:
 def test_another_coordinator_is_looked_for(code: int) -> None:
     driver = stable()
     driver.next_interval()
-    assert not driver.membership.on_answer(driver.heartbeat(), answer(0, code=code), driver.now_ms)
+    assert not driver.membership.on_response(driver.heartbeat(), answer(0, code=code), driver.now_ms)
     driver.sleep(100)
     assert driver.heartbeat().member_epoch == 3
 
@@ -280,7 +280,7 @@ def test_who_does_not_poll_leaves_and_joins_again_with_the_next_poll() -> None:
     assert request.member_epoch == -1 and sent(request) == {}
     assert driver.membership.state is State.STALE and driver.membership.leaving
     driver.nothing()
-    driver.membership.on_answer(request, answer(-1), driver.now_ms)
+    driver.membership.on_response(request, answer(-1), driver.now_ms)
     assert driver.membership.duty() is Duty.LOST and not driver.membership.leaving
     driver.membership.on_poll(driver.now_ms)
     driver.membership.lost(driver.now_ms)
@@ -306,7 +306,7 @@ def test_a_member_whose_first_heartbeat_is_on_its_way_leaves_too() -> None:
     first = driver.heartbeat()
     driver.membership.leave(driver.now_ms, "bye")
     assert driver.heartbeat().member_epoch == -1
-    driver.membership.on_answer(first, answer(3, {T1: [0]}), driver.now_ms)
+    driver.membership.on_response(first, answer(3, {T1: [0]}), driver.now_ms)
     assert driver.membership.state is State.UNSUBSCRIBED and driver.membership.duty() is None
     silent = Driver()
     silent.membership.leave(silent.now_ms, "bye")

@@ -47,7 +47,7 @@ class Driver:
 
     def exchange(self, response: ShareGroupHeartbeatResponse) -> ShareGroupHeartbeatRequest:
         request = self.heartbeat()
-        self.membership.on_answer(request, response, self.now_ms)
+        self.membership.on_response(request, response, self.now_ms)
         return request
 
     def sleep(self, duration_ms: int) -> None:
@@ -90,7 +90,7 @@ def test_a_subscription_that_changes_under_way_is_sent_at_once_behind_the_answer
     request = driver.heartbeat()
     driver.membership.subscribe({"u"})
     driver.nothing()
-    driver.membership.on_answer(request, answer(1, []), driver.now_ms)
+    driver.membership.on_response(request, answer(1, []), driver.now_ms)
     assert driver.heartbeat().subscribed_topic_names == ["u"]
 
 
@@ -119,10 +119,10 @@ def test_another_coordinator_is_asked_at_once_and_with_a_pause_if_it_says_the_sa
     driver = stable()
     driver.sleep(5_000)
     request = driver.heartbeat()
-    assert not driver.membership.on_answer(request, answer(0, code=code), driver.now_ms)
+    assert not driver.membership.on_response(request, answer(0, code=code), driver.now_ms)
     request = driver.heartbeat()
     assert request.member_epoch == 3 and request.subscribed_topic_names == ["t"]
-    driver.membership.on_answer(request, answer(0, code=code), driver.now_ms)
+    driver.membership.on_response(request, answer(0, code=code), driver.now_ms)
     driver.nothing()
     driver.sleep(300)
     driver.heartbeat()
@@ -199,7 +199,7 @@ def test_leaving_sends_the_last_epoch_once() -> None:
     assert driver.membership.leaving and driver.membership.assignment == {}
     request = driver.heartbeat()
     assert request.member_epoch == -1 and driver.membership.leaving
-    driver.membership.on_answer(request, answer(-1), driver.now_ms)
+    driver.membership.on_response(request, answer(-1), driver.now_ms)
     assert not driver.membership.leaving
     driver.nothing()
 

@@ -167,7 +167,7 @@ def test_a_call_over_real_sockets_leaves_after_the_pause() -> None:
                 network.submit(("127.0.0.1", port), call)
                 while not call.done:
                     network.poll(10_000)
-                assert call.answer().throttle_time_ms == 200
+                assert call.response().throttle_time_ms == 200
                 assert not network.is_ready(("127.0.0.1", port))
             assert network.throttle_times()[1] == 200
         finally:

@@ -66,7 +66,7 @@ class World:
         return self.manager.next_request(self.now_ms, self.batches_left) is None
 
     def answer(self, request: TransactionRequest, answer: Message) -> bool:
-        return self.manager.on_answer(request, answer, self.features, self.now_ms)
+        return self.manager.on_response(request, answer, self.features, self.now_ms)
 
     def ready(self) -> World:
         done = self.manager.init()

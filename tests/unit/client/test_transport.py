@@ -60,7 +60,7 @@ def ask(port: int, timeout_ms: int = PATIENCE_MS) -> MetadataResponse:
         network.submit(("127.0.0.1", port), call)
         while not call.done:
             network.poll(100)
-        return call.answer()
+        return call.response()
     finally:
         network.close()
 
@@ -104,7 +104,7 @@ def test_large_answers_arrive_whole_however_they_are_cut(pause_s: float) -> None
                 network.submit(("127.0.0.1", port), call)
                 while not call.done:
                     network.poll(100)
-                assert [row.host for row in call.answer().brokers] == [row.host for row in metadata_of(size).brokers]
+                assert [row.host for row in call.response().brokers] == [row.host for row in metadata_of(size).brokers]
         finally:
             network.close()
 

@@ -45,7 +45,7 @@ def test_calls_wait_for_the_negotiation() -> None:
     header, request = split_request(connection.take_outgoing())
     assert isinstance(request, MetadataRequest)
     connection.receive(frame(MetadataResponse(cluster_id="c"), 3, header.request_api_version, header.correlation_id))
-    assert call.done and call.answer().cluster_id == "c"
+    assert call.done and call.response().cluster_id == "c"
 
 
 def test_a_broker_that_does_not_know_our_api_versions_is_asked_in_its_own_version() -> None:
@@ -88,7 +88,7 @@ def test_answers_may_arrive_byte_by_byte_and_several_at_once() -> None:
     for index in range(30):
         connection.receive(data[index : index + 1])
     connection.receive(data[30:])
-    assert [call.answer().cluster_id for call in calls] == ["0", "1", "2"]
+    assert [call.response().cluster_id for call in calls] == ["0", "1", "2"]
 
 
 def large_answers(connection: Connection, count: int) -> tuple[list[Call[MetadataResponse]], list[bytes]]:
@@ -114,7 +114,7 @@ def test_a_large_answer_behind_another_is_taken_in_one_piece() -> None:
         assert connection.piece_wanted == len(data) - 4
         connection.received_piece(data[4:])
         assert connection.piece_wanted == 0
-    assert [call.answer().cluster_id for call in calls] == ["0" * 30_000, "1" * 30_000, "2" * 30_000]
+    assert [call.response().cluster_id for call in calls] == ["0" * 30_000, "1" * 30_000, "2" * 30_000]
 
 
 def test_a_piece_that_is_not_whole_is_put_together() -> None:
@@ -125,7 +125,7 @@ def test_a_piece_that_is_not_whole_is_put_together() -> None:
     connection.received_piece(frames[1][4:100_000])
     assert connection.piece_wanted == 0 and not calls[1].done
     connection.receive(frames[1][100_000:] + frames[2])
-    assert [call.answer().cluster_id for call in calls] == ["0" * 30_000, "1" * 30_000, "2" * 30_000]
+    assert [call.response().cluster_id for call in calls] == ["0" * 30_000, "1" * 30_000, "2" * 30_000]
 
 
 def test_a_small_answer_behind_a_large_one_is_taken_as_well() -> None:
@@ -142,7 +142,7 @@ def test_a_small_answer_behind_a_large_one_is_taken_as_well() -> None:
     with connection.space() as space:
         assert len(space) > 4  # and the sizes of those behind it are not read alone
     connection.receive(answers[1])
-    assert large.done and [call.answer().cluster_id for call in small] == ["s", "s"]
+    assert large.done and [call.response().cluster_id for call in small] == ["s", "s"]
 
 
 def test_an_answer_to_another_request_ends_the_connection() -> None:
@@ -203,6 +203,6 @@ def test_a_call_expires_after_its_own_timeout() -> None:
 
 def test_a_call_that_expects_no_answer_is_done_when_it_is_written() -> None:
     connection = negotiated()
-    call = Call(MetadataRequest(topics=None), MetadataResponse, 1000, expects_answer=False)
+    call = Call(MetadataRequest(topics=None), MetadataResponse, 1000, expects_response=False)
     connection.submit(call, 0)
     assert call.done and call.error is None and connection.in_flight_count == 0

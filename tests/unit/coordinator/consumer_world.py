@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from moldau.coordinator.group.classic_answers import join_error, sync_error
 from moldau.coordinator.group.classic_join import Joining
 from moldau.coordinator.group.classic_rebalance import join_key
+from moldau.coordinator.group.classic_responses import join_error, sync_error
 from moldau.coordinator.group.consumer_checks import check_heartbeat
 from moldau.coordinator.group.consumer_group import ConsumerGroup
 from moldau.coordinator.group.consumer_member import STATE_NAMES

@@ -11,7 +11,7 @@ import pytest
 
 from moldau.net import outbound
 from moldau.net.outbound import SocketOutbox
-from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, UNREACHABLE, NoAnswer
+from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, UNREACHABLE, NoResponse
 from moldau.protocol import api_keys
 from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
 from moldau.protocol.messages.api_versions_response import ApiVersion, ApiVersionsResponse
@@ -94,7 +94,7 @@ class Answers:
         self.got: list[Any] = []
         self.changed = asyncio.Event()
 
-    def __call__(self, answer: Message | NoAnswer, now_ms: int) -> None:
+    def __call__(self, answer: Message | NoResponse, now_ms: int) -> None:
         assert now_ms > 0
         self.got.append(answer)
         self.changed.set()
@@ -204,7 +204,7 @@ def test_a_connection_that_breaks_fails_all_that_wait_and_the_next_request_makes
         channel = outbox.open("raft", "127.0.0.1", peer.port)
         again = Answers()
 
-        def ask_again(answer: Message | NoAnswer, now_ms: int) -> None:
+        def ask_again(answer: Message | NoResponse, now_ms: int) -> None:
             answers(answer, now_ms)
             channel.send(VOTE, 2, VoteRequest(cluster_id="again"), TIMEOUT_MS, again)
 
@@ -314,7 +314,7 @@ def test_a_node_that_knows_only_older_versions_of_api_versions_still_answers_the
 
 def test_an_error_in_a_callback_is_reported_and_the_others_are_called() -> None:
     async def scenario(outbox: SocketOutbox, peer: Peer, answers: Answers) -> None:
-        def broken(answer: Message | NoAnswer, now_ms: int) -> None:
+        def broken(answer: Message | NoResponse, now_ms: int) -> None:
             raise ZeroDivisionError("a bug")
 
         channel = outbox.open("raft", "127.0.0.1", peer.port)

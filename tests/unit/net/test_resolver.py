@@ -12,7 +12,7 @@ import pytest
 
 from moldau.net.outbound import SocketOutbox
 from moldau.net.resolver import THREADS_MAX, Found, Resolver
-from moldau.node.outbox import NoAnswer
+from moldau.node.outbox import NoResponse
 from moldau.protocol.messages.vote_request import VoteRequest
 from moldau.protocol.primitives import Message
 from moldau.server.clock import Clock
@@ -108,7 +108,7 @@ def test_attempts_to_connect_while_a_name_server_hangs_make_no_threads(
         channel = outbox.open("raft", "slow", listener.getsockname()[1])
         failures: list[object] = []
 
-        def ask_again(answer: Message | NoAnswer, now_ms: int) -> None:
+        def ask_again(answer: Message | NoResponse, now_ms: int) -> None:
             failures.append(answer)
             channel.send(VOTE, 2, VoteRequest(), patience_ms(5000), ask_again)
 

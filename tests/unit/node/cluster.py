@@ -11,7 +11,7 @@ from moldau.api.dispatch import Dispatcher
 from moldau.config.broker_config import BrokerConfig
 from moldau.node.context import ClientContext
 from moldau.node.node import Node
-from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, Answered, Channel, NoAnswer, Outbox
+from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, Channel, NoResponse, OnResponse, Outbox
 from moldau.node.reply import Reply
 from moldau.protocol import api_keys
 from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
@@ -47,10 +47,10 @@ class Wire(Channel):
         self.purpose = purpose
         self.context: ClientContext | None = None
         self.life = 0
-        self.awaited: list[tuple[Asked, Answered]] = []
+        self.awaited: list[tuple[Asked, OnResponse]] = []
         self.closed = False
 
-    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, answered: Answered) -> None:
+    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, answered: OnResponse) -> None:
         assert not self.closed and api_key == type(request).API_KEY
         frame = frame_of(request, version)
         asked = Asked(request, version, Reply())
@@ -59,11 +59,11 @@ class Wire(Channel):
         self.cluster.schedule(WIRE_MS, lambda: self._deliver(entry, frame))
         self.cluster.schedule(timeout_ms, lambda: self._expire(entry))
 
-    def _expire(self, entry: tuple[Asked, Answered]) -> None:
+    def _expire(self, entry: tuple[Asked, OnResponse]) -> None:
         if entry in self.awaited:
             self.fail(TIMED_OUT)
 
-    def _deliver(self, entry: tuple[Asked, Answered], frame: bytes) -> None:
+    def _deliver(self, entry: tuple[Asked, OnResponse], frame: bytes) -> None:
         target = self.cluster.member_at(self.port)
         if entry not in self.awaited or self.cluster.is_cut(self.source, target):
             return
@@ -87,7 +87,7 @@ class Wire(Channel):
             asked, answered = self.awaited.pop(0)
             self._tell_later(WIRE_MS, answered, asked.response)
 
-    def _tell_later(self, delay_ms: int, answered: Answered, answer: Message | NoAnswer) -> None:
+    def _tell_later(self, delay_ms: int, answered: OnResponse, answer: Message | NoResponse) -> None:
         life = self.source.lives
 
         def tell() -> None:
@@ -99,7 +99,7 @@ class Wire(Channel):
     def fail(self, reason: int) -> None:
         awaited, self.awaited = self.awaited, []
         for _, answered in awaited:
-            self._tell_later(0, answered, NoAnswer(reason))
+            self._tell_later(0, answered, NoResponse(reason))
 
     def close(self) -> None:
         self.closed = True

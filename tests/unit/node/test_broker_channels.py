@@ -5,7 +5,7 @@ from __future__ import annotations
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import BrokerRegistration, EndPoint
 from moldau.node.broker_channels import BrokerChannels
-from moldau.node.outbox import Answered, Channel, Outbox
+from moldau.node.outbox import Channel, OnResponse, Outbox
 from moldau.protocol.primitives import Message
 
 
@@ -13,7 +13,7 @@ class KnownChannel(Channel):
     def __init__(self) -> None:
         self.is_closed = False
 
-    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, answered: Answered) -> None:
+    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, answered: OnResponse) -> None:
         raise AssertionError("nothing is sent here")
 
     def close(self) -> None:

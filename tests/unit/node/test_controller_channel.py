@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from moldau.node.controller_channel import ControllerChannel, is_unanswered
-from moldau.node.outbox import CLOSED, TIMED_OUT, Answered, Channel, NoAnswer, Outbox
+from moldau.node.controller_channel import ControllerChannel, has_no_response
+from moldau.node.outbox import CLOSED, TIMED_OUT, Channel, NoResponse, OnResponse, Outbox
 from moldau.protocol import errors
 from moldau.protocol.api_table import ALLOCATE_PRODUCER_IDS
 from moldau.protocol.errors import KafkaError
@@ -50,9 +50,9 @@ class FakeChannel(Channel):
     def __init__(self, port: int) -> None:
         self.port = port
         self.closed = False
-        self.asked: list[tuple[int, Answered]] = []
+        self.asked: list[tuple[int, OnResponse]] = []
 
-    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, answered: Answered) -> None:
+    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, answered: OnResponse) -> None:
         assert not self.closed
         self.asked.append((timeout_ms, answered))
 
@@ -85,7 +85,7 @@ class World:
     def ask_until(self, deadline_ms: int) -> None:
         self.channel.ask_until(deadline_ms, ALLOCATE_PRODUCER_IDS, REQUEST, self.done, 0)
 
-    def answer(self, answer: Message | NoAnswer, now_ms: int, channel: int = -1, number: int = -1) -> None:
+    def answer(self, answer: Message | NoResponse, now_ms: int, channel: int = -1, number: int = -1) -> None:
         self.outbox.channels[channel].asked[number][1](answer, now_ms)
 
 
@@ -114,8 +114,8 @@ def test_nobody_to_ask_is_said_at_once(world: World) -> None:
 )
 def test_no_answer_is_an_error_that_says_so(world: World, reason: int, code: int) -> None:
     world.ask()
-    world.answer(NoAnswer(reason), 1)
-    assert world.answers == [code] and is_unanswered(KafkaError(code))
+    world.answer(NoResponse(reason), 1)
+    assert world.answers == [code] and has_no_response(KafkaError(code))
 
 
 def test_what_waits_for_a_controller_that_was_replaced_fails_at_once_and_only_once(world: World) -> None:
@@ -151,7 +151,7 @@ def test_a_persistent_question_is_asked_after_growing_pauses_until_its_deadline(
     world.ask_until(1000)
     now_ms, asked_at = 0, [0]
     while not world.answers:
-        world.answer(NoAnswer(CLOSED), now_ms)
+        world.answer(NoResponse(CLOSED), now_ms)
         if not world.answers:
             now_ms = world.channel.poll(now_ms)
             world.channel.poll(now_ms)

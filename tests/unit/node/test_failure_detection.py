@@ -16,7 +16,7 @@ from moldau.metadata.delta import MetadataDelta
 from moldau.node.answering_endpoints import RETRY_MAX_MS, RETRY_MIN_MS, AnsweringEndpoints
 from moldau.node.context import ClientContext
 from moldau.node.failure_detection import GRACE_MS, PAUSE_MS, FailureDetection
-from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, UNREACHABLE, Answered, Channel, NoAnswer, Outbox
+from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, UNREACHABLE, Channel, NoResponse, OnResponse, Outbox
 from moldau.protocol.messages.api_versions_response import ApiVersionsResponse
 from moldau.protocol.messages.broker_registration_request import Listener
 from moldau.protocol.messages.controller_registration_request import ControllerRegistrationRequest
@@ -34,10 +34,10 @@ OWN, EXTERNAL, INTERNAL, CONTROLLERS = 9092, 9192, 9292, 9093
 class Probed(Channel):
     def __init__(self, host: str, port: int) -> None:
         self.address = (host, port)
-        self.asked: list[Answered] = []
+        self.asked: list[OnResponse] = []
         self.is_closed = False
 
-    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, answered: Answered) -> None:
+    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, answered: OnResponse) -> None:
         assert not self.is_closed
         self.asked.append(answered)
 
@@ -116,16 +116,16 @@ class Watch:
         """Everybody answers, but at the ports in `deaf` connections are refused."""
         for channel in [channel for channel in self.outbox.channels if channel.asked]:
             is_deaf = channel.address[1] in deaf
-            self._answer(channel, NoAnswer(REFUSED) if is_deaf else ApiVersionsResponse())
+            self._answer(channel, NoResponse(REFUSED) if is_deaf else ApiVersionsResponse())
 
-    def answer(self, *what: Message | NoAnswer) -> None:
+    def answer(self, *what: Message | NoResponse) -> None:
         """To the questions that are open, in their order."""
         channels = [channel for channel in self.outbox.channels if channel.asked]
         assert len(channels) == len(what), self.open_questions
         for channel, each in zip(channels, what, strict=True):
             self._answer(channel, each)
 
-    def _answer(self, channel: Probed, what: Message | NoAnswer) -> None:
+    def _answer(self, channel: Probed, what: Message | NoResponse) -> None:
         asked, channel.asked = channel.asked, []
         for answered in asked:
             answered(what, self.world.now_ms)
@@ -140,7 +140,7 @@ class Watch:
 
     def refuse_twice(self) -> None:
         for _ in range(2):
-            self.answer(*[NoAnswer(REFUSED) for _ in self.open_questions])
+            self.answer(*[NoResponse(REFUSED) for _ in self.open_questions])
             self.turn(PAUSE_MS)
 
     def elect(self) -> None:
@@ -156,21 +156,21 @@ def test_a_broker_that_is_refused_twice_after_its_connection_broke_is_fenced() -
     w = Watch()
     w.close(2)
     assert w.open_questions == [OWN]
-    w.answer(NoAnswer(REFUSED))
+    w.answer(NoResponse(REFUSED))
     assert not w.is_fenced(2)
     assert w.detection.poll(w.world.now_ms) == w.world.now_ms + PAUSE_MS
     assert w.turn(PAUSE_MS) == NEVER_MS
-    w.answer(NoAnswer(REFUSED))
+    w.answer(NoResponse(REFUSED))
     assert w.is_fenced(2)
     assert (w.world.partition("t").leader, w.world.partition("t").isr) == (1, (1, 3))
     assert all(channel.is_closed for channel in w.outbox.channels)
 
 
-@pytest.mark.parametrize("answer", [ApiVersionsResponse(), NoAnswer(TIMED_OUT), NoAnswer(UNREACHABLE)])
-def test_any_answer_and_any_silence_leave_the_broker_to_its_session(answer: Message | NoAnswer) -> None:
+@pytest.mark.parametrize("answer", [ApiVersionsResponse(), NoResponse(TIMED_OUT), NoResponse(UNREACHABLE)])
+def test_any_answer_and_any_silence_leave_the_broker_to_its_session(answer: Message | NoResponse) -> None:
     w = Watch()
     w.close(2)
-    w.answer(NoAnswer(REFUSED))
+    w.answer(NoResponse(REFUSED))
     w.turn(PAUSE_MS)
     w.answer(answer)
     assert w.turn(10 * PAUSE_MS) == NEVER_MS
@@ -182,11 +182,11 @@ def test_refusals_must_follow_each_other() -> None:
     w = Watch()
     w.close(2)
     for _ in range(2):
-        w.answer(NoAnswer(REFUSED))
+        w.answer(NoResponse(REFUSED))
         w.turn(PAUSE_MS)
-        w.answer(NoAnswer(CLOSED))
+        w.answer(NoResponse(CLOSED))
         w.turn(PAUSE_MS)
-    w.answer(NoAnswer(REFUSED))
+    w.answer(NoResponse(REFUSED))
     assert w.turn(PAUSE_MS) == NEVER_MS
     assert not w.open_questions and not w.is_fenced(2)
 
@@ -194,7 +194,7 @@ def test_refusals_must_follow_each_other() -> None:
 def test_a_process_that_dies_while_it_is_asked_is_found_out_by_the_next_probes() -> None:
     w = Watch()
     w.close(2)
-    w.answer(NoAnswer(CLOSED))
+    w.answer(NoResponse(CLOSED))
     w.turn(PAUSE_MS)
     w.refuse_twice()
     assert w.is_fenced(2)
@@ -203,10 +203,10 @@ def test_a_process_that_dies_while_it_is_asked_is_found_out_by_the_next_probes()
 def test_a_heartbeat_over_a_new_connection_saves_the_broker() -> None:
     w = Watch()
     w.close(2)
-    w.answer(NoAnswer(REFUSED))
+    w.answer(NoResponse(REFUSED))
     w.heartbeat(2)
     w.turn(PAUSE_MS)
-    w.answer(NoAnswer(REFUSED))
+    w.answer(NoResponse(REFUSED))
     assert not w.is_fenced(2)
 
 
@@ -302,7 +302,7 @@ def test_a_node_that_refuses_only_as_one_of_both_is_left_to_its_session(answerin
     w.elect()
     w.heartbeat(3)
     w.turn(GRACE_MS)
-    answers: list[Message | NoAnswer] = [NoAnswer(REFUSED), NoAnswer(REFUSED)]
+    answers: list[Message | NoResponse] = [NoResponse(REFUSED), NoResponse(REFUSED)]
     answers[answering] = ApiVersionsResponse()
     w.answer(*answers)
     assert w.turn(PAUSE_MS) == w.world.now_ms + INTERVAL_MS - GRACE_MS - PAUSE_MS
@@ -370,7 +370,7 @@ def test_where_it_is_not_known_all_that_answered_have_to_refuse() -> None:
     w = Watch(None, {"EXTERNAL": EXTERNAL, "INTERNAL": INTERNAL})
     w.close(2)
     assert w.open_questions == [EXTERNAL, INTERNAL]
-    w.answer(NoAnswer(REFUSED), ApiVersionsResponse())
+    w.answer(NoResponse(REFUSED), ApiVersionsResponse())
     w.turn(PAUSE_MS)
     assert not w.open_questions and not w.is_fenced(2)
 
@@ -439,7 +439,7 @@ def test_what_is_encrypted_is_not_asked() -> None:
 def test_a_controller_that_is_not_active_any_more_asks_nobody() -> None:
     w = Watch()
     w.close(2)
-    w.answer(NoAnswer(REFUSED))
+    w.answer(NoResponse(REFUSED))
     w.is_active = False
     assert w.turn(PAUSE_MS) == NEVER_MS
     w.close(3)
@@ -459,9 +459,9 @@ def test_a_process_that_comes_back_at_once_may_register_though_the_session_of_th
     w.close(2)
     w.world.register(2, incarnation=2)
     assert w.world.image.brokers[2].incarnation_id[1] == 2
-    w.answer(NoAnswer(REFUSED))
+    w.answer(NoResponse(REFUSED))
     assert w.turn(PAUSE_MS) == NEVER_MS
-    w.answer(NoAnswer(REFUSED))
+    w.answer(NoResponse(REFUSED))
     assert w.world.record_names() == [], "it has another epoch now, and is fenced until it has caught up"
 
 

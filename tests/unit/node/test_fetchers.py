@@ -11,7 +11,7 @@ from moldau.config.log_config import LogConfig
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import BrokerRegistration, EndPoint
 from moldau.node.fetchers import Fetcher, Fetchers, fetch_version, fetcher_number
-from moldau.node.outbox import CLOSED, REFUSED, Answered, Channel, NoAnswer, Outbox
+from moldau.node.outbox import CLOSED, REFUSED, Channel, NoResponse, OnResponse, Outbox
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.fetch_request import FetchRequest
@@ -49,9 +49,9 @@ class FakeChannel(Channel):
         self.address = (host, port)
         self.closed = False
         self.requests: list[Any] = []
-        self.awaited: list[Answered] = []
+        self.awaited: list[OnResponse] = []
 
-    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, answered: Answered) -> None:
+    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, answered: OnResponse) -> None:
         assert not self.closed and api_key == type(request).API_KEY
         self.requests.append(request)
         self.awaited.append(answered)
@@ -145,7 +145,7 @@ class World:
         topics = [FetchableTopicResponse(topic_id=TOPIC_ID, partitions=list(rows))] if rows else []
         self.give(FetchResponse(error_code=error, session_id=session, responses=topics))
 
-    def give(self, answer: Message | NoAnswer) -> None:
+    def give(self, answer: Message | NoResponse) -> None:
         self.channel.awaited.pop(0)(answer, self.now_ms)
 
     def fetcher(self) -> Fetcher:
@@ -292,7 +292,7 @@ def test_without_an_answer_the_fetcher_backs_off_and_starts_over(reason: int) ->
     world = World()
     world.follow(0)
     world.answer(row(0, records(0), 0))
-    world.give(NoAnswer(reason))
+    world.give(NoResponse(reason))
     assert world.woken[-1] == world.now_ms + 1000
     world.poll(999)
     assert len(world.requests) == 2, "no request before the backoff is over"
@@ -304,7 +304,7 @@ def test_without_an_answer_the_fetcher_backs_off_and_starts_over(reason: int) ->
 def test_when_the_leader_moves_the_backoff_is_not_waited_for() -> None:
     world = World()
     world.follow(0)
-    world.give(NoAnswer(REFUSED))
+    world.give(NoResponse(REFUSED))
     world.follow(0, leader=3, epoch=1)
     assert world.channel.address == ("leader", 9003)
     assert named(world.last) == [(0, 0, 1)]
@@ -316,8 +316,8 @@ def test_two_requests_that_fail_together_back_off_once() -> None:
     world.follow(0)
     world.answer(row(0))
     world.follow(1)
-    world.give(NoAnswer(CLOSED))
-    world.give(NoAnswer(CLOSED))
+    world.give(NoResponse(CLOSED))
+    world.give(NoResponse(CLOSED))
     world.poll(1000)
     assert named(world.last) == [(0, 0, 0), (1, 0, 0)] and len(world.channel.awaited) == 1
 
@@ -479,8 +479,8 @@ def test_no_answer_to_the_question_for_offsets_is_a_fetch_again() -> None:
     world = World()
     world.follow(0)
     world.answer(row(0, error=errors.OFFSET_OUT_OF_RANGE))
-    world.give(NoAnswer(CLOSED))
-    world.give(NoAnswer(CLOSED))
+    world.give(NoResponse(CLOSED))
+    world.give(NoResponse(CLOSED))
     world.poll(1000)
     assert named(world.last) == [(0, 0, 0)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moldau.node import outbox as reasons
-from moldau.node.outbox import Answered, Channel, NoAnswer, Outbox
+from moldau.node.outbox import Channel, NoResponse, OnResponse, Outbox
 from moldau.node.quorum_peers import QuorumPeers
 from moldau.protocol.messages.fetch_response import FetchResponse
 from moldau.protocol.primitives import Message
@@ -19,10 +19,10 @@ class Sent(Channel):
     def __init__(self, purpose: str, host: str, port: int) -> None:
         self.name = f"{purpose} {host}:{port}"
         self.sent: list[tuple[int, int, Message, int]] = []
-        self.answered: list[Answered] = []
+        self.answered: list[OnResponse] = []
         self.closed = False
 
-    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, answered: Answered) -> None:
+    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, answered: OnResponse) -> None:
         self.sent.append((api_key, version, request, timeout_ms))
         self.answered.append(answered)
 
@@ -95,7 +95,7 @@ def test_a_request_that_was_given_up_is_abandoned_with_its_connection() -> None:
     setting.peers.send(fetch(), 100)
     first, second = setting.wires.channels
     assert first.closed and not second.closed
-    first.answered[0](NoAnswer(reasons.CLOSED), 101)
+    first.answered[0](NoResponse(reasons.CLOSED), 101)
     assert setting.failures == []
 
 
@@ -120,7 +120,7 @@ def test_failures_come_back_with_their_reason() -> None:
     setting = Setting()
     asked = fetch()
     setting.peers.send(asked, 0)
-    setting.wires.channels[0].answered[0](NoAnswer(reasons.REFUSED), 5)
+    setting.wires.channels[0].answered[0](NoResponse(reasons.REFUSED), 5)
     assert setting.failures == [(asked, 5, m.REFUSED)]
 
 
@@ -153,5 +153,5 @@ def test_after_close_nothing_comes_back() -> None:
     setting.peers.send(fetch(), 0)
     setting.peers.close()
     assert setting.wires.channels[0].closed
-    setting.wires.channels[0].answered[0](NoAnswer(reasons.CLOSED), 1)
+    setting.wires.channels[0].answered[0](NoResponse(reasons.CLOSED), 1)
     assert setting.failures == []

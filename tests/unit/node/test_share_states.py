@@ -8,7 +8,7 @@ import pytest
 
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
-from moldau.node.outbox import CLOSED, NoAnswer
+from moldau.node.outbox import CLOSED, NoResponse
 from moldau.node.share.state_messages import READ, WRITE, response_for
 from moldau.node.share.states import ATTEMPTS_MAX, ShareStates, StateQuestion
 from moldau.protocol import errors
@@ -198,7 +198,7 @@ def test_a_lost_channel_is_no_answer() -> None:
     world = World(THERE)
     world.write(0)
     world.write(1)
-    world.sent()[0][2](NoAnswer(CLOSED), world.now_ms)
+    world.sent()[0][2](NoResponse(CLOSED), world.now_ms)
     world.run(1000)
     world.reply_to_all(1)
     assert sorted(partition for partition, _ in world.answers) == [0, 1]

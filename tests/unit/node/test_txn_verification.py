@@ -13,7 +13,7 @@ from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import RECOVERED
 from moldau.node import txn_verification
 from moldau.node.broker_channels import BrokerChannels
-from moldau.node.outbox import TIMED_OUT, Answered, Channel, NoAnswer, Outbox
+from moldau.node.outbox import TIMED_OUT, Channel, NoResponse, OnResponse, Outbox
 from moldau.node.transaction_coordinator import TransactionCoordinator
 from moldau.node.txn_verification import Question, TxnVerification, Verified
 from moldau.protocol import errors
@@ -38,9 +38,9 @@ PRODUCER = 7
 class Asked(Channel):
     def __init__(self, port: int) -> None:
         self.port = port
-        self.requests: list[tuple[AddPartitionsToTxnRequest, Answered]] = []
+        self.requests: list[tuple[AddPartitionsToTxnRequest, OnResponse]] = []
 
-    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, answered: Answered) -> None:
+    def send(self, api_key: int, version: int, request: Message, timeout_ms: int, answered: OnResponse) -> None:
         assert isinstance(request, AddPartitionsToTxnRequest)
         self.requests.append((request, answered))
 
@@ -187,7 +187,7 @@ def test_when_the_first_is_refused_the_next_is_asked_about() -> None:
     world.ask("first", 0)
     world.ask("second", 0)
     _, answered = world.outbox.by_port[9092].requests.pop(0)
-    answered(NoAnswer(TIMED_OUT), world.now_ms)
+    answered(NoResponse(TIMED_OUT), world.now_ms)
     assert world.judged == [("first", errors.NETWORK_EXCEPTION)]
     world.answer(2)
     assert world.judged[1:] == [("second", 0)]

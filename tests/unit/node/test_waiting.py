@@ -13,13 +13,13 @@ class Recorded(ParkedRequest):
         self.asked = 0
         self.events: list[str] = []
 
-    def maybe_answer(self, now_ms: int) -> bool:
+    def maybe_respond(self, now_ms: int) -> bool:
         self.asked += 1
         if self.can_answer:
             self.events.append(f"answered at {now_ms}")
         return self.can_answer
 
-    def answer_at_deadline(self, now_ms: int) -> None:
+    def respond_at_deadline(self, now_ms: int) -> None:
         self.events.append(f"expired at {now_ms}")
 
 
@@ -86,10 +86,10 @@ def test_deadlines_are_met_in_their_order() -> None:
 
 
 class Broken(Recorded):
-    def maybe_answer(self, now_ms: int) -> bool:
+    def maybe_respond(self, now_ms: int) -> bool:
         raise ZeroDivisionError("a bug")
 
-    def answer_at_deadline(self, now_ms: int) -> None:
+    def respond_at_deadline(self, now_ms: int) -> None:
         raise ZeroDivisionError("a bug")
 
 

@@ -336,7 +336,7 @@ def test_what_lies_beside_the_logs_stays_as_it_is(tmp_path: Path, started: list[
         assert node.stop() == 0
         assert tree(mine / "photos-2024") == {"beach.jpg": b"sun"} and tree(mine / "empty-1") == {}
         assert not list(mine.glob("*-stray"))
-    assert node.errors.read_text().count("photos-2024 is named like a replica") == 2
+    assert node.errors.read_text().count("photos-2024: the directory is named like a replica") == 2
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,8 @@ def _find_versions(where: str, config_file: str | None) -> list[tuple[Broker, di
         # The real tool shows brokers as their answers come in.
         for broker in sorted(cluster.brokers.values()):
             request = ApiVersionsRequest(client_software_name="moldau", client_software_version=__version__)
-            answer = cluster.call(request, ApiVersionsResponse, TIMEOUT_MS, broker.id)
-            found.append((broker, {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}))
+            response = cluster.call(request, ApiVersionsResponse, TIMEOUT_MS, broker.id)
+            found.append((broker, {row.api_key: (row.min_version, row.max_version) for row in response.api_keys}))
         return found
     finally:
         cluster.close()

@@ -19,7 +19,7 @@ from moldau.protocol.errors import INVALID_TOPIC_EXCEPTION, NONE, TOPIC_AUTHORIZ
 from moldau.protocol.messages.metadata_response import MetadataResponse
 from moldau.protocol.primitives import Message
 
-Answer = TypeVar("Answer", bound=Message)
+Response = TypeVar("Response", bound=Message)
 
 NETWORK_LOGGER = "org.apache.kafka.clients.NetworkClient"
 METADATA_LOGGER = "org.apache.kafka.clients.Metadata"
@@ -47,13 +47,13 @@ class JavaNetwork(Network):
     def now_ms(self) -> int:
         return self._inner.now_ms()
 
-    def submit(self, address: Address, call: Call[Answer]) -> None:
+    def submit(self, address: Address, call: Call[Response]) -> None:
         then = call.when_done
 
-        def on_done(done: Call[Answer]) -> None:
+        def on_done(done: Call[Response]) -> None:
             if isinstance(done.error, NetworkError):
                 self._on_trouble(address, done.error)
-            elif done.error is None and done.answer_class is MetadataResponse and not self._for_admin:
+            elif done.error is None and done.response_class is MetadataResponse and not self._for_admin:
                 self._on_metadata(done)
             if then is not None:
                 then(done)
@@ -99,11 +99,11 @@ class JavaNetwork(Network):
             broker = f"{host}:{port} (id: -1 rack: null isFenced: false)"
             self.log("WARN", f"Bootstrap broker {broker} disconnected", NETWORK_LOGGER)
 
-    def _on_metadata(self, call: Call[Answer]) -> None:
-        answer = call.answer()
-        assert isinstance(answer, MetadataResponse)
-        self._node_ids = {(broker.host, broker.port): broker.node_id for broker in answer.brokers}
-        wrong = {topic.name: topic.error_code for topic in answer.topics if topic.error_code != NONE}
+    def _on_metadata(self, call: Call[Response]) -> None:
+        response = call.response()
+        assert isinstance(response, MetadataResponse)
+        self._node_ids = {(broker.host, broker.port): broker.node_id for broker in response.brokers}
+        wrong = {topic.name: topic.error_code for topic in response.topics if topic.error_code != NONE}
         if not wrong:
             return
         shown = ", ".join(f"{name}={error_name(code)}" for name, code in wrong.items())

@@ -165,18 +165,18 @@ class Verifier:
         """One round: everybody is asked, then all partitions are compared."""
         from moldau.client.errors import ClientError
 
-        answers: dict[TopicPartition, dict[int, PartitionData]] = {}
+        responses: dict[TopicPartition, dict[int, PartitionData]] = {}
         for broker in sorted({broker for brokers in self.replicas.values() for broker in brokers}):
             try:
                 for partition, data in self._fetch(broker).items():
-                    answers.setdefault(partition, {})[broker] = data
+                    responses.setdefault(partition, {})[broker] = data
             except ClientError:
                 continue  # that replica has nothing to compare in this round
         self.max_lag, self.slowest = -1, None
         moved = False
         for partition in self.replicas:
             before = self.offsets[partition]
-            self._compare(partition, answers.get(partition, {}))
+            self._compare(partition, responses.get(partition, {}))
             moved = moved or self.offsets[partition] > before
         if not moved:
             time.sleep(PAUSE_S)
@@ -200,15 +200,15 @@ class Verifier:
             min_bytes=1,
             topics=[request_messages.FetchTopic(topic=name, partitions=rows) for name, rows in topics.items()],
         )
-        answer = self.cluster.ask_broker(request, FetchResponse, self.wait_ms + 30_000, broker, FETCH_VERSION)
+        response = self.cluster.ask_broker(request, FetchResponse, self.wait_ms + 30_000, broker, FETCH_VERSION)
         return {
             TopicPartition(topic.topic, row.partition_index): row
-            for topic in answer.responses
+            for topic in response.responses
             for row in topic.partitions
         }
 
-    def _compare(self, partition: TopicPartition, answers: dict[int, PartitionData]) -> None:
-        good = {broker: data for broker, data in answers.items() if data.error_code == 0}
+    def _compare(self, partition: TopicPartition, responses: dict[int, PartitionData]) -> None:
+        good = {broker: data for broker, data in responses.items() if data.error_code == 0}
         if len(good) < len(self.replicas[partition]):
             # Some replica cannot be asked at the moment; nothing can be said of all of them.
             self._note_lag(partition, max((data.high_watermark for data in good.values()), default=-1))

@@ -123,8 +123,8 @@ class AclAdmin(AdminCalls):
             operation=found.operation,
             permission_type=found.permission,
         )
-        answer = self._call_any(request, DescribeAclsResponse, deadline, lambda reply: [reply.error_code])
-        check(answer.error_code, answer.error_message)
+        response = self._call_any(request, DescribeAclsResponse, deadline, lambda reply: [reply.error_code])
+        check(response.error_code, response.error_message)
         return sorted(
             AclBinding(
                 ResourceType(row.resource_type),
@@ -135,7 +135,7 @@ class AclAdmin(AdminCalls):
                 item.host,
                 PatternType(row.pattern_type),
             )
-            for row in answer.resources
+            for row in response.resources
             for item in row.acls
         )
 
@@ -162,13 +162,13 @@ class AclAdmin(AdminCalls):
             )
             for item in wanted
         ]
-        answer = self._call_any(
+        response = self._call_any(
             CreateAclsRequest(creations=rows),
             CreateAclsResponse,
             deadline,
             lambda reply: [row.error_code for row in reply.results],
         )
-        return _in_order(wanted, [outcome(row.error_code, row.error_message, None) for row in answer.results])
+        return _in_order(wanted, [outcome(row.error_code, row.error_message, None) for row in response.results])
 
     def delete_acls(
         self, filters: Iterable[AclFilter], timeout_ms: int | None = None
@@ -193,13 +193,13 @@ class AclAdmin(AdminCalls):
             )
             for item in wanted
         ]
-        answer = self._call_any(
+        response = self._call_any(
             DeleteAclsRequest(filters=rows),
             DeleteAclsResponse,
             deadline,
             lambda reply: [row.error_code for row in reply.filter_results],
         )
-        results = [outcome(row.error_code, row.error_message, _removed(row)) for row in answer.filter_results]
+        results = [outcome(row.error_code, row.error_message, _removed(row)) for row in response.filter_results]
         return _in_order(wanted, results)
 
 

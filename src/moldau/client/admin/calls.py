@@ -17,10 +17,10 @@ from moldau.client.admin.controllers import ControllerCluster
 from moldau.client.admin.routing import (
     GROUP_COORDINATOR,
     RETRY_COORDINATOR,
-    Answer,
     Deadline,
     Key,
     Question,
+    Response,
     Route,
     Routes,
     Target,
@@ -104,11 +104,11 @@ class AdminCalls:
     def _call_any(
         self,
         request: Message,
-        answer_class: type[Answer],
+        response_class: type[Response],
         deadline: Deadline,
-        codes_of: Callable[[Answer], Iterable[int]] | None = None,
+        codes_of: Callable[[Response], Iterable[int]] | None = None,
         highest_version: int | None = None,
-    ) -> Answer:
+    ) -> Response:
         """The answer of any broker, or of the active controller where the client was given controllers.
 
         codes_of: the error codes in an answer; it is asked for again while one of them says that there is no
@@ -117,39 +117,39 @@ class AdminCalls:
         failures = 0
         while True:
             if self._to_controllers:
-                answer = self._once_to_controller(request, answer_class, deadline, highest_version)
+                response = self._once_to_controller(request, response_class, deadline, highest_version)
             else:
-                answer = self._cluster.call(
-                    request, answer_class, deadline.remaining_ms, highest_version=highest_version
+                response = self._cluster.call(
+                    request, response_class, deadline.remaining_ms, highest_version=highest_version
                 )
             failures += 1
-            waits = codes_of is not None and codes.NOT_CONTROLLER in codes_of(answer)
+            waits = codes_of is not None and codes.NOT_CONTROLLER in codes_of(response)
             if not waits or not self._pause(failures, deadline):
-                return answer
+                return response
 
     def _call_controller(
         self,
         request: Message,
-        answer_class: type[Answer],
+        response_class: type[Response],
         deadline: Deadline,
-        codes_of: Callable[[Answer], Iterable[int]],
-    ) -> Answer:
+        codes_of: Callable[[Response], Iterable[int]],
+    ) -> Response:
         """The answer of the controller as Metadata names it: with KRaft a broker that passes requests on."""
         failures = 0
         while True:
-            answer = self._once_to_controller(request, answer_class, deadline)
+            response = self._once_to_controller(request, response_class, deadline)
             failures += 1
-            if codes.NOT_CONTROLLER not in codes_of(answer) or not self._pause(failures, deadline):
-                return answer
+            if codes.NOT_CONTROLLER not in codes_of(response) or not self._pause(failures, deadline):
+                return response
             self._cluster.refresh([], deadline.remaining_ms)
 
     def _once_to_controller(
         self,
         request: Message,
-        answer_class: type[Answer],
+        response_class: type[Response],
         deadline: Deadline,
         highest_version: int | None = None,
-    ) -> Answer:
+    ) -> Response:
         """Asks the controller; one that cannot be reached is looked up again."""
         cluster = self._cluster
         failures = 0
@@ -159,8 +159,8 @@ class AdminCalls:
             known = cluster.controller_id if cluster.controller_id in cluster.brokers else None
             try:
                 if known is None:
-                    return cluster.call(request, answer_class, deadline.remaining_ms, highest_version=highest_version)
-                return cluster.ask_broker(request, answer_class, deadline.remaining_ms, known, highest_version)
+                    return cluster.call(request, response_class, deadline.remaining_ms, highest_version=highest_version)
+                return cluster.ask_broker(request, response_class, deadline.remaining_ms, known, highest_version)
             except (NetworkError, RequestTimeoutError) as error:
                 failures += 1
                 if not error.retriable or not self._pause(failures, deadline):
@@ -180,7 +180,7 @@ class AdminCalls:
     def _ask_controller(
         self,
         items: Sequence[Key],
-        question: Question[Key, Answer, Value],
+        question: Question[Key, Response, Value],
         deadline: Deadline,
     ) -> dict[Key, Outcome[Value]]:
         """Asks the controller for all items; those that it puts off are asked again."""
@@ -189,8 +189,8 @@ class AdminCalls:
         failures = 0
         while missing:
             try:
-                answer = self._once_to_controller(
-                    question.request(missing), question.answer_class, deadline, question.highest_version
+                response = self._once_to_controller(
+                    question.request(missing), question.response_class, deadline, question.highest_version
                 )
             except (NetworkError, RequestTimeoutError) as error:
                 if not outcomes:
@@ -199,8 +199,8 @@ class AdminCalls:
                 outcomes.update({item: Outcome(error=error) for item in missing if not _is_throttled(outcomes[item])})
                 break
             broker = self._cluster.brokers.get(self._cluster.controller_id, Broker(-1, "", 0, None))
-            outcomes.update(_complete(question.read(answer, Target(broker, missing)), missing))
-            throttle_ms = _note_throttle(answer, [outcomes[item] for item in missing])
+            outcomes.update(_complete(question.read(response, Target(broker, missing)), missing))
+            throttle_ms = _note_throttle(response, [outcomes[item] for item in missing])
             missing = [item for item in missing if _passes(outcomes[item], question.retry)]
             failures += 1
             if missing and not self._pause(failures, deadline, throttle_ms):
@@ -213,7 +213,7 @@ class AdminCalls:
         self,
         items: Sequence[Key],
         route: Route[Key],
-        question: Question[Key, Answer, Value],
+        question: Question[Key, Response, Value],
         deadline: Deadline,
     ) -> dict[Key, Outcome[Value]]:
         """Asks whom route names for each item, all at the same time."""
@@ -235,45 +235,45 @@ class AdminCalls:
         return {item: outcomes[item] for item in items}
 
     def _ask_targets(
-        self, targets: list[Target[Key]], question: Question[Key, Answer, Value], deadline: Deadline
+        self, targets: list[Target[Key]], question: Question[Key, Response, Value], deadline: Deadline
     ) -> dict[Key, Outcome[Value]]:
         if question.one_by_one:
             targets = [Target(target.broker, [item]) for target in targets for item in target.items]
         requests = [(target.broker, question.request(target.items)) for target in targets]
-        answers = self._send_all(requests, question.answer_class, deadline, question.highest_version)
+        responses = self._send_all(requests, question.response_class, deadline, question.highest_version)
         outcomes: dict[Key, Outcome[Value]] = {}
-        for target, answer in zip(targets, answers, strict=True):
-            if answer.error is not None:
-                outcomes.update(target.all(Outcome(error=answer.error)))
+        for target, response in zip(targets, responses, strict=True):
+            if response.error is not None:
+                outcomes.update(target.all(Outcome(error=response.error)))
             else:
-                outcomes.update(_complete(question.read(answer.get(), target), target.items))
+                outcomes.update(_complete(question.read(response.get(), target), target.items))
         return outcomes
 
     def _send_all(
         self,
         requests: list[tuple[Broker, Message]],
-        answer_class: type[Answer],
+        response_class: type[Response],
         deadline: Deadline,
         highest_version: int | None = None,
-    ) -> list[Outcome[Answer]]:
+    ) -> list[Outcome[Response]]:
         """Sends each request to its broker and waits until each has an answer or an error."""
         network = self._cluster.network
-        calls: list[Call[Answer]] = []
+        calls: list[Call[Response]] = []
         for broker, request in requests:
-            call = Call(request, answer_class, self._server_timeout_ms(deadline), highest_version)
+            call = Call(request, response_class, self._server_timeout_ms(deadline), highest_version)
             self._cluster.submit(broker.address, call)
             calls.append(call)
         while not all(call.done for call in calls):
             network.poll(self._server_timeout_ms(deadline))
-        return [Outcome(error=call.error) if call.error is not None else Outcome(call.answer()) for call in calls]
+        return [Outcome(error=call.error) if call.error is not None else Outcome(call.response()) for call in calls]
 
     def _ask_all_brokers(
         self,
         request: Callable[[], Message],
-        answer_class: type[Answer],
-        code_of: Callable[[Answer], int],
+        response_class: type[Response],
+        code_of: Callable[[Response], int],
         deadline: Deadline,
-    ) -> dict[Broker, Outcome[Answer]]:
+    ) -> dict[Broker, Outcome[Response]]:
         """What each broker of the cluster answers.
 
         While one of them fails in a way that passes, all are asked again: what a broker that is gone was responsible
@@ -283,10 +283,10 @@ class AdminCalls:
         while True:
             self._cluster.refresh([], deadline.remaining_ms)
             brokers = sorted(self._cluster.brokers.values())
-            answers = self._send_all([(broker, request()) for broker in brokers], answer_class, deadline)
+            responses = self._send_all([(broker, request()) for broker in brokers], response_class, deadline)
             outcomes = {
                 broker: found if found.error is not None else outcome(code_of(found.get()), None, found.get())
-                for broker, found in zip(brokers, answers, strict=True)
+                for broker, found in zip(brokers, responses, strict=True)
             }
             failures += 1
             again = any(_passes(found, RETRY_COORDINATOR) for found in outcomes.values())
@@ -360,10 +360,10 @@ class AdminCalls:
         routes: Routes[str] = Routes()
         try:
             request = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
-            answer = self._cluster.call(request, FindCoordinatorResponse, deadline.remaining_ms)
+            response = self._cluster.call(request, FindCoordinatorResponse, deadline.remaining_ms)
             rows = [
                 (row.key, row.node_id, row.host, row.port, row.error_code, row.error_message)
-                for row in answer.coordinators
+                for row in response.coordinators
             ]
         except UnsupportedVersionError:
             # Before version 4 a request names one key.
@@ -395,10 +395,10 @@ def _is_throttled(found: Outcome[Value]) -> bool:
     return isinstance(found.error, ThrottlingQuotaExceededError)
 
 
-def _note_throttle(answer: Message, outcomes: list[Outcome[Value]]) -> int:
+def _note_throttle(response: Message, outcomes: list[Outcome[Value]]) -> int:
     """KIP-599: after this time the items that a quota put off may be asked for again; 0 without such items."""
     throttled = [found.error for found in outcomes if isinstance(found.error, ThrottlingQuotaExceededError)]
-    throttle_ms = int(getattr(answer, "throttle_time_ms", 0)) if throttled else 0
+    throttle_ms = int(getattr(response, "throttle_time_ms", 0)) if throttled else 0
     for error in throttled:
         error.throttle_time_ms = throttle_ms
     return throttle_ms

@@ -70,14 +70,14 @@ class ClusterAdmin(AdminCalls):
             endpoint_type=CONTROLLERS if self._to_controllers else BROKERS,
             include_fenced_brokers=include_fenced_brokers,
         )
-        answer = self._cluster.call(request, DescribeClusterResponse, deadline.remaining_ms)
-        check(answer.error_code, answer.error_message)
+        response = self._cluster.call(request, DescribeClusterResponse, deadline.remaining_ms)
+        check(response.error_code, response.error_message)
         return ClusterDescription(
-            answer.cluster_id,
-            answer.controller_id,
-            sorted(Broker(row.broker_id, row.host, row.port, row.rack) for row in answer.brokers),
-            {row.broker_id for row in answer.brokers if row.is_fenced},
-            authorized(answer.cluster_authorized_operations),
+            response.cluster_id,
+            response.controller_id,
+            sorted(Broker(row.broker_id, row.host, row.port, row.rack) for row in response.brokers),
+            {row.broker_id for row in response.brokers if row.is_fenced},
+            authorized(response.cluster_authorized_operations),
         )
 
     def describe_features(self, broker_id: int | None = None, timeout_ms: int | None = None) -> FeatureMetadata:
@@ -89,16 +89,19 @@ class ClusterAdmin(AdminCalls):
         deadline = self._start(timeout_ms)
         request = ApiVersionsRequest(client_software_name="moldau", client_software_version=__version__)
         if broker_id is None:
-            answer = self._call_any(request, ApiVersionsResponse, deadline)
+            response = self._call_any(request, ApiVersionsResponse, deadline)
         else:
             checked_int(broker_id, "a broker id")
             self._cluster.refresh([], deadline.remaining_ms)
-            answer = self._cluster.call(request, ApiVersionsResponse, deadline.remaining_ms, broker_id)
-        check(answer.error_code)
+            response = self._cluster.call(request, ApiVersionsResponse, deadline.remaining_ms, broker_id)
+        check(response.error_code)
         return FeatureMetadata(
-            {row.name: VersionRange(row.min_version_level, row.max_version_level) for row in answer.finalized_features},
-            None if answer.finalized_features_epoch < 0 else answer.finalized_features_epoch,
-            {row.name: VersionRange(row.min_version, row.max_version) for row in answer.supported_features},
+            {
+                row.name: VersionRange(row.min_version_level, row.max_version_level)
+                for row in response.finalized_features
+            },
+            None if response.finalized_features_epoch < 0 else response.finalized_features_epoch,
+            {row.name: VersionRange(row.min_version, row.max_version) for row in response.supported_features},
         )
 
     def update_features(
@@ -128,12 +131,12 @@ class ClusterAdmin(AdminCalls):
                 timeout_ms=self._server_timeout_ms(deadline), feature_updates=rows, validate_only=validate_only
             )
 
-        def read(answer: UpdateFeaturesResponse, target: Target[str]) -> dict[str, Outcome[None]]:
+        def read(response: UpdateFeaturesResponse, target: Target[str]) -> dict[str, Outcome[None]]:
             # Newer versions have no rows: all went well, or one error stands for all.
-            outcomes = target.all(outcome(answer.error_code, answer.error_message, None))
-            if answer.error_code == 0:
+            outcomes = target.all(outcome(response.error_code, response.error_message, None))
+            if response.error_code == 0:
                 outcomes.update(
-                    (row.feature, outcome(row.error_code, row.error_message, None)) for row in answer.results
+                    (row.feature, outcome(row.error_code, row.error_message, None)) for row in response.results
                 )
             return outcomes
 
@@ -147,8 +150,8 @@ class ClusterAdmin(AdminCalls):
 
         deadline = self._start(timeout_ms)
         request = UnregisterBrokerRequest(broker_id=checked_int(broker_id, "a broker id"))
-        answer = self._call_any(request, UnregisterBrokerResponse, deadline, lambda reply: [reply.error_code])
-        check(answer.error_code, answer.error_message)
+        response = self._call_any(request, UnregisterBrokerResponse, deadline, lambda reply: [reply.error_code])
+        check(response.error_code, response.error_message)
 
     def client_instance_id(self, timeout_ms: int | None = None) -> bytes:
         """The id that brokers give to this client for its telemetry (KIP-714)."""
@@ -156,6 +159,6 @@ class ClusterAdmin(AdminCalls):
         from moldau.protocol.messages.get_telemetry_subscriptions_response import GetTelemetrySubscriptionsResponse
 
         deadline = self._start(timeout_ms)
-        answer = self._call_any(GetTelemetrySubscriptionsRequest(), GetTelemetrySubscriptionsResponse, deadline)
-        check(answer.error_code)
-        return answer.client_instance_id
+        response = self._call_any(GetTelemetrySubscriptionsRequest(), GetTelemetrySubscriptionsResponse, deadline)
+        check(response.error_code)
+        return response.client_instance_id

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from moldau.client.admin.calls import AdminCalls
 from moldau.client.admin.checks import checked_int, checked_name
-from moldau.client.admin.routing import RETRY_CONTROLLER, Answer, Deadline, Question, Target, Value, check, outcome
+from moldau.client.admin.routing import RETRY_CONTROLLER, Deadline, Question, Response, Target, Value, check, outcome
 from moldau.client.cluster import Broker
 from moldau.client.errors import UnsupportedVersionError
 from moldau.client.results import Outcome
@@ -159,11 +159,11 @@ class ConfigAdmin(AdminCalls):
             return request_messages.IncrementalAlterConfigsRequest(resources=resources, validate_only=validate_only)
 
         def read(
-            answer: IncrementalAlterConfigsResponse, target: Target[ConfigResource]
+            response: IncrementalAlterConfigsResponse, target: Target[ConfigResource]
         ) -> dict[ConfigResource, Outcome[None]]:
             return {
                 ConfigResource(row.resource_type, row.resource_name): outcome(row.error_code, row.error_message, None)
-                for row in answer.responses
+                for row in response.responses
             }
 
         question = Question(request, IncrementalAlterConfigsResponse, read, RETRY_CONTROLLER)
@@ -198,10 +198,10 @@ class ConfigAdmin(AdminCalls):
             ]
             return request_messages.AlterConfigsRequest(resources=resources, validate_only=validate_only)
 
-        def read(answer: AlterConfigsResponse, target: Target[ConfigResource]) -> dict[ConfigResource, Outcome[None]]:
+        def read(response: AlterConfigsResponse, target: Target[ConfigResource]) -> dict[ConfigResource, Outcome[None]]:
             return {
                 ConfigResource(row.resource_type, row.resource_name): outcome(row.error_code, row.error_message, None)
-                for row in answer.responses
+                for row in response.responses
             }
 
         question = Question(request, AlterConfigsResponse, read, RETRY_CONTROLLER)
@@ -218,14 +218,14 @@ class ConfigAdmin(AdminCalls):
         wanted = [] if types is None else [checked_int(item, "a resource type", 0, 127) for item in types]
         try:
             request = ListConfigResourcesRequest(resource_types=wanted)
-            answer = self._call_any(request, ListConfigResourcesResponse, deadline)
+            response = self._call_any(request, ListConfigResourcesResponse, deadline)
         except UnsupportedVersionError:
             # The first version knows client metrics alone.
             if wanted != [CLIENT_METRICS]:
                 raise
-            answer = self._call_any(ListConfigResourcesRequest(), ListConfigResourcesResponse, deadline)
-        check(answer.error_code)
-        return sorted(ConfigResource(row.resource_type, row.resource_name) for row in answer.config_resources)
+            response = self._call_any(ListConfigResourcesRequest(), ListConfigResourcesResponse, deadline)
+        check(response.error_code)
+        return sorted(ConfigResource(row.resource_type, row.resource_name) for row in response.config_resources)
 
     def list_client_metrics_resources(self, timeout_ms: int | None = None) -> list[str]:
         """The names of the client metrics subscriptions (KIP-714)."""
@@ -234,7 +234,7 @@ class ConfigAdmin(AdminCalls):
     def _ask_for_resources(
         self,
         resources: list[ConfigResource],
-        question: Question[ConfigResource, Answer, Value],
+        question: Question[ConfigResource, Response, Value],
         deadline: Deadline,
     ) -> dict[ConfigResource, Outcome[Value]]:
         """Configs of a broker are asked of that broker, all others of any; a missing broker lets any broker say so."""
@@ -259,16 +259,16 @@ class ConfigAdmin(AdminCalls):
     def _ask_any_for(
         self,
         items: list[ConfigResource],
-        question: Question[ConfigResource, Answer, Value],
+        question: Question[ConfigResource, Response, Value],
         target: Target[ConfigResource],
         deadline: Deadline,
     ) -> dict[ConfigResource, Outcome[Value]]:
-        def codes_of(answer: Answer) -> list[int]:
-            found = question.read(answer, target).values()
+        def codes_of(response: Response) -> list[int]:
+            found = question.read(response, target).values()
             return [item.error.code for item in found if item.error is not None]
 
-        answer = self._call_any(question.request(items), question.answer_class, deadline, codes_of)
-        return question.read(answer, target)
+        response = self._call_any(question.request(items), question.response_class, deadline, codes_of)
+        return question.read(response, target)
 
 
 def _checked(resources: Iterable[ConfigResource]) -> list[ConfigResource]:
@@ -281,10 +281,10 @@ def _checked(resources: Iterable[ConfigResource]) -> list[ConfigResource]:
 
 
 def _read_configs(
-    answer: DescribeConfigsResponse, target: Target[ConfigResource]
+    response: DescribeConfigsResponse, target: Target[ConfigResource]
 ) -> dict[ConfigResource, Outcome[list[ConfigEntry]]]:
     outcomes: dict[ConfigResource, Outcome[list[ConfigEntry]]] = {}
-    for row in answer.results:
+    for row in response.results:
         entries = [
             ConfigEntry(
                 item.name,

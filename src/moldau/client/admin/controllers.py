@@ -28,9 +28,9 @@ class ControllerCluster(Cluster):
         if topics is None or list(topics):
             raise error_for(UNSUPPORTED_ENDPOINT_TYPE, "Controllers do not know topics: ask with bootstrap.servers.")
         request = DescribeClusterRequest(endpoint_type=CONTROLLERS)
-        answer = self.call(request, DescribeClusterResponse, timeout_ms, tries=tries)
-        if answer.error_code != NONE:
-            raise error_for(answer.error_code, answer.error_message)
-        self.brokers = {row.broker_id: Broker(row.broker_id, row.host, row.port, row.rack) for row in answer.brokers}
-        self.cluster_id = answer.cluster_id
-        self.controller_id = answer.controller_id
+        response = self.call(request, DescribeClusterResponse, timeout_ms, tries=tries)
+        if response.error_code != NONE:
+            raise error_for(response.error_code, response.error_message)
+        self.brokers = {row.broker_id: Broker(row.broker_id, row.host, row.port, row.rack) for row in response.brokers}
+        self.cluster_id = response.cluster_id
+        self.controller_id = response.controller_id

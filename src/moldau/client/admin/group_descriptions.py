@@ -166,10 +166,10 @@ def _partitions(assignment: consumer.Assignment | share.Assignment) -> list[Topi
 
 
 def _read_consumer(
-    answer: consumer.ConsumerGroupDescribeResponse, target: Target[str]
+    response: consumer.ConsumerGroupDescribeResponse, target: Target[str]
 ) -> dict[str, Outcome[GroupDescription]]:
     outcomes: dict[str, Outcome[GroupDescription]] = {}
-    for row in answer.groups:
+    for row in response.groups:
         members = [
             MemberDescription(
                 item.member_id,
@@ -202,9 +202,11 @@ def _read_consumer(
     return outcomes
 
 
-def _read_share(answer: share.ShareGroupDescribeResponse, target: Target[str]) -> dict[str, Outcome[GroupDescription]]:
+def _read_share(
+    response: share.ShareGroupDescribeResponse, target: Target[str]
+) -> dict[str, Outcome[GroupDescription]]:
     outcomes: dict[str, Outcome[GroupDescription]] = {}
-    for row in answer.groups:
+    for row in response.groups:
         members = [
             MemberDescription(
                 item.member_id,
@@ -236,10 +238,10 @@ def _read_share(answer: share.ShareGroupDescribeResponse, target: Target[str]) -
 
 
 def _read_classic(
-    answer: classic.DescribeGroupsResponse, target: Target[str]
+    response: classic.DescribeGroupsResponse, target: Target[str]
 ) -> dict[str, Outcome[ClassicGroupDescription]]:
     outcomes: dict[str, Outcome[ClassicGroupDescription]] = {}
-    for row in answer.groups:
+    for row in response.groups:
         members = [
             ClassicMember(
                 item.member_id,

@@ -47,11 +47,11 @@ class GroupMemberAdmin(GroupDescriptionAdmin):
             ]
             return LeaveGroupRequest(group_id=group_id, members=rows)
 
-        def read(answer: LeaveGroupResponse, target: Target[MemberToRemove]) -> dict[MemberToRemove, Outcome[None]]:
-            if answer.error_code != codes.NONE:
-                return target.all(outcome(answer.error_code, None, None))
-            answered = {(row.member_id, row.group_instance_id): row.error_code for row in answer.members}
-            named = {row.group_instance_id: row.error_code for row in answer.members if row.group_instance_id}
+        def read(response: LeaveGroupResponse, target: Target[MemberToRemove]) -> dict[MemberToRemove, Outcome[None]]:
+            if response.error_code != codes.NONE:
+                return target.all(outcome(response.error_code, None, None))
+            answered = {(row.member_id, row.group_instance_id): row.error_code for row in response.members}
+            named = {row.group_instance_id: row.error_code for row in response.members if row.group_instance_id}
             outcomes: dict[MemberToRemove, Outcome[None]] = {}
             for item in target.items:
                 code = answered.get((item.member_id, item.group_instance_id))

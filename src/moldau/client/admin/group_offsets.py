@@ -92,9 +92,9 @@ class GroupOffsetAdmin(AdminCalls):
         def request(items: list[TopicPartition]) -> OffsetCommitRequest:
             return OffsetCommitRequest(group_id=group_id, topics=_commit_rows(items, given))
 
-        def read(answer: OffsetCommitResponse, target: Target[TopicPartition]) -> dict[TopicPartition, Outcome[None]]:
+        def read(response: OffsetCommitResponse, target: Target[TopicPartition]) -> dict[TopicPartition, Outcome[None]]:
             outcomes: dict[TopicPartition, Outcome[None]] = {}
-            for topic in answer.topics:
+            for topic in response.topics:
                 for row in topic.partitions:
                     message = None
                     if row.error_code == codes.UNKNOWN_MEMBER_ID:
@@ -125,12 +125,12 @@ class GroupOffsetAdmin(AdminCalls):
         def request(items: list[TopicPartition]) -> request_messages.OffsetDeleteRequest:
             return request_messages.OffsetDeleteRequest(group_id=group_id, topics=topic_rows(items, topic))
 
-        def read(answer: OffsetDeleteResponse, target: Target[TopicPartition]) -> dict[TopicPartition, Outcome[None]]:
-            if answer.error_code != codes.NONE:
-                return target.all(outcome(answer.error_code, group_sentence(answer.error_code, group_id), None))
+        def read(response: OffsetDeleteResponse, target: Target[TopicPartition]) -> dict[TopicPartition, Outcome[None]]:
+            if response.error_code != codes.NONE:
+                return target.all(outcome(response.error_code, group_sentence(response.error_code, group_id), None))
             return {
                 TopicPartition(topic.name, row.partition_index): outcome(row.error_code, None, None)
-                for topic in answer.topics
+                for topic in response.topics
                 for row in topic.partitions
             }
 
@@ -164,9 +164,9 @@ class GroupOffsetAdmin(AdminCalls):
         return self.delete_consumer_group_offsets(group_id, partitions, timeout_ms)
 
 
-def _read_offsets(answer: OffsetFetchResponse, target: Target[str]) -> dict[str, Outcome[Offsets]]:
+def _read_offsets(response: OffsetFetchResponse, target: Target[str]) -> dict[str, Outcome[Offsets]]:
     outcomes: dict[str, Outcome[Offsets]] = {}
-    for group in answer.groups:
+    for group in response.groups:
         offsets: Offsets = {}
         unstable = False
         for topic in group.topics:

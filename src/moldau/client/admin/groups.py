@@ -60,14 +60,14 @@ class GroupAdmin(AdminCalls):
         def request() -> ListGroupsRequest:
             return ListGroupsRequest(states_filter=in_states, types_filter=of_types)
 
-        answers = self._ask_all_brokers(request, ListGroupsResponse, lambda answer: answer.error_code, deadline)
+        responses = self._ask_all_brokers(request, ListGroupsResponse, lambda response: response.error_code, deadline)
         found: dict[str, GroupListing] = {}
         errors: dict[int, ClientError] = {}
-        for broker, answer in answers.items():
-            if answer.error is not None:
-                errors[broker.id] = answer.error
+        for broker, response in responses.items():
+            if response.error is not None:
+                errors[broker.id] = response.error
                 continue
-            for row in answer.get().groups:
+            for row in response.get().groups:
                 if protocols is None or row.protocol_type in protocols:
                     found[row.group_id] = GroupListing(row.group_id, row.protocol_type, row.group_state, row.group_type)
         return Listing(sorted(found.values()), errors)
@@ -106,10 +106,10 @@ class GroupAdmin(AdminCalls):
         def request(items: list[str]) -> DeleteGroupsRequest:
             return DeleteGroupsRequest(groups_names=items)
 
-        def read(answer: DeleteGroupsResponse, target: Target[str]) -> dict[str, Outcome[None]]:
+        def read(response: DeleteGroupsResponse, target: Target[str]) -> dict[str, Outcome[None]]:
             return {
                 row.group_id: outcome(row.error_code, group_sentence(row.error_code, row.group_id), None)
-                for row in answer.results
+                for row in response.results
             }
 
         question = Question(request, DeleteGroupsResponse, read, RETRY_COORDINATOR)

@@ -82,8 +82,8 @@ class LogDirAdmin(AdminCalls):
         def request(items: list[int]) -> request_messages.DescribeLogDirsRequest:
             return request_messages.DescribeLogDirsRequest(topics=topics)
 
-        def read(answer: DescribeLogDirsResponse, target: Target[int]) -> dict[int, Outcome[list[LogDirectory]]]:
-            return target.all(outcome(answer.error_code, None, _directories(answer)))
+        def read(response: DescribeLogDirsResponse, target: Target[int]) -> dict[int, Outcome[list[LogDirectory]]]:
+            return target.all(outcome(response.error_code, None, _directories(response)))
 
         question = Question(request, DescribeLogDirsResponse, read, CLIENT_SIDE)
         return self._ask_each(list(wanted), self._route_to_brokers(wanted), question, deadline)
@@ -145,7 +145,7 @@ def _checked_replicas(replicas: Iterable[TopicPartitionReplica]) -> list[TopicPa
     return found
 
 
-def _directories(answer: DescribeLogDirsResponse) -> list[LogDirectory]:
+def _directories(response: DescribeLogDirsResponse) -> list[LogDirectory]:
     return [
         LogDirectory(
             row.log_dir,
@@ -164,7 +164,7 @@ def _directories(answer: DescribeLogDirsResponse) -> list[LogDirectory]:
             ],
             row.is_cordoned,
         )
-        for row in answer.results
+        for row in response.results
     ]
 
 
@@ -181,12 +181,12 @@ def _locate(directories: list[LogDirectory], partition: TopicPartition) -> Repli
 
 
 def _read_moved(
-    answer: AlterReplicaLogDirsResponse, target: Target[TopicPartitionReplica]
+    response: AlterReplicaLogDirsResponse, target: Target[TopicPartitionReplica]
 ) -> dict[TopicPartitionReplica, Outcome[None]]:
     return {
         TopicPartitionReplica(topic.topic_name, row.partition_index, target.broker.id): outcome(
             row.error_code, None, None
         )
-        for topic in answer.results
+        for topic in response.results
         for row in topic.partitions
     }

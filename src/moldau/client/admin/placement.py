@@ -51,24 +51,26 @@ class PlacementAdmin(AdminCalls):
                 election_type=election_type, topic_partitions=topics, timeout_ms=self._server_timeout_ms(deadline)
             )
 
-        def rows(answer: ElectLeadersResponse) -> dict[TopicPartition, Outcome[None]]:
+        def rows(response: ElectLeadersResponse) -> dict[TopicPartition, Outcome[None]]:
             return {
                 TopicPartition(topic.topic, row.partition_id): outcome(row.error_code, row.error_message, None)
-                for topic in answer.replica_election_results
+                for topic in response.replica_election_results
                 for row in topic.partition_result
             }
 
-        def read(answer: ElectLeadersResponse, target: Target[TopicPartition]) -> dict[TopicPartition, Outcome[None]]:
-            if answer.error_code != 0:
-                return target.all(outcome(answer.error_code, None, None))
-            return rows(answer)
+        def read(response: ElectLeadersResponse, target: Target[TopicPartition]) -> dict[TopicPartition, Outcome[None]]:
+            if response.error_code != 0:
+                return target.all(outcome(response.error_code, None, None))
+            return rows(response)
 
         if wanted is not None:
             question = Question(request, ElectLeadersResponse, read, RETRY_CONTROLLER)
             return self._ask_controller(wanted, question, deadline)
-        answer = self._call_controller(request(None), ElectLeadersResponse, deadline, lambda reply: [reply.error_code])
-        check(answer.error_code)
-        return rows(answer)
+        response = self._call_controller(
+            request(None), ElectLeadersResponse, deadline, lambda reply: [reply.error_code]
+        )
+        check(response.error_code)
+        return rows(response)
 
     def alter_partition_reassignments(
         self,
@@ -104,13 +106,13 @@ class PlacementAdmin(AdminCalls):
             )
 
         def read(
-            answer: AlterPartitionReassignmentsResponse, target: Target[TopicPartition]
+            response: AlterPartitionReassignmentsResponse, target: Target[TopicPartition]
         ) -> dict[TopicPartition, Outcome[None]]:
-            if answer.error_code != 0:
-                return target.all(outcome(answer.error_code, answer.error_message, None))
+            if response.error_code != 0:
+                return target.all(outcome(response.error_code, response.error_message, None))
             return {
                 TopicPartition(topic.name, row.partition_index): outcome(row.error_code, row.error_message, None)
-                for topic in answer.responses
+                for topic in response.responses
                 for row in topic.partitions
             }
 
@@ -136,14 +138,14 @@ class PlacementAdmin(AdminCalls):
         request = request_messages.ListPartitionReassignmentsRequest(
             timeout_ms=self._server_timeout_ms(deadline), topics=topics
         )
-        answer = self._call_controller(
+        response = self._call_controller(
             request, ListPartitionReassignmentsResponse, deadline, lambda reply: [reply.error_code]
         )
-        check(answer.error_code, answer.error_message)
+        check(response.error_code, response.error_message)
         return {
             TopicPartition(topic.name, row.partition_index): PartitionReassignment(
                 list(row.replicas), list(row.adding_replicas), list(row.removing_replicas)
             )
-            for topic in answer.topics
+            for topic in response.topics
             for row in topic.partitions
         }

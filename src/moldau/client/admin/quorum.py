@@ -58,9 +58,9 @@ class QuorumAdmin(AdminCalls):
         request = request_messages.DescribeQuorumRequest(
             topics=[request_messages.TopicData(topic_name=METADATA_TOPIC, partitions=partitions)]
         )
-        answer = self._call_any(request, DescribeQuorumResponse, deadline, lambda reply: [reply.error_code])
-        check(answer.error_code, answer.error_message)
-        rows = [row for topic in answer.topics if topic.topic_name == METADATA_TOPIC for row in topic.partitions]
+        response = self._call_any(request, DescribeQuorumResponse, deadline, lambda reply: [reply.error_code])
+        check(response.error_code, response.error_message)
+        rows = [row for topic in response.topics if topic.topic_name == METADATA_TOPIC for row in topic.partitions]
         if len(rows) != 1:
             raise error_for(UNKNOWN_SERVER_ERROR, f"The response has {len(rows)} partitions of {METADATA_TOPIC}.")
         check(rows[0].error_code, rows[0].error_message)
@@ -72,7 +72,7 @@ class QuorumAdmin(AdminCalls):
             [_replica(item) for item in rows[0].observers],
             {
                 node.node_id: [RaftEndpoint(item.name, item.host, item.port) for item in node.listeners]
-                for node in answer.nodes
+                for node in response.nodes
             },
         )
 
@@ -96,8 +96,8 @@ class QuorumAdmin(AdminCalls):
             voter_directory_id=checked_uuid(directory_id, "a voter's directory"),
             listeners=[Listener(name=item.listener, host=item.host, port=item.port) for item in _checked(endpoints)],
         )
-        answer = self._call_any(request, AddRaftVoterResponse, deadline, lambda reply: [reply.error_code])
-        check(answer.error_code, answer.error_message)
+        response = self._call_any(request, AddRaftVoterResponse, deadline, lambda reply: [reply.error_code])
+        check(response.error_code, response.error_message)
 
     def remove_raft_voter(
         self, voter_id: int, directory_id: bytes, cluster_id: str | None = None, timeout_ms: int | None = None
@@ -112,8 +112,8 @@ class QuorumAdmin(AdminCalls):
             voter_id=checked_int(voter_id, "a voter's id"),
             voter_directory_id=checked_uuid(directory_id, "a voter's directory"),
         )
-        answer = self._call_any(request, RemoveRaftVoterResponse, deadline, lambda reply: [reply.error_code])
-        check(answer.error_code, answer.error_message)
+        response = self._call_any(request, RemoveRaftVoterResponse, deadline, lambda reply: [reply.error_code])
+        check(response.error_code, response.error_message)
 
     def update_raft_voter(
         self,
@@ -148,8 +148,8 @@ class QuorumAdmin(AdminCalls):
                 max_supported_version=checked_int(highest, "the highest kraft version", lowest, 0x7FFF),
             ),
         )
-        answer = self._call_any(request, UpdateRaftVoterResponse, deadline, lambda reply: [reply.error_code])
-        check(answer.error_code)
+        response = self._call_any(request, UpdateRaftVoterResponse, deadline, lambda reply: [reply.error_code])
+        check(response.error_code)
 
 
 def _checked(endpoints: Iterable[RaftEndpoint]) -> list[RaftEndpoint]:

@@ -64,13 +64,13 @@ class QuotaAdmin(AdminCalls):
                 raise ValueError(f"A filter has a name exactly when it is EXACT: {item}.")
             rows.append(ComponentData(entity_type=item.entity_type, match_type=item.match, match=item.name))
         request = DescribeClientQuotasRequest(components=rows, strict=strict)
-        answer = self._call_any(request, DescribeClientQuotasResponse, deadline, lambda reply: [reply.error_code])
-        check(answer.error_code, answer.error_message)
+        response = self._call_any(request, DescribeClientQuotasResponse, deadline, lambda reply: [reply.error_code])
+        check(response.error_code, response.error_message)
         return {
             QuotaEntity.of({part.entity_type: part.entity_name for part in row.entity}): {
                 value.key: value.value for value in row.values
             }
-            for row in answer.entries or []
+            for row in response.entries or []
         }
 
     def alter_client_quotas(
@@ -99,7 +99,7 @@ class QuotaAdmin(AdminCalls):
             for entity, quotas in changes.items()
             if _checked_entity(entity)
         ]
-        answer = self._call_any(
+        response = self._call_any(
             request_messages.AlterClientQuotasRequest(entries=rows, validate_only=validate_only),
             AlterClientQuotasResponse,
             deadline,
@@ -109,7 +109,7 @@ class QuotaAdmin(AdminCalls):
             QuotaEntity.of({part.entity_type: part.entity_name for part in row.entity}): outcome(
                 row.error_code, row.error_message, None
             )
-            for row in answer.entries
+            for row in response.entries
         }
         return {entity: outcomes.get(QuotaEntity.of(dict(entity.parts)), _left_out(entity)) for entity in changes}
 

@@ -40,10 +40,10 @@ class RecordAdmin(AdminCalls):
             ]
             return request_messages.DeleteRecordsRequest(topics=topics, timeout_ms=self._server_timeout_ms(deadline))
 
-        def read(answer: DeleteRecordsResponse, target: Target[TopicPartition]) -> dict[TopicPartition, Outcome[int]]:
+        def read(response: DeleteRecordsResponse, target: Target[TopicPartition]) -> dict[TopicPartition, Outcome[int]]:
             return {
                 TopicPartition(topic.name, row.partition_index): outcome(row.error_code, None, row.low_watermark)
-                for topic in answer.topics
+                for topic in response.topics
                 for row in topic.partitions
             }
 

@@ -12,7 +12,7 @@ from moldau.client.transport import Network
 from moldau.protocol import errors as codes
 from moldau.protocol.primitives import Message
 
-Answer = TypeVar("Answer", bound=Message)
+Response = TypeVar("Response", bound=Message)
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 T = TypeVar("T")
@@ -81,12 +81,12 @@ class Routes(Generic[Key]):
         self.targets.setdefault(broker.id, Target(broker, [])).items.append(item)
 
 
-class Question(NamedTuple, Generic[Key, Answer, Value]):
+class Question(NamedTuple, Generic[Key, Response, Value]):
     """A request about many items: how it is made, and how its answer is read."""
 
     request: Callable[[list[Key]], Message]
-    answer_class: type[Answer]
-    read: Callable[[Answer, Target[Key]], dict[Key, Outcome[Value]]]
+    response_class: type[Response]
+    read: Callable[[Response, Target[Key]], dict[Key, Outcome[Value]]]
     retry: frozenset[int]
     highest_version: int | None = None
     one_by_one: bool = False

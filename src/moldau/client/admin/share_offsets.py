@@ -93,13 +93,13 @@ class ShareOffsetAdmin(AdminCalls):
             return request_messages.AlterShareGroupOffsetsRequest(group_id=group_id, topics=topic_rows(items, topic))
 
         def read(
-            answer: AlterShareGroupOffsetsResponse, target: Target[TopicPartition]
+            response: AlterShareGroupOffsetsResponse, target: Target[TopicPartition]
         ) -> dict[TopicPartition, Outcome[None]]:
-            if answer.error_code != codes.NONE:
-                return target.all(outcome(answer.error_code, answer.error_message, None))
+            if response.error_code != codes.NONE:
+                return target.all(outcome(response.error_code, response.error_message, None))
             return {
                 TopicPartition(topic.topic_name, row.partition_index): outcome(row.error_code, row.error_message, None)
-                for topic in answer.responses
+                for topic in response.responses
                 for row in topic.partitions
             }
 
@@ -121,18 +121,20 @@ class ShareOffsetAdmin(AdminCalls):
             rows = [request_messages.DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in items]
             return request_messages.DeleteShareGroupOffsetsRequest(group_id=group_id, topics=rows)
 
-        def read(answer: DeleteShareGroupOffsetsResponse, target: Target[str]) -> dict[str, Outcome[None]]:
-            if answer.error_code != codes.NONE:
-                return target.all(outcome(answer.error_code, answer.error_message, None))
-            return {row.topic_name: outcome(row.error_code, row.error_message, None) for row in answer.responses}
+        def read(response: DeleteShareGroupOffsetsResponse, target: Target[str]) -> dict[str, Outcome[None]]:
+            if response.error_code != codes.NONE:
+                return target.all(outcome(response.error_code, response.error_message, None))
+            return {row.topic_name: outcome(row.error_code, row.error_message, None) for row in response.responses}
 
         question = Question(request, DeleteShareGroupOffsetsResponse, read, RETRY_NEW_TOPIC)
         return self._ask_each(wanted, self._route_to_coordinator_of(group_id), question, deadline)
 
 
-def _read_offsets(answer: DescribeShareGroupOffsetsResponse, target: Target[str]) -> dict[str, Outcome[SharedOffsets]]:
+def _read_offsets(
+    response: DescribeShareGroupOffsetsResponse, target: Target[str]
+) -> dict[str, Outcome[SharedOffsets]]:
     outcomes: dict[str, Outcome[SharedOffsets]] = {}
-    for group in answer.groups:
+    for group in response.groups:
         offsets: SharedOffsets = {}
         for topic in group.topics:
             for row in topic.partitions:

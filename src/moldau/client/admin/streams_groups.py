@@ -103,10 +103,10 @@ class StreamsGroupAdmin(AdminCalls):
 
 
 def _read(
-    answer: wire.StreamsGroupDescribeResponse, target: Target[str]
+    response: wire.StreamsGroupDescribeResponse, target: Target[str]
 ) -> dict[str, Outcome[StreamsGroupDescription]]:
     outcomes: dict[str, Outcome[StreamsGroupDescription]] = {}
-    for row in answer.groups:
+    for row in response.groups:
         topology = row.topology
         description = StreamsGroupDescription(
             row.group_id,

@@ -63,20 +63,20 @@ class TokenAdmin(AdminCalls):
             renewers=[CreatableRenewers(principal_type=item.type, principal_name=item.name) for item in allowed],
             max_lifetime_ms=checked_int(max_lifetime_ms, "max_lifetime_ms", -1, LONG_MAX),
         )
-        answer = self._call_any(request, CreateDelegationTokenResponse, deadline, lambda reply: [reply.error_code])
-        check(answer.error_code)
-        made_for = Principal(answer.principal_name, answer.principal_type)
-        requester = Principal(answer.token_requester_principal_name, answer.token_requester_principal_type)
+        response = self._call_any(request, CreateDelegationTokenResponse, deadline, lambda reply: [reply.error_code])
+        check(response.error_code)
+        made_for = Principal(response.principal_name, response.principal_type)
+        requester = Principal(response.token_requester_principal_name, response.token_requester_principal_type)
         return DelegationToken(
-            answer.token_id,
-            answer.hmac,
+            response.token_id,
+            response.hmac,
             made_for,
             # Before version 3 the owner alone can have asked.
             requester if requester.name else made_for,
             allowed,
-            answer.issue_timestamp_ms,
-            answer.expiry_timestamp_ms,
-            answer.max_timestamp_ms,
+            response.issue_timestamp_ms,
+            response.expiry_timestamp_ms,
+            response.max_timestamp_ms,
         )
 
     def renew_delegation_token(self, hmac: bytes, renew_period_ms: int = -1, timeout_ms: int | None = None) -> int:
@@ -89,9 +89,9 @@ class TokenAdmin(AdminCalls):
             hmac=_checked_hmac(hmac),
             renew_period_ms=checked_int(renew_period_ms, "renew_period_ms", -1, LONG_MAX),
         )
-        answer = self._call_any(request, RenewDelegationTokenResponse, deadline, lambda reply: [reply.error_code])
-        check(answer.error_code)
-        return answer.expiry_timestamp_ms
+        response = self._call_any(request, RenewDelegationTokenResponse, deadline, lambda reply: [reply.error_code])
+        check(response.error_code)
+        return response.expiry_timestamp_ms
 
     def expire_delegation_token(self, hmac: bytes, expiry_period_ms: int = -1, timeout_ms: int | None = None) -> int:
         """Brings a token's end forward (-1: it ends at once); returns when it ends now."""
@@ -103,9 +103,9 @@ class TokenAdmin(AdminCalls):
             hmac=_checked_hmac(hmac),
             expiry_time_period_ms=checked_int(expiry_period_ms, "expiry_period_ms", -1, LONG_MAX),
         )
-        answer = self._call_any(request, ExpireDelegationTokenResponse, deadline, lambda reply: [reply.error_code])
-        check(answer.error_code)
-        return answer.expiry_timestamp_ms
+        response = self._call_any(request, ExpireDelegationTokenResponse, deadline, lambda reply: [reply.error_code])
+        check(response.error_code)
+        return response.expiry_timestamp_ms
 
     def describe_delegation_token(
         self, owners: Iterable[Principal] | None = None, timeout_ms: int | None = None
@@ -125,8 +125,8 @@ class TokenAdmin(AdminCalls):
                 for item in map(_checked, owners)
             ]
         request = DescribeDelegationTokenRequest(owners=rows)
-        answer = self._call_any(request, DescribeDelegationTokenResponse, deadline, lambda reply: [reply.error_code])
-        check(answer.error_code)
+        response = self._call_any(request, DescribeDelegationTokenResponse, deadline, lambda reply: [reply.error_code])
+        check(response.error_code)
         return [
             DelegationToken(
                 row.token_id,
@@ -138,7 +138,7 @@ class TokenAdmin(AdminCalls):
                 row.expiry_timestamp,
                 row.max_timestamp,
             )
-            for row in answer.tokens
+            for row in response.tokens
         ]
 
 

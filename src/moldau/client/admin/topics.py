@@ -95,10 +95,10 @@ class TopicAdmin(AdminCalls):
                 timeout_ms=self._server_timeout_ms(deadline),
             )
 
-        def read(answer: DeleteTopicsResponse, target: Target[str]) -> dict[str, Outcome[None]]:
+        def read(response: DeleteTopicsResponse, target: Target[str]) -> dict[str, Outcome[None]]:
             return {
                 row.name: outcome(row.error_code, _unknown(row.error_code, row.name) or row.error_message, None)
-                for row in answer.responses
+                for row in response.responses
                 if row.name is not None
             }
 
@@ -119,8 +119,8 @@ class TopicAdmin(AdminCalls):
             rows = [DeleteTopicState(name=None, topic_id=item) for item in items]
             return DeleteTopicsRequest(topics=rows, timeout_ms=self._server_timeout_ms(deadline))
 
-        def read(answer: DeleteTopicsResponse, target: Target[bytes]) -> dict[bytes, Outcome[None]]:
-            return {row.topic_id: outcome(row.error_code, row.error_message, None) for row in answer.responses}
+        def read(response: DeleteTopicsResponse, target: Target[bytes]) -> dict[bytes, Outcome[None]]:
+            return {row.topic_id: outcome(row.error_code, row.error_message, None) for row in response.responses}
 
         question = Question(request, DeleteTopicsResponse, read, _retry(retry_on_quota_violation))
         return self._ask_controller(wanted, question, deadline)
@@ -166,10 +166,10 @@ class TopicAdmin(AdminCalls):
             topics=[MetadataRequestTopic(topic_id=item, name=None) for item in wanted],
             allow_auto_topic_creation=False,
         )
-        answer = self._cluster.call(request, MetadataResponse, deadline.remaining_ms)
-        self._cluster.replay_metadata(answer, [])
+        response = self._cluster.call(request, MetadataResponse, deadline.remaining_ms)
+        self._cluster.replay_metadata(response, [])
         outcomes: dict[bytes, Outcome[TopicMetadata]] = {}
-        for row in answer.topics:
+        for row in response.topics:
             name = self._cluster.topic_name(row.topic_id)
             if row.error_code not in (NONE, LEADER_NOT_AVAILABLE) or name is None:
                 sentence = f"There is no topic with the id {uuid_to_text(row.topic_id)}."
@@ -212,10 +212,10 @@ class TopicAdmin(AdminCalls):
                 topics=rows, timeout_ms=wait_ms, validate_only=validate_only
             )
 
-        def read(answer: CreatePartitionsResponse, target: Target[str]) -> dict[str, Outcome[None]]:
+        def read(response: CreatePartitionsResponse, target: Target[str]) -> dict[str, Outcome[None]]:
             return {
                 row.name: outcome(row.error_code, row.error_message or _unknown(row.error_code, row.name), None)
-                for row in answer.results
+                for row in response.results
             }
 
         question = Question(request, CreatePartitionsResponse, read, _retry(retry_on_quota_violation))
@@ -324,9 +324,9 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
     )
 
 
-def _read_created(answer: CreateTopicsResponse, target: Target[str]) -> dict[str, Outcome[CreatedTopic]]:
+def _read_created(response: CreateTopicsResponse, target: Target[str]) -> dict[str, Outcome[CreatedTopic]]:
     outcomes: dict[str, Outcome[CreatedTopic]] = {}
-    for row in answer.topics:
+    for row in response.topics:
         hidden = row.configs is None or row.topic_config_error_code != NONE
         configs = None if hidden else {item.name: item.value for item in row.configs or []}
         made = CreatedTopic(row.name, row.topic_id, row.num_partitions, row.replication_factor, configs)

@@ -165,16 +165,18 @@ class TransactionAdmin(AdminCalls):
                 transactional_id_pattern=transactional_id_pattern,
             )
 
-        answers = self._ask_all_brokers(request, ListTransactionsResponse, lambda answer: answer.error_code, deadline)
+        responses = self._ask_all_brokers(
+            request, ListTransactionsResponse, lambda response: response.error_code, deadline
+        )
         found: list[TransactionListing] = []
         errors: dict[int, ClientError] = {}
-        for broker, answer in answers.items():
-            if answer.error is not None:
-                errors[broker.id] = answer.error
+        for broker, response in responses.items():
+            if response.error is not None:
+                errors[broker.id] = response.error
                 continue
             found += [
                 TransactionListing(row.transactional_id, row.producer_id, row.transaction_state, broker.id)
-                for row in answer.get().transaction_states
+                for row in response.get().transaction_states
             ]
         return Listing(found, errors)
 
@@ -237,11 +239,11 @@ class TransactionAdmin(AdminCalls):
             return request_messages.WriteTxnMarkersRequest(markers=[marker])
 
         def read(
-            answer: WriteTxnMarkersResponse, target: Target[TopicPartition]
+            response: WriteTxnMarkersResponse, target: Target[TopicPartition]
         ) -> dict[TopicPartition, Outcome[None]]:
             return {
                 TopicPartition(topic.name, row.partition_index): outcome(row.error_code, None, None)
-                for marker in answer.markers
+                for marker in response.markers
                 for topic in marker.topics
                 for row in topic.partitions
             }
@@ -262,9 +264,9 @@ class TransactionAdmin(AdminCalls):
         def request(items: list[str]) -> InitProducerIdRequest:
             return InitProducerIdRequest(transactional_id=items[0], transaction_timeout_ms=FENCING_TIMEOUT_MS)
 
-        def read(answer: InitProducerIdResponse, target: Target[str]) -> dict[str, Outcome[FencedProducer]]:
-            fenced = FencedProducer(answer.producer_id, answer.producer_epoch)
-            return target.all(outcome(answer.error_code, None, fenced))
+        def read(response: InitProducerIdResponse, target: Target[str]) -> dict[str, Outcome[FencedProducer]]:
+            fenced = FencedProducer(response.producer_id, response.producer_epoch)
+            return target.all(outcome(response.error_code, None, fenced))
 
         retry = RETRY_COORDINATOR | {codes.CONCURRENT_TRANSACTIONS}
         question = Question(request, InitProducerIdResponse, read, retry, one_by_one=True)
@@ -289,11 +291,11 @@ class TransactionAdmin(AdminCalls):
             producer = prepared[items[0]]
             return EndTxnRequest(items[0], producer.producer_id, producer.producer_epoch, commit)
 
-        def read(answer: EndTxnResponse, target: Target[str]) -> dict[str, Outcome[PreparedTransaction | None]]:
+        def read(response: EndTxnResponse, target: Target[str]) -> dict[str, Outcome[PreparedTransaction | None]]:
             following: PreparedTransaction | None = None
-            if answer.producer_id >= 0:
-                following = PreparedTransaction(answer.producer_id, answer.producer_epoch)
-            return target.all(outcome(answer.error_code, None, following))
+            if response.producer_id >= 0:
+                following = PreparedTransaction(response.producer_id, response.producer_epoch)
+            return target.all(outcome(response.error_code, None, following))
 
         retry = RETRY_COORDINATOR | {codes.CONCURRENT_TRANSACTIONS}
         levels = {row.name: row.max_version_level for row in self._versions(deadline).finalized_features}
@@ -329,10 +331,10 @@ def _is_open(known: Outcome[TransactionDescription] | None, partition: TopicPart
 
 
 def _read_producers(
-    answer: DescribeProducersResponse, target: Target[TopicPartition]
+    response: DescribeProducersResponse, target: Target[TopicPartition]
 ) -> dict[TopicPartition, Outcome[list[ProducerState]]]:
     outcomes: dict[TopicPartition, Outcome[list[ProducerState]]] = {}
-    for topic in answer.topics:
+    for topic in response.topics:
         for row in topic.partitions:
             producers = [
                 ProducerState(
@@ -351,10 +353,10 @@ def _read_producers(
 
 
 def _read_transactions(
-    answer: DescribeTransactionsResponse, target: Target[str]
+    response: DescribeTransactionsResponse, target: Target[str]
 ) -> dict[str, Outcome[TransactionDescription]]:
     outcomes: dict[str, Outcome[TransactionDescription]] = {}
-    for row in answer.transaction_states:
+    for row in response.transaction_states:
         message = None
         if row.error_code == codes.TRANSACTIONAL_ID_NOT_FOUND:
             message = f"There is no transactional id {row.transactional_id}."

@@ -76,20 +76,20 @@ class UserAdmin(AdminCalls):
             rows = [request_messages.UserName(name=name) for name in checked_names(users, "users")]
             if not rows:
                 return {}
-        answer = self._call_any(
+        response = self._call_any(
             request_messages.DescribeUserScramCredentialsRequest(users=rows),
             DescribeUserScramCredentialsResponse,
             deadline,
             lambda reply: [reply.error_code],
         )
-        check(answer.error_code, answer.error_message)
+        check(response.error_code, response.error_message)
         return {
             row.user: outcome(
                 row.error_code,
                 row.error_message or _sentence(row.error_code, row.user),
                 [ScramCredential(ScramMechanism(item.mechanism), item.iterations) for item in row.credential_infos],
             )
-            for row in answer.results
+            for row in response.results
         }
 
     def alter_user_scram_credentials(
@@ -122,8 +122,8 @@ class UserAdmin(AdminCalls):
                 upsertions=[row for row in given if isinstance(row, request_messages.ScramCredentialUpsertion)],
             )
 
-        def read(answer: AlterUserScramCredentialsResponse, target: Target[str]) -> dict[str, Outcome[None]]:
-            return {row.user: outcome(row.error_code, row.error_message, None) for row in answer.results}
+        def read(response: AlterUserScramCredentialsResponse, target: Target[str]) -> dict[str, Outcome[None]]:
+            return {row.user: outcome(row.error_code, row.error_message, None) for row in response.results}
 
         question = Question(request, AlterUserScramCredentialsResponse, read, RETRY_CONTROLLER)
         return self._ask_controller(list(rows), question, deadline)

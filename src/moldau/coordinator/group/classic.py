@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from functools import partial
 
-from moldau.coordinator.group.classic_answers import join_error, sync_error, synced, write_error
 from moldau.coordinator.group.classic_group import (
     COMPLETING_REBALANCE,
     DEAD,
@@ -19,9 +18,10 @@ from moldau.coordinator.group.classic_group import (
     ClassicGroup,
 )
 from moldau.coordinator.group.classic_join import REASON_LENGTH_MAX, ClassicJoin, Joining
-from moldau.coordinator.group.classic_member import SyncAnswer
+from moldau.coordinator.group.classic_member import SyncCallback
 from moldau.coordinator.group.classic_rebalance import ClassicRebalance
 from moldau.coordinator.group.classic_records import group_id_of, group_record, load_group
+from moldau.coordinator.group.classic_responses import join_error, sync_error, synced, write_error
 from moldau.coordinator.group.group import CLASSIC, CONSUMER, Group
 from moldau.coordinator.group.part import GroupPart
 from moldau.coordinator.group.state import GroupShardState
@@ -43,7 +43,7 @@ class ClassicMembersOfOtherGroups:
     def join(self, group: Group, joining: Joining, now_ms: int) -> Outcome:
         raise KafkaError(errors.INCONSISTENT_GROUP_PROTOCOL)
 
-    def sync(self, group: Group, request: SyncGroupRequest, answer: SyncAnswer, now_ms: int) -> Outcome:
+    def sync(self, group: Group, request: SyncGroupRequest, answer: SyncCallback, now_ms: int) -> Outcome:
         raise KafkaError(errors.UNKNOWN_MEMBER_ID)
 
     def heartbeat(self, group: Group, request: HeartbeatRequest, now_ms: int) -> Outcome:
@@ -79,7 +79,7 @@ class ClassicProtocol(GroupPart):
                 return self.elsewhere.join(group, joining, now_ms)
         return self._join.join(joining, now_ms)
 
-    def sync(self, request: SyncGroupRequest, answer: SyncAnswer, now_ms: int) -> Outcome:
+    def sync(self, request: SyncGroupRequest, answer: SyncCallback, now_ms: int) -> Outcome:
         """Followers wait here for the assignment that the leader brings."""
         group = self._find(request.group_id)
         if not isinstance(group, ClassicGroup):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from moldau.coordinator.group.classic_member import ClassicMember, JoinAnswer, Protocols
+from moldau.coordinator.group.classic_member import ClassicMember, JoinCallback, Protocols
 from moldau.coordinator.group.classic_subscription import subscribed_topics
 from moldau.coordinator.group.group import CLASSIC, CONSUMER_PROTOCOL_TYPE, Group
 from moldau.coordinator.outcome import StoredRecord
@@ -113,7 +113,7 @@ class ClassicGroup(Group):
 
     # Members
 
-    def add(self, member: ClassicMember, answer: JoinAnswer | None) -> None:
+    def add(self, member: ClassicMember, answer: JoinCallback | None) -> None:
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
         if self.leader is None:
@@ -173,7 +173,7 @@ class ClassicGroup(Group):
             self.pending_sync_members[member_id] = None
         return new
 
-    def set_awaiting_join(self, member: ClassicMember, answer: JoinAnswer | None) -> None:
+    def set_awaiting_join(self, member: ClassicMember, answer: JoinCallback | None) -> None:
         """The only place that changes who waits for a generation to begin, so that the count is right."""
         self.awaiting_join_count += (answer is not None) - (member.awaiting_join is not None)
         member.awaiting_join = answer

@@ -10,7 +10,6 @@ import logging
 from functools import partial
 from typing import Final
 
-from moldau.coordinator.group.classic_answers import join_error, joined, sync_error, write_error
 from moldau.coordinator.group.classic_group import (
     COMPLETING_REBALANCE,
     DEAD,
@@ -19,9 +18,10 @@ from moldau.coordinator.group.classic_group import (
     STABLE,
     ClassicGroup,
 )
-from moldau.coordinator.group.classic_member import ClassicMember, JoinAnswer, Protocols
+from moldau.coordinator.group.classic_member import ClassicMember, JoinCallback, Protocols
 from moldau.coordinator.group.classic_rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS, ClassicRebalance
 from moldau.coordinator.group.classic_records import current_assignments, group_record, new_group_record
+from moldau.coordinator.group.classic_responses import join_error, joined, sync_error, write_error
 from moldau.coordinator.group.group import Group
 from moldau.coordinator.group.member_ids import new_member_id
 from moldau.coordinator.group.state import GroupShardState
@@ -42,7 +42,7 @@ class Joining:
     """A JoinGroup on its way: the request, who sent it, and how to answer when the others have joined too."""
 
     def __init__(
-        self, request: JoinGroupRequest, version: int, client_id: str, client_host: str, answer: JoinAnswer
+        self, request: JoinGroupRequest, version: int, client_id: str, client_host: str, answer: JoinCallback
     ) -> None:
         self.request = request
         self.version = version

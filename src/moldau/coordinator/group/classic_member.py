@@ -7,8 +7,8 @@ from collections.abc import Callable, Container
 from moldau.protocol.messages.join_group_response import JoinGroupResponse
 from moldau.protocol.messages.sync_group_response import SyncGroupResponse
 
-JoinAnswer = Callable[[JoinGroupResponse], None]
-SyncAnswer = Callable[[SyncGroupResponse], None]
+JoinCallback = Callable[[JoinGroupResponse], None]
+SyncCallback = Callable[[SyncGroupResponse], None]
 
 Protocols = list[tuple[str, bytes]]
 """Names of assignment strategies with the member's metadata for each, the preferred one first."""
@@ -41,8 +41,8 @@ class ClassicMember:
         self.assignment = assignment
         self.is_new = False
         self.session_due_ms = 0
-        self.awaiting_join: JoinAnswer | None = None
-        self.awaiting_sync: SyncAnswer | None = None
+        self.awaiting_join: JoinCallback | None = None
+        self.awaiting_sync: SyncCallback | None = None
 
     @property
     def is_static(self) -> bool:

@@ -12,7 +12,6 @@ import logging
 from functools import partial
 from typing import Final
 
-from moldau.coordinator.group.classic_answers import join_error, joined, sync_error, synced
 from moldau.coordinator.group.classic_group import (
     COMPLETING_REBALANCE,
     EMPTY,
@@ -20,8 +19,9 @@ from moldau.coordinator.group.classic_group import (
     STABLE,
     ClassicGroup,
 )
-from moldau.coordinator.group.classic_member import ClassicMember, SyncAnswer
+from moldau.coordinator.group.classic_member import ClassicMember, SyncCallback
 from moldau.coordinator.group.classic_records import group_record
+from moldau.coordinator.group.classic_responses import join_error, joined, sync_error, synced
 from moldau.coordinator.group.state import GroupShardState
 from moldau.coordinator.outcome import Outcome
 from moldau.protocol import errors
@@ -97,13 +97,13 @@ class ClassicRebalance:
         """Takes a member out; whatever it waits for, it is not a member any more."""
         group.remove(member.member_id)
         self.end_session(group, member.member_id)
-        join_answer, sync_answer = member.awaiting_join, member.awaiting_sync
+        join_callback, sync_callback = member.awaiting_join, member.awaiting_sync
         member.awaiting_join = None
         member.awaiting_sync = None
-        if join_answer is not None:
-            join_answer(join_error(errors.UNKNOWN_MEMBER_ID, ""))
-        if sync_answer is not None:
-            sync_answer(sync_error(errors.UNKNOWN_MEMBER_ID))
+        if join_callback is not None:
+            join_callback(join_error(errors.UNKNOWN_MEMBER_ID, ""))
+        if sync_callback is not None:
+            sync_callback(sync_error(errors.UNKNOWN_MEMBER_ID))
 
     def after_removal(self, group: ClassicGroup, reason: str, now_ms: int) -> Outcome | None:
         """Members have gone: those who stay share what they had, or had been waiting for them only."""
@@ -120,18 +120,18 @@ class ClassicRebalance:
         timers.cancel(sync_key(group.group_id))
         for member_id in [*group.members, *group.pending_members]:
             self.end_session(group, member_id)
-        self.answer_everybody(group, code)
+        self.respond_to_everybody(group, code)
 
-    def answer_everybody(self, group: ClassicGroup, code: int) -> None:
+    def respond_to_everybody(self, group: ClassicGroup, code: int) -> None:
         """Nobody waits any longer: not for the others, and not for an assignment."""
         for member in group.members.values():
-            join_answer, sync_answer = member.awaiting_join, member.awaiting_sync
+            join_callback, sync_callback = member.awaiting_join, member.awaiting_sync
             group.set_awaiting_join(member, None)
             member.awaiting_sync = None
-            if join_answer is not None:
-                join_answer(join_error(code, member.member_id))
-            if sync_answer is not None:
-                sync_answer(sync_error(code))
+            if join_callback is not None:
+                join_callback(join_error(code, member.member_id))
+            if sync_callback is not None:
+                sync_callback(sync_error(code))
 
     # Joining
 
@@ -273,7 +273,7 @@ class ClassicRebalance:
         group.transition_to(STABLE, self.state.wall.at(now_ms))
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
-            answer = self._take_sync_answer(member, now_ms)
+            answer = self._take_sync_callback(member, now_ms)
             if answer is not None:
                 answer(synced(group, member))
 
@@ -285,11 +285,11 @@ class ClassicRebalance:
     def _cancel_syncs(self, group: ClassicGroup, code: int, now_ms: int) -> None:
         for member in group.members.values():
             member.assignment = b""
-            answer = self._take_sync_answer(member, now_ms)
+            answer = self._take_sync_callback(member, now_ms)
             if answer is not None:
                 answer(sync_error(code))
 
-    def _take_sync_answer(self, member: ClassicMember, now_ms: int) -> SyncAnswer | None:
+    def _take_sync_callback(self, member: ClassicMember, now_ms: int) -> SyncCallback | None:
         answer = member.awaiting_sync
         if answer is not None:
             member.awaiting_sync = None

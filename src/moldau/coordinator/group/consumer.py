@@ -182,7 +182,7 @@ class ConsumerProtocol(GroupPart):
         check_upgrade(group, self.settings)
         result = upgraded(group, self._state.image)
         result.metadata_hash = self.steps.metadata_hash(set(result.name_counts))
-        self._rebalance.answer_everybody(group, errors.REBALANCE_IN_PROGRESS)
+        self._rebalance.respond_to_everybody(group, errors.REBALANCE_IN_PROGRESS)
         records += group.tombstones()
         records += upgrade_records(result)
         for member in result.members.values():

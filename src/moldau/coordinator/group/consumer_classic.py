@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import partial
 
 from moldau.coordinator.group.classic import ClassicMembersOfOtherGroups
-from moldau.coordinator.group.classic_answers import join_error
 from moldau.coordinator.group.classic_join import Joining
-from moldau.coordinator.group.classic_member import SyncAnswer
+from moldau.coordinator.group.classic_member import SyncCallback
+from moldau.coordinator.group.classic_responses import join_error
 from moldau.coordinator.group.consumer import ConsumerProtocol
 from moldau.coordinator.group.consumer_checks import check_instance
 from moldau.coordinator.group.consumer_group import ConsumerGroup
@@ -129,7 +129,7 @@ class ClassicMembers(ClassicMembersOfOtherGroups):
 
     # SyncGroup
 
-    def sync(self, group: Group, request: SyncGroupRequest, answer: SyncAnswer, now_ms: int) -> Outcome:
+    def sync(self, group: Group, request: SyncGroupRequest, answer: SyncCallback, now_ms: int) -> Outcome:
         assert isinstance(group, ConsumerGroup)
         member = self._check(group, request.member_id, request.group_instance_id, request.generation_id)
         assert member.classic is not None

@@ -21,7 +21,7 @@ from moldau.config.log_config import LogConfig
 from moldau.coordinator.share.share_state import SharePartitionKey
 from moldau.metadata.image import MetadataImage
 from moldau.node.broker_channels import BrokerChannels
-from moldau.node.outbox import NoAnswer
+from moldau.node.outbox import NoResponse
 from moldau.node.replicas import Replicas
 from moldau.node.share.acknowledgement import Letters
 from moldau.node.share.counts import ShareCounts
@@ -192,7 +192,7 @@ class DeadLetters:
         answered, self._answered = self._answered, []
         for sending, number, code in answered:
             if sending.state == BUSY and sending.round == number:
-                self._on_answer(sending, code, now_ms)
+                self._on_response(sending, code, now_ms)
         read, self._read = self._read, []
         for sending, number in read:
             if sending.state == BUSY and sending.round == number:
@@ -299,9 +299,9 @@ class DeadLetters:
 
     def _send(self, sending: Sending, box: LetterBox, batch: LetterBatch, now_ms: int) -> None:
         sending.broker_id = box.leader
-        answer = RoundAnswer(self, sending, box)
+        response = RoundResponse(self, sending, box)
         if box.leader == self._broker_id:
-            self._append(box, batch, answer, now_ms)
+            self._append(box, batch, response, now_ms)
             return
         channel = self._channels.find(box.leader, self._image)
         if channel is None:
@@ -310,9 +310,9 @@ class DeadLetters:
         records = MemoryRecords(batch.data, 0, len(batch.data))
         topic = TopicProduceData(box.topic, partition_data=[PartitionProduceData(box.index, records)])
         request = ProduceRequest(None, ALL_IN_SYNC, max(1, self._timeout_ms // 2), [topic])
-        channel.send(PRODUCE, PRODUCE_VERSION, request, self._timeout_ms, answer.answered)
+        channel.send(PRODUCE, PRODUCE_VERSION, request, self._timeout_ms, response.answered)
 
-    def _append(self, box: LetterBox, batch: LetterBatch, answer: RoundAnswer, now_ms: int) -> None:
+    def _append(self, box: LetterBox, batch: LetterBatch, response: RoundResponse, now_ms: int) -> None:
         """This broker leads the partition of the dead letter topic too."""
         try:
             partition = self._replicas.find(box.topic, box.index)
@@ -321,12 +321,12 @@ class DeadLetters:
             records = MemoryRecords(batch.data, 0, len(batch.data))
             result = partition.append_as_leader(records, ALL_IN_SYNC, now_ms, CLIENT)
         except KafkaError as error:
-            answer.done(error.code, now_ms)
+            response.done(error.code, now_ms)
             return
         context = self._replicas.context
         if context.woken:
             context.serve_woken(now_ms)
-        wait = LetterWait(partition, result.last_offset + 1, answer)
+        wait = LetterWait(partition, result.last_offset + 1, response)
         partition.waiters.append(wait)
         self._waiting.call_at(now_ms + self._timeout_ms, wait)
         wait.on_partition_moved(now_ms)
@@ -342,7 +342,7 @@ class DeadLetters:
         self._answered.append((sending, number, code))
         self._wake(now_ms)
 
-    def _on_answer(self, sending: Sending, code: int, now_ms: int) -> None:
+    def _on_response(self, sending: Sending, code: int, now_ms: int) -> None:
         one, batch = sending.one, sending.batch
         if one.state != ACTIVE or batch is None:
             self._drop(sending)
@@ -409,7 +409,7 @@ class ReadAgain:
         self._owner.on_read(self._sending, self._round)
 
 
-class RoundAnswer:
+class RoundResponse:
     """What became of one batch of dead letters."""
 
     def __init__(self, owner: DeadLetters, sending: Sending, box: LetterBox) -> None:
@@ -421,10 +421,10 @@ class RoundAnswer:
     def done(self, code: int, now_ms: int) -> None:
         self._owner.on_answered(self._sending, self._round, code, now_ms)
 
-    def answered(self, answer: Message | NoAnswer, now_ms: int) -> None:
+    def answered(self, response: Message | NoResponse, now_ms: int) -> None:
         code = errors.NETWORK_EXCEPTION
-        if isinstance(answer, ProduceResponse):
-            for topic in answer.responses:
+        if isinstance(response, ProduceResponse):
+            for topic in response.responses:
                 for row in topic.partition_responses:
                     if (topic.name, row.index) == (self._box.topic, self._box.index):
                         code = row.error_code
@@ -434,12 +434,12 @@ class RoundAnswer:
 class LetterWait(TimedWaiter):
     """Waits until all in-sync replicas have a batch that was appended here."""
 
-    def __init__(self, partition: Partition, offset: int, answer: RoundAnswer) -> None:
+    def __init__(self, partition: Partition, offset: int, response: RoundResponse) -> None:
         super().__init__()
         self._partition = partition
         self._led_since_epoch = partition.led_since_epoch
         self._offset = offset
-        self._answer = answer
+        self._answer = response
 
     def on_partition_moved(self, now_ms: int) -> None:
         if self.finished:

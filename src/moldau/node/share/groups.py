@@ -81,7 +81,7 @@ class ShareGroupStates(ShareStateListener):
             place: initialize_request.PartitionData(place[1], state_epoch, offset) for place, offset in offsets.items()
         }
 
-        def on_answers(results: StateResults, now_ms: int) -> None:
+        def on_responses(results: StateResults, now_ms: int) -> None:
             done, failed = split(topics, results)
 
             def told(result: Message | KafkaError) -> None:
@@ -95,7 +95,7 @@ class ShareGroupStates(ShareStateListener):
 
             self._run(group_id, decide, told, now_ms)
 
-        self._ask(INITIALIZE, group_id, rows, on_answers, now_ms)
+        self._ask(INITIALIZE, group_id, rows, on_responses, now_ms)
 
     # For administrators
 

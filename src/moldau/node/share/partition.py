@@ -101,7 +101,7 @@ class Watcher(PartitionWaiter):
 class RecordsWaiter(TimedWaiter):
     """A fetch that waits for records of share partitions."""
 
-    def maybe_answer(self, now_ms: int) -> bool:
+    def maybe_respond(self, now_ms: int) -> bool:
         raise NotImplementedError
 
     def on_partition_moved(self, now_ms: int) -> None:
@@ -234,7 +234,7 @@ class SharePartition:
             write.stored(error, now_ms)
         waiting, self.waiting = self.waiting, {}
         for waiter in waiting:
-            if not waiter.finished and waiter.maybe_answer(now_ms):
+            if not waiter.finished and waiter.maybe_respond(now_ms):
                 waiter.finished = True
 
     def is_current(self) -> bool:
@@ -356,7 +356,7 @@ class SharePartition:
                 waiter = next(islice(self.waiting, unsatisfied, None), None)
                 if waiter is None:
                     break
-                if waiter.finished or waiter.maybe_answer(now_ms):
+                if waiter.finished or waiter.maybe_respond(now_ms):
                     waiter.finished = True
                     self.waiting.pop(waiter, None)
                 else:

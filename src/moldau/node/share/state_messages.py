@@ -91,7 +91,7 @@ def response_for(kind: int, results: list[Result]) -> Message:
     return response([of_topic(topic_id, found) for topic_id, found in by_topic(rows).items()])
 
 
-Answer = (
+StateResponse = (
     initialize_response.InitializeShareGroupStateResponse
     | write_response.WriteShareGroupStateResponse
     | read_response.ReadShareGroupStateResponse
@@ -100,11 +100,11 @@ Answer = (
 )
 
 
-def rows_of(kind: int, answer: Message) -> dict[tuple[bytes, int], Row]:
+def rows_of(kind: int, response: Message) -> dict[tuple[bytes, int], Row]:
     """By topic id and partition."""
-    assert isinstance(answer, Answer), f"{type(answer).__name__} is no response about share group states"
+    assert isinstance(response, StateResponse), f"{type(response).__name__} is no response about share group states"
     found: dict[tuple[bytes, int], Row] = {}
-    for topic in answer.results:
+    for topic in response.results:
         for row in topic.partitions:
             found[(topic.topic_id, row.partition)] = Row(row.error_code, row.error_message, row)
     return found

@@ -15,7 +15,7 @@ from moldau.coordinator.share.machine import ShareMachine
 from moldau.coordinator.share.share_state import SharePartitionKey
 from moldau.metadata.image import MetadataImage
 from moldau.node.broker_channels import BrokerChannels
-from moldau.node.outbox import CLOSED, NoAnswer
+from moldau.node.outbox import CLOSED, NoResponse
 from moldau.node.share.coordinator import ShareCoordinator
 from moldau.node.share.state_messages import INITIALIZE, READ, SUMMARY, WRITE, Row, request_for, rows_of
 from moldau.protocol import errors
@@ -101,7 +101,7 @@ class ShareStates:
         self._image = image
         for broker_id in self._channels.drop_lost(image):
             for place in [place for place in self._in_flight if place[0] == broker_id]:
-                self._on_remote(place, self._in_flight[place], NoAnswer(CLOSED), now_ms)
+                self._on_remote(place, self._in_flight[place], NoResponse(CLOSED), now_ms)
 
     def ask(self, question: StateQuestion, now_ms: int) -> None:
         question.attempts += 1
@@ -112,7 +112,7 @@ class ShareStates:
         if registration is None or registration.leader < 0:
             self._take(question, KafkaError(errors.COORDINATOR_NOT_AVAILABLE), now_ms)
         elif registration.leader == self._broker_id:
-            self._coordinator.run(question.key, question.decide, LocalAnswer(self, question).done, now_ms)
+            self._coordinator.run(question.key, question.decide, LocalResponse(self, question).done, now_ms)
         elif self._channels.find(registration.leader, self._image) is None:
             self._take(question, KafkaError(errors.COORDINATOR_NOT_AVAILABLE), now_ms)
         else:
@@ -134,8 +134,8 @@ class ShareStates:
             return
         self._in_flight[place] = questions
         request = request_for(kind, group_id, [(question.key, question.row) for question in questions])
-        answer = RemoteAnswer(self, place, questions)
-        channel.send(kind, 0 if kind not in (SUMMARY, WRITE) else 1, request, self._timeout_ms, answer.answered)
+        response = RemoteResponse(self, place, questions)
+        channel.send(kind, 0 if kind not in (SUMMARY, WRITE) else 1, request, self._timeout_ms, response.answered)
 
     def _take_distinct(self, place: tuple[int, int, str]) -> list[StateQuestion]:
         """One request names a partition once; a second write to it waits for the answer to the first."""
@@ -151,12 +151,12 @@ class ShareStates:
         return list(taken.values())
 
     def _on_remote(
-        self, place: tuple[int, int, str], questions: list[StateQuestion], answer: Message | NoAnswer, now_ms: int
+        self, place: tuple[int, int, str], questions: list[StateQuestion], response: Message | NoResponse, now_ms: int
     ) -> None:
         if self._in_flight.get(place) is not questions:
             return
         del self._in_flight[place]
-        rows: dict[tuple[bytes, int], Row] = {} if isinstance(answer, NoAnswer) else rows_of(place[1], answer)
+        rows: dict[tuple[bytes, int], Row] = {} if isinstance(response, NoResponse) else rows_of(place[1], response)
         for question in questions:
             row = rows.get(question.key[1:])
             if row is None:
@@ -201,7 +201,7 @@ class ShareStates:
         self._channels.close()
 
 
-class LocalAnswer:
+class LocalResponse:
     def __init__(self, owner: ShareStates, question: StateQuestion) -> None:
         self._owner = owner
         self._question = question
@@ -210,11 +210,11 @@ class LocalAnswer:
         self._owner._take(self._question, result, self._question.asked_ms)
 
 
-class RemoteAnswer:
+class RemoteResponse:
     def __init__(self, owner: ShareStates, place: tuple[int, int, str], questions: list[StateQuestion]) -> None:
         self._owner = owner
         self._place = place
         self._questions = questions
 
-    def answered(self, answer: Message | NoAnswer, now_ms: int) -> None:
-        self._owner._on_remote(self._place, self._questions, answer, now_ms)
+    def answered(self, response: Message | NoResponse, now_ms: int) -> None:
+        self._owner._on_remote(self._place, self._questions, response, now_ms)

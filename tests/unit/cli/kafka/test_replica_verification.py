@@ -29,7 +29,7 @@ class Replicas:
     def __init__(self, **logs: bytes | None) -> None:
         self.logs = {int(name[1:]): data for name, data in logs.items()}
 
-    def ask_broker(self, request: Any, answer_class: Any, timeout_ms: int, broker: int, version: int) -> Any:
+    def ask_broker(self, request: Any, response_class: Any, timeout_ms: int, broker: int, version: int) -> Any:
         data = self.logs[broker]
         if data is None:
             raise NetworkError("nobody there")

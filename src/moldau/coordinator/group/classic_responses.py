@@ -1,4 +1,4 @@
-"""The answers to members of classic groups."""
+"""The responses to members of classic groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fetch's limits and the parts of its answer, for consumers and followers alike."""
+"""A fetch's limits and the parts of its response, for consumers and followers alike."""
 
 from __future__ import annotations
 
