@@ -47,7 +47,7 @@ class GroupProgress:
         if problem is not None:
             self._not_before = time.monotonic() + PAUSE_SECONDS
             logger.warning(
-                "Group %s was not told how far the query is: %s The query goes on; the group is told later.",
+                "Cannot commit offsets to group %s: %s The query continues, and they are committed later.",
                 self._group,
                 problem,
             )

@@ -14,7 +14,7 @@ from moldau.spark.options import ReadOptions
 from moldau.spark.planning import OffsetRange
 from moldau.spark.rows import read_range
 from moldau.spark.schema import checked_schema
-from moldau.spark.worker_process import AnswersAtOnce, settle
+from moldau.spark.worker_process import AcknowledgesAtOnce, settle
 
 if TYPE_CHECKING:
     from moldau.spark.decode import Decoder
@@ -27,7 +27,7 @@ class RangePartition(InputPartition):
         super().__init__(wanted)
 
 
-class ReadTask(AnswersAtOnce):
+class ReadTask(AcknowledgesAtOnce):
     """What tasks do, of a batch read and of micro-batches alike. Plain data: pickled to executors."""
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:

@@ -32,7 +32,7 @@ def settle() -> None:
         gc.freeze()
 
 
-class AnswersAtOnce:
+class AcknowledgesAtOnce:
     """What travels to a worker process with its task, and is unpacked there before the rows are asked for.
 
     The JVM sends a task in small pieces, the next one when the one before is acknowledged, and the system holds

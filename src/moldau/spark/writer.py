@@ -15,7 +15,7 @@ from moldau.spark.decisions import SinkError, Written
 from moldau.spark.options import OptionError
 from moldau.spark.sink_options import WriteOptions, write_options
 from moldau.spark.sink_schema import check_schema
-from moldau.spark.worker_process import AnswersAtOnce, settle
+from moldau.spark.worker_process import AcknowledgesAtOnce, settle
 
 # Spark runs the parts of a writer in processes of their own, which start again and again: each imports what it needs.
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def stream_writer(options: Mapping[str, str], schema: StructType, overwrite: boo
     return StreamWriter(read)
 
 
-class BatchWriter(AnswersAtOnce, DataSourceArrowWriter):
+class BatchWriter(AcknowledgesAtOnce, DataSourceArrowWriter):
     """One run of a batch job, or one batch of a run; the same object travels to the tasks and to the end of the job."""
 
     def __init__(self, options: WriteOptions) -> None:
@@ -92,7 +92,7 @@ class BatchWriter(AnswersAtOnce, DataSourceArrowWriter):
                 driver.abort(self._options.run_batch, _reports(messages), self._run)
 
 
-class StreamWriter(AnswersAtOnce, DataSourceStreamArrowWriter):
+class StreamWriter(AcknowledgesAtOnce, DataSourceStreamArrowWriter):
     """One micro-batch of a stream. Spark makes it anew for each, and once more for the commit: it remembers nothing."""
 
     def __init__(self, options: WriteOptions) -> None:

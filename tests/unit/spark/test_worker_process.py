@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from moldau.spark import worker_process
-from moldau.spark.worker_process import AnswersAtOnce, settle
+from moldau.spark.worker_process import AcknowledgesAtOnce, settle
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def test_other_programs_are_left_as_they_are(monkeypatch: pytest.MonkeyPatch) ->
     assert gc.get_freeze_count() == before
 
 
-class Task(AnswersAtOnce):
+class Task(AcknowledgesAtOnce):
     def __init__(self, number: int) -> None:
         self.number = number
 
