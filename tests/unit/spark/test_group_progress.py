@@ -76,7 +76,7 @@ def test_a_coordinator_that_is_away_is_a_warning_and_not_asked_again_at_once(
     with caplog.at_level(logging.WARNING, "moldau.spark"):
         progress.commit({A0: 1})
         progress.commit({A0: 2})
-    assert caplog.text.count("The coordinator is away. The query goes on") == 1
+    assert caplog.text.count("The coordinator is away. The query continues") == 1
     coordinator.problem = None
     clock[0] += 31
     progress.commit({A0: 2})
