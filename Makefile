@@ -20,6 +20,7 @@
 #   make torture         kill -9 under load 50 times, and 100,000 mutated frames
 #   make demo            a broker, a topic, a producer and a consumer; then a lake filled by Spark, exactly once
 #   make wheel           a wheel and an sdist in dist/, audited, and tried in clean environments without a compiler
+#   make chroot          the wheel and the sdist of dist/ tried on a Debian without a compiler; needs root and mmdebstrap
 #   make image           the container image from the wheel in dist/, tried with podman or docker
 #   make bench           side by side with Apache Kafka; BENCH="--rows single --markdown" for a part of it
 #   make generate        message classes, file map and compatibility table from their sources
@@ -56,7 +57,7 @@ ON_INTERPRETED := MOLDAU_COMMAND="$(CURDIR)/$(BIN)/moldau" $(BIN)/python -m pyte
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop cluster spark spark-brief lake-brief chaos share-chaos compaction sink-kills lake-kills copies plugin starts torture sim sims planted demo wheel image bench clean compiled
+.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop cluster spark spark-brief lake-brief chaos share-chaos compaction sink-kills lake-kills copies plugin starts torture sim sims planted demo wheel chroot image bench clean compiled
 
 # Types are checked on one core while the tests run on the other.
 check: format
@@ -220,6 +221,10 @@ bench: $(COMPILED)/.installed
 wheel:
 	$(check_python)
 	@$(PYTHON) tools/make_wheel.py
+
+chroot:
+	$(check_python)
+	@$(PYTHON) tools/try_chroot.py
 
 image:
 	$(check_python)

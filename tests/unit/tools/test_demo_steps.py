@@ -43,6 +43,14 @@ def test_commands_of_a_job_run_one_after_the_other(tmp_path: Path, capsys: pytes
     assert "both: done" in capsys.readouterr().out
 
 
+def test_the_cpu_of_all_commands_of_a_job_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    work = [sys.executable, "-c", "import time\nwhile time.process_time() < 0.2: pass"]
+    job = Job("work", [work, ["sh", "-c", "exec " + " ".join(f"'{word}'" for word in work)]], tmp_path / "log", str)
+    Steps(time.monotonic()).run(job)
+    assert job.cpu_seconds >= 0.4
+    assert f"{job.cpu_seconds:.1f} s of CPU" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("lines", "progress"),
     [
