@@ -8,7 +8,8 @@ and every wait says what it waits for:
 3. a pipeline that fills a lake table through Spark (demo_pipeline.py): Spark's packages and Java.
 
 What the second and the third need is fetched and compiled side by side, with the first part on the screen already. A
-second `make demo` finds everything there. Ctrl-C at any time ends whatever runs and removes the demo's data.
+second `make demo` finds everything there, and starts Spark while it shows the broker. Ctrl-C at any time ends whatever
+runs and removes the demo's data.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from types import FrameType
 
-from demo_setup import Setup
+from demo_setup import Setup, keeping_bytecode
 from demo_steps import SetupFailed, Steps
 
 TOOLS = Path(__file__).resolve().parent
@@ -62,6 +64,9 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 def show(steps: Steps, setup: Setup, folder: Path) -> None:
     setup.make_ready_to_run()
     compiled = setup.is_compiled()
+    if compiled and setup.has_spark() and setup.make_java_ready():
+        show_at_once(steps, setup, folder)
+        return
     run_part(steps, setup, compiled, "demo_broker.py", folder / "first")
     wants_compiled = not compiled and setup.can_compile()
     wants_lake = setup.make_java_ready()
@@ -77,18 +82,37 @@ def show(steps: Steps, setup: Setup, folder: Path) -> None:
         steps.say("\nThe lake is left out: Spark needs Java 17 or newer.")
 
 
+def show_at_once(steps: Steps, setup: Setup, folder: Path) -> None:
+    """With everything there: Spark, which takes longest, starts while the broker is shown."""
+    steps.say("Everything is set up. Spark starts beside the first part, whose figures are lower for that.\n")
+    begin = folder / "begin"
+    lake = start_part(steps, setup, True, "demo_pipeline.py", folder / "lake", str(setup.spark_archive), str(begin))
+    run_part(steps, setup, True, "demo_broker.py", folder / "first")
+    begin.touch()
+    wait_for_part(lake, "demo_pipeline.py")
+
+
 def run_part(steps: Steps, setup: Setup, compiled: bool, name: str, folder: Path, *arguments: str) -> None:
-    """Runs one part of the demo in its environment, with its output on the screen."""
+    wait_for_part(start_part(steps, setup, compiled, name, folder, *arguments), name)
+
+
+def wait_for_part(part: subprocess.Popen[bytes], name: str) -> None:
+    code = part.wait()
+    if code:
+        raise SetupFailed(f"{name} ended with code {code}; what went wrong is above")
+
+
+def start_part(
+    steps: Steps, setup: Setup, compiled: bool, name: str, folder: Path, *arguments: str
+) -> subprocess.Popen[bytes]:
+    """Starts one part of the demo in its environment, with its output on the screen."""
     folder.mkdir()
-    environment = dict(os.environ)
+    environment = keeping_bytecode(os.environ)
     environment.pop("PYTHONPATH", None)
     if not compiled:
         environment["PYTHONPATH"] = str(setup.sources)
     command = [str(setup.python), str(TOOLS / name), *arguments]
-    part = steps.start(command, cwd=folder, env=environment)
-    code = part.wait()
-    if code:
-        raise SetupFailed(f"{name} ended with code {code}; what went wrong is above")
+    return steps.start(command, cwd=folder, env=environment)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """The last part of `make demo`: events to a lake table and counts back to a topic, exactly once, through Spark.
 
-What a user would type is run as it would be typed: a pipeline in TOML, `moldau pipeline run`. It runs twice; the
-second run takes only what came after the first. The first one leaves Spark's classes in an archive, from which Java
-starts in half the time.
+What `moldau pipeline run clicks.toml` does, from Python: a program that starts Spark once and runs the pipeline twice.
+The second run takes only what came after the first. When everything has been shown, Java leaves Spark's classes in an
+archive, from which the next demo starts in half the time.
+
+    python demo_pipeline.py ARCHIVE [FILE]     starts Spark at once, and goes on when FILE is there
 """
 
 from __future__ import annotations
@@ -12,21 +14,25 @@ import os
 import random
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
+from types import TracebackType
+from typing import Any
 
-from demo_broker import MOLDAU, console, say, start, stop
-from demo_steps import members_of
+from demo_broker import console, say, start, stop
 
 from moldau.client import Admin, Consumer, NewTopic, Producer, TopicPartition
 from moldau.client.errors import ClientError
+from moldau.lake.errors import LakeError
 
 EVENTS = 100_000
 PAGES = {"/": 40, "/search": 25, "/item": 20, "/cart": 10, "/checkout": 5}
 BAR_WIDTH = 40
-RUN_SECONDS_MAX = 300
-LINE_SECONDS = 5
+LINE_SECONDS = 3
+OUTPUT_SHOWN = 800
+JAVA_SECONDS_MAX = 300
 # A run of seconds is over before Java's second compiler and its parallel collector pay for themselves.
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
@@ -36,9 +42,6 @@ name = "clicks"
 
 [kafka]
 "bootstrap.servers" = "{server}"
-
-[spark]
-"spark.sql.shuffle.partitions" = "4"
 
 [sources.clicks]
 topic = "clicks"
@@ -66,12 +69,22 @@ mode = "update"
 def main() -> int:
     folder, archive = Path.cwd(), Path(sys.argv[1])
     broker: subprocess.Popen[str] | None = None
+    # What Java has to say, and what Spark warns of, is for those who look for the reason of a failure.
+    log = (folder / "spark.log").open("wb", buffering=0)
+    os.dup2(log.fileno(), sys.stderr.fileno())
+    spark = SparkStart(archive)
     try:
+        if len(sys.argv) > 2:
+            wait_for_file(Path(sys.argv[2]))
         broker, server, _ = start(folder, quiet=True)
-        show_pipeline(server, folder, archive)
-        return 0 if stop(broker) == 0 else 1
-    except (ClientError, OSError, RuntimeError, subprocess.TimeoutExpired) as error:
+        show_pipeline(server, folder, spark)
+        code = stop(broker)
+        broker = None
+        spark.end()
+        return 0 if code == 0 else 1
+    except (ClientError, LakeError, OSError, RuntimeError, subprocess.TimeoutExpired) as error:
         console.print(f"[red]the demo failed:[/] {error}")
+        console.print((folder / "spark.log").read_text(errors="replace").strip()[-OUTPUT_SHOWN:], markup=False)
         return 1
     finally:
         if broker is not None:
@@ -79,26 +92,114 @@ def main() -> int:
             broker.wait()
 
 
-def show_pipeline(server: str, folder: Path, archive: Path) -> None:
+def wait_for_file(path: Path) -> None:
+    while not path.exists():
+        time.sleep(0.05)
+
+
+class SparkStart:
+    """Starts Spark in a thread: the events are made meanwhile, and what the runs need is imported."""
+
+    def __init__(self, archive: Path) -> None:
+        self._archive = archive
+        self._kept = archive.exists()
+        self._unfinished = archive.with_suffix(".new")
+        self._session: Any = None
+        self._failure: Exception | None = None
+        self._began = time.perf_counter()
+        self._seconds = 0.0
+        self._thread = threading.Thread(target=self._start, daemon=True)
+        self._thread.start()
+
+    def _start(self) -> None:
+        from moldau.lake.session import start_session
+
+        option = "SharedArchiveFile" if self._kept else "ArchiveClassesAtExit"
+        archive = self._archive if self._kept else self._unfinished
+        settings = {
+            "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:{option}={archive}",
+            "spark.sql.shuffle.partitions": "2",
+        }
+        try:
+            self._session = start_session(None, "moldau demo", settings)
+        except Exception as failure:
+            self._failure = failure
+        self._seconds = time.perf_counter() - self._began
+
+    def wait(self) -> tuple[Any, float]:
+        """The session, and how long Spark took to start."""
+        self._thread.join()
+        if self._failure is not None:
+            raise RuntimeError(f"Spark does not start: {self._failure}")
+        return self._session, self._seconds
+
+    def end(self) -> None:
+        """Stops Spark, and waits for the archive if there was none."""
+        java = self._session.sparkContext._gateway.proc
+        if not self._kept:
+            console.print("\n  Java leaves Spark's classes in an archive: the next demo is shorter (Ctrl-C skips this)")
+        with Ticking("archive"):
+            self._session.stop()
+            java.stdin.close()
+            java.wait(JAVA_SECONDS_MAX)
+        if not self._kept and self._unfinished.exists():
+            self._unfinished.replace(self._archive)
+
+
+class Ticking:
+    """Says every few seconds that something still runs."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._tick, daemon=True)
+
+    def _tick(self) -> None:
+        began = time.perf_counter()
+        while not self._over.wait(LINE_SECONDS):
+            console.print(f"  [dim]{self._what}: … {time.perf_counter() - began:.0f} s[/]")
+
+    def __enter__(self) -> Ticking:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+def show_pipeline(server: str, folder: Path, spark: SparkStart) -> None:
     """Raises RuntimeError if any record is missing or there twice."""
-    say("Now the lake", "moldau pipeline run clicks.toml: a Delta table and a topic, exactly once, through Spark")
+    from moldau.lake.pipeline_file import read_pipeline
+    from moldau.lake.pipeline_run import run_pipeline
+
+    say("Now the lake", "a pipeline into a Delta table and a topic, exactly once, through Spark")
     text = PIPELINE.format(server=server).strip()
     (folder / "clicks.toml").write_text(text)
     console.print(
         f"  clicks.toml has {len(text.splitlines())} lines: topic clicks to table lake/clicks, and back to a topic"
     )
     console.print("  [dim]SELECT page, count(*) FROM clicks GROUP BY page[/]")
+    console.print("  on a command line: moldau pipeline run clicks.toml; here it runs twice in one Spark")
     with Admin(server) as admin:
         admin.create_topics([NewTopic("clicks", 4), NewTopic("clicks-per-page", 1)])
-    expected: Counter[str] = Counter()
+    expected: Counter[str] = produce(server, 1)
+    pipeline = read_pipeline(str(folder / "clicks.toml"))
+    with Ticking("Spark starts"):
+        session, seconds = spark.wait()
+    console.print(f"  Spark is there                 {seconds:.1f} s after its process began")
     for run in (1, 2):
-        expected += produce(server, run)
-        console.print(f"  run {run}: {EVENTS:,} new events are in the topic, Spark starts")
-        took = run_pipeline(folder, archive)
+        if run > 1:
+            expected += produce(server, run)
+        console.print(f"  run {run}: {EVENTS:,} new events are in the topic")
+        began = time.perf_counter()
+        with Ticking(f"run {run}"):
+            run_pipeline(pipeline, session)
+        took = time.perf_counter() - began
         rows, places = read_lake(folder / "lake" / "clicks")
         if rows != expected.total() or places != rows:
             raise RuntimeError(f"{expected.total()} events were sent, the lake has {rows} rows of {places} offsets")
-        console.print(f"  run {run}: [bold]{rows:,}[/] rows in the lake, each offset once   {took:.1f} s in all")
+        console.print(f"  run {run}: [bold]{rows:,}[/] rows in the lake, each offset once   {took:.1f} s")
     counts = read_counts(server)
     if counts != expected:
         raise RuntimeError(f"the topic says {counts}, sent were {expected}")
@@ -116,50 +217,6 @@ def produce(server: str, seed: int) -> Counter[str]:
     with Producer(server) as producer:
         producer.send_many("clicks", events)
     return Counter(pages)
-
-
-def run_pipeline(folder: Path, archive: Path) -> float:
-    """Runs it as a user would, with options that make a small run short, and says that it still runs."""
-    began = time.perf_counter()
-    kept = archive.exists()
-    if not kept:
-        console.print("  [dim]this run leaves Spark's classes in an archive: the next start is shorter[/]")
-    unfinished = archive.with_suffix(".new")
-    option = f"-XX:SharedArchiveFile={archive}" if kept else f"-XX:ArchiveClassesAtExit={unfinished}"
-    settings = ["--spark-conf", f"spark.driver.extraJavaOptions={JAVA_OPTIONS} {option}"]
-    command = [*MOLDAU, "pipeline", "run", "clicks.toml", "--once", "--quiet", "--report", "clicks.html", *settings]
-    with (folder / "run.log").open("w") as log:
-        running = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
-        while True:
-            try:
-                code = running.wait(LINE_SECONDS)
-                break
-            except subprocess.TimeoutExpired:
-                console.print(f"  [dim]… {time.perf_counter() - began:.0f} s[/]")
-                if time.perf_counter() - began > RUN_SECONDS_MAX:
-                    running.kill()
-                    raise
-    if code:
-        raise RuntimeError(f"the pipeline ended with {code}: {(folder / 'run.log').read_text().strip()[-800:]}")
-    took = time.perf_counter() - began
-    wait_for_java()
-    if not kept and unfinished.exists():
-        unfinished.replace(archive)
-    return took
-
-
-def wait_for_java() -> None:
-    """Java ends after the command that started it, and writes its archive then; the next run is not to meet it."""
-    began = time.perf_counter()
-    while any(is_java(pid) for pid in members_of({os.getsid(0)})):
-        time.sleep(0.1)
-        if time.perf_counter() - began > RUN_SECONDS_MAX:
-            raise RuntimeError("Java does not end")
-
-
-def is_java(pid: int) -> bool:
-    command = subprocess.run(["ps", "-o", "comm=", "-p", str(pid)], capture_output=True, text=True)
-    return command.stdout.strip().endswith("java")
 
 
 def read_lake(path: Path) -> tuple[int, int]:

@@ -9,6 +9,7 @@ import shutil
 import sys
 import sysconfig
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 from demo_steps import Job, Steps
@@ -61,7 +62,7 @@ class Setup:
         self._steps.run(self._packages_job(f"{len(packages)} packages", "run", packages))
         # Python compiles what it imports for the first time, which would count as the broker's start.
         imports = [str(self.python), "-c", "import moldau.cli.server, moldau.server.main"]
-        environment = {**os.environ, "PYTHONPATH": str(self.sources)}
+        environment = keeping_bytecode({**os.environ, "PYTHONPATH": str(self.sources)})
         self._steps.run(Job("bytecode", [imports], HOME / "log" / "bytecode", lambda: "…", environment))
         self._stamp("run", packages)
         self._steps.say("")
@@ -148,6 +149,12 @@ class Setup:
     def _stamp(self, kind: str, what: list[str]) -> None:
         shutil.rmtree(HOME / "tmp" / kind, ignore_errors=True)
         (HOME / f".{kind}").write_text("\n".join([sys.version, *what]))
+
+
+def keeping_bytecode(environment: Mapping[str, str]) -> dict[str, str]:
+    """Packages are installed without bytecode; what is imported is compiled once, also where Python is told not to."""
+    kept = {name: value for name, value in environment.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPYCACHEPREFIX": str(HOME / "bytecode")}
 
 
 NO_VENV = "Python cannot make a virtual environment: install its venv module, on Debian with apt install python3-venv"

@@ -119,13 +119,11 @@ class _Run:
                 if query is not None:
                     queries.append((sink.name, query))
                     if once:
-                        # One after the other: each may use the whole cluster, and memory is needed for one.
-                        self._watch([queries[-1]], [], once)
-            for sink in loads:
-                load = self._load(sink)
-                load.__enter__()
-                open_loads.append((sink.name, load))
-            self._watch(queries, open_loads, once)
+                        # One after the other: each may use the whole cluster, and memory is needed for one. Loads
+                        # keep no state, and use what the first query leaves free while its processes start.
+                        self._watch([queries[-1]], self._open(loads, open_loads), once)
+                        loads = []
+            self._watch(queries, self._open(loads, open_loads), once)
         finally:
             for _, query in queries:
                 if query.isActive:
@@ -174,6 +172,16 @@ class _Run:
         return found  # type: ignore[no-any-return]
 
     # Where it goes
+
+    def _open(self, sinks: list[Sink], open_loads: list[tuple[str, Load]]) -> list[tuple[str, Load]]:
+        """Opens the loads of these sinks, and notes them among those to be closed."""
+        opened = []
+        for sink in sinks:
+            load = self._load(sink)
+            load.__enter__()
+            open_loads.append((sink.name, load))
+            opened.append((sink.name, load))
+        return opened
 
     def _load(self, sink: Sink) -> Load:
         assert isinstance(sink, TableSink)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from moldau.lake.errors import LakeError
 from moldau.lake.extras import need
+from moldau.spark.worker_python import local_worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,9 +34,11 @@ def start_session(master: str | None, name: str, settings: Mapping[str, str] | N
     if active is not None:
         return active
     check_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     chosen = master or os.environ.get("SPARK_MASTER") or DEFAULT_MASTER
+    # The driver's Python runs what plans a source, as workers that Spark starts besides those of tasks.
+    python = local_worker_python() if chosen.startswith("local") else sys.executable
+    os.environ.setdefault("PYSPARK_PYTHON", python)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", python)
     builder = sql.SparkSession.builder.appName(name).master(chosen)
     given = {**_SETTINGS, **(settings or {})}
     if chosen.startswith("local"):
