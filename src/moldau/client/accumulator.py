@@ -56,6 +56,7 @@ ENCODED_BYTES_MAX: Final = 1 << 19
 # So many bytes and writers are kept at most for batches to come.
 SPARE_BYTES_MAX: Final = 1 << 20
 SPARE_WRITERS_MAX: Final = 64
+BATCHES_REMEMBERED: Final = 5  # by brokers, of each producer and partition
 
 
 class Batch:
@@ -389,7 +390,9 @@ class Accumulator:
         """Whether what is in flight must be answered before the batch may leave."""
         if queue.renumber or batch.attempts > 0 or queue.in_flight[-1].attempts > 1:
             return True
-        return self._idempotent and not queue.acknowledged
+        # Those in flight may be at a former leader that says nothing, and in the log of the present one: what comes
+        # after too many others is not known for a duplicate any more when it is sent again.
+        return self._idempotent and (not queue.acknowledged or len(queue.in_flight) >= BATCHES_REMEMBERED)
 
     def _take(self, queue: PartitionQueue, batch: Batch) -> None:
         """Closes the batch, numbers it if that was not done yet, and puts it in flight."""

@@ -160,6 +160,21 @@ def test_batches_of_unknown_fate_keep_their_numbers_when_one_before_them_is_out_
     assert unsent.result(0).offset == 4
 
 
+def test_no_more_leave_than_a_broker_remembers_while_a_former_leader_does_not_answer() -> None:
+    """Its successor may have what is in flight, and would not know it again behind five others."""
+    accumulator = new_accumulator(linger_ms=0)
+    send(accumulator, b"-", 0)
+    accumulator.on_success(drain(accumulator, 0)[0], 0, -1)
+    for number in range(5):
+        send(accumulator, b"%d" % number, 0)
+        assert len(drain(accumulator, 0)) == 1
+    send(accumulator, b"after the election", 0)
+    assert accumulator.drain(0, lambda partition: 2, lambda leader: True) == {}
+    first = accumulator.queue(P0).in_flight[0]
+    accumulator.on_error(first, NetworkError("timed out"), 1)
+    assert accumulator.drain(0, lambda partition: 2, lambda leader: True) == {}, "the first one comes first"
+
+
 def test_a_batch_of_unknown_fate_is_not_sent_anew_because_an_earlier_one_was_given_up() -> None:
     accumulator = new_accumulator(linger_ms=0, delivery_timeout_ms=1000)
     _, (first, second, third) = send_three(accumulator)
