@@ -365,9 +365,7 @@ def main() -> int:
     for make in makers(arguments, {"num.partitions": "1"})[: 1 if arguments.alone else None]:
         with make() as broker:
             broker.start()
-            folder = getattr(broker, "folder", None)
-            assert folder is not None
-            well = bear(broker, Path(folder), arguments) and well
+            well = bear(broker, broker.nodes.data(1), arguments) and well
     return 0 if well else 1
 
 
