@@ -37,7 +37,8 @@ def spark() -> Iterator[Any]:
     from moldau.lake.session import start_session
     from tests.spark.conftest import worker_environment
 
-    os.environ.update(worker_environment())
+    # Which Python workers run is for the session to choose: it is part of what is tested.
+    os.environ.update({name: value for name, value in worker_environment().items() if name != "PYSPARK_PYTHON"})
     settings = {"spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC"}
     session = start_session("local[2,4]", "moldau-lake-tests", {**settings, "spark.sql.streaming.pollingDelay": "20ms"})
     yield session
