@@ -69,9 +69,7 @@ mode = "update"
 def main() -> int:
     folder, archive = Path.cwd(), Path(sys.argv[1])
     broker: subprocess.Popen[str] | None = None
-    # What Java has to say, and what Spark warns of, is for those who look for the reason of a failure.
-    log = (folder / "spark.log").open("wb", buffering=0)
-    os.dup2(log.fileno(), sys.stderr.fileno())
+    keep_to_ourselves(folder / "spark.log")
     spark = SparkStart(archive)
     try:
         if len(sys.argv) > 2:
@@ -90,6 +88,15 @@ def main() -> int:
         if broker is not None:
             broker.kill()
             broker.wait()
+
+
+def keep_to_ourselves(log: Path) -> None:
+    """What Java and Spark's workers print, on both channels, is for those who look for the reason of a failure."""
+    screen = os.dup(1)
+    with log.open("wb", buffering=0) as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    sys.stdout = os.fdopen(screen, "w", buffering=1, encoding="utf-8")
 
 
 def wait_for_file(path: Path) -> None:
@@ -134,15 +141,16 @@ class SparkStart:
         return self._session, self._seconds
 
     def end(self) -> None:
-        """Stops Spark, and waits for the archive if there was none."""
+        """Has Java leave its archive if there was none; otherwise it ends when this process does."""
+        if self._kept:
+            return
         java = self._session.sparkContext._gateway.proc
-        if not self._kept:
-            console.print("\n  Java leaves Spark's classes in an archive: the next demo is shorter (Ctrl-C skips this)")
+        console.print("\n  Java leaves Spark's classes in an archive: the next demo is shorter (Ctrl-C skips this)")
         with Ticking("archive"):
             self._session.stop()
             java.stdin.close()
             java.wait(JAVA_SECONDS_MAX)
-        if not self._kept and self._unfinished.exists():
+        if self._unfinished.exists():
             self._unfinished.replace(self._archive)
 
 
