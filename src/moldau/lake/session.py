@@ -37,10 +37,10 @@ def start_session(master: str | None, name: str, settings: Mapping[str, str] | N
     chosen = master or os.environ.get("SPARK_MASTER") or DEFAULT_MASTER
     # The driver's Python runs what plans a source, as workers that Spark starts besides those of tasks.
     script = local_worker_python()
-    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+    for variable in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         # Other machines do not have the script that a session before may have left here.
-        if os.environ.get(name, script) == script:
-            os.environ[name] = script if chosen.startswith("local") else sys.executable
+        if os.environ.get(variable, script) == script:
+            os.environ[variable] = script if chosen.startswith("local") else sys.executable
     builder = sql.SparkSession.builder.appName(name).master(chosen)
     given = {**_SETTINGS, **(settings or {})}
     if chosen.startswith("local"):
