@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from moldau.client import AcknowledgeType, Admin, Consumer, ConsumerRecord, TopicPartition
+from moldau.client import AcknowledgeType, Admin, Consumer, ConsumerRecord, ShareConsumer, TopicPartition
 from moldau.client.admin import GROUP, ConfigChange, ConfigResource, FeatureUpdate
 from tests.interop.conftest import NodeFactory
 from tests.interop.test_client_share import EXPLICIT, QUICK, SECONDS, member, prepare, take
@@ -25,15 +25,18 @@ def set_up(server: str) -> None:
         admin.incremental_alter_configs({group: changes})[group].get()
 
 
-def letters(server: str, count: int) -> list[ConsumerRecord]:
-    """Polls until so many came."""
+def letters(server: str, count: int, worker: ShareConsumer) -> list[ConsumerRecord]:
+    """Polls until so many records have one, and lets the worker poll too: a group works only while somebody fetches."""
     found: list[ConsumerRecord] = []
+    records: set[str] = set()
     deadline = time.monotonic() + SECONDS
     with Consumer(server, config={"auto.offset.reset": "earliest"}) as consumer:
         consumer.assign([TopicPartition(LETTERS, 0)])
-        while len(found) < count:
-            assert time.monotonic() < deadline, f"{len(found)} of {count} dead letters came"
-            found += consumer.poll(500)
+        while len(records) < count:
+            assert time.monotonic() < deadline, f"{len(records)} of {count} records have dead letters"
+            assert worker.poll(200) == [], "nothing is delivered again"
+            found += consumer.poll(200)
+            records = {told(letter)[0] for letter in found}
     return found
 
 
@@ -58,7 +61,7 @@ def test_rejected_and_released_records_are_in_the_dead_letter_topic(start_moldau
         assert again.offset == 1
         consumer.acknowledge(again, AcknowledgeType.RELEASE)
         consumer.commit()
-        found = letters(node.bootstrap, 2)
+        found = letters(node.bootstrap, 2, consumer)
     assert [(letter.value, *told(letter)) for letter in found] == [
         (b"0", "0", "1", "rejected by client"),
         (b"1", "1", "2", "delivery count exceeded"),
@@ -77,10 +80,5 @@ def test_a_broker_that_is_killed_keeps_what_it_promised(start_moldau: NodeFactor
         node.kill()
         node.start()
     with member(node.bootstrap, "jobs") as consumer:
-        deadline = time.monotonic() + SECONDS
-        found: set[str] = set()
-        while len(found) < 200:
-            assert time.monotonic() < deadline, f"{len(found)} of 200 records have dead letters"
-            assert consumer.poll(500) == [], "nothing is delivered again"
-            found = {told(letter)[0] for letter in letters(node.bootstrap, 1)}
+        found = {told(letter)[0] for letter in letters(node.bootstrap, 200, consumer)}
     assert found == {str(offset) for offset in range(200)}

@@ -318,9 +318,16 @@ class ConsumerGroup:
             self.membership.check_commit(last)
 
     def commit_sync(self, offsets: Offsets, timeout_ms: int) -> None:
-        """Commits and waits; the commits that were started before come first."""
-        self.check_commit()
+        """Commits and waits; the commits that were started before come first.
+
+        With nothing to commit there is nothing to refuse, whoever this consumer is to the group at the moment.
+        """
         deadline_ms = self._cluster.network.now_ms() + timeout_ms
+        if not offsets:
+            self._wait(lambda: not self.commits.pending, deadline_ms)
+            self.tell_commits()
+            return
+        self.check_commit()
         commit = self._start(Commit(dict(offsets), deadline_ms, patient=True))
         try:
             self._wait(lambda: commit.done, deadline_ms + 1)

@@ -255,6 +255,24 @@ def test_a_synchronous_commit_comes_behind_the_asynchronous_ones() -> None:
     assert told == [None] and world.cluster.committed == {0: 2}
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_nothing_to_commit_is_committed_whoever_asks(protocol: str) -> None:
+    world, consumer = set_up(**{"group.protocol": protocol})
+    consumer.subscribe(["t"])
+    consumer.commit()
+    assert requests(world, OffsetCommitRequest) == []
+    with pytest.raises((CommitFailedError, RebalanceInProgressError)):
+        consumer.commit({P0: 1})
+
+
+def test_nothing_to_commit_waits_for_the_asynchronous_ones() -> None:
+    world, consumer = subscribed()
+    told: list[Any] = []
+    consumer.commit_async({P0: 1}, lambda offsets, error: told.append(error))
+    consumer.commit({})
+    assert told == [None] and world.cluster.committed == {0: 1}
+
+
 def test_automatic_commits_come_in_their_interval_and_cover_what_was_handed_out() -> None:
     world, consumer = subscribed(**{"enable.auto.commit": True, "auto.commit.interval.ms": 1_000})
     world.cluster.counts = [3, 0]
