@@ -78,6 +78,7 @@ class Call:
         now_ms: int,
     ) -> None:
         self.node = node
+        self.quotas = node.quotas
         self.context = context
         self.api_key = api_key
         self.version = version
@@ -103,7 +104,7 @@ class Call:
         self.respond_in_version(response, self.version)
 
     def respond_in_version(self, response: Message, version: int) -> None:
-        if self.node.quotas.is_on or self.controller_throttle_ms > 0:
+        if self.quotas.is_on or self.controller_throttle_ms > 0:
             throttle_ms = self.charge(response)
             if throttle_ms > 0:
                 self._slow_down(response, throttle_ms)
@@ -125,7 +126,7 @@ class Call:
     def respond_as_received(self, response: bytes) -> None:
         """Passes on an answer that another node encoded for the same request, header included."""
         self.controller_throttle_ms = max(0, read_throttle(response, self.api_key, self.flexible_response_header))
-        if self.node.quotas.is_on or self.controller_throttle_ms > 0:
+        if self.quotas.is_on or self.controller_throttle_ms > 0:
             throttle_ms = self.charge(None)
             if throttle_ms > self.controller_throttle_ms:
                 response = with_throttle(response, self.api_key, self.flexible_response_header, throttle_ms)
@@ -134,14 +135,14 @@ class Call:
 
     def respond_nothing(self) -> None:
         """For requests that want no answer. Whoever sent too much is slowed down all the same."""
-        if self.node.quotas.is_on:
+        if self.quotas.is_on:
             self.is_exempt = True
             self.reply.mute_ms = self.charge(None)
         self.reply.complete(None)
 
     def close_connection(self) -> None:
         """Closes the connection after what was answered before."""
-        if self.api_key == PRODUCE and self.node.quotas.is_on:
+        if self.api_key == PRODUCE and self.quotas.is_on:
             self.is_exempt = True
             self.charge(None)  # what was sent counts, whatever became of it
         self.reply.close_connection = True
@@ -152,7 +153,7 @@ class Call:
 
     def budgets(self) -> ClientBudgets:
         context = self.context
-        found = self.node.quotas.budgets_of(context.budgets, context.principal, self.client_id)
+        found = self.quotas.budgets_of(context.budgets, context.principal, self.client_id)
         context.budgets = found
         return found
 
@@ -160,17 +161,17 @@ class Call:
         """Records what the request used, once; returns how long its connection is to be muted."""
         if not self.is_charged:
             self.is_charged = True
-            if self.node.quotas.is_on:
+            if self.quotas.is_on:
                 self.throttle_ms = self._charge(response)
             if self.controller_throttle_ms > self.throttle_ms:
                 self.throttle_ms = self.controller_throttle_ms
                 budget = self.budgets().request
                 if budget is not None:
-                    self.node.quotas.request.note_throttle(budget, self.throttle_ms, self.node.quotas.now_ms)
+                    self.quotas.request.note_throttle(budget, self.throttle_ms, self.quotas.now_ms)
         return self.throttle_ms
 
     def _charge(self, response: Message | None) -> int:
-        quotas = self.node.quotas
+        quotas = self.quotas
         if self.api_key == ENVELOPE and not is_refused(response):
             return 0  # counted for the client whose request was inside
         budgets = self.budgets()
@@ -186,7 +187,7 @@ class Call:
     def charge_fetch(self, size: int, takes_back: bool = True) -> int:
         """Records an answer to a consumer before it is sent. If it has to wait, its bytes are taken back: the answer
         then has to be an empty one, unless it is one that cannot be taken back."""
-        quotas = self.node.quotas
+        quotas = self.quotas
         budgets = self.budgets()
         request_ms = quotas.record_request(budgets, self._take_time())
         bandwidth_ms = quotas.record_fetch(budgets, size)
@@ -204,13 +205,13 @@ class Call:
 
     def limit_fetch(self, max_bytes: int) -> int:
         """What fits into the consumer's quota, if that is less."""
-        limit = self.node.quotas.fetch_bytes_max(self.budgets())
+        limit = self.quotas.fetch_bytes_max(self.budgets())
         return max_bytes if limit < 0 else min(max_bytes, limit)
 
     def _take_time(self) -> int:
         context = self.context
         nanoseconds, context.unbilled_ns = context.unbilled_ns, 0
-        if not context.bills_rest and self.node.quotas.measures_time and not context.is_forwarded:
+        if not context.bills_rest and self.quotas.measures_time and not context.is_forwarded:
             context.bills_rest = True
             context.when_closed(Rest(self.node, context).on_closed)
         return nanoseconds

@@ -85,9 +85,8 @@ class Dispatcher:
         )
         handler.requests_total += 1
         call.size = end - start
-        quotas = self.node.quotas
-        if quotas.is_on:
-            quotas.now_ms = now_ms
+        if call.quotas.is_on:
+            call.quotas.now_ms = now_ms
         if handler.keeps_frame:
             call.frame = data[start:end]
         try:
