@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 from moldau.testing import Broker, wait_for
 from tests.pace import patience
 from tests.testing.runs import environment
+
+TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
 
 
 def moldau(*arguments: str) -> list[str]:
@@ -47,6 +50,44 @@ def test_a_folder_that_cannot_be_used_is_named_with_a_way_out(tmp_path: Path) ->
     )
     assert done.returncode == 1
     assert "Errno" not in done.stderr and "Choose another directory with --data-dir" in done.stderr
+
+
+def test_start_and_stop_are_told_with_their_time(tmp_path: Path) -> None:
+    node = subprocess.Popen(
+        moldau("server", "--port", "0", "--data-dir", str(tmp_path / "data")),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert node.stdout is not None
+        assert re.fullmatch(rf"moldau ready: node 1 on \S+ \(\d+ ms\), {TIME}\n", node.stdout.readline())
+        node.send_signal(signal.SIGTERM)
+        said, _ = node.communicate(timeout=patience(120))
+    finally:
+        node.kill()
+    assert re.fullmatch(rf"moldau stopped: node 1, {TIME}\n", said)
+    assert node.returncode == 0
+
+
+def test_a_node_whose_output_nobody_reads_any_more_ends_well(tmp_path: Path) -> None:
+    node = subprocess.Popen(
+        moldau("server", "--port", "0", "--data-dir", str(tmp_path / "data")),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert node.stdout is not None and node.stderr is not None
+        node.stdout.readline()
+        node.stdout.close()
+        node.send_signal(signal.SIGTERM)
+        assert node.wait(patience(120)) == 0
+        assert "BrokenPipe" not in node.stderr.read()
+    finally:
+        node.kill()
+        node.stderr.close()
 
 
 def test_start_and_stop_are_logged_where_asked(tmp_path: Path) -> None:

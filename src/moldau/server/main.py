@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable
 
 from moldau.config.broker_config import BrokerConfig
@@ -56,12 +57,13 @@ def run(
         for_clients = [listener for listener in process.listeners if listener.name not in names]
         addresses = ", ".join(f"{shown.host or '*'}:{shown.port}" for shown in for_clients or process.listeners)
         log.info("node %d is ready on %s", process.node.node_id, addresses)
-        print(f"moldau ready: node {process.node.node_id} on {addresses} ({process_age_ms():.0f} ms)", flush=True)
+        say(f"moldau ready: node {process.node.node_id} on {addresses} ({process_age_ms():.0f} ms), {time_of_day()}")
         if on_ready is not None:
             on_ready(process)
 
     try:
         asyncio.run(ServerProcess(config, report_ready).run())
+        say(f"moldau stopped: node {config.node_id}, {time_of_day()}")
     except CannotListen as error:
         return fail(f"{error} {port_advice(config, file)}")
     except (StartFailed, CannotStart) as error:
@@ -69,6 +71,18 @@ def run(
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def say(line: str) -> None:
+    """To whoever started this, if they still listen; a pipe that nobody reads is no reason to end with an error."""
+    try:
+        print(line, flush=True)
+    except OSError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (for as long as the process lives)
+
+
+def time_of_day() -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S")
 
 
 def directory_sentence(error: OSError, file: str | None) -> str:
