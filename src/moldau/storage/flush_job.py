@@ -189,6 +189,8 @@ class FlushJob:
 
     def _finish(self) -> None:
         log = self.log
+        # A segment may begin behind the end while its first batch is written, after offsets that were compacted away.
+        assert self.end_offset <= max(log.log_end_offset, log.active.base_offset), f"{log}: {self.end_offset} flushed"
         log.recovery_point = max(log.recovery_point, self.end_offset)
         log.indexed_to = max(log.indexed_to, min(self.end_offset, log.active.base_offset))
 

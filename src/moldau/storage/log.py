@@ -131,6 +131,7 @@ class Log:
 
     def release(self) -> None:
         self.holds -= 1
+        assert self.holds >= 0, f"{self} is released more often than held"
         if self.holds == 0 and self.on_released is not None:
             self.on_released(self)
 
@@ -277,6 +278,7 @@ class Log:
         now_ms: int,
     ) -> None:
         """The one place where the end of the log moves up."""
+        assert self.log_end_offset <= first_offset <= last_offset, f"{first_offset}..{last_offset} appended to {self}"
         config = self.config
         segment = self.segments[-1]
         try:
@@ -286,10 +288,7 @@ class Log:
         except OSError as error:
             if error.errno in NO_SPACE and not segment.torn:
                 self.log_directory.look_again(self.disk)
-                if segment.cut_unsynced:
-                    # A power loss may bring a torn end back, in a segment that is flushed and not looked at again.
-                    segment.cut_unsynced = False
-                    Truncation(self, self.log_end_offset, segment, False, False).start(None)
+                self._undo_append(segment, now_ms)
                 raise KafkaError(KAFKA_STORAGE_ERROR, f"No space for {self.topic}-{self.partition}: {error}") from error
             raise self.storage_failure(error) from error
         except DamagedSegment as error:
@@ -306,6 +305,19 @@ class Log:
             self.flush_target = self.log_end_offset
             self.start_flush()
 
+    def _undo_append(self, segment: Segment, now_ms: int) -> None:
+        """There was no space for it: nothing of it may be left, on the medium too."""
+        if segment.base_offset > self.log_end_offset:
+            # Rolled for a batch behind offsets that were compacted away. What comes next may begin before it.
+            try:
+                cut(self, self.log_end_offset, now_ms).start(None)
+            except OSError as error:
+                raise self.storage_failure(error) from error
+        elif segment.cut_unsynced:
+            # A power loss may bring a torn end back, in a segment that is flushed and not looked at again.
+            segment.cut_unsynced = False
+            Truncation(self, self.log_end_offset, segment, False, False).start(None)
+
     def _note_producers(
         self,
         segment: Segment,
@@ -314,6 +326,7 @@ class Log:
         now_ms: int,
     ) -> None:
         producers = self.producers
+        assert producers.end_offset <= headers[0].base_offset, f"{self}: producers are known to {producers.end_offset}"
         for index in range(len(headers)):
             header = headers[index]
             if header.producer_id >= 0:
@@ -517,6 +530,7 @@ class Log:
             old.created_ms = now_ms
             old.first_timestamp = UNKNOWN
             return old
+        assert base_offset > old.base_offset, f"{self} rolls at {base_offset}, its last segment is {old.base_offset}"
         old.finish_indexes()
         self.producers.end_offset = base_offset
         self.snapshots.take(self.producers)
@@ -668,6 +682,7 @@ class Log:
         self.recovery_point = min(self.recovery_point, end_offset)
         self.indexed_to = min(self.indexed_to, end_offset)
         self.flush_target = min(self.flush_target, end_offset)
+        assert 0 <= start_offset <= end_offset and self.base_offsets[-1] <= end_offset, f"{self} after a cut"
         self.write_back_at = self.active.size + WRITE_BACK_BYTES
         self.size_bytes = sum([segment.size for segment in self.segments])
 
@@ -724,6 +739,7 @@ class Log:
             if count > 0:
                 if count == len(self.segments):
                     self._roll_at(self.log_end_offset, now_ms)
+                assert self.base_offsets[count] <= high_watermark, f"{self}: deletes above {high_watermark}"
                 self._delete_oldest(count, now_ms)
         except OSError as error:
             raise self.storage_failure(error) from error
@@ -745,6 +761,7 @@ class Log:
         del self.segments[:count]
         del self.base_offsets[:count]
         self.size_bytes -= sum([segment.size for segment in deleted])
+        assert self.size_bytes >= 0, f"{self} has {self.size_bytes} bytes"
         self.retire(deleted, now_ms + self.config.file_delete_delay_ms)
 
     def retire(self, segments: list[Segment], due_ms: int) -> None:

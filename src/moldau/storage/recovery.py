@@ -150,6 +150,9 @@ class Loader:
         log.leader_epochs.truncate_from_start(log.log_start_offset)
         log.size_bytes = sum(segment.size for segment in log.segments)
         log.indexed_to = min(log.recovery_point, log.active.base_offset)
+        # Whatever the files were: this is what all others build on.
+        assert log.base_offsets[0] <= log.log_start_offset <= log.log_end_offset, f"{log} begins and ends like that"
+        assert log.recovery_point <= log.log_end_offset, f"{log} has recovery point {log.recovery_point}"
         self._load_producers()
 
     # Leftovers

@@ -488,6 +488,26 @@ def test_torn_bytes_that_cannot_be_cut_take_the_directory_offline(tmp_path: Path
     assert read_all(reopen(log)) == [(0, b"kept")]
 
 
+@pytest.mark.parametrize("torn", [60, 70])
+def test_a_full_disk_takes_back_a_segment_that_began_behind_compacted_offsets(tmp_path: Path, torn: int) -> None:
+    """A follower rolled at the offset of the batch for which there was no space; as leader it writes below that."""
+    disk = FaultyDisk()
+    log = new_log(tmp_path, config(segment_bytes=100), disk=disk)
+    append(log, b"kept")
+    disk.bytes_left = torn
+    with pytest.raises(KafkaError):
+        log.append_as_follower(MemoryRecords(batch([b"x" * 20], base_offset=10)))
+    disk.bytes_left = None
+    assert (log.base_offsets, log.log_end_offset) == ([0], 1)
+    assert log.recovery_point <= 1 and log.producers.end_offset == 1
+    append(log, b"a")
+    append(log, b"b")
+    assert log.base_offsets == [0, 1, 2]
+    expected = [(0, b"kept"), (1, b"a"), (2, b"b")]
+    assert read_all(log) == expected
+    assert read_all(reopen(log)) == expected
+
+
 def test_an_io_error_takes_the_directory_offline(tmp_path: Path) -> None:
     disk = FaultyDisk()
     log = new_log(tmp_path, disk=disk)
