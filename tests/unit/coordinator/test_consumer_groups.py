@@ -7,7 +7,7 @@ import pytest
 from moldau.coordinator.group import regex_refresh
 from moldau.coordinator.group.consumer_checks import ID_BYTES_MAX
 from moldau.coordinator.group.consumer_group import ConsumerGroup
-from moldau.coordinator.group.consumer_member import UNKNOWN
+from moldau.coordinator.group.consumer_member import STABLE, UNKNOWN
 from moldau.coordinator.group.consumer_records import current_record, group_epoch_record, member_record, target_record
 from moldau.coordinator.group.regex_refresh import WORK_PER_STEP, RegexJob
 from moldau.coordinator.outcome import Outcome, StoredRecord
@@ -75,6 +75,19 @@ def test_a_member_in_a_state_of_a_later_release_starts_again(world: ConsumerWorl
     consumer.owned = {}
     assert consumer.acknowledge().member_epoch == 2
     assert world.group.state_name() == "Stable"
+
+
+def test_a_member_without_topics_has_nothing_to_give_up(world: ConsumerWorld) -> None:
+    """It gives its subscription up while it owns nothing, and does not repeat that it owns nothing."""
+    consumer = world.consumer("a")
+    consumer.join("later")
+    consumer.beat(subscribed_topic_names=[])
+    assert world.group.members["a"].state == STABLE
+    consumer.beat(subscribed_topic_names=["t"])
+    world.sleep(30_000)
+    consumer.beat()
+    assert world.group.members["a"].state == STABLE
+    assert consumer.owned == {b"t".ljust(16, b"."): [0, 1, 2, 3]}
 
 
 def test_tombstones_of_what_is_not_there_are_left_alone(world: ConsumerWorld) -> None:

@@ -105,7 +105,7 @@ class _Step:
     def still_owns(self, given_up: OwnedPartitions) -> bool:
         """Does the member still have one of these? If it did not tell, it may."""
         if self.owned is None:
-            return True
+            return bool(given_up)
         for topic_id, partitions in self.owned:
             epochs = given_up.get(topic_id)
             if epochs is not None and any(index in epochs for index in partitions):
@@ -167,6 +167,7 @@ class _Step:
 def _moved(
     member: ConsumerMember, state: int, epoch: int, assigned: OwnedPartitions, revoked: OwnedPartitions
 ) -> ConsumerMember:
+    assert state != UNREVOKED_PARTITIONS or revoked, f"{member.member_id} is to give up nothing"
     moved = member.copy()
     moved.state = state
     moved.previous_member_epoch = member.member_epoch
