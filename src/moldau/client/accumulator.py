@@ -412,6 +412,7 @@ class Accumulator:
             batch.data = None
         batch.attempts += 1
         batch.in_flight = True
+        assert not queue.in_flight or queue.in_flight[-1].number < batch.number, f"{queue.partition} is out of order"
         queue.in_flight.append(batch)
 
     def encode(self, batch: Batch) -> list[Body]:
@@ -515,6 +516,7 @@ class Accumulator:
 
     def set_producer(self, producer_id: int, producer_epoch: int) -> None:
         """A transactional producer's new id or epoch: sequence numbers begin again. Nothing may be held meanwhile."""
+        assert self.batches_held == 0, f"{self.batches_held} batches are held while the producer changes"
         self.producer_id = producer_id
         self.first_epoch = producer_epoch
         for queue in self._queues.values():
@@ -608,6 +610,7 @@ class Accumulator:
     def _settle(self, batch: Batch, base_offset: i64, append_time_ms: i64, error: ClientError | None) -> None:
         self.bytes_held -= batch.size - HEADER_SIZE
         self.batches_held -= 1
+        assert self.bytes_held >= 0 and self.batches_held >= 0, f"{self.batches_held} batches are held"
         batch.data = None
         batch.fate.settle(base_offset, append_time_ms, error)
         if self.on_settled is not None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from enum import Enum
+from typing import Final
 
 from moldau.client.backoff import Backoff
 from moldau.client.errors import ClientError, CommitFailedError, error_for
@@ -64,6 +65,17 @@ class State(Enum):
 
 
 _BEATING = (State.ASSIGNING, State.SYNCING, State.COMPLETING, State.STABLE)
+
+
+# State to the states that may follow it.
+SUCCESSORS: Final = {
+    State.UNJOINED: (State.UNJOINED, State.JOINING),
+    State.JOINING: (State.UNJOINED, State.JOINING, State.ASSIGNING, State.SYNCING),
+    State.ASSIGNING: (State.UNJOINED, State.JOINING, State.SYNCING),
+    State.SYNCING: (State.UNJOINED, State.JOINING, State.COMPLETING),
+    State.COMPLETING: (State.UNJOINED, State.STABLE),
+    State.STABLE: (State.UNJOINED, State.JOINING),
+}
 
 
 class ClassicMembership(Membership):
@@ -124,13 +136,13 @@ class ClassicMembership(Membership):
     def prepared(self, now_ms: int) -> None:
         """The user gave up what had to be given up: JoinGroup may leave."""
         self._prepared = True
-        self.state = State.JOINING
+        self._move_to(State.JOINING)
         self._not_before_ms = max(self._not_before_ms, now_ms)
 
     def completed(self, now_ms: int) -> None:
         """The user took the assignment over; another rebalance may have been asked for meanwhile."""
         if self.state is State.COMPLETING:
-            self.state = State.STABLE
+            self._move_to(State.STABLE)
             self._prepared = False
 
     def request_rejoin(self, reason: str) -> None:
@@ -144,12 +156,17 @@ class ClassicMembership(Membership):
         if self.state is State.ASSIGNING:
             self._to_sync = assignments
             self.members = []
-            self.state = State.SYNCING
+            self._move_to(State.SYNCING)
 
     def assign_failed(self, error: ClientError, now_ms: int) -> None:
         """The leader's assignor raised: the user is told, and the group joined again by a later poll()."""
         self.problem = error
         self._back_to_joining(now_ms, "the assignor failed", pause=True)
+
+    def _move_to(self, state: State) -> None:
+        """The only place that changes the state."""
+        assert state in SUCCESSORS[self.state], f"member {self.member_id} cannot go from {self.state} to {state}"
+        self.state = state
 
     # Requests
 
@@ -303,9 +320,9 @@ class ClassicMembership(Membership):
         if self.is_leader:
             self.members = list(response.members)
             self.skip_assignment = response.skip_assignment
-            self.state = State.ASSIGNING
+            self._move_to(State.ASSIGNING)
         else:
-            self.state = State.SYNCING
+            self._move_to(State.SYNCING)
         logger.info(
             "Joined group %s as %s, generation %d%s.",
             self._settings.group_id,
@@ -323,7 +340,7 @@ class ClassicMembership(Membership):
             code = INCONSISTENT_GROUP_PROTOCOL
         if code == NONE:
             self.assignment = response.assignment
-            self.state = State.COMPLETING
+            self._move_to(State.COMPLETING)
             self.rejoin_needed = False
             self._rejoin_reason = ""
         elif code == REBALANCE_IN_PROGRESS:
@@ -357,7 +374,7 @@ class ClassicMembership(Membership):
     def _back_to_joining(self, now_ms: int, reason: str, pause: bool) -> None:
         """Joins again without asking the user's thread, which has given up what it had to already."""
         self.request_rejoin(reason)
-        self.state = State.JOINING
+        self._move_to(State.JOINING)
         self.members = []
         if pause:
             self._failures += 1
@@ -370,7 +387,7 @@ class ClassicMembership(Membership):
         self._rejoin_reason = reason
 
     def _forget_generation(self, keep_member_id: bool) -> None:
-        self.state = State.UNJOINED
+        self._move_to(State.UNJOINED)
         self.generation_id = NO_GENERATION
         self.protocol_name = ""
         self.is_leader = False

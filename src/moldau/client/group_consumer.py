@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from enum import Enum
+from typing import Final
 
 from moldau.client.backoff import Backoff
 from moldau.client.errors import ClientError, CommitFailedError, error_for
@@ -68,6 +69,27 @@ class State(Enum):
 _MEMBER = (State.STABLE, State.RECONCILING, State.ACKNOWLEDGING)
 _BEATING = (*_MEMBER, State.JOINING, State.LEAVING)
 _AT_ONCE = (State.JOINING, State.ACKNOWLEDGING, State.LEAVING)
+
+
+# State to the states that may follow it.
+SUCCESSORS: Final = {
+    State.UNSUBSCRIBED: (State.UNSUBSCRIBED, State.JOINING, State.FATAL),
+    State.JOINING: (State.STABLE, State.FENCED, State.LEAVING, State.UNSUBSCRIBED, State.FATAL),
+    State.STABLE: (State.RECONCILING, State.FENCED, State.LEAVING, State.UNSUBSCRIBED, State.FATAL),
+    State.RECONCILING: (State.ACKNOWLEDGING, State.FENCED, State.LEAVING, State.UNSUBSCRIBED, State.FATAL),
+    State.ACKNOWLEDGING: (
+        State.STABLE,
+        State.RECONCILING,
+        State.FENCED,
+        State.LEAVING,
+        State.UNSUBSCRIBED,
+        State.FATAL,
+    ),
+    State.FENCED: (State.JOINING, State.UNSUBSCRIBED),
+    State.STALE: (State.JOINING, State.UNSUBSCRIBED),
+    State.LEAVING: (State.UNSUBSCRIBED, State.STALE, State.FATAL),
+    State.FATAL: (),
+}
 
 
 class ConsumerMembership(Membership):
@@ -131,7 +153,7 @@ class ConsumerMembership(Membership):
         self.current = {topic_id: items for topic_id, items in current.items() if items}
         self._first_target = False
         if self.state is State.RECONCILING:
-            self.state = State.ACKNOWLEDGING
+            self._move_to(State.ACKNOWLEDGING)
 
     def lost(self, now_ms: int) -> None:
         """The user knows that all partitions are lost."""
@@ -140,12 +162,17 @@ class ConsumerMembership(Membership):
             self._join()
 
     def _join(self) -> None:
-        self.state = State.JOINING
+        self._move_to(State.JOINING)
         self.epoch = JOIN_EPOCH
         self.target = {}
         self.current = {}
         self._first_target = True
         self._sent = {}
+
+    def _move_to(self, state: State) -> None:
+        """The only place that changes the state."""
+        assert state in SUCCESSORS[self.state], f"member {self.member_id} cannot go from {self.state} to {state}"
+        self.state = state
 
     # Requests
 
@@ -168,7 +195,7 @@ class ConsumerMembership(Membership):
         self._in_flight = self._heartbeat_request()
         self._announced = True
         if self.state is State.ACKNOWLEDGING:
-            self.state = State.STABLE if self._is_settled() else State.RECONCILING
+            self._move_to(State.STABLE if self._is_settled() else State.RECONCILING)
         return self._in_flight
 
     def next_deadline_ms(self) -> int:
@@ -244,7 +271,7 @@ class ConsumerMembership(Membership):
             logger.info(
                 "Joined group %s as %s, epoch %d.", self._settings.group_id, self.member_id, response.member_epoch
             )
-            self.state = State.STABLE
+            self._move_to(State.STABLE)
         self.epoch = response.member_epoch
         if response.assignment is not None:
             self._on_target(response.assignment)
@@ -253,7 +280,7 @@ class ConsumerMembership(Membership):
     def _on_target(self, assignment: HeartbeatAssignment) -> None:
         self.target = {row.topic_id: frozenset(row.partitions) for row in assignment.topic_partitions if row.partitions}
         if self.state is State.STABLE and not self._is_settled():
-            self.state = State.RECONCILING
+            self._move_to(State.RECONCILING)
 
     def _on_error(self, code: int, message: str | None, now_ms: int) -> bool:
         self._sent = {}
@@ -291,7 +318,7 @@ class ConsumerMembership(Membership):
         if self.state in (State.LEAVING, State.UNSUBSCRIBED, State.STALE):
             return
         logger.info("Group %s fenced member %s; rejoining.", self._settings.group_id, self.member_id)
-        self.state = State.FENCED
+        self._move_to(State.FENCED)
         self.epoch = JOIN_EPOCH
 
     def _fail(self, error: ClientError) -> None:
@@ -299,7 +326,7 @@ class ConsumerMembership(Membership):
             error = error_for(error.code)
         logger.error("Group %s: %s", self._settings.group_id, error)
         self.fatal = error
-        self.state = State.FATAL
+        self._move_to(State.FATAL)
         self.epoch = JOIN_EPOCH
 
     # Leaving
@@ -310,7 +337,7 @@ class ConsumerMembership(Membership):
         if self.state in (*_MEMBER, State.JOINING):
             self._start_leaving(State.UNSUBSCRIBED, remain)
         elif self.state is not State.FATAL:
-            self.state = State.UNSUBSCRIBED
+            self._move_to(State.UNSUBSCRIBED)
         self.target = {}
         self.current = {}
 
@@ -320,10 +347,10 @@ class ConsumerMembership(Membership):
         self._after_leaving = after
         self._leave_epoch = LEAVE_FOR_A_WHILE_EPOCH if is_static and remain is not False else LEAVE_EPOCH
         silent = remain is True and not is_static
-        self.state = State.LEAVING if self._announced and not silent else after
+        self._move_to(State.LEAVING if self._announced and not silent else after)
 
     def _leave_request(self) -> Message:
-        self.state = self._after_leaving
+        self._move_to(self._after_leaving)
         self.epoch = self._leave_epoch
         self._announced = False
         self._in_flight = None

@@ -387,7 +387,7 @@ class Producer:
     @property
     def in_transaction(self) -> bool:
         """Whether there is a transaction to commit or to abort."""
-        from moldau.client.transactions import State
+        from moldau.client.transaction_states import State
 
         state = self._session().manager.state
         return state is State.IN_TRANSACTION or state is State.ABORTABLE_ERROR or state is State.PREPARED

@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from enum import Enum
+from typing import Final
 
 from moldau.client.backoff import Backoff
 from moldau.client.errors import ClientError, error_for
@@ -52,6 +53,17 @@ class State(Enum):
 
 
 _BEATING = (State.JOINING, State.STABLE)
+
+
+# State to the states that may follow it.
+SUCCESSORS: Final = {
+    State.UNSUBSCRIBED: (State.UNSUBSCRIBED, State.JOINING),
+    State.JOINING: (State.JOINING, State.STABLE, State.LEAVING, State.UNSUBSCRIBED, State.FATAL),
+    State.STABLE: (State.JOINING, State.LEAVING, State.FATAL),
+    State.STALE: (State.JOINING, State.UNSUBSCRIBED),
+    State.LEAVING: (State.UNSUBSCRIBED, State.STALE, State.FATAL),
+    State.FATAL: (),
+}
 
 
 class ShareMembership(Membership):
@@ -100,10 +112,15 @@ class ShareMembership(Membership):
         return None
 
     def _join(self) -> None:
-        self.state = State.JOINING
+        self._move_to(State.JOINING)
         self.epoch = JOIN_EPOCH
         self.assignment = {}
         self._told_topics = None
+
+    def _move_to(self, state: State) -> None:
+        """The only place that changes the state."""
+        assert state in SUCCESSORS[self.state], f"member {self.member_id} cannot go from {self.state} to {state}"
+        self.state = state
 
     # Requests
 
@@ -171,7 +188,7 @@ class ShareMembership(Membership):
             self._next_heartbeat_ms = now_ms + response.heartbeat_interval_ms
         if self.state is State.JOINING:
             logger.info("Joined share group %s as %s, epoch %d.", self._group_id, self.member_id, response.member_epoch)
-            self.state = State.STABLE
+            self._move_to(State.STABLE)
         self.epoch = response.member_epoch
         if response.assignment is not None:
             rows = response.assignment.topic_partitions
@@ -216,7 +233,7 @@ class ShareMembership(Membership):
     def _fail(self, error: ClientError) -> None:
         logger.error("Share group %s: %s", self._group_id, error)
         self.fatal = error
-        self.state = State.FATAL
+        self._move_to(State.FATAL)
         self.epoch = JOIN_EPOCH
         self.assignment = {}
 
@@ -227,15 +244,15 @@ class ShareMembership(Membership):
         if self.state in _BEATING:
             self._start_leaving(State.UNSUBSCRIBED)
         elif self.state is not State.FATAL:
-            self.state = State.UNSUBSCRIBED
+            self._move_to(State.UNSUBSCRIBED)
 
     def _start_leaving(self, after: State) -> None:
         self._after_leaving = after
         self.assignment = {}
-        self.state = State.LEAVING if self._announced else after
+        self._move_to(State.LEAVING if self._announced else after)
 
     def _leave_request(self) -> Message:
-        self.state = self._after_leaving
+        self._move_to(self._after_leaving)
         self.epoch = LEAVE_EPOCH
         self._announced = False
         self._in_flight = None

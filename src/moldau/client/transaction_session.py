@@ -24,7 +24,8 @@ from moldau.client.errors import (
 )
 from moldau.client.group_coordinator import GROUP, TRANSACTION, Coordinator
 from moldau.client.results import PreparedTransaction, TopicPartition
-from moldau.client.transactions import Operation, State, TransactionManager, TransactionRequest
+from moldau.client.transaction_states import State
+from moldau.client.transactions import Operation, TransactionManager, TransactionRequest
 from moldau.protocol.messages.end_txn_request import EndTxnRequest
 from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from moldau.protocol.primitives import Message

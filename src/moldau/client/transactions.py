@@ -7,7 +7,6 @@ to, under which producer id and epoch, and hears of batches that failed. docs/cl
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, cast
 
@@ -20,6 +19,7 @@ from moldau.client.errors import (
     error_for,
 )
 from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, PreparedTransaction, TopicPartition
+from moldau.client.transaction_states import SUCCESSORS, State
 from moldau.client.wire import Features
 from moldau.protocol import errors as codes
 from moldau.protocol.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
@@ -65,20 +65,6 @@ _FATAL_FOR_BATCHES = frozenset(
 )
 _FENCED = frozenset({codes.INVALID_PRODUCER_EPOCH, codes.PRODUCER_FENCED})
 _LOST_COORDINATOR = frozenset({codes.NOT_COORDINATOR, codes.COORDINATOR_NOT_AVAILABLE})
-
-
-class State(enum.Enum):
-    """Where a transactional producer is."""
-
-    UNINITIALIZED = "uninitialized"
-    INITIALIZING = "initializing"
-    READY = "ready"
-    IN_TRANSACTION = "in transaction"
-    PREPARED = "prepared"
-    COMMITTING = "committing"
-    ABORTING = "aborting"
-    ABORTABLE_ERROR = "abortable error"
-    FATAL_ERROR = "fatal error"
 
 
 class Operation:
@@ -161,7 +147,7 @@ class TransactionManager:
                 "init_transactions(keep_prepared=True) needs transaction.two.phase.commit.enable=true."
             )
         self._require("init_transactions", State.UNINITIALIZED)
-        self.state = State.INITIALIZING
+        self._move_to(State.INITIALIZING)
         self._keep_prepared = keep_prepared
         return self._begin("init_transactions")
 
@@ -169,7 +155,7 @@ class TransactionManager:
         self._check_free("begin_transaction")
         self._require("begin_transaction", State.READY)
         self.version_2 = self._features_level() >= 2
-        self.state = State.IN_TRANSACTION
+        self._move_to(State.IN_TRANSACTION)
 
     def check_sending(self) -> None:
         """Raises unless records may be sent."""
@@ -215,7 +201,7 @@ class TransactionManager:
                 "prepare_transaction() is not possible: send_offsets_to_transaction() has not ended yet."
                 " Try again later, or call abort_transaction()."
             )
-        self.state = State.PREPARED
+        self._move_to(State.PREPARED)
         self.prepared = PreparedTransaction(self.producer_id, self.producer_epoch)
         return self.prepared
 
@@ -238,7 +224,7 @@ class TransactionManager:
             return again
         self._check_not_failed()
         self._require("commit_transaction", State.IN_TRANSACTION, State.PREPARED)
-        self.state = State.COMMITTING
+        self._move_to(State.COMMITTING)
         return self._begin("commit_transaction")
 
     def abort(self) -> Operation:
@@ -247,7 +233,7 @@ class TransactionManager:
         if self.state is State.FATAL_ERROR:
             self._check_not_failed()
         self._require("abort_transaction", State.IN_TRANSACTION, State.PREPARED, State.ABORTABLE_ERROR)
-        self.state = State.ABORTING
+        self._move_to(State.ABORTING)
         self.error = None
         self._new_partitions.clear()
         if self._offsets is not None:
@@ -550,7 +536,7 @@ class TransactionManager:
             self._complete()  # what was committed is committed; only the next transaction has no epoch
             self._fail(error)
         else:
-            self.state = State.IN_TRANSACTION  # an abort that goes on: what was to be aborted is still to be
+            self._move_to(State.IN_TRANSACTION)  # an abort that goes on: what was to be aborted is still to be
             self._abortable(error)
 
     def _on_partitions(self, response: AddPartitionsToTxnResponse, now_ms: int) -> bool:
@@ -691,6 +677,11 @@ class TransactionManager:
 
     # Transitions
 
+    def _move_to(self, state: State) -> None:
+        """The only place that changes the state."""
+        assert state in SUCCESSORS[self.state], f"{self.transactional_id} cannot go from {self.state} to {state}"
+        self.state = state
+
     def _features_level(self) -> int:
         return self._features.levels.get(TRANSACTION_VERSION, 0)
 
@@ -718,7 +709,7 @@ class TransactionManager:
         self._finish(State.READY)
 
     def _finish(self, state: State, error: ClientError | None = None) -> None:
-        self.state = state
+        self._move_to(state)
         self._failures = 0
         self._not_before_ms = 0
         if self._operation is not None:
@@ -738,7 +729,7 @@ class TransactionManager:
             return
         if not self.version_2:
             self._bump_required = True
-        self.state = State.ABORTABLE_ERROR
+        self._move_to(State.ABORTABLE_ERROR)
         self.error = error
         self._not_before_ms = 0
         self._end_calls(abortable(error))
@@ -747,7 +738,7 @@ class TransactionManager:
         """The producer is of no further use."""
         if self.state is State.FATAL_ERROR:
             return
-        self.state = State.FATAL_ERROR
+        self._move_to(State.FATAL_ERROR)
         self.error = error
         self._end_calls(error)
 

@@ -72,7 +72,17 @@ class PartitionChange:
             record.leader_recovery_state = self.target_recovery_state
         if record == PartitionChangeRecord(partition_id=self.index, topic_id=self.topic_id):
             return None
+        self._check_invariants(record)
         return record, partition_version(self.metadata_version)
+
+    def _check_invariants(self, record: PartitionChangeRecord) -> None:
+        """Of what this decides; what was decided before, perhaps elsewhere, is what it is."""
+        replicas = self.partition.replicas if record.replicas is None else record.replicas
+        isr = self.partition.isr if record.isr is None else record.isr
+        if record.isr is not None and set(self.partition.isr) <= set(self.partition.replicas):
+            assert set(isr) <= set(replicas), f"the ISR {isr} has others than the replicas {replicas}"
+        if record.leader not in (NO_LEADER_CHANGE, NO_LEADER, self.partition.leader):
+            assert record.leader in isr, f"leader {record.leader} is not in the ISR {isr}"
 
     # Eligible leader replicas
 

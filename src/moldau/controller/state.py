@@ -51,6 +51,7 @@ class ControllerState:
 
     def advance(self, delta: MetadataDelta, image: MetadataImage, next_offset: int) -> None:
         """Takes over what the controller's own last records changed."""
+        assert next_offset >= self.next_offset, f"the next record goes back from {self.next_offset} to {next_offset}"
         self.image = image
         self.next_offset = next_offset
         self.partitions.apply(delta)

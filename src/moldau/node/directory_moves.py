@@ -384,6 +384,7 @@ class DirectoryMoves:
         del self._moves[(partition.topic_id, partition.index)]
         source.moving = False
         future.set_config(source.config)
+        assert future.log_end_offset == source.log_end_offset, f"{future} takes the place of {source}"
         partition.log = future
         partition.notify_waiters(now_ms)
         if self.tell_directory is not None:

@@ -328,6 +328,7 @@ class Fetcher:
         if follower.in_session:
             follower.in_session = False
             self.session_size -= 1
+            assert self.session_size >= 0, f"the session with broker {self.leader} has {self.session_size} partitions"
             known = forgotten.get(topic_id)
             if known is None:
                 known = forgotten[topic_id] = ForgottenTopic("", topic_id, [])
@@ -365,6 +366,7 @@ class Fetcher:
     def _on_fetched(self, response: Message | NoResponse, now_ms: int) -> None:
         number = self.request_number - self.outstanding + 1
         self.outstanding -= 1
+        assert self.outstanding >= 0, f"broker {self.leader} answered what it was not asked"
         if not isinstance(response, FetchResponse):
             assert isinstance(response, NoResponse)
             self._on_no_response(response, now_ms)

@@ -150,6 +150,7 @@ class MetadataNode:
         self._has_resigned = False
         """Syncs that were under way report back after the log is closed; nobody wants to know any more."""
         self._read_position = 0
+        self._published_offset = -1
         self._next_housekeeping_ms = 0
         self._bootstrap: list[Message] = []
 
@@ -353,6 +354,10 @@ class MetadataNode:
                 ready = self._next_ready()
         except (OSError, KafkaError) as error:
             self._on_failure(error)
+        except AssertionError as error:
+            # Some listeners have taken the new image over and others have not: the node must not go on.
+            self._fatal(f"what is committed cannot be applied: {error}")
+            raise
         finally:
             self._in_ready = False
         if self.on_deadline is not None:
@@ -476,6 +481,8 @@ class MetadataNode:
     # Committed records
 
     def _publish(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        published, self._published_offset = self._published_offset, image.offset
+        assert image.offset >= published, f"the image goes back from offset {published} to {image.offset}"
         if self._owns_dynamic:
             if (BROKER_RESOURCE, "") in delta.changed_configs:
                 self._dynamic.update_default(image.broker_defaults())

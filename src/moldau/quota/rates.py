@@ -39,6 +39,7 @@ class Samples:
             del lasts[0]
             del self._starts[0]
             del self._sums[0]
+        assert lasts or self.total == 0, f"{self.total} is left of no samples"
 
     def elapsed_ms(self, now_ms: int) -> int:
         """How long ago the oldest sample began; it may be more than all samples together should last."""

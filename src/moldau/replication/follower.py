@@ -188,6 +188,7 @@ class Follower:
         first_offset = read_i64_be(records.data, records.start)
         if 0 <= first_offset < log.log_end_offset:
             self.logs.start_empty_log_at(log, int(first_offset), now_ms)
+            self._lower_high_watermark(log)
 
     def _truncate_to_divergence(self, log: Log, epoch: int, end_offset: int, now_ms: int, backoff_ms: int) -> None:
         """The leader's largest epoch that is not above the last one here, and where it ends there: cuts to the lesser

@@ -134,6 +134,7 @@ class Partition:
         # Where epochs were passed over, as in a snapshot of the metadata, somebody else may have led in between.
         was_leader = self.is_leader and leader_epoch <= self.leader_epoch + 1
         new_epoch = leader_epoch > self.leader_epoch
+        assert leader_epoch >= self.leader_epoch, f"{self} goes back to leader epoch {leader_epoch}"
         self.leader = leader
         self.leader_epoch = leader_epoch
         self.partition_epoch = partition_epoch
@@ -153,6 +154,8 @@ class Partition:
             self.maybe_expand_in_sync_replicas(now_ms)
 
     def _begin_leader_epoch(self, log: Log) -> None:
+        high_watermark = self.high_watermark.offset
+        assert log.log_start_offset <= high_watermark <= log.log_end_offset, f"{self} leads with {log}"
         self.leader_epoch_start_offset = log.log_end_offset
         log.leader_epochs.begin(self.leader_epoch, log.log_end_offset)
 
@@ -237,6 +240,7 @@ class Partition:
                 return  # what is committed must be on enough replicas to survive (KIP-966)
             end_offset = state.committed_end(log.log_end_offset, end_offset, now_ms, self.context.brokers)
         if self.high_watermark.advance_to(end_offset):
+            assert end_offset <= log.log_end_offset, f"{self} is above the end of {log}"
             log.producers.on_high_watermark(end_offset)
             if self.waiters:
                 self.notify_waiters(now_ms)
@@ -569,3 +573,9 @@ class Partition:
 
     def drop_finished_waiters(self) -> None:
         self.waiters = [waiter for waiter in self.waiters if not waiter.finished]
+
+    def __repr__(self) -> str:
+        return (
+            f"Partition({self.topic}-{self.index}, leader {self.leader} in epoch {self.leader_epoch}, high watermark "
+            f"{self.high_watermark.offset})"
+        )

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from moldau.client.errors import ClientError
 from moldau.client.results import TopicPartition
-from moldau.client.transactions import Operation, State
+from moldau.client.transaction_states import State
+from moldau.client.transactions import Operation
 from moldau.sim.producer_process import ProducerProcess
 from moldau.sim.transaction_ledger import ABORT, COMMIT, Attempt, Place
 

@@ -7,7 +7,7 @@ must be carried out, whoever dies. The next instance keeps what it finds prepare
 from __future__ import annotations
 
 from moldau.client.results import PreparedTransaction
-from moldau.client.transactions import State
+from moldau.client.transaction_states import State
 from moldau.sim.transaction_ledger import ABORT, COMMIT, Attempt
 from moldau.sim.transactional_application import Application, GaveUp, Instance, Script
 

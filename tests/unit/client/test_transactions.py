@@ -9,13 +9,8 @@ import pytest
 from moldau.client.backoff import Backoff
 from moldau.client.errors import Category, ClientError, CommitFailedError, TransactionCallError, error_for
 from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, PreparedTransaction, TopicPartition
-from moldau.client.transactions import (
-    CONCURRENT_BACKOFF_MS,
-    Operation,
-    State,
-    TransactionManager,
-    TransactionRequest,
-)
+from moldau.client.transaction_states import SUCCESSORS, State
+from moldau.client.transactions import CONCURRENT_BACKOFF_MS, Operation, TransactionManager, TransactionRequest
 from moldau.client.wire import Features
 from moldau.protocol import errors as codes
 from moldau.protocol.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
@@ -655,3 +650,10 @@ CATEGORIES = {
 def test_errors_have_the_categories_of_the_java_client(category: Category | None) -> None:
     names = CATEGORIES[category].split()
     assert {name: error_for(getattr(codes, name)).category for name in names} == dict.fromkeys(names, category)
+
+
+def test_states_follow_each_other_by_the_table() -> None:
+    assert set(SUCCESSORS) == set(State)
+    world = World()
+    with pytest.raises(AssertionError, match="cannot go from"):
+        world.manager._move_to(State.COMMITTING)

@@ -6,7 +6,7 @@ import pytest
 
 from moldau.client.errors import TransactionCallError
 from moldau.client.results import PreparedTransaction
-from moldau.client.transactions import State
+from moldau.client.transaction_states import State
 from tests.unit.client.test_transactions import FIRST, World
 
 

@@ -230,3 +230,15 @@ def test_what_the_leader_has_deleted_in_the_same_epoch_leaves_producers_known(wo
     world.take(answer(batch(producer_id=1, epoch=0, sequence=0, leader_epoch=5), high_watermark=1, log_start=1))
     assert world.take(answer(batch(base_offset=1, leader_epoch=5), high_watermark=2, log_start=1))
     assert 1 in world.log.producers.entries
+
+
+def test_a_log_that_begins_earlier_and_stays_empty_has_no_high_watermark_beyond_it(world: World) -> None:
+    """The leader's log begins within a batch, and there is no space for that batch: this broker may lead next."""
+    world.logs.truncate_fully_and_start_at(world.log, 12, NOW_MS)
+    world.partition.high_watermark.restart_at(12)
+    world.disk.bytes_left = 0
+    world.take(answer(batch([b"value"] * 5, base_offset=10, leader_epoch=5), 15, 12))
+    world.disk.bytes_left = None
+    assert world.log.log_end_offset == 10
+    world.partition.update(1, 6, 1, [1], [1], NOW_MS)
+    assert world.partition.high_watermark.offset == 10

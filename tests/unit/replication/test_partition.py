@@ -229,3 +229,17 @@ def test_a_waiter_that_comes_while_the_others_are_told_is_kept(partition: Partit
     partition.waiters.append(Inviting(finish=True))
     append(partition)
     assert partition.waiters == [late] and late.moves == 0
+
+
+# Invariants
+
+
+def test_a_leader_epoch_never_falls(partition: Partition) -> None:
+    with pytest.raises(AssertionError, match="goes back to leader epoch 4"):
+        partition.update(BROKER, 4, 1, [BROKER], [BROKER], NOW_MS)
+
+
+def test_nobody_leads_with_a_high_watermark_beyond_its_log(partition: Partition) -> None:
+    partition.high_watermark.restart_at(7)
+    with pytest.raises(AssertionError, match="high watermark 7"):
+        partition.update(BROKER, 6, 1, [BROKER], [BROKER], NOW_MS)

@@ -176,6 +176,7 @@ class ClassicGroup(Group):
     def set_awaiting_join(self, member: ClassicMember, answer: JoinCallback | None) -> None:
         """The only place that changes who waits for a generation to begin, so that the count is right."""
         self.awaiting_join_count += (answer is not None) - (member.awaiting_join is not None)
+        assert 0 <= self.awaiting_join_count <= len(self.members), f"{self.awaiting_join_count} of {self.group_id} wait"
         member.awaiting_join = answer
 
     def elect_joined_leader(self) -> bool:

@@ -68,6 +68,8 @@ class TransactionShardState:
 
     def write(self, transaction: Transaction, response: Message | None) -> Outcome:
         """The outcome that makes this the state of its id."""
+        known = self.transactions.get(transaction.transactional_id)
+        assert known is None or transaction.may_follow(known), f"{transaction} follows {known}"
         record = encode_transaction(transaction, self.settings.transaction_version)
         self._encoded = record[1]
         self._encoded_from = transaction

@@ -25,6 +25,17 @@ STATE_NAMES: Final = (
 )
 """Dead and PrepareEpochFence are passed in memory only; here, where a step is one turn, nobody ever sees them."""
 
+# State to the states it may follow. An abort that finds nothing open raises the epoch; a producer id that is used up is
+# exchanged for another without a change of the state.
+PREDECESSORS: Final = {
+    EMPTY: (EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT),
+    ONGOING: (EMPTY, ONGOING, COMPLETE_COMMIT, COMPLETE_ABORT),
+    PREPARE_COMMIT: (ONGOING,),
+    PREPARE_ABORT: (EMPTY, ONGOING, COMPLETE_COMMIT, COMPLETE_ABORT),
+    COMPLETE_COMMIT: (PREPARE_COMMIT, COMPLETE_COMMIT),
+    COMPLETE_ABORT: (PREPARE_ABORT, COMPLETE_ABORT),
+}
+
 NO_PRODUCER_ID: Final = -1
 NO_EPOCH: Final = -1
 NO_TIME: Final = -1
@@ -71,6 +82,16 @@ class Transaction:
         other.open_since_ms = self.open_since_ms
         other.client_version = self.client_version
         return other
+
+    def may_follow(self, known: Transaction) -> bool:
+        """Whether this may be the next record of an id. A log may have states that are not in the table."""
+        if known.state in PREDECESSORS and known.state not in PREDECESSORS[self.state]:
+            return False
+        return self.producer_id != known.producer_id or self.epoch >= known.epoch
+
+    def __repr__(self) -> str:
+        name = STATE_NAMES[self.state] if 0 <= self.state < len(STATE_NAMES) else str(self.state)
+        return f"Transaction({self.transactional_id}, {name}, producer {self.producer_id} in epoch {self.epoch})"
 
     @property
     def is_preparing(self) -> bool:
