@@ -249,8 +249,17 @@ class Partition:
 
     # Followers and who of them is in sync
 
-    def check_follower(self, replica_id: int, broker_epoch: int, current_leader_epoch: int) -> FollowerPosition:
-        """The position of a follower that fetches, if it is a replica of this partition."""
+    def check_follower_fetch(
+        self,
+        replica_id: int,
+        broker_epoch: int,
+        fetch_offset: int,
+        current_leader_epoch: int,
+        last_fetched_epoch: int,
+    ) -> tuple[Log, FollowerPosition, tuple[int, int] | None]:
+        """Whether a follower may fetch like this: the log, its position, and where its log parted from this one, if it
+        did. Asked when its place is noted and whenever it is read for: a fetch that waits may have become another."""
+        log = self.check_leader(current_leader_epoch)
         state = self.leader_state
         follower = None if state is None else state.find(replica_id)
         if follower is None:
@@ -259,7 +268,13 @@ class Partition:
                 errors.NOT_LEADER_OR_FOLLOWER if current_leader_epoch == NO_EPOCH else errors.UNKNOWN_LEADER_EPOCH
             )
         follower.check_broker_epoch(broker_epoch)
-        return follower
+        if last_fetched_epoch != NO_EPOCH:
+            divergence = self._find_divergence(log, fetch_offset, last_fetched_epoch)
+            if divergence is not None:
+                return log, follower, divergence
+        if fetch_offset < log.log_start_offset or fetch_offset > log.log_end_offset:
+            raise KafkaError(errors.OFFSET_OUT_OF_RANGE)
+        return log, follower, None
 
     def on_follower_fetch(
         self,
@@ -272,13 +287,12 @@ class Partition:
         now_ms: int,
     ) -> FollowerPosition:
         """A follower has everything below `fetch_offset`. Raises what `read_as_follower` will raise."""
-        log = self.check_leader(current_leader_epoch)
-        follower = self.check_follower(replica_id, broker_epoch, current_leader_epoch)
-        if last_fetched_epoch != NO_EPOCH and self._find_divergence(log, fetch_offset, last_fetched_epoch) is not None:
+        log, follower, divergence = self.check_follower_fetch(
+            replica_id, broker_epoch, fetch_offset, current_leader_epoch, last_fetched_epoch
+        )
+        if divergence is not None:
             follower.log_end_offset = UNKNOWN  # its log is about to be cut: how far it really is is not known yet
             return follower
-        if fetch_offset < log.log_start_offset or fetch_offset > log.log_end_offset:
-            raise KafkaError(errors.OFFSET_OUT_OF_RANGE)
         before = follower.log_end_offset
         low_before = follower.log_start_offset
         follower.update(fetch_offset, log_start_offset, log.log_end_offset, broker_epoch, now_ms)
@@ -426,8 +440,11 @@ class Partition:
         high_watermark = self.high_watermark.offset
         stable = log.last_stable_offset(high_watermark)
         result = PartitionRead(high_watermark, stable, log.log_start_offset)
-        if last_fetched_epoch != NO_EPOCH and self._tell_divergence(log, fetch_offset, last_fetched_epoch, result):
-            return result
+        if last_fetched_epoch != NO_EPOCH:
+            divergence = self._find_divergence(log, fetch_offset, last_fetched_epoch)
+            if divergence is not None:
+                result.diverging_epoch, result.diverging_end_offset = divergence
+                return result
         if fetch_offset < log.log_start_offset or fetch_offset > log.log_end_offset:
             if fetch_offset > log.log_end_offset and self.leader != self.broker_id:
                 raise KafkaError(errors.OFFSET_NOT_AVAILABLE)  # the leader most likely has it already (KIP-392)
@@ -469,15 +486,14 @@ class Partition:
         now_ms: int,
     ) -> PartitionRead:
         """A follower's read, up to the end of the log. One that is held back by a throttle gets no records now."""
-        log = self.check_leader(current_leader_epoch)
-        self.check_follower(replica_id, broker_epoch, current_leader_epoch)
+        log, _, divergence = self.check_follower_fetch(
+            replica_id, broker_epoch, fetch_offset, current_leader_epoch, last_fetched_epoch
+        )
         high_watermark = self.high_watermark.offset
         result = PartitionRead(high_watermark, log.last_stable_offset(high_watermark), log.log_start_offset)
-        if last_fetched_epoch != NO_EPOCH and self._tell_divergence(log, fetch_offset, last_fetched_epoch, result):
-            return result
-        if fetch_offset < log.log_start_offset or fetch_offset > log.log_end_offset:
-            raise KafkaError(errors.OFFSET_OUT_OF_RANGE)
-        if fetch_offset < log.log_end_offset:
+        if divergence is not None:
+            result.diverging_epoch, result.diverging_end_offset = divergence
+        elif fetch_offset < log.log_end_offset:
             if log.config.leader_throttled_replicas and self._is_held_back(log, replica_id, now_ms):
                 return result
             result.records = log.read(fetch_offset, max_bytes, log.log_end_offset, min_one_batch).records
@@ -493,7 +509,8 @@ class Partition:
         return self.context.leader_quota.is_exceeded(now_ms)
 
     def _find_divergence(self, log: Log, fetch_offset: int, last_fetched_epoch: int) -> tuple[int, int] | None:
-        """The largest epoch both logs may share and where it ends here, if the reader's log parted from this one."""
+        """The largest epoch both logs may share and where it ends here, if the reader's log parted from this one
+        (KIP-320, KIP-595)."""
         if last_fetched_epoch == log.leader_epochs.latest_epoch and fetch_offset <= log.log_end_offset:
             return None
         epoch, end_offset = log.leader_epochs.end_offset_for_epoch(last_fetched_epoch, log.log_end_offset)
@@ -502,14 +519,6 @@ class Partition:
         if epoch < last_fetched_epoch or end_offset < fetch_offset:
             return epoch, end_offset
         return None
-
-    def _tell_divergence(self, log: Log, fetch_offset: int, last_fetched_epoch: int, result: PartitionRead) -> bool:
-        """The reader's log parted from this one (KIP-320, KIP-595): tells it where."""
-        found = self._find_divergence(log, fetch_offset, last_fetched_epoch)
-        if found is None:
-            return False
-        result.diverging_epoch, result.diverging_end_offset = found
-        return True
 
     def end_offset_for_epoch(self, current_leader_epoch: int, leader_epoch: int) -> tuple[int, int]:
         log = self.check_leader(current_leader_epoch)
