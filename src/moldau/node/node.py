@@ -144,7 +144,7 @@ class Node:
         self.watch_heartbeats: Callable[[ClientContext, int, int], None] | None = self.failure_detection.on_heartbeat
         """Told of every heartbeat that came over a connection: from where, of which broker, and when."""
         self.fetchers = Fetchers(config, self.logs, self.outbox, lambda: self.lifecycle.broker_epoch)
-        self.fetchers.on_no_response = self.failure_detection.on_channel_failed
+        self.fetchers.context.on_no_response = self.failure_detection.on_channel_failed
         self.directory_moves = self._make_directory_moves(config)
         self.replicas = self._make_replicas(config)
         self.isr_changes = IsrChanges(

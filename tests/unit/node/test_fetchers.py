@@ -10,7 +10,8 @@ from moldau.config.broker_config import BrokerConfig
 from moldau.config.log_config import LogConfig
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import BrokerRegistration, EndPoint
-from moldau.node.fetchers import Fetcher, Fetchers, fetch_version, fetcher_number
+from moldau.node.fetcher import Fetcher, fetch_version
+from moldau.node.fetchers import Fetchers, fetcher_number
 from moldau.node.outbox import CLOSED, REFUSED, Channel, NoResponse, OnResponse, Outbox
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
