@@ -197,12 +197,12 @@ def answer_before_the_commit(patch: pytest.MonkeyPatch) -> None:
     """The controller answers when it has appended, before a majority has it."""
 
     def submit(self: MetadataNode, verb: Any, done: Any, now_ms: int | None = None) -> None:
-        if self._controller is None:
+        if self._active is None:
             original(self, verb, done, now_ms)
             return
         try:
-            result = verb(self._controller)
-            self._append(result.records)
+            result = verb(self._active.controller)
+            self._active.append(result.records, True, self.now_ms)
         except KafkaError as error:
             done(error)
             return

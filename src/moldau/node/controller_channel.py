@@ -11,8 +11,9 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
+from moldau.node.active_controller import Verb
 from moldau.node.controller_verbs import VERBS
-from moldau.node.metadata_node import MetadataNode, Verb
+from moldau.node.metadata_node import MetadataNode
 from moldau.node.outbox import FAILURES, TIMED_OUT, Channel, NoResponse, Outbox
 from moldau.protocol import errors
 from moldau.protocol.api_keys import BY_KEY

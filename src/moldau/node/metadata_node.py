@@ -8,41 +8,33 @@ that was appended meanwhile shares. A broker without the controller's role follo
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.dynamic import DynamicBrokerConfig
-from moldau.config.listeners import EVERY_ADDRESS
-from moldau.controller.batches import split_into_batches
 from moldau.controller.bootstrap import bootstrap_records
 from moldau.controller.controller import Controller
-from moldau.controller.result import Result, VersionedRecord
 from moldau.controller.state import ControllerState
 from moldau.metadata.delta import MetadataDelta
-from moldau.metadata.features import (
-    SUPPORTED_FEATURES,
-    supports_controller_registration,
-)
+from moldau.metadata.features import supports_controller_registration
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.loader import MetadataLoader
 from moldau.metadata.model import BROKER_RESOURCE
+from moldau.node.active_controller import ActiveController, Done, Verb
+from moldau.node.controller_endpoints import ControllerEndpoints
 from moldau.node.metadata_log import DamagedMetadataLog, MetadataLog, open_metadata_log
 from moldau.node.metadata_snapshots import SnapshotWriter, read_bootstrap_records, read_snapshot_records
+from moldau.node.node_identity import read_identity
 from moldau.node.outbox import NoOutbox, Outbox
 from moldau.node.quorum_view import describe_quorum
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
-from moldau.protocol.messages import controller_registration_request as registration
+from moldau.protocol.messages.controller_registration_request import ControllerRegistrationRequest
 from moldau.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from moldau.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from moldau.protocol.primitives import Message
-from moldau.protocol.stored.metadata_records import (
-    AbortTransactionRecord,
-    decode_metadata_record,
-    encode_metadata_record,
-)
+from moldau.protocol.stored.metadata_records import AbortTransactionRecord, decode_metadata_record
 from moldau.raft.batches import metadata_values
 from moldau.raft.core import RaftConfig
 from moldau.raft.log import OffsetAndEpoch
@@ -60,7 +52,6 @@ from moldau.storage.disk import Disk
 from moldau.storage.log import Log
 from moldau.storage.log_directory import NO_SPACE, LogDirectory
 from moldau.storage.log_manager import CannotStart
-from moldau.storage.meta_properties import DamagedMetaProperties, MetaProperties, read_meta_properties
 
 if TYPE_CHECKING:
     from moldau.node.quorum_peers import QuorumPeers
@@ -68,28 +59,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger("moldau.metadata")
 
 Listener = Callable[[MetadataDelta, MetadataImage], None]
-Verb = Callable[[Controller], Result]
-Done = Callable[[Any], None]
-"""Called with the response, or with a KafkaError."""
 
 HOUSEKEEPING_INTERVAL_MS = 10_000
 READ_BYTES = 1 << 20
 LATE_MS = 200
 """A timer that comes later than that tells of a node that was busy, with thousands of new logs for example."""
-STOPPED_CONTROLLING = "This node stopped being the active controller."
-SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
-
-
-class Pending:
-    """An append of the active controller that waits for its commit."""
-
-    __slots__ = ("delta", "done", "image", "last_offset")
-
-    def __init__(self, last_offset: int, delta: MetadataDelta, image: MetadataImage) -> None:
-        self.last_offset = last_offset
-        self.delta = delta
-        self.image = image
-        self.done: list[tuple[Done, Any]] = []
 
 
 class MetadataNode:
@@ -120,10 +94,7 @@ class MetadataNode:
         """Told when `poll` has to be called, after anything but `poll` itself."""
         self.send: Callable[[Outbound], None] = self._send_to_peer
         """Takes requests to other replicas; answers come back through `on_raft_reply` and `on_raft_failure`."""
-        self.controller_ports: dict[str, int] = {}
-        """Ports that listeners were really bound to, where the configuration says 0."""
-        self.host_name = "localhost"
-        """What other nodes are told where the configuration names no host."""
+        self.endpoints = ControllerEndpoints(config)
         self.wall = wall if wall is not None else WallClock()
         self._disk = disk
         self._outbox = outbox if outbox is not None else NoOutbox()
@@ -133,8 +104,7 @@ class MetadataNode:
         self._owns_dynamic = dynamic_config is None
         self._listeners: list[Listener] = []
         self._loader = MetadataLoader(self._publish)
-        self._controller: Controller | None = None
-        self._pending: deque[Pending] = deque()
+        self._active: ActiveController | None = None
         self._now_ms = 0
         self._due_ms = NEVER_MS
         """When `poll` was last said to be due."""
@@ -159,7 +129,7 @@ class MetadataNode:
     def start(self, now_ms: int) -> None:
         """Opens the log and takes up its role; the only voter is the active controller when this returns."""
         self._now_ms = now_ms
-        self._read_identity()
+        self.cluster_id, self.directory_id = read_identity(self.config, self._disk)
         self._bootstrap = read_bootstrap_records(self._disk, self.config.metadata_log_dir)
         try:
             self.log: MetadataLog = open_metadata_log(
@@ -177,7 +147,7 @@ class MetadataNode:
             self.log,
             self._configured_voters(),
             self._rng,
-            tuple((name, host, port) for name, _, host, port in self._controller_endpoints()),
+            tuple((name, host, port) for name, _, host, port in self.endpoints.all()),
             self.config.bootstrap_servers,
         )
         self.raft.wall = self.wall
@@ -189,49 +159,12 @@ class MetadataNode:
         self._work()
         self._is_starting = False
 
-    def _read_identity(self) -> None:
-        """Every directory must be this node's and of the same cluster; one that cannot be read is simply offline."""
-        own = self.config.metadata_log_dir
-        try:
-            properties = self._identity_of(own)
-        except OSError as error:
-            raise CannotStart(f"The metadata log directory {own} cannot be read: {error.strerror}") from error
-        self.cluster_id = properties.cluster_id
-        self.directory_id = properties.directory_id or bytes(16)
-        seen = {self.directory_id: own}
-        for directory in self.config.log_dirs:
-            if directory == own:
-                continue
-            try:
-                properties = self._identity_of(directory)
-            except OSError as error:
-                logger.error("cannot read log directory %s, it stays offline: %s", directory, error)
-                continue
-            if properties.cluster_id != self.cluster_id:
-                stored = f"{directory} belongs to cluster {properties.cluster_id}"
-                raise CannotStart(f"{stored}, {own} to {self.cluster_id}: take one of them out of log.dirs")
-            other = seen.setdefault(properties.directory_id or directory.encode(), directory)
-            if other != directory:
-                raise CannotStart(f"{directory} has the directory.id of {other}: is it a copy?")
-
-    def _identity_of(self, directory: str) -> MetaProperties:
-        try:
-            properties = read_meta_properties(self._disk, directory.rstrip("/"))
-        except DamagedMetaProperties as error:
-            raise CannotStart(str(error)) from error
-        if properties is None:
-            raise CannotStart(f"No `meta.properties` found in {directory} (have you run `moldau storage format`?)")
-        if properties.node_id != self.node_id:
-            stored = f"Stored node id {properties.node_id} in {directory}"
-            raise CannotStart(f"{stored} doesn't match the node.id {self.node_id} of the configuration")
-        return properties
-
     def stop(self, now_ms: int) -> None:
         """Closes the log; a leader of several voters should have called `resign` before."""
         self._now_ms = now_ms
         self._stopped = True
-        self._fail_pending()
-        self._stopped = True
+        if self._active is not None:
+            self._active.fail_pending()
         if self._peers is not None:
             self._peers.close()
         self.log.close(now_ms)
@@ -297,8 +230,8 @@ class MetadataNode:
         """The active controller's duties, and those of the log. The own broker's heartbeat comes before: after a long
         pause it must not count as silent."""
         self._now_ms = now_ms
-        if self._controller is not None and not self._failed:
-            self._control(self._controller)
+        if self._active is not None and not self._failed:
+            self._control(self._active)
         if now_ms >= self._next_housekeeping_ms:
             self._next_housekeeping_ms = now_ms + HOUSEKEEPING_INTERVAL_MS
             self.log.housekeeping(now_ms)
@@ -309,18 +242,15 @@ class MetadataNode:
 
     def _next_deadline_ms(self) -> int:
         deadline = min(self.raft.next_deadline_ms(self._now_ms), self._next_housekeeping_ms)
-        if self._controller is not None:
-            deadline = min(deadline, self._controller.duties.next_ms(self._now_ms))
+        if self._active is not None:
+            deadline = min(deadline, self._active.controller.duties.next_ms(self._now_ms))
         self._due_ms = deadline
         return deadline
 
-    def _control(self, controller: Controller) -> None:
-        """The active controller's own duties; each is appended before the next is decided."""
+    def _control(self, active: ActiveController) -> None:
+        """The active controller's own duties."""
         try:
-            duty = controller.duties.take(self._now_ms)
-            while duty is not None:
-                self._append(duty.records, duty.is_atomic)
-                duty = controller.duties.take(self._now_ms)
+            active.do_duties(self._now_ms)
         except KafkaError as error:
             # No space, or the node has been told that it must stop: nothing was appended, and the duty comes again.
             logger.error("the active controller cannot write its own records: %s", error.message)
@@ -492,15 +422,17 @@ class MetadataNode:
             listener(delta, image)
 
     def _apply_committed(self, high_watermark: int) -> None:
-        if self._controller is None:
+        active = self._active
+        if active is None:
             self._read_up_to(high_watermark)
             self._maybe_activate()
             return
-        while self._pending and self._pending[0].last_offset < high_watermark:
-            pending = self._pending.popleft()
+        pending = active.take_committed(high_watermark)
+        while pending is not None:
             self._loader.take_over(pending.delta, pending.image)
             for done, response in pending.done:
                 done(response)
+            pending = active.take_committed(high_watermark)
 
     def _read_up_to(self, end_offset: int) -> None:
         """Loads records from the log, as a follower does, and as every node does when it starts."""
@@ -530,24 +462,25 @@ class MetadataNode:
     @property
     def active_controller(self) -> Controller | None:
         """What decides, while this node is the one; to be changed by `submit` alone."""
-        return self._controller
+        return None if self._active is None else self._active.controller
 
     @property
     def is_active_controller(self) -> bool:
-        return self._controller is not None
+        return self._active is not None
 
     def _maybe_deactivate(self) -> None:
         """At once, whatever the disk is busy with: who leads no more decides nothing."""
-        if not self.raft.is_leader and self._controller is not None:
+        active = self._active
+        if not self.raft.is_leader and active is not None:
             logger.info("node %d is no longer the active controller", self.node_id)
-            self._controller = None
-            self._fail_pending()
+            self._active = None
+            active.fail_pending()
 
     def _on_leader_changed(self) -> None:
         self._maybe_deactivate()
-        was_active = self._controller is not None
+        was_active = self._active is not None
         self._maybe_activate()
-        if was_active or self._controller is None:
+        if was_active or self._active is None:
             self._tell_leader_changed()
 
     def _tell_leader_changed(self) -> None:
@@ -557,7 +490,7 @@ class MetadataNode:
     def _maybe_activate(self) -> None:
         """A leader is the active controller once it has applied everything before its epoch."""
         role = self.raft.role
-        if not isinstance(role, Leader) or self._controller is not None:
+        if not isinstance(role, Leader) or self._active is not None:
             return
         if self.raft.voters.is_only_voter(self.raft.local):
             # Nobody can overrule what is in the only voter's log: it goes on at once and all of it is synced together.
@@ -572,20 +505,24 @@ class MetadataNode:
         state = ControllerState(
             self.cluster_id, self.node_id, self._dynamic, self._rng, self._loader.image, self.log.end_offset()
         )
-        self._controller = Controller(state)
-        self._controller.features.kraft_version = self.raft.voter_history.kraft_version()
-        self._controller.features.upgrade_kraft_version = self._upgrade_kraft_version
+        controller = Controller(state)
+        controller.features.kraft_version = self.raft.voter_history.kraft_version()
+        controller.features.upgrade_kraft_version = self._upgrade_kraft_version
+        active = self._active = ActiveController(controller, self.log, self.raft, self.wall, self._fatal)
         if self._loader.in_transaction:
-            self._append([(AbortTransactionRecord("A new controller found it open."), 0)])
-        if not self._controller.image.features:
+            active.append([(AbortTransactionRecord("A new controller found it open."), 0)], True, now_ms)
+        if not controller.image.features:
             minimum = self.config.get_int("min.insync.replicas")
-            self._append(bootstrap_records(self._bootstrap, minimum))
-        self._controller.duties.activate(now_ms)
-        if self.is_registration_due(self._controller.image):
+            active.append(bootstrap_records(self._bootstrap, minimum), True, now_ms)
+        controller.duties.activate(now_ms)
+        if self.is_registration_due(controller.image):
             # In the same batch of syncs as what a new cluster begins with.
             request = self.controller_registration()
-            self._append(self._controller.register_controller(request, self._now_ms).records)
+            active.append(controller.register_controller(request, now_ms).records, True, now_ms)
         self._tell_leader_changed()
+
+    def controller_registration(self) -> ControllerRegistrationRequest:
+        return self.endpoints.registration(self.incarnation_id)
 
     def is_registration_due(self, image: MetadataImage) -> bool:
         """Whether this controller is not in the image as it is now."""
@@ -594,87 +531,17 @@ class MetadataNode:
             return False
         return self.config.is_controller and supports_controller_registration(image.metadata_version)
 
-    def controller_registration(self) -> registration.ControllerRegistrationRequest:
-        request = registration.ControllerRegistrationRequest(self.node_id, self.incarnation_id)
-        request.listeners = [
-            registration.Listener(name, host, port, SECURITY_PROTOCOLS.get(protocol, 0))
-            for name, protocol, host, port in self._controller_endpoints()
-        ]
-        request.features = [registration.Feature(name, low, high) for name, (low, high) in SUPPORTED_FEATURES.items()]
-        return request
-
-    def _controller_endpoints(self) -> list[tuple[str, str, str, int]]:
-        """Name, protocol, host and port: as advertised, otherwise as this node listens.
-
-        A listener on every address is reached by the name that the voters know this node under.
-        """
-        advertised = {endpoint.name: endpoint for endpoint in self.config.advertised_listeners}
-        own_host = next((voter.host for voter in self.config.voters if voter.id == self.node_id), self.host_name)
-        found = []
-        for own in self.config.controller_listeners():
-            shown = advertised.get(own.name, own)
-            port = shown.port or self.controller_ports.get(own.name, own.port)
-            host = own_host if shown.host in EVERY_ADDRESS else shown.host
-            found.append((own.name, own.protocol, host, port))
-        return found
-
     def _upgrade_kraft_version(self, level: int, validate_only: bool) -> None:
         self.raft.upgrade_kraft_version(level, validate_only, self._now_ms)
-
-    def _append(self, records: list[VersionedRecord], is_atomic: bool = True) -> Pending | None:
-        """Appends records as the active controller, in one batch if it can be, and replays them there."""
-        controller = self._controller
-        if not records or controller is None:
-            return None
-        batches = split_into_batches(records, is_atomic, controller.image.metadata_version)
-        encoded = [[encode_metadata_record(record, version) for record, version in batch] for batch in batches]
-        first = self.log.end_offset()
-        try:
-            for values in encoded:
-                last = self.raft.propose(values, self._now_ms)
-        except (OSError, KafkaError) as error:
-            if self.log.end_offset() > first:
-                # What is in the log counts, and this controller knows nothing of it: the next one starts from the log,
-                # and whoever asked has to ask that one.
-                self._fatal(f"a change could be written only in part: {error}")
-                raise KafkaError(errors.NOT_CONTROLLER, STOPPED_CONTROLLING) from error
-            raise
-        appended = [record for batch in batches for record in batch]
-        delta, image = controller.replay(appended, first, self.raft.epoch, self.wall.at(self._now_ms))
-        pending = Pending(last, delta, image)
-        self._pending.append(pending)
-        return pending
 
     def submit(self, verb: Verb, done: Done, now_ms: int | None = None) -> None:
         """Runs `verb` on the active controller; `done` gets its response when everything it saw is committed."""
         if now_ms is not None:
             self._now_ms = max(self._now_ms, now_ms)
-        if self._controller is None or self._failed or self._stopped:
+        if self._active is None or self._failed or self._stopped:
             done(KafkaError(errors.NOT_CONTROLLER, "This node is not the active controller."))
-            return
-        try:
-            # The quorum appends records of its own too, when its voters change.
-            self._controller.state.next_offset = self.log.end_offset()
-            result = verb(self._controller)
-            pending = self._append(result.records, result.is_atomic)
-        except KafkaError as error:
-            done(error)
-            return
-        if pending is None and self._pending:
-            # An answer without records may rest on records that are not committed yet.
-            pending = self._pending[-1]
-        if pending is None:
-            done(result.response)
-            return
-        pending.done.append((done, result.response))
-        self._work()
-
-    def _fail_pending(self) -> None:
-        pending, self._pending = self._pending, deque()
-        error = KafkaError(errors.NOT_CONTROLLER, STOPPED_CONTROLLING)
-        for entry in pending:
-            for done, _ in entry.done:
-                done(error)
+        elif self._active.submit(verb, done, self._now_ms):
+            self._work()
 
     # What others read
 

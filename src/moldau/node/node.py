@@ -23,6 +23,7 @@ from moldau.node.broker_channels import BrokerChannels
 from moldau.node.broker_lifecycle import BrokerLifecycle
 from moldau.node.context import ClientContext
 from moldau.node.controller_channel import ControllerChannel
+from moldau.node.controller_endpoints import SECURITY_PROTOCOLS
 from moldau.node.controller_registration import ControllerRegistration
 from moldau.node.coordinators import Coordinators
 from moldau.node.directory_assignments import DirectoryAssignments
@@ -33,7 +34,7 @@ from moldau.node.fetchers import Fetchers
 from moldau.node.isr_changes import IsrChanges
 from moldau.node.latest_offsets import LatestOffsets
 from moldau.node.marker_writer import MarkerWriter
-from moldau.node.metadata_node import SECURITY_PROTOCOLS, MetadataNode
+from moldau.node.metadata_node import MetadataNode
 from moldau.node.outbox import NoOutbox, Outbox
 from moldau.node.producer_ids import ProducerIds
 from moldau.node.replicas import Replicas
@@ -355,7 +356,9 @@ class Node:
         for endpoint in self.config.advertised():
             port = endpoint.port or self._bound_ports.get(endpoint.name, 0)
             security = SECURITY_PROTOCOLS.get(endpoint.protocol, 0)
-            endpoints.append(EndPoint(endpoint.name, endpoint.host or self.metadata.host_name, port, security))
+            endpoints.append(
+                EndPoint(endpoint.name, endpoint.host or self.metadata.endpoints.host_name, port, security)
+            )
         return endpoints
 
     def _on_unfenced(self) -> None:
@@ -644,4 +647,4 @@ class Node:
     def bound_port(self, listener: str, port: int) -> None:
         """Tells which port a listener really has, when it was given as 0."""
         self._bound_ports[listener] = port
-        self.metadata.controller_ports[listener] = port
+        self.metadata.endpoints.ports[listener] = port

@@ -240,7 +240,7 @@ class ServerProcess:
         self._on_fatal(f"unexpected error: {error!r}", stop)
 
     def _bind_listeners(self) -> None:
-        self.node.metadata.host_name = host_name_for(self.config)
+        self.node.metadata.endpoints.host_name = host_name_for(self.config)
         dispatcher = Dispatcher(self.node)
         scratch = Scratch(turns=self.turns, meter=TimeMeter(self.node.quotas))
         limits = self._limits(self.config)

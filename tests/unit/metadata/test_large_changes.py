@@ -23,7 +23,7 @@ RECORDS_PER_BATCH_MAX = 100
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     limited = functools.partial(split_into_batches, limit=RECORDS_PER_BATCH_MAX)
-    monkeypatch.setattr("moldau.node.metadata_node.split_into_batches", limited)
+    monkeypatch.setattr("moldau.node.active_controller.split_into_batches", limited)
 
 
 def ready() -> Harness:

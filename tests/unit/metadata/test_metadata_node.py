@@ -298,5 +298,5 @@ def test_a_controller_that_no_voter_names_is_reached_under_the_machines_name() -
     harness = Harness({"listeners": "PLAINTEXT://127.0.0.1:9092,CONTROLLER://:9093"})
     node = harness.start(join=False)
     assert [each.host for each in node.controller_registration().listeners] == ["localhost"]
-    node.host_name = "one.example"
+    node.endpoints.host_name = "one.example"
     assert [each.host for each in node.controller_registration().listeners] == ["one.example"]
