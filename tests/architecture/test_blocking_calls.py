@@ -26,10 +26,10 @@ MAY_BLOCK = {
     "moldau.node.metadata_log.open_metadata_log": "a start",
     "moldau.storage.directory_checkpoints.DirectoryCheckpoints.write_now": "a start, a stop",
     "moldau.storage.future_logs.FutureLogs.take_over_at_start": "a start that finds a move half done",
-    "moldau.storage.log_manager.LogManager._take_clean_shutdown_file": "a start",
-    "moldau.storage.log_manager.LogManager._write_high_watermarks": "a stop, else it does not ask",
+    "moldau.storage.run_history.RunHistory._take_clean_shutdown_file": "a start",
+    "moldau.storage.log_checkpoints.LogCheckpoints.write_high_watermarks": "a stop, else it does not ask",
     "moldau.storage.log_manager.LogManager._remove_cleaned": "a stop",
-    "moldau.storage.log_manager.LogManager.write_clean_shutdown_file": "a stop",
+    "moldau.storage.run_history.RunHistory.write_clean_shutdown_file": "a stop",
 }
 
 # Functions that block because they call one of these, by the names that nothing else has.
@@ -37,9 +37,10 @@ BLOCKING_FUNCTIONS = {"flush_now", "write_now", "take_over_at_start"}
 MAY_CALL = {
     "moldau.storage.log.Log.flush": "tools and tests; nothing in a node",
     "moldau.storage.log.Log.close": "a stop",
-    "moldau.storage.log_manager.LogManager._write_first_checkpoints": "a start",
-    "moldau.storage.log_manager.LogManager.checkpoint": "a stop, else it has them written later",
-    "moldau.storage.log_manager.LogManager.write_checkpoints_of": "a start that finds a move half done",
+    "moldau.storage.log_checkpoints.LogCheckpoints.finish_directory": "a start",
+    "moldau.storage.log_checkpoints.LogCheckpoints.write_now": "a stop",
+    "moldau.storage.log_checkpoints.LogCheckpoints.write_all_of": "a start that finds a move half done",
+    "moldau.storage.log_manager.LogManager.shutdown": "a stop",
     "moldau.node.replicas.Replicas._open_log": "a start that finds a move half done",
 }
 

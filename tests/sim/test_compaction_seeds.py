@@ -49,7 +49,7 @@ def prepared(seed: int) -> CompactionWorld:
     """A log with several compactions behind it, and something to compact."""
     world = CompactionWorld(seed, crashes=False)
     world.run(3)
-    while world.log.active.base_offset <= world.logs.cleaned_to.get((TOPIC, 0), 0):
+    while world.log.active.base_offset <= world.logs.checkpoints.cleaned_to.get((TOPIC, 0), 0):
         world.fill()
     world.settle()
     return world

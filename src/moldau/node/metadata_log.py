@@ -29,8 +29,8 @@ from moldau.records.random_source import RandomSource
 from moldau.storage.disk import BlockingDisk, Disk, Done, File
 from moldau.storage.log import Log
 from moldau.storage.log_directory import LogDirectory
-from moldau.storage.log_manager import CLEAN_SHUTDOWN_FILE
 from moldau.storage.recovery import create_log, load_log
+from moldau.storage.run_history import CLEAN_SHUTDOWN_FILE
 
 logger = logging.getLogger("moldau.metadata")
 

@@ -139,7 +139,7 @@ class Node:
         self.controller = ControllerChannel(self.metadata, self.outbox, "controller")
         self.forwarding = ControllerChannel(self.metadata, self.outbox, "forwarding")
         self.lifecycle = BrokerLifecycle(self.metadata, self._heartbeats)
-        self.lifecycle.on_registered = self.logs.note_run
+        self.lifecycle.on_registered = self.logs.runs.note_run
         self.lifecycle.on_gave_up = self._fatal
         self.failure_detection = self._make_failure_detection(config)
         self.watch_heartbeats: Callable[[ClientContext, int, int], None] | None = self.failure_detection.on_heartbeat
@@ -204,7 +204,7 @@ class Node:
         metadata = MetadataNode(config, self.disk, self._rng, self.incarnation_id, self.dynamic, self.outbox, self.wall)
         metadata.on_fatal = self._fatal
         metadata.on_disk_failed = self._on_metadata_disk_failed
-        metadata.on_opened = self.logs.take_clean_shutdown_files
+        metadata.on_opened = self.logs.runs.take_clean_shutdown_files
         metadata.add_listener(self._on_metadata)
         return metadata
 
@@ -331,7 +331,7 @@ class Node:
 
     def _join(self, now_ms: int) -> None:
         log_dirs = [directory.directory_id for directory in self.logs.online_directories()]
-        previous_epoch = self.logs.previous_broker_epoch()
+        previous_epoch = self.logs.runs.previous_broker_epoch()
         self.lifecycle.join(self._advertised(), log_dirs, previous_epoch, now_ms, self._on_caught_up, self._on_unfenced)
 
     def _on_caught_up(self) -> None:
@@ -485,7 +485,7 @@ class Node:
         broker_epoch = self.lifecycle.broker_epoch
         if not self.lifecycle.was_registered:
             # It never joined, so the logs are as the run before left them.
-            broker_epoch = self.logs.previous_broker_epoch()
+            broker_epoch = self.logs.runs.previous_broker_epoch()
         high_watermarks = self.replicas.high_watermarks() if self._is_following else None
         self.failure_detection.close()
         for channel in (self._heartbeats, self.controller, self.forwarding):

@@ -254,7 +254,7 @@ class Replicas:
             if is_new:
                 self._not_created.append(partition)
         if partition.log is not None:
-            known = self.logs.high_watermarks.pop((topic, index), partition.log.log_start_offset)
+            known = self.logs.checkpoints.high_watermarks.pop((topic, index), partition.log.log_start_offset)
             bounded = min(max(known, partition.log.log_start_offset), partition.log.log_end_offset)
             partition.high_watermark.restart_at(bounded)
             if self.moves is not None:

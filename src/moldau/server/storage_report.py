@@ -12,9 +12,9 @@ from moldau.metadata.features import KRAFT_VERSION, SUPPORTED_FEATURES
 from moldau.protocol.topic_names import METADATA_TOPIC
 from moldau.server.offline_metadata import OfflineMetadata, read_metadata
 from moldau.storage.disk import Disk
-from moldau.storage.log_manager import CLEAN_SHUTDOWN_FILE
 from moldau.storage.meta_properties import DamagedMetaProperties, MetaProperties, read_meta_properties
 from moldau.storage.moldau_properties import read_moldau_properties
+from moldau.storage.run_history import CLEAN_SHUTDOWN_FILE
 
 KAFKA = "Apache Kafka"
 MOLDAU = "Moldau"

@@ -256,7 +256,7 @@ class LogWorld:
                 model.on_start_asked(offset)
                 log.advance_log_start(offset)
             elif what == "checkpoint":
-                self.manager.checkpoint()
+                self.manager.checkpoints.write()
             elif what == "housekeeping":
                 self.manager.housekeeping(self.world.now_ms, lambda one: one.log_end_offset)
             elif what == "retention":

@@ -128,7 +128,7 @@ class FutureLogs:
         manager = self._manager
         future = self.logs[(topic, partition)]
         try:
-            manager.write_checkpoints_of(future)
+            manager.checkpoints.write_all_of(future)
             manager.rename_directory(future, f"{future.log_directory.path}/{topic}-{partition}")
             manager.disk.blocking().sync_directory(future.log_directory.path)
         except OSError as error:

@@ -16,9 +16,9 @@ from moldau.storage.checkpoints import (
 )
 from moldau.storage.disk import Disk
 from moldau.storage.inspect_partition import Findings, PartitionCheck, check_metadata_snapshot
-from moldau.storage.log_manager import CLEAN_SHUTDOWN_FILE
 from moldau.storage.meta_properties import META_PROPERTIES_FILE, DamagedMetaProperties, read_meta_properties
 from moldau.storage.partition_metadata import PARTITION_METADATA_FILE
+from moldau.storage.run_history import CLEAN_SHUTDOWN_FILE
 
 Partitions = dict[Partition, PartitionCheck]
 

@@ -68,8 +68,8 @@ class LogLoading:
         logs.close_logs(now_ms)
         for directory in logs.online_directories():
             try:
-                if logs.was_clean(directory):
-                    logs.write_clean_shutdown_file(directory, logs.clean_broker_epochs[directory.path])
+                if logs.runs.was_clean(directory):
+                    logs.runs.write_clean_shutdown_file(directory, logs.runs.clean_broker_epochs[directory.path])
             except OSError as error:
                 directory.fail(error)
         logs.unlock()
@@ -115,7 +115,7 @@ class LogLoading:
             return
         self.logs_found += len(self._tasks)
         self._recovered = {}
-        self._unmeasured = deque() if self.logs.was_clean(directory) else deque(self._tasks)
+        self._unmeasured = deque() if self.logs.runs.was_clean(directory) else deque(self._tasks)
         self._waiting = deque(self._tasks)
         self._asked_workers = False
 
@@ -147,6 +147,6 @@ class LogLoading:
     def _load_one(self, directory: LogDirectory, task: RecoveryTask) -> int:
         """Returns how many bytes were walked."""
         recovered = self._recovered.get(task.directory)
-        self.logs.load_one(directory, task, recovered, self.logs.was_clean(directory))
+        self.logs.load_one(directory, task, recovered, self.logs.runs.was_clean(directory))
         self.logs_loaded += 1
         return task.size_bytes if recovered is None else 0

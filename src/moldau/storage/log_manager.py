@@ -6,7 +6,6 @@ A directory that fails takes its own logs offline and no others. Checkpoints, re
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Callable, Iterable
@@ -18,37 +17,27 @@ from moldau.protocol.topic_names import METADATA_TOPIC
 from moldau.protocol.uuids import ZERO_UUID
 from moldau.records.clocks import WallClock
 from moldau.storage import partition_metadata
-from moldau.storage.checkpoints import (
-    CLEANER_FILE,
-    LOG_START_FILE,
-    RECOVERY_POINT_FILE,
-    REPLICATION_FILE,
-    DamagedCheckpoint,
-    Partition,
-    format_lines,
-    read_offsets,
-)
+from moldau.storage.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, Partition
 from moldau.storage.deleted_logs import DeletedLogs
-from moldau.storage.directory_checkpoints import FILES, DirectoryCheckpoints
-from moldau.storage.disk import Disk, Done
+from moldau.storage.disk import Disk
 from moldau.storage.future_logs import FutureLogs, parse_future_name
-from moldau.storage.killed_broker import KilledRun, RunNotes, forget_run, note_run
+from moldau.storage.killed_broker import UNKNOWN_BROKER_EPOCH
 from moldau.storage.log import Log
+from moldau.storage.log_checkpoints import LogCheckpoints
 from moldau.storage.log_directory import NO_SPACE, LogDirectory
 from moldau.storage.log_loading import LOGS_PER_TURN, LogLoading
-from moldau.storage.log_rounds import Lines, LogRounds
+from moldau.storage.log_rounds import LogRounds
 from moldau.storage.meta_properties import read_meta_properties
 from moldau.storage.recovery import CLEANED_SUFFIX, DEFAULT_PRODUCER_EXPIRATION_MS, create_log, load_log, no_jitter
 from moldau.storage.recovery_task import RecoveryResult, RecoveryTask, RecoveryWorkers, take_over
 from moldau.storage.replica_directory import EMPTY, REPLICA, kind_of_directory
 from moldau.storage.retention_run import RetentionRun
+from moldau.storage.run_history import RunHistory
 from moldau.storage.truncation import Truncation
 
-CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 DELETE_SUFFIX = "-delete"
 STRAY_SUFFIX = "-stray"
 NAME_LENGTH_MAX = 255
-UNKNOWN_BROKER_EPOCH = -1
 NO_LIMIT = 1 << 63
 
 CHECKPOINT_INTERVAL_MS = 60_000
@@ -106,23 +95,16 @@ class LogManager:
         self.retention = RetentionRun(self.logs)
         self.futures = FutureLogs(self)
         self.delete_suffix = DELETE_SUFFIX
-        self.clean_broker_epochs: dict[str, int] = {}
-        self.high_watermarks: dict[Partition, int] = {}
-        self.cleaned_to: dict[Partition, int] = {}
+        self.runs = RunHistory(disk, self.directories)
+        self.checkpoints = LogCheckpoints(disk, self.directories, self.logs, self.futures.logs)
         self.on_log_gone: Callable[[Log], None] | None = None  # told before a log is cut or removed
-        self.rounds = LogRounds(self.is_in_use, self._write_high_watermarks)
+        self.rounds = LogRounds(self.is_in_use, self.checkpoints.write_high_watermarks)
         self.on_durable: Callable[[Log], None] | None = None  # told when a flush in the background is over
         self.on_released: Callable[[Log], None] | None = None  # told when a log takes appends again
-        self.loaded_unclean = False
-        self._clean: dict[str, bool] = {}
-        self._killed: dict[str, KilledRun] = {}
-        self._notes = RunNotes(disk)
-        self._checkpoints_due: dict[str, tuple[bool, bool]] = {}  # at the end of loading; that of the cleaner too
         self._locked = False
         self._deleted = DeletedLogs(disk)
         self._foreign: set[str] = set()  # folders of others with the names of replicas
         self._unforgotten: list[Log] = []  # held until there is space to write checkpoints without their predecessors
-        self._checkpoints = {directory.path: self._make_checkpoints(directory) for directory in self.directories}
         self._counts: dict[str, int] = {}
         self._next_checkpoint_ms = -1
         self._next_log_start_checkpoint_ms = -1
@@ -150,7 +132,7 @@ class LogManager:
     def begin_load(self, now_ms: int) -> LogLoading:
         """Opens all logs of all directories, a few a turn. One that cannot be read is offline from the start."""
         self.lock()
-        self.take_clean_shutdown_files()
+        self.runs.take_clean_shutdown_files()
         return LogLoading(self, now_ms)
 
     def load(self, now_ms: int) -> None:
@@ -168,28 +150,12 @@ class LogManager:
         if all(directory.failed for directory in self.directories):
             raise CannotStart("none of the log directories can be used")
 
-    def was_clean(self, directory: LogDirectory) -> bool:
-        """Whether the last stop left the directory clean."""
-        return self._clean[directory.path]
-
     def find_logs(self, directory: LogDirectory, now_ms: int) -> list[RecoveryTask]:
         """What there is to open in a directory, with what its checkpoints say."""
         properties = read_meta_properties(self.disk, directory.path)
         if properties is not None and properties.directory_id is not None:
             directory.directory_id = properties.directory_id
-        recovery_points = self._read_checkpoint(directory, RECOVERY_POINT_FILE)
-        log_starts = self._read_checkpoint(directory, LOG_START_FILE) or {}
-        self.high_watermarks.update(self._read_checkpoint(directory, REPLICATION_FILE) or {})
-        cleaned_to = self._read_checkpoint(directory, CLEANER_FILE)
-        self.cleaned_to.update(cleaned_to or {})
-        # Without these files nobody knows how far compaction has come: then no gap is taken for a loss.
-        gaps_known = recovery_points is not None and cleaned_to is not None
-        self._checkpoints_due[directory.path] = (not self._clean[directory.path] or not gaps_known, cleaned_to is None)
-        recovery_points = recovery_points or {}
-        checkpoints = self._checkpoints[directory.path]
-        checkpoints.load(RECOVERY_POINT_FILE, recovery_points)
-        checkpoints.load(LOG_START_FILE, log_starts)
-        checkpoints.load(CLEANER_FILE, cleaned_to or {})
+        found = self.checkpoints.read(directory, self.runs.was_clean(directory))
         self._counts[directory.path] = 0
         tasks: list[RecoveryTask] = []
         for name, size in self.disk.list_with_sizes(directory.path).items():
@@ -213,7 +179,7 @@ class LogManager:
                 continue
             if future is None:
                 self._check_not_twice(partition, path)
-            gaps_to = self.cleaned_to.get(partition, 0) if gaps_known else NO_LIMIT
+            gaps_to = self.checkpoints.cleaned_to.get(partition, 0) if found.gaps_known else NO_LIMIT
             config = self.config_of(partition[0])
             tasks.append(
                 RecoveryTask(
@@ -223,8 +189,8 @@ class LogManager:
                     partition[1],
                     now_ms,
                     self.wall.offset_ms,
-                    recovery_points.get(partition, 0),
-                    log_starts.get(partition, 0),
+                    found.recovery_points.get(partition, 0),
+                    found.log_starts.get(partition, 0),
                     gaps_to,
                     self.producer_expiration_ms,
                     config.compact,
@@ -232,20 +198,13 @@ class LogManager:
                     config.segment_index_bytes,
                 )
             )
-        if not self._clean[directory.path]:
-            self._killed[directory.path].sync({task.directory: task.recovery_point for task in tasks})
+        self.runs.sync_killed(directory, {task.directory: task.recovery_point for task in tasks})
         return tasks
 
     def finish_directory(self, directory: LogDirectory) -> None:
         """All logs in it are open."""
-        due, cleaner_too = self._checkpoints_due[directory.path]
-        if due:
-            # A gap that was accepted must lie below the recovery point before the settings of the log can change.
-            self._write_first_checkpoints(directory, cleaner_too)
-        self._killed[directory.path].check(self.logs, directory)
-        if not directory.failed:
-            # What it is now is what the run before left, if this one is killed before it has registered.
-            self._notes.begin(directory, self._previous_epoch_in(directory))
+        self.checkpoints.finish_directory(directory)
+        self.runs.finish_directory(directory, self.logs)
 
     def _leave_alone(self, path: str, kind: int) -> None:
         if kind == EMPTY:
@@ -292,7 +251,7 @@ class LogManager:
         self.logs[(log.topic, log.partition)] = log
         log.on_durable = self._on_durable
         log.on_released = self.on_log_released
-        self._notes.ends_of(log.log_directory).add(log)
+        self.runs.notes.ends_of(log.log_directory).add(log)
         self.count_log(log.log_directory, 1)
 
     def count_log(self, directory: LogDirectory, change: int) -> None:
@@ -305,77 +264,6 @@ class LogManager:
     def on_log_released(self, log: Log) -> None:
         if self.on_released is not None:
             self.on_released(log)
-
-    def take_clean_shutdown_files(self) -> None:
-        """Before anything is written: a crash from here on must not be taken for a clean stop."""
-        for directory in self.online_directories():
-            if directory.path not in self._clean:
-                try:
-                    self._killed[directory.path] = KilledRun(self.disk, directory.path)
-                    # A recovery that is interrupted may have cut something off, and nobody would see it afterwards.
-                    forget_run(self.disk, directory.path)
-                    self._clean[directory.path] = self._take_clean_shutdown_file(directory)
-                except OSError as error:
-                    directory.fail(error)
-
-    def _take_clean_shutdown_file(self, directory: LogDirectory) -> bool:
-        """Reads and removes the marker of a clean stop: from now on only the next clean stop may claim one."""
-        path = f"{directory.path}/{CLEAN_SHUTDOWN_FILE}"
-        try:
-            data = self.disk.read_file(path)
-        except FileNotFoundError:
-            self.loaded_unclean = True
-            return False
-        try:
-            self.clean_broker_epochs[directory.path] = int(json.loads(data)["brokerEpoch"])
-        except (ValueError, KeyError, TypeError):
-            self.clean_broker_epochs[directory.path] = UNKNOWN_BROKER_EPOCH
-        blocking = self.disk.blocking()
-        blocking.remove(path)
-        blocking.sync_directory(directory.path)
-        return True
-
-    def _read_checkpoint(self, directory: LogDirectory, name: str) -> dict[Partition, int] | None:
-        """None when there is none that can be read."""
-        path = f"{directory.path}/{name}"
-        if not self.disk.exists(path):
-            return None
-        try:
-            return read_offsets(self.disk, path)
-        except DamagedCheckpoint as error:
-            logger.warning("ignoring a damaged checkpoint file, recovery takes longer: %s", error)
-            return None
-
-    def _write_first_checkpoints(self, directory: LogDirectory, cleaner_too: bool) -> None:
-        try:
-            self._checkpoints[directory.path].write_now(RECOVERY_POINT_FILE, LOG_START_FILE)
-            if cleaner_too:
-                self._checkpoints[directory.path].write_now(CLEANER_FILE)
-        except OSError as error:
-            directory.on_write_failed(error)
-
-    def previous_broker_epoch(self) -> int:
-        """The broker epoch of the last run, when it lost nothing in any directory; else -1.
-
-        That is so after a clean stop, and after a kill on a machine that has gone on, if every log ended well."""
-        epochs = {self._previous_epoch_in(directory) for directory in self.directories}
-        return epochs.pop() if len(epochs) == 1 else UNKNOWN_BROKER_EPOCH
-
-    def _previous_epoch_in(self, directory: LogDirectory) -> int:
-        if directory.failed:
-            return UNKNOWN_BROKER_EPOCH
-        if self._clean.get(directory.path):
-            return self.clean_broker_epochs.get(directory.path, UNKNOWN_BROKER_EPOCH)
-        killed = self._killed.get(directory.path)
-        return UNKNOWN_BROKER_EPOCH if killed is None or directory.truncated_in_recovery else killed.broker_epoch
-
-    def note_run(self, broker_epoch: int) -> None:
-        """The broker is registered: should it be killed, its next run can tell what it has lost."""
-        for directory in self.online_directories():
-            try:
-                self._notes.begin(directory, broker_epoch)
-            except OSError as error:
-                directory.on_write_failed(error)
 
     # Finding, creating, deleting
 
@@ -414,7 +302,7 @@ class LogManager:
         path = f"{directory.path}/{topic}-{partition}"
         if path in self._foreign:
             raise KafkaError(KAFKA_STORAGE_ERROR, f"{path} holds something else: move it away and start again")
-        self.cleaned_to.pop((topic, partition), None)
+        self.checkpoints.cleaned_to.pop((topic, partition), None)
         try:
             directory.directories_changed += 1
             log = create_log(
@@ -432,14 +320,12 @@ class LogManager:
     def hold_until_forgotten(self, log: Log) -> None:
         """Offsets of a deleted log of the same name must not be taken for those of a new one: that one takes no records
         until they have left the checkpoint files."""
-        checkpoints = self._checkpoints[log.log_directory.path]
-        if checkpoints.may_have((log.topic, log.partition)):
+        if self.checkpoints.may_have(log):
             log.hold()
             self._forget(log)
 
     def _forget(self, log: Log) -> None:
-        checkpoints = self._checkpoints[log.log_directory.path]
-        checkpoints.write_later(lambda error: self._on_forgotten(log, error), *FILES)
+        self.checkpoints.write_all_later(log, lambda error: self._on_forgotten(log, error))
 
     def _on_forgotten(self, log: Log, error: OSError | None) -> None:
         if log.closed or log.log_directory.failed:
@@ -488,17 +374,14 @@ class LogManager:
         """A log without records begins somewhere else, and takes records at once."""
         self.notify_log_gone(log)
         log.start_at(offset, now_ms).let_go()
-        self._notes.on_truncated(log)
+        self.runs.notes.on_truncated(log)
 
     def _settle(self, log: Log, truncation: Truncation, offset: int) -> None:
         """The checkpoints go down first: what is written from now on must be walked after a crash."""
-        self._notes.on_truncated(log)
-        partition = (log.topic, log.partition)
-        if self.logs.get(partition) is log and self.cleaned_to.get(partition, -1) > offset:
-            self.cleaned_to[partition] = offset
-        checkpoints = self._checkpoints[log.log_directory.path]
-        if checkpoints.may_have(partition, above=offset):
-            truncation.start(lambda done: checkpoints.write_later(done, *FILES))
+        self.runs.notes.on_truncated(log)
+        self.checkpoints.lower_cleaned_to(log, offset)
+        if self.checkpoints.may_have(log, above=offset):
+            truncation.start(lambda done: self.checkpoints.write_all_later(log, done))
         else:
             truncation.start(None)
 
@@ -532,7 +415,7 @@ class LogManager:
         renamed to -delete."""
         if source is not None:
             self.count_log(source.log_directory, -1)
-            self._notes.on_removed(source)
+            self.runs.notes.on_removed(source)
             source.close_files()
             due_ms = now_ms + source.config.file_delete_delay_ms
             self._deleted.add(source.log_directory, source.directory, due_ms)
@@ -542,22 +425,16 @@ class LogManager:
         log = self.logs.pop((topic, partition), None)
         if log is not None:
             self.count_log(log.log_directory, -1)
-            self._notes.on_removed(log)
+            self.runs.notes.on_removed(log)
             self.notify_log_gone(log)
-            self.high_watermarks.pop((topic, partition), None)
+            self.checkpoints.high_watermarks.pop((topic, partition), None)
             log.close_files()
-            self._forget_cleaned_to(log)
+            self.checkpoints.forget_cleaned_to(log)
         return log
 
     def notify_log_gone(self, log: Log) -> None:
         if self.on_log_gone is not None:
             self.on_log_gone(log)
-
-    def _forget_cleaned_to(self, log: Log) -> None:
-        """A new log of the same name must not be taken for compacted."""
-        known = self.cleaned_to.pop((log.topic, log.partition), None)
-        if known is not None and not log.log_directory.failed:
-            self._checkpoints[log.log_directory.path].write_later(None, CLEANER_FILE)
 
     def marked_path(self, log: Log, suffix: str) -> str:
         """What the folder of a log is called that goes, or that nobody knows any more."""
@@ -580,101 +457,15 @@ class LogManager:
         for segment in log.segments:
             segment.move_to(path)
 
-    # Checkpoints
-
-    def _make_checkpoints(self, directory: LogDirectory) -> DirectoryCheckpoints:
-        return DirectoryCheckpoints(self.disk, directory, lambda name: self._offsets_for(directory, name))
-
-    def checkpoint(self, stopping: bool = False) -> None:
-        """Writes recovery points and log starts of every directory: in the background, but for one that stops, which
-        must not leave old ones behind."""
-        for directory in self.online_directories():
-            if not stopping:
-                self._write_if_changed(directory, RECOVERY_POINT_FILE)
-                self._write_if_changed(directory, LOG_START_FILE)
-                continue
-            try:
-                self._checkpoints[directory.path].write_now(*FILES)
-                directory.on_written()
-            except OSError as error:
-                directory.fail(error)
+    # From time to time
 
     def _all(self) -> Iterable[Log]:
         return chain(self.futures.logs.values(), self.logs.values())
 
-    def _write_if_changed(self, directory: LogDirectory, name: str) -> None:
-        self._checkpoints[directory.path].write_if_changed(name)
-
-    def _offsets_for(self, directory: LogDirectory, name: str) -> dict[Partition, int]:
-        """What a checkpoint file should have: log starts only where the name of the first segment does not tell."""
-        offsets: dict[Partition, int] = {}
-        for logs in (self.futures.logs, self.logs):
-            for partition, log in logs.items():
-                if log.log_directory is not directory:
-                    continue
-                if name == RECOVERY_POINT_FILE:
-                    offsets[partition] = log.checkpoint_offset()
-                elif name == LOG_START_FILE:
-                    if log.log_start_offset > log.base_offsets[0]:
-                        offsets[partition] = log.log_start_offset
-                elif partition in self.cleaned_to:
-                    offsets[partition] = self.cleaned_to[partition]
-        return offsets
-
-    def ensure_recovery_point(self, log: Log, offset: int, done: Done) -> None:
-        """Calls `done` when the recovery point of the log on disk is at least `offset`.
-
-        Compaction asks for this before it leaves gaps: behind the recovery point a gap is taken for a loss."""
-        checkpoints = self._checkpoints[log.log_directory.path]
-        if checkpoints.is_durable(RECOVERY_POINT_FILE, (log.topic, log.partition), offset):
-            done(None)
-        else:
-            checkpoints.write_later(done, RECOVERY_POINT_FILE)
-
-    def set_cleaned_to(self, partition: Partition, offset: int, done: Done | None = None) -> None:
-        """Compaction has come so far in a log; `done` is called when that is written down."""
-        self.cleaned_to[partition] = offset
-        self._checkpoints[self.logs[partition].log_directory.path].write_later(done, CLEANER_FILE)
-
-    def write_checkpoints_later(self, future: Log, done: Done) -> None:
-        """Before a log takes over in its directory, it is known there how far it is safe and how far compacted."""
-        self._checkpoints[future.log_directory.path].write_later(done, *FILES)
-
-    def write_checkpoints_of(self, future: Log) -> None:
-        """The same for one that does so at a start."""
-        self._checkpoints[future.log_directory.path].write_now(*FILES)
-
-    def checkpoint_high_watermarks(self, high_watermarks: dict[Partition, int], stopping: bool = False) -> None:
-        """Writes what replication hands in, each partition into the directory it lives in.
-
-        A running node does not wait for the disk, every few seconds, for what a start can do without: it takes the
-        start of the log for the high watermark until it knows better."""
-        lines: Lines = {}
-        for (topic, partition), offset in high_watermarks.items():
-            log = self.logs.get((topic, partition))
-            if log is not None:
-                lines.setdefault(log.log_directory.path, []).append(f"{topic} {partition} {offset}")
-        self._write_high_watermarks(lines, stopping)
-
-    def _write_high_watermarks(self, lines: Lines, stopping: bool = False) -> None:
-        for directory in self.online_directories():
-            data = format_lines(lines.get(directory.path, []))
-            try:
-                path = f"{directory.path}/{REPLICATION_FILE}"
-                if stopping:
-                    self.disk.blocking().write_file(path, data)
-                else:
-                    self.disk.replace_file(path, data)
-                directory.on_written()
-            except OSError as error:
-                directory.on_write_failed(error)
-
-    # From time to time
-
     def housekeeping(self, now_ms: int, high_watermark_of: Callable[[Log], int] | None = None) -> None:
         """Does what is due; call it every second or so. Retention needs to know the high watermarks."""
         self.watch_space()
-        self._notes.refresh(self.online_directories())
+        self.runs.notes.refresh(self.online_directories())
         self._deleted.remove_due(now_ms)
         self._forget_again()
         self.rounds.begin_housekeeping(self._all())
@@ -689,12 +480,10 @@ class LogManager:
             self.retention.go_on(now_ms, high_watermark_of)
         if now_ms >= self._next_checkpoint_ms:
             self._next_checkpoint_ms = now_ms + self.checkpoint_interval_ms
-            for directory in self.online_directories():
-                self._write_if_changed(directory, RECOVERY_POINT_FILE)
+            self.checkpoints.write_if_changed(RECOVERY_POINT_FILE)
         if now_ms >= self._next_log_start_checkpoint_ms:
             self._next_log_start_checkpoint_ms = now_ms + self.log_start_checkpoint_interval_ms
-            for directory in self.online_directories():
-                self._write_if_changed(directory, LOG_START_FILE)
+            self.checkpoints.write_if_changed(LOG_START_FILE)
 
     def _forget_again(self) -> None:
         waiting, self._unforgotten = self._unforgotten, []
@@ -719,7 +508,7 @@ class LogManager:
         return count
 
     def _on_failed(self, directory: LogDirectory) -> None:
-        forget_run(self.disk, directory.path)
+        self.runs.on_failed(directory)
         if self.on_directory_failed is not None:
             self.on_directory_failed(directory)
 
@@ -732,17 +521,12 @@ class LogManager:
         self._deleted.is_stopped = True
         self.disk.finish_jobs()
         if any(log.pending_truncations for log in self._all()):
-            self.checkpoint(stopping=True)  # the files that they cut may only be cut afterwards
+            self.checkpoints.write_now()  # the files that they cut may only be cut afterwards
         self.close_logs(now_ms)
-        self.checkpoint(stopping=True)
+        self.checkpoints.write_now()
         if high_watermarks is not None:
-            self.checkpoint_high_watermarks(high_watermarks, stopping=True)
-        for directory in self.online_directories():
-            try:
-                self.write_clean_shutdown_file(directory, broker_epoch)
-                forget_run(self.disk, directory.path)
-            except OSError as error:
-                directory.fail(error)
+            self.checkpoints.write_last_high_watermarks(high_watermarks)
+        self.runs.end_cleanly(broker_epoch)
         self.unlock()
 
     def close_logs(self, now_ms: int) -> None:
@@ -766,16 +550,7 @@ class LogManager:
 
     def release(self) -> None:
         """The end of a node that never loaded the logs: their directories are as clean as they were found."""
-        for directory in self.online_directories():
-            try:
-                if self._clean.get(directory.path) or not self._has_logs(directory):
-                    epoch = self.clean_broker_epochs.get(directory.path, UNKNOWN_BROKER_EPOCH)
-                    self.write_clean_shutdown_file(directory, epoch)
-                killed = self._killed.get(directory.path)
-                if killed is not None and killed.broker_epoch != UNKNOWN_BROKER_EPOCH:
-                    note_run(self.disk, directory.path, killed.broker_epoch, killed.details)
-            except OSError as error:
-                directory.fail(error)
+        self.runs.leave_as_found(self._has_logs)
         self.unlock()
 
     def _has_logs(self, directory: LogDirectory) -> bool:
@@ -785,10 +560,6 @@ class LogManager:
     def unlock(self) -> None:
         for directory in self.directories:
             self.disk.unlock_directory(directory.path)
-
-    def write_clean_shutdown_file(self, directory: LogDirectory, broker_epoch: int) -> None:
-        marker = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'.encode("ascii")
-        self.disk.blocking().write_file(f"{directory.path}/{CLEAN_SHUTDOWN_FILE}", marker)
 
 
 def _name(log: Log) -> tuple[str, int]:

@@ -45,7 +45,7 @@ class TakeOver:
 
     def start(self) -> None:
         """First of all it is known in its directory how far the future log is safe, and how far compacted."""
-        self._manager.write_checkpoints_later(self._future, self._on_checkpoints)
+        self._manager.checkpoints.write_all_later(self._future, self._on_checkpoints)
 
     def _on_checkpoints(self, error: OSError | None) -> None:
         source = self._source

@@ -190,4 +190,4 @@ def test_a_node_whose_disk_breaks_down_forgets_its_run_without_it() -> None:
     world.events.clear()
     world.disk.come_back()
     world.start()
-    assert world.node.logs.previous_broker_epoch() == -1
+    assert world.node.logs.runs.previous_broker_epoch() == -1

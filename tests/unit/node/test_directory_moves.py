@@ -256,7 +256,7 @@ def test_a_crash_at_any_moment_of_a_move_costs_no_record_and_leaves_one_folder(c
     for _ in range(3):
         world.produce("t", values=50)
     log_of(world).flush()
-    world.node.logs.checkpoint(stopping=True)
+    world.node.logs.checkpoints.write_now()
     flushed = content(log_of(world))
     old, new = place(world), other(world)
     assert world.produce("t", values=5).error_code == errors.NONE

@@ -115,7 +115,7 @@ def test_a_roll_while_a_flush_runs_syncs_the_indexes_too() -> None:
         world.run(20)
     world.run(3000)
     assert log.recovery_point == log.log_end_offset == 12
-    world.node.logs.checkpoint(stopping=True)
+    world.node.logs.checkpoints.write_now()
     world.events.clear()
     world.disk.power_loss()
     world.start()

@@ -86,9 +86,9 @@ def test_a_stop_in_the_middle_leaves_everything_as_it_was_found(turns: int, log_
     for folder in log_dirs.split(","):
         assert world.disk.exists(f"{folder}/.kafka_cleanshutdown") == is_clean
     begin_start(world, 0)
-    assert world.node.logs.loaded_unclean is not is_clean
+    assert world.node.logs.runs.loaded_unclean is not is_clean
     if is_clean:
-        assert world.node.logs.previous_broker_epoch() == epoch
+        assert world.node.logs.runs.previous_broker_epoch() == epoch
     world.run(1000)
     assert world.node.is_ready and end_offsets(world) == before
     assert [world.produce("t", index).base_offset for index in range(3)] == [1, 2, 3]

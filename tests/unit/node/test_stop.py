@@ -50,7 +50,7 @@ def test_a_clean_stop_keeps_records_offsets_topics_and_the_high_watermark() -> N
     world.start()
     assert world.describe("t").topic_id == topic_id
     assert [world.produce("t", index).base_offset for index in range(3)] == [1, 2, 3]
-    assert world.node.logs.loaded_unclean is False
+    assert world.node.logs.runs.loaded_unclean is False
 
 
 def test_a_stop_without_a_start_to_the_end_is_harmless() -> None:

@@ -111,7 +111,7 @@ def test_a_cut_below_the_high_watermark_takes_it_along(world: World) -> None:
 def test_a_cut_lowers_the_recovery_point_on_disk(world: World) -> None:
     world.fill(1, 2, 2)
     world.log.flush()
-    world.logs.checkpoint(stopping=True)
+    world.logs.checkpoints.write_now()
     world.take(parted(1, 1))
     text = (Path(world.log.log_directory.path) / "recovery-point-offset-checkpoint").read_text()
     assert text.splitlines()[2:] == ["t 0 0"], "below the cut, and within the segment that is walked again"

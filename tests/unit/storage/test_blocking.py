@@ -165,7 +165,7 @@ def test_only_the_truncated_log_waits_until_its_cut_is_on_the_medium(tmp_path: P
         for _ in range(8):
             append(log)
     turns.settle()
-    broker.logs.checkpoint()
+    broker.logs.checkpoints.write()
     turns.settle()
     turns.forget()
     broker.logs.truncate(cut, 3, NOW_MS)
@@ -193,7 +193,7 @@ def test_many_truncations_of_one_turn_share_their_checkpoints(tmp_path: Path, tu
         append(log)
         log.start_flush()
     turns.settle()
-    broker.logs.checkpoint()
+    broker.logs.checkpoints.write()
     turns.settle()
     turns.forget()
     for log in broker.all():
@@ -224,7 +224,7 @@ def test_a_stop_in_the_middle_of_a_truncation_ends_it(tmp_path: Path, turns: Tur
     for _ in range(8):
         append(log)
     turns.settle()
-    broker.logs.checkpoint()
+    broker.logs.checkpoints.write()
     turns.settle()
     broker.logs.truncate(log, 3, NOW_MS)
     broker.logs.shutdown(NOW_MS)
@@ -237,7 +237,7 @@ def test_deletions_of_compacted_logs_write_their_checkpoint_once_or_twice(tmp_pa
     broker = Broker(tmp_path, turns, 50, config(compact=True, file_delete_delay_ms=0))
     for partition in range(50):
         append(broker.logs.logs[("topic", partition)])
-        broker.logs.set_cleaned_to(("topic", partition), 1)
+        broker.logs.checkpoints.set_cleaned_to(("topic", partition), 1)
     turns.settle()
     turns.forget()
     for partition in range(50):
@@ -268,7 +268,7 @@ def test_a_log_of_the_same_name_takes_records_when_the_offsets_of_the_old_one_ar
     for _ in range(8):
         append(broker.all()[0])
     turns.settle()
-    broker.logs.checkpoint()
+    broker.logs.checkpoints.write()
     turns.settle()
     assert "topic 0 6" in (tmp_path / "recovery-point-offset-checkpoint").read_text()
     broker.logs.delete("topic", 0, NOW_MS)
@@ -342,7 +342,7 @@ def test_a_truncation_while_a_compaction_waits_for_the_disk_ends_it(tmp_path: Pa
     turns.settle()
     assert not log.compacting and log.log_end_offset == 5
     assert files_in(log.directory, "*.cleaned") == files_in(log.directory, "*.swap") == []
-    assert broker.logs.cleaned_to.get(("topic", 0), 0) <= 5
+    assert broker.logs.checkpoints.cleaned_to.get(("topic", 0), 0) <= 5
     assert turns.blocked == []
 
 

@@ -95,7 +95,7 @@ def test_the_dirtiest_log_is_first_and_what_is_due_by_time_before_it(tmp_path: P
         setting.fill(topic, 100, keys=50)
     setting.now_ms += 1000
     for topic in ("clean", "dirty", "late"):
-        setting.logs.set_cleaned_to((topic, 0), setting.log(topic).log_end_offset)
+        setting.logs.checkpoints.set_cleaned_to((topic, 0), setting.log(topic).log_end_offset)
     setting.fill("clean", 150, keys=50)
     setting.fill("dirty", 400, keys=50)
     setting.fill("late", 20, timestamp=NOW_MS - 100_000)

@@ -85,6 +85,6 @@ def test_the_recovery_point_on_disk_is_raised_before_a_compaction(tmp_path: Path
     path = str(tmp_path / RECOVERY_POINT_FILE)
     assert log.recovery_point == 5
     assert read_offsets(disk, path).get(PARTITION, 0) == 0
-    logs.ensure_recovery_point(log, 5, lambda error: None)
+    logs.checkpoints.ensure_recovery_point(log, 5, lambda error: None)
     assert read_offsets(disk, path) == {PARTITION: 5}
     disk.close()

@@ -67,7 +67,7 @@ def test_a_disk_that_failed_and_came_back_without_what_was_written_last_is_not_t
     disk = sim_disk()
     logs = LogManager(disk, ["data"], lambda topic: LogConfig())
     logs.load(NOW_MS)
-    logs.note_run(41)
+    logs.runs.note_run(41)
     log = logs.create("t", 0, TOPIC_ID, NOW_MS)
     append(log, b"synced")
     log.flush()
@@ -77,7 +77,7 @@ def test_a_disk_that_failed_and_came_back_without_what_was_written_last_is_not_t
     disk.come_back()
     again = LogManager(disk, ["data"], lambda topic: LogConfig())
     again.load(NOW_MS)
-    assert again.previous_broker_epoch() == -1
+    assert again.runs.previous_broker_epoch() == -1
 
 
 # A real one
@@ -261,47 +261,47 @@ def kill(logs: LogManager) -> None:
 
 def test_a_broker_that_was_killed_says_that_it_has_lost_nothing(tmp_path: Path) -> None:
     logs = manager(tmp_path)
-    logs.note_run(41)
+    logs.runs.note_run(41)
     append(logs.create("t", 0, TOPIC_ID, NOW_MS), b"x")
     kill(logs)
     again = manager(tmp_path)
-    assert again.loaded_unclean
-    assert again.previous_broker_epoch() == 41
+    assert again.runs.loaded_unclean
+    assert again.runs.previous_broker_epoch() == 41
 
 
 def test_a_killed_broker_whose_log_had_to_be_cut_says_nothing(tmp_path: Path) -> None:
     logs = manager(tmp_path)
-    logs.note_run(41)
+    logs.runs.note_run(41)
     append(logs.create("t", 0, TOPIC_ID, NOW_MS), b"x")
     with open(tmp_path / "one" / "t-0" / f"{0:020d}.log", "ab") as file:
         file.write(b"torn")
     kill(logs)
-    assert manager(tmp_path).previous_broker_epoch() == -1
+    assert manager(tmp_path).runs.previous_broker_epoch() == -1
 
 
 def test_a_directory_of_which_nothing_is_known_makes_the_whole_broker_uncertain(tmp_path: Path) -> None:
     logs = manager(tmp_path)
-    logs.note_run(41)
+    logs.runs.note_run(41)
     forget_run(PosixDisk(), str(tmp_path / "two"))
     kill(logs)
-    assert manager(tmp_path).previous_broker_epoch() == -1
+    assert manager(tmp_path).runs.previous_broker_epoch() == -1
 
 
 def test_a_clean_stop_leaves_no_note(tmp_path: Path, memory: Path) -> None:
     logs = manager(tmp_path)
-    logs.note_run(41)
+    logs.runs.note_run(41)
     assert len(list(memory.iterdir())) == 4, "a note and its details for each directory"
     logs.shutdown(NOW_MS, 41)
     assert not (tmp_path / "one" / ANCHOR_FILE).exists() and list(memory.iterdir()) == []
-    assert manager(tmp_path).previous_broker_epoch() == 41
+    assert manager(tmp_path).runs.previous_broker_epoch() == 41
 
 
 def test_a_failed_directory_is_not_believed_again(tmp_path: Path) -> None:
     logs = manager(tmp_path)
-    logs.note_run(41)
+    logs.runs.note_run(41)
     logs.directories[0].fail(OSError(5, "no"))
     kill(logs)
-    assert manager(tmp_path).previous_broker_epoch() == -1
+    assert manager(tmp_path).runs.previous_broker_epoch() == -1
 
 
 def test_a_directory_in_which_nothing_fits_any_more_is_not_a_failed_one(
@@ -313,33 +313,33 @@ def test_a_directory_in_which_nothing_fits_any_more_is_not_a_failed_one(
         raise OSError(errno.ENOSPC, "full", path)
 
     monkeypatch.setattr(machine_memory, "_replace", full)
-    logs.note_run(41)
+    logs.runs.note_run(41)
     kill(logs)
     assert not any(directory.failed for directory in logs.directories)
-    assert manager(tmp_path).previous_broker_epoch() == -1
+    assert manager(tmp_path).runs.previous_broker_epoch() == -1
 
 
 def test_a_broker_that_is_killed_before_it_has_registered_has_lost_nothing_either(tmp_path: Path) -> None:
     """Neither after a clean stop nor after a kill, however often."""
     logs = manager(tmp_path)
-    logs.note_run(41)
+    logs.runs.note_run(41)
     logs.shutdown(NOW_MS, 41)
     for _ in range(3):
         logs = manager(tmp_path)
-        assert logs.previous_broker_epoch() == 41
+        assert logs.runs.previous_broker_epoch() == 41
         kill(logs)
 
 
 def test_what_was_cut_is_not_forgotten_by_a_second_kill(tmp_path: Path) -> None:
     logs = manager(tmp_path)
-    logs.note_run(41)
+    logs.runs.note_run(41)
     append(logs.create("t", 0, TOPIC_ID, NOW_MS), b"x")
     with open(tmp_path / "one" / "t-0" / f"{0:020d}.log", "ab") as file:
         file.write(b"torn")
     for _ in range(2):
         kill(logs)
         logs = manager(tmp_path)
-        assert logs.previous_broker_epoch() == -1
+        assert logs.runs.previous_broker_epoch() == -1
 
 
 # Where the logs ended
@@ -348,7 +348,7 @@ def test_what_was_cut_is_not_forgotten_by_a_second_kill(tmp_path: Path) -> None:
 def killed_with_a_log_of(tmp_path: Path, records: int) -> LogManager:
     """A run that wrote so many records, which the note knows of."""
     logs = manager(tmp_path)
-    logs.note_run(41)
+    logs.runs.note_run(41)
     log = logs.create("t", 0, TOPIC_ID, NOW_MS)
     for _ in range(records):
         append(log, b"x")
@@ -383,13 +383,13 @@ def test_a_copy_that_was_made_while_the_broker_ran_and_restored_in_place_is_not_
     again = manager(tmp_path)
     found = again.get("t", 0)
     assert found is not None and found.log_end_offset == 10
-    assert again.previous_broker_epoch() == -1
+    assert again.runs.previous_broker_epoch() == -1
 
 
 def test_a_copy_as_long_as_the_log_and_of_an_older_epoch_is_not_trusted(tmp_path: Path) -> None:
     """What was there when the copy was made has been cut off since, and something else was written instead."""
     logs = manager(tmp_path)
-    logs.note_run(41)
+    logs.runs.note_run(41)
     log = logs.create("t", 0, TOPIC_ID, NOW_MS)
     for _ in range(10):
         append(log, b"x", leader_epoch=3)
@@ -405,13 +405,13 @@ def test_a_copy_as_long_as_the_log_and_of_an_older_epoch_is_not_trusted(tmp_path
     again = manager(tmp_path)
     found = again.get("t", 0)
     assert found is not None and found.log_end_offset == 10
-    assert again.previous_broker_epoch() == -1
+    assert again.runs.previous_broker_epoch() == -1
 
 
 def test_a_log_that_is_not_there_any_more_costs_the_trust(tmp_path: Path) -> None:
     kill(killed_with_a_log_of(tmp_path, 3))
     shutil.rmtree(tmp_path / "one" / "t-0")
-    assert manager(tmp_path).previous_broker_epoch() == -1
+    assert manager(tmp_path).runs.previous_broker_epoch() == -1
 
 
 def test_records_written_since_the_note_was_made_do_not_cost_the_trust(tmp_path: Path) -> None:
@@ -421,7 +421,7 @@ def test_records_written_since_the_note_was_made_do_not_cost_the_trust(tmp_path:
     append(log, b"x")
     append(logs.create("u", 0, TOPIC_ID, NOW_MS), b"x")
     kill(logs)
-    assert manager(tmp_path).previous_broker_epoch() == 41
+    assert manager(tmp_path).runs.previous_broker_epoch() == 41
 
 
 @pytest.mark.parametrize("is_noted", [True, False], ids=["the note knows", "killed before the note knows"])
@@ -433,7 +433,7 @@ def test_a_log_that_was_cut_or_deleted_costs_the_trust_only_until_the_note_knows
     disk.make_directory("data")
     logs = LogManager(disk, ["data"], lambda topic: LogConfig())
     logs.load(NOW_MS)
-    logs.note_run(41)
+    logs.runs.note_run(41)
     log = logs.create("t", 0, TOPIC_ID, NOW_MS)
     for _ in range(3):
         append(log, b"x")
@@ -448,7 +448,7 @@ def test_a_log_that_was_cut_or_deleted_costs_the_trust_only_until_the_note_knows
     disk.process_crash()
     again = LogManager(disk, ["data"], lambda topic: LogConfig())
     again.load(NOW_MS)
-    assert again.previous_broker_epoch() == (41 if is_noted else -1)
+    assert again.runs.previous_broker_epoch() == (41 if is_noted else -1)
 
 
 def test_a_log_that_was_cut_and_went_on_in_a_later_epoch_does_not_cost_the_trust(tmp_path: Path) -> None:
@@ -460,7 +460,7 @@ def test_a_log_that_was_cut_and_went_on_in_a_later_epoch_does_not_cost_the_trust
     append(log, b"x", leader_epoch=7)
     assert log.log_end_offset == 2
     kill(logs)
-    assert manager(tmp_path).previous_broker_epoch() == 41
+    assert manager(tmp_path).runs.previous_broker_epoch() == 41
 
 
 def test_a_node_that_leaves_the_logs_alone_leaves_the_note_as_it_was(tmp_path: Path) -> None:
@@ -471,16 +471,16 @@ def test_a_node_that_leaves_the_logs_alone_leaves_the_note_as_it_was(tmp_path: P
     kill(logs)
     untouched = manager(tmp_path, load=False)
     untouched.lock()
-    untouched.take_clean_shutdown_files()
+    untouched.runs.take_clean_shutdown_files()
     untouched.release()
     assert KilledRun(PosixDisk(), str(tmp_path / "one")).ends == {("t", 0): (3, 0)}
-    assert manager(tmp_path).previous_broker_epoch() == 41
+    assert manager(tmp_path).runs.previous_broker_epoch() == 41
 
 
 def test_many_logs_are_looked_at_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("moldau.storage.killed_broker.LOGS_PER_TURN", 2)
     logs = manager(tmp_path)
-    logs.note_run(41)
+    logs.runs.note_run(41)
     many = [logs.create("t", number, TOPIC_ID, NOW_MS, logs.directories[0]) for number in range(5)]
     logs.housekeeping(NOW_MS)
     for log in many:
@@ -504,14 +504,14 @@ def test_a_write_that_failed_unseen_costs_the_trust_and_memory_is_not_believed()
     log = logs.create("t", 0, TOPIC_ID, NOW_MS)
     append(log, b"synced")
     log.flush()
-    logs.note_run(41)
+    logs.runs.note_run(41)
     append(log, b"lost")
     disk.fail_write_back("t-0/")
     assert disk.size(log.active.path(".log")) == log.size_bytes, "nobody sees it"
     disk.process_crash()
     again = LogManager(disk, ["data"], lambda topic: LogConfig())
     again.load(NOW_MS)
-    assert again.previous_broker_epoch() == -1
+    assert again.runs.previous_broker_epoch() == -1
     found = again.get("t", 0)
     assert found is not None and found.log_end_offset == 1
     disk.evict()
@@ -522,13 +522,13 @@ def test_only_what_is_not_known_to_be_on_the_medium_is_synced_before_a_broker_is
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logs = manager(tmp_path)
-    logs.note_run(41)
+    logs.runs.note_run(41)
     log = logs.create("t", 0, TOPIC_ID, NOW_MS)
     for _ in range(3):
         append(log, b"x")
         log.roll(NOW_MS)
     log.flush()
-    logs.checkpoint(stopping=True)
+    logs.checkpoints.write_now()
     append(log, b"x")
     log.roll(NOW_MS)
     append(log, b"x")
@@ -541,7 +541,7 @@ def test_only_what_is_not_known_to_be_on_the_medium_is_synced_before_a_broker_is
             synced.append(os.path.basename(path))
 
     monkeypatch.setattr("moldau.server.posix_disk.sync_descriptor", sync)
-    assert manager(tmp_path).previous_broker_epoch() == 41
+    assert manager(tmp_path).runs.previous_broker_epoch() == 41
     assert sorted(set(synced)) == [f"{3:020d}.log", f"{4:020d}.log"]
 
 
@@ -557,7 +557,7 @@ def test_a_sync_that_tells_of_a_failed_write_costs_the_trust(tmp_path: Path, mon
     assert lost == [str(tmp_path / "one" / "t-0" / f"{0:020d}.log")]
     monkeypatch.setattr(PosixDisk, "sync_all", lambda disk, paths: list(paths))
     again = manager(tmp_path)
-    assert again.previous_broker_epoch() == -1
+    assert again.runs.previous_broker_epoch() == -1
     kill(again)
     monkeypatch.undo()
-    assert manager(tmp_path).previous_broker_epoch() == -1, "it is told once, and must not be forgotten"
+    assert manager(tmp_path).runs.previous_broker_epoch() == -1, "it is told once, and must not be forgotten"

@@ -73,10 +73,10 @@ def test_a_clean_stop_and_start(tmp_path: Path) -> None:
     assert (tmp_path / "one" / "log-start-offset-checkpoint").read_bytes() == b"0\n1\nt 0 1\n"
     assert (tmp_path / "two" / "recovery-point-offset-checkpoint").read_bytes() == b"0\n2\nt 1 1\na-b.c_d 12 1\n"
     again = manager(tmp_path)
-    assert again.previous_broker_epoch() == 71
-    assert not again.loaded_unclean
+    assert again.runs.previous_broker_epoch() == 71
+    assert not again.runs.loaded_unclean
     assert sorted(again.logs) == [("a-b.c_d", 12), ("t", 0), ("t", 1), ("t", 2)]
-    assert again.high_watermarks == {("t", 0): 2, ("t", 1): 1}
+    assert again.checkpoints.high_watermarks == {("t", 0): 2, ("t", 1): 1}
     assert again.logs[("t", 0)].log_start_offset == 1
     assert read_all(again.logs[("t", 1)]) == [(0, b"1")]
     assert not (tmp_path / "one" / ".kafka_cleanshutdown").exists()
@@ -90,8 +90,8 @@ def test_a_start_after_a_crash_recovers(tmp_path: Path) -> None:
     logs.disk.unlock_directory(str(tmp_path / "one"))
     logs.disk.unlock_directory(str(tmp_path / "two"))
     again = manager(tmp_path)
-    assert again.loaded_unclean
-    assert again.previous_broker_epoch() == -1
+    assert again.runs.loaded_unclean
+    assert again.runs.previous_broker_epoch() == -1
     assert read_all(again.logs[("t", 0)]) == [(0, b"x")]
 
 
@@ -117,7 +117,7 @@ def test_a_deleted_log_is_renamed_and_removed_later(tmp_path: Path) -> None:
     log = logs.create("t", 0, TOPIC_ID, NOW_MS)
     append(log, b"old")
     log.roll(NOW_MS)
-    logs.checkpoint()
+    logs.checkpoints.write()
     logs.delete("t", 0, NOW_MS)
     assert logs.get("t", 0) is None
     (name,) = [name for name in os.listdir(tmp_path / "one") if name.startswith("t-0")]

@@ -123,7 +123,7 @@ class LogCleaner:
                 continue
             try:
                 dirtiness = Dirtiness(
-                    log, self.logs.cleaned_to.get(partition, -1), self._high_watermark_of(log), now_ms
+                    log, self.logs.checkpoints.cleaned_to.get(partition, -1), self._high_watermark_of(log), now_ms
                 )
             except OSError as error:
                 log.log_directory.fail(error)
@@ -190,7 +190,9 @@ class LogCleaner:
             self._give_up(log, result.problem)
             self._discard(running, self._clock())
         else:
-            self.logs.ensure_recovery_point(log, result.end_offset, lambda error: self._swap(running, result, error))
+            self.logs.checkpoints.ensure_recovery_point(
+                log, result.end_offset, lambda error: self._swap(running, result, error)
+            )
 
     def _end(self, running: Running) -> None:
         """Its place is free, and the log may be compacted again."""
@@ -276,7 +278,7 @@ class LogCleaner:
             log.log_directory.fail(error)
             self._end(running)
         else:
-            self.logs.set_cleaned_to(
+            self.logs.checkpoints.set_cleaned_to(
                 (log.topic, log.partition), result.end_offset, lambda error: self._on_noted(running, result)
             )
 
@@ -329,5 +331,5 @@ class LogCleaner:
 
     def dirty_bytes(self, log: Log) -> int:
         """How much of a log was written since it was compacted."""
-        first_dirty = first_dirty_offset(log, self.logs.cleaned_to.get((log.topic, log.partition), -1))
+        first_dirty = first_dirty_offset(log, self.logs.checkpoints.cleaned_to.get((log.topic, log.partition), -1))
         return sum(segment.size for segment in log.segments if segment.base_offset >= first_dirty)
