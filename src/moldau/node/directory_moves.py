@@ -333,7 +333,7 @@ class DirectoryMoves:
                 move.future.log_directory.fail(error)
             self._wake(self._clock())
 
-        move.future.flush_later(move.future.log_end_offset, done)
+        move.future.flushing.later(move.future.log_end_offset, done)
 
     def _swap(self, move: Move) -> None:
         move.busy = True

@@ -4,7 +4,7 @@ Files are synced one after the other on the disk's own threads, then, as one job
 again: leader epochs, the id of the topic, the names of the files, the folder itself. Until the last of it is done a
 crash costs a scan of these segments and nothing else, so whoever rolls or appends need not wait. The active segment
 needs no index files: a start walks the segment that holds the recovery point. One that is rolled in the meantime is not
-active any more, and needs them before a checkpoint may say that nobody walks it again (`Log.checkpoint_offset`).
+active any more, and needs them before a checkpoint may say that nobody walks it again (see `log_flushing.py`).
 
 One job at a time for a log: what is asked for while it runs shares the next one.
 """
@@ -81,7 +81,7 @@ class FlushJob:
         self.end_offset = end_offset
         self.truncations = log.truncations
         self.done = done
-        self.segments = log.segments_to_flush(end_offset)
+        self.segments = log.flushing.segments_below(end_offset)
         self.without_indexes: list[Segment] = []  # their data is synced, their indexes are not
         self.paths: list[str] = []
         self.directory_is_due = True
@@ -199,7 +199,7 @@ def flush_now(log: Log) -> None:
     """Blocks until everything that was appended is on the medium, for a node that does not serve; raises OSError."""
     end_offset = log.log_end_offset
     if log.recovery_point < end_offset or log.indexed_to < log.active.base_offset:
-        for segment in log.segments_to_flush(end_offset):
+        for segment in log.flushing.segments_below(end_offset):
             if segment.size > 0:
                 segment.write_indexes()
             segment.sync()

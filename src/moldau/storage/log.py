@@ -26,15 +26,16 @@ from moldau.protocol.errors import (
 from moldau.protocol.records_data import FileRecords, MemoryRecords
 from moldau.records.batch import BatchHeader, CorruptBatch, has_valid_crc, split_batches
 from moldau.records.clocks import WallClock
-from moldau.storage.aborted import add_aborted, collect_aborted, end_of_read
+from moldau.storage.aborted import collect_aborted, end_of_read
 from moldau.storage.disk import Buffer, Disk
-from moldau.storage.flush_job import Flusher, flush_now
+from moldau.storage.flush_job import flush_now
 from moldau.storage.leader_epochs import LeaderEpochs
 from moldau.storage.log_directory import NO_SPACE, LogDirectory
-from moldau.storage.log_producers import check_producers, read_markers, replay_producers
+from moldau.storage.log_flushing import LogFlushing
+from moldau.storage.log_producers import check_producers, note_producers, read_markers
 from moldau.storage.log_results import AppendResult, ReadResult
 from moldau.storage.producer_snapshots import ProducerSnapshots
-from moldau.storage.producer_state import CompletedTransaction, ProducedBatch, ProducerState, TransactionMarker
+from moldau.storage.producer_state import ProducedBatch, ProducerState, TransactionMarker
 from moldau.storage.retention import NO_LIMIT, count_deletable
 from moldau.storage.retired_files import RetiredFiles
 from moldau.storage.segment import UNKNOWN, DamagedSegment, Segment
@@ -46,8 +47,6 @@ from moldau.storage.validation_rules import rules_for
 logger = logging.getLogger("moldau.storage")
 
 ANY_EPOCH: Final = 0x7FFFFFFF
-WRITE_BACK_BYTES: Final = 32 << 20
-WRITE_BACKS_MAX: Final = 2  # in a log directory at a time: they take threads from its syncs
 
 
 class Log:
@@ -87,11 +86,7 @@ class Log:
         self.retired = RetiredFiles(disk)
         self.unflushed_since_ms = -1
         self.flush_target = 0  # what was appended below this offset counts when the recovery point has reached it
-        self.flusher = Flusher(self)
-        self.flushing = False
-        self.flushes_total = 0
-        self.write_back_at = WRITE_BACK_BYTES  # the size of the active segment that has the next write-back begin
-        self.writing_back = False
+        self.flushing = LogFlushing(self)
         self.on_durable: Callable[[Log], None] | None = None  # told when a flush in the background is over
         self.directory_changed = False  # files were created or renamed since the folder was last synced
         self.directory_unsynced = True  # the folder itself, and whose it is, may be lost with the power
@@ -296,14 +291,14 @@ class Log:
         self.log_end_offset = last_offset + 1
         self.size_bytes += size
         self.log_directory.note_written(size, self.disk)
-        self._note_producers(segment, headers, markers, now_ms)
-        if segment.size >= self.write_back_at:
-            self._on_grown(segment)
+        note_producers(self, segment, headers, markers, now_ms)
+        if segment.size >= self.flushing.write_back_at:
+            self.flushing.on_grown(segment)
         if self.unflushed_since_ms < 0:
             self.unflushed_since_ms = now_ms
         if self.log_end_offset - self.recovery_point >= config.flush_messages:
             self.flush_target = self.log_end_offset
-            self.start_flush()
+            self.flushing.start()
 
     def _undo_append(self, segment: Segment, now_ms: int) -> None:
         """There was no space for it: nothing of it may be left, on the medium too."""
@@ -317,36 +312,6 @@ class Log:
             # A power loss may bring a torn end back, in a segment that is flushed and not looked at again.
             segment.cut_unsynced = False
             Truncation(self, self.log_end_offset, segment, False, False).start(None)
-
-    def _note_producers(
-        self,
-        segment: Segment,
-        headers: list[BatchHeader],
-        markers: list[TransactionMarker | None] | None,
-        now_ms: int,
-    ) -> None:
-        producers = self.producers
-        assert producers.end_offset <= headers[0].base_offset, f"{self}: producers are known to {producers.end_offset}"
-        for index in range(len(headers)):
-            header = headers[index]
-            if header.producer_id >= 0:
-                completed = producers.note(header, markers[index] if markers is not None else None, now_ms)
-                if completed is not None:
-                    self._complete_transaction(segment, completed)
-        producers.end_offset = self.log_end_offset
-
-    def _complete_transaction(self, segment: Segment, completed: CompletedTransaction) -> None:
-        last_stable_offset = self.producers.last_stable_offset_after(completed)
-        if completed.aborted:
-            aborted = AbortedTransaction(
-                completed.producer_id, completed.first_offset, completed.last_offset, last_stable_offset
-            )
-            try:
-                add_aborted(segment, aborted)
-            except OSError as error:
-                raise self.storage_failure(error) from error
-            self.directory_changed = True
-        self.producers.complete(completed)
 
     # Reading
 
@@ -489,7 +454,7 @@ class Log:
         except DamagedSegment as error:
             raise self.damage(error) from error
 
-    # Rolling and flushing
+    # Rolling, flushing, closing
 
     def new_jitter_ms(self) -> int:
         """How much earlier than segment.ms one segment rolls, so that not all logs roll at once."""
@@ -541,65 +506,13 @@ class Log:
         self.segments.append(segment)
         self.base_offsets.append(base_offset)
         self.directory_changed = True
-        self.write_back_at = WRITE_BACK_BYTES
-        self.flush_later(base_offset, None)
+        self.flushing.on_rolled(base_offset)
         return segment
 
     def has_segment(self, segment: Segment) -> bool:
         """Whether it is (still) part of this log."""
         number = bisect_right(self.base_offsets, segment.base_offset) - 1
         return number >= 0 and self.segments[number] is segment
-
-    def segments_to_flush(self, end_offset: int) -> list[Segment]:
-        """Those that hold something below `end_offset` that is not known to be on the medium, indexes included."""
-        number = max(0, bisect_right(self.base_offsets, min(self.recovery_point, self.indexed_to)) - 1)
-        return [segment for segment in self.segments[number:] if segment.base_offset < end_offset]
-
-    def checkpoint_offset(self) -> int:
-        """What the checkpoint may say: segments wholly below it are not walked again after a crash. Those must have
-        their indexes on the medium; the active one has none yet, even if all of its records are there."""
-        if self.closed:
-            return self.recovery_point
-        number = max(0, bisect_right(self.base_offsets, self.indexed_to) - 1)
-        end = self.base_offsets[number + 1] if number + 1 < len(self.base_offsets) else self.log_end_offset
-        return min(self.recovery_point, max(self.base_offsets[number], end - 1))
-
-    def flush_later(self, end_offset: int, done: Callable[[OSError | None], None] | None) -> None:
-        """Syncs everything below `end_offset` without blocking, then moves the recovery point and calls `done`."""
-        self.flusher.flush_later(end_offset, done)
-
-    def _on_grown(self, segment: Segment) -> None:
-        """Has the system write what lies behind, so that the sync at the roll has little to do; and remembers what is
-        known of producers, so that a truncation has little to read."""
-        self.producers.mark()
-        position, self.write_back_at = self.write_back_at - WRITE_BACK_BYTES, segment.size + WRITE_BACK_BYTES
-        directory = self.log_directory
-        if self.writing_back or directory.write_backs >= WRITE_BACKS_MAX:
-            return  # the disk is busy with earlier ones; what is left out now is written by the sync
-        self.writing_back = True
-        directory.write_backs += 1
-        self.disk.write_back_later(segment.log_file(), position, segment.size - position, self._on_written_back)
-
-    def _on_written_back(self, error: OSError | None) -> None:
-        """It was advice: what is wrong with the disk is told by the sync."""
-        self.writing_back = False
-        self.log_directory.write_backs -= 1
-
-    def start_flush(self) -> None:
-        """Flushes in the background. One flush at a time: whatever is appended while it runs shares the next one."""
-        if self.flushing:
-            return
-        self.flushing = True
-        self.unflushed_since_ms = -1
-        self.flushes_total += 1
-        self.flush_later(self.log_end_offset, self._on_flush_over)
-
-    def _on_flush_over(self, error: OSError | None) -> None:
-        self.flushing = False
-        if self.flush_target > self.recovery_point and not self.closed and not self.log_directory.failed:
-            self.start_flush()
-        if self.on_durable is not None:
-            self.on_durable(self)
 
     def is_durable(self, offset: int) -> bool:
         """Whether what lies below `offset` is as safe as `flush.messages` wants it."""
@@ -683,7 +596,7 @@ class Log:
         self.indexed_to = min(self.indexed_to, end_offset)
         self.flush_target = min(self.flush_target, end_offset)
         assert 0 <= start_offset <= end_offset and self.base_offsets[-1] <= end_offset, f"{self} after a cut"
-        self.write_back_at = self.active.size + WRITE_BACK_BYTES
+        self.flushing.on_cut(self.active.size)
         self.size_bytes = sum([segment.size for segment in self.segments])
 
     def start_at(self, offset: int, now_ms: int) -> Truncation:
@@ -693,16 +606,6 @@ class Log:
             return begin_anew(self, offset, now_ms)
         except OSError as error:
             raise self.storage_failure(error) from error
-
-    def reload_producers(self, now_ms: int, expiration_ms: int) -> list[str]:
-        """Producer state up to the end of the log: the newest snapshot, then the batches behind it. Returns the files
-        of snapshots that are of no use any more."""
-        end = self.log_end_offset
-        useless = self.snapshots.restore(self.producers, self.log_start_offset, end, now_ms, expiration_ms)
-        if self.producers.end_offset < end:
-            replay_producers(self.producers, self.segments, self.base_offsets, now_ms)
-            self.producers.end_offset = end
-        return useless
 
     def advance_log_start(self, offset: int) -> bool:
         """Records below `offset` are gone for readers; segments below it go with the next retention run."""
@@ -786,7 +689,7 @@ class Log:
         try:
             self.retired.remove_due(now_ms, self.config.file_delete_delay_ms, self.log_directory.fail)
             if self.unflushed_since_ms >= 0 and now_ms - self.unflushed_since_ms >= self.config.flush_ms:
-                self.start_flush()
+                self.flushing.start()
         except OSError as error:
             self.log_directory.fail(error)
 

@@ -64,7 +64,7 @@ class LogCheckpoints:
                 if log.log_directory is not directory:
                     continue
                 if name == RECOVERY_POINT_FILE:
-                    offsets[partition] = log.checkpoint_offset()
+                    offsets[partition] = log.flushing.checkpoint_offset()
                 elif name == LOG_START_FILE:
                     if log.log_start_offset > log.base_offsets[0]:
                         offsets[partition] = log.log_start_offset

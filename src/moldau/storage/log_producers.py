@@ -6,12 +6,18 @@ Free functions over the parts of a log, which itself only appends and cuts. Kafk
 from __future__ import annotations
 
 from bisect import bisect_right
+from typing import TYPE_CHECKING
 
 from moldau.protocol.records_data import MemoryRecords
 from moldau.records.batch import BatchHeader, split_batches
+from moldau.storage.aborted import add_aborted
 from moldau.storage.control_markers import read_marker
-from moldau.storage.producer_state import ProducedBatch, ProducerState, TransactionMarker
+from moldau.storage.producer_state import CompletedTransaction, ProducedBatch, ProducerState, TransactionMarker
 from moldau.storage.segment import BatchScanner, Segment
+from moldau.storage.txn_index import AbortedTransaction
+
+if TYPE_CHECKING:
+    from moldau.storage.log import Log
 
 
 def read_markers(records: MemoryRecords, headers: list[BatchHeader]) -> list[TransactionMarker | None] | None:
@@ -56,6 +62,50 @@ def check_producers(
     no_markers: list[TransactionMarker | None] = [None] * len(headers)
     producers.check_several(headers, markers if markers is not None else no_markers, from_client)
     return None
+
+
+def note_producers(
+    log: Log,
+    segment: Segment,
+    headers: list[BatchHeader],
+    markers: list[TransactionMarker | None] | None,
+    now_ms: int,
+) -> None:
+    """The batches are in the log."""
+    producers = log.producers
+    assert producers.end_offset <= headers[0].base_offset, f"{log}: producers are known to {producers.end_offset}"
+    for index in range(len(headers)):
+        header = headers[index]
+        if header.producer_id >= 0:
+            completed = producers.note(header, markers[index] if markers is not None else None, now_ms)
+            if completed is not None:
+                _complete_transaction(log, segment, completed)
+    producers.end_offset = log.log_end_offset
+
+
+def _complete_transaction(log: Log, segment: Segment, completed: CompletedTransaction) -> None:
+    last_stable_offset = log.producers.last_stable_offset_after(completed)
+    if completed.aborted:
+        aborted = AbortedTransaction(
+            completed.producer_id, completed.first_offset, completed.last_offset, last_stable_offset
+        )
+        try:
+            add_aborted(segment, aborted)
+        except OSError as error:
+            raise log.storage_failure(error) from error
+        log.directory_changed = True
+    log.producers.complete(completed)
+
+
+def reload_producers(log: Log, now_ms: int, expiration_ms: int) -> list[str]:
+    """Producer state up to the end of the log: the newest snapshot, then the batches behind it. Returns the files of
+    snapshots that are of no use any more."""
+    end = log.log_end_offset
+    useless = log.snapshots.restore(log.producers, log.log_start_offset, end, now_ms, expiration_ms)
+    if log.producers.end_offset < end:
+        replay_producers(log.producers, log.segments, log.base_offsets, now_ms)
+        log.producers.end_offset = end
+    return useless
 
 
 def replay_producers(producers: ProducerState, segments: list[Segment], base_offsets: list[int], now_ms: int) -> None:

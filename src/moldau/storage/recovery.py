@@ -20,7 +20,7 @@ from moldau.storage.control_markers import read_marker
 from moldau.storage.disk import Disk
 from moldau.storage.log import Log
 from moldau.storage.log_directory import LogDirectory
-from moldau.storage.log_producers import replay_producers
+from moldau.storage.log_producers import reload_producers, replay_producers
 from moldau.storage.producer_snapshots import SUFFIX as SNAPSHOT_SUFFIX
 from moldau.storage.producer_snapshots import ProducerSnapshots
 from moldau.storage.segment import (
@@ -424,7 +424,7 @@ class Loader:
             log.producers.on_log_start(log.log_start_offset)
             log.producers.expire(self.now_ms, self.producer_expiration_ms)
             return
-        self._remove_all(log.reload_producers(self.now_ms, self.producer_expiration_ms))
+        self._remove_all(reload_producers(log, self.now_ms, self.producer_expiration_ms))
 
 
 class SegmentRecovery:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from moldau.storage.aborted import truncate_files
 from moldau.storage.disk import BlockingDisk, Done
-from moldau.storage.log_producers import replay_producers
+from moldau.storage.log_producers import reload_producers, replay_producers
 from moldau.storage.retired_files import DELAY_FROM_NEXT_LOOK
 from moldau.storage.segment import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, Segment
 
@@ -155,7 +155,7 @@ def _take_producers_back(log: Log, offset: int, now_ms: int) -> None:
         replay_producers(producers, log.segments, log.base_offsets, now_ms)
         producers.end_offset = offset
     else:
-        log.retired.retire_files(log.reload_producers(now_ms, -1), DELAY_FROM_NEXT_LOOK)
+        log.retired.retire_files(reload_producers(log, now_ms, -1), DELAY_FROM_NEXT_LOOK)
     producers.keep_known(entries, unreplicated, offset)
 
 

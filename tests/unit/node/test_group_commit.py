@@ -16,7 +16,7 @@ def synced_topic(flush_messages: int = 1) -> NodeWorld:
     world = NodeWorld().start()
     world.disk.sync_delay_ms = (30, 30)
     assert world.create("t", flush_messages=str(flush_messages)) == errors.NONE
-    log_of(world).flush_later(0, None)  # its folder: what is left for a flush to sync is the segment
+    log_of(world).flushing.later(0, None)  # its folder: what is left for a flush to sync is the segment
     world.run(200)
     return world
 
@@ -54,7 +54,7 @@ def test_many_requests_wait_for_two_syncs(acks: int) -> None:
     world.run(40)
     assert all(error_of(one) == errors.NONE for one in asked)
     assert visible(world) == 50
-    assert log_of(world).flushes_total == 2
+    assert log_of(world).flushing.total == 2
 
 
 @pytest.mark.parametrize("acks", [1, -1])

@@ -14,7 +14,8 @@ from moldau.server.posix_disk import PosixDisk, PosixFile
 from moldau.storage.compaction.cleaner import CleanerSettings, CompactionWorkers, Done, LogCleaner
 from moldau.storage.compaction.compact import compact
 from moldau.storage.compaction.task import CompactionTask
-from moldau.storage.log import WRITE_BACK_BYTES, Log
+from moldau.storage.log import Log
+from moldau.storage.log_flushing import WRITE_BACK_BYTES
 from moldau.storage.log_manager import LogManager
 from tests.unit.storage.helpers import NOW_MS, TOPIC_ID, append, batch, config
 from tests.unit.storage.turns import Turns, files_in
@@ -77,13 +78,13 @@ def test_a_checkpoint_stays_within_a_segment_until_its_indexes_are_on_the_medium
     log = broker.all()[0]
     for _ in range(4):
         append(log)
-    log.start_flush()
+    log.flushing.start()
     turns.settle()
-    assert (log.recovery_point, log.checkpoint_offset()) == (4, 3), "the active segment has no indexes yet"
+    assert (log.recovery_point, log.flushing.checkpoint_offset()) == (4, 3), "the active segment has no indexes yet"
     log.roll(NOW_MS)
-    assert (log.recovery_point, log.checkpoint_offset()) == (4, 3), "a start would not walk it and find none"
+    assert (log.recovery_point, log.flushing.checkpoint_offset()) == (4, 3), "a start would not walk it and find none"
     turns.settle()
-    assert log.checkpoint_offset() == 4
+    assert log.flushing.checkpoint_offset() == 4
     assert f"fdatasync {log.segments[0].path('.timeindex')}" in turns.elsewhere
     assert turns.blocked == []
 
@@ -191,7 +192,7 @@ def test_many_truncations_of_one_turn_share_their_checkpoints(tmp_path: Path, tu
     for log in broker.all():
         append(log, b"a", b"b")
         append(log)
-        log.start_flush()
+        log.flushing.start()
     turns.settle()
     broker.logs.checkpoints.write()
     turns.settle()

@@ -62,7 +62,7 @@ def test_a_sync_that_fails_takes_the_directory_offline(tmp_path: Path) -> None:
     log.disk.close()
     for path in (tmp_path / "topic-0").iterdir():
         path.unlink()
-    log.flush_later(log.log_end_offset, reported.append)
+    log.flushing.later(log.log_end_offset, reported.append)
     while not reported:
         turns.posted.get(timeout=patience(10))()
     assert isinstance(reported[0], OSError)

@@ -437,7 +437,7 @@ def test_flush_later_reports_when_everything_is_durable(tmp_path: Path) -> None:
     log = new_log(tmp_path, config(segment_bytes=200))
     fill(log, 5)
     reported: list[OSError | None] = []
-    log.flush_later(log.log_end_offset, reported.append)
+    log.flushing.later(log.log_end_offset, reported.append)
     assert reported == [None]
     assert log.recovery_point == 5
 

@@ -135,10 +135,10 @@ def test_a_log_manager_works_its_rounds_off(tmp_path: Path, monkeypatch: Any) ->
     logs.load(NOW_MS)
     for index in range(5):
         append(logs.create("t", index, TOPIC_ID, NOW_MS), b"value")
-    flushed = [log.flushes_total for log in logs.logs.values()]
+    flushed = [log.flushing.total for log in logs.logs.values()]
     now_ms = NOW_MS + 2000
     logs.housekeeping(now_ms)
-    assert sum(log.flushes_total for log in logs.logs.values()) == sum(flushed) + 2
+    assert sum(log.flushing.total for log in logs.logs.values()) == sum(flushed) + 2
     while (deadline_ms := logs.rounds.poll(now_ms)) != NEVER_MS:
         now_ms = deadline_ms
     assert [log.recovery_point for log in logs.logs.values()] == [1] * 5

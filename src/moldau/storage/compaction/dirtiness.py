@@ -45,7 +45,7 @@ def first_dirty_offset(log: Log, cleaned_to: int) -> int:
 def _first_uncleanable(log: Log, high_watermark: int, now_ms: int) -> int:
     """Base offset of the first segment that must stay as it is."""
     # What is not flushed yet stays: after a crash, a gap behind the recovery point is a loss and not a compaction.
-    stable = min(log.last_stable_offset(high_watermark), log.checkpoint_offset())
+    stable = min(log.last_stable_offset(high_watermark), log.flushing.checkpoint_offset())
     lag_ms = log.config.min_compaction_lag_ms
     for number, segment in enumerate(log.segments[:-1]):
         if log.base_offsets[number + 1] > stable:
