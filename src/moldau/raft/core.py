@@ -13,7 +13,16 @@ from moldau.protocol import errors
 from moldau.raft.log import OffsetAndEpoch, RaftLog
 from moldau.raft.messages import AddVoterRequest, FetchReply, FetchRequest, Reply, Request
 from moldau.raft.ready import Outbound, Ready
-from moldau.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role, Unattached
+from moldau.raft.roles import (
+    Candidate,
+    Follower,
+    Leader,
+    Prospective,
+    Resigned,
+    Role,
+    Unattached,
+    check_succession,
+)
 from moldau.raft.state import NO_NODE, NO_REPLICA, QuorumState, ReplicaKey
 from moldau.raft.voters import Endpoint, VoterHistory, VoterSet
 from moldau.records.clocks import WallClock
@@ -152,8 +161,7 @@ class RaftCore:
 
     def _set_role(self, role: Role) -> None:
         before = self.role
-        if role.epoch < before.epoch:
-            raise AssertionError(f"epoch {before.epoch} would go back to {role.epoch}")
+        check_succession(before, role)
         if role.epoch == before.epoch and before.leader_id not in (NO_NODE, role.leader_id, self.local.id):
             if role.leader_id != NO_NODE:
                 raise AssertionError(f"epoch {role.epoch} would have leaders {before.leader_id} and {role.leader_id}")
@@ -247,6 +255,7 @@ class RaftCore:
 
     def _advance_high_watermark(self, offset: int) -> None:
         if offset > self.high_watermark:
+            assert offset <= self.log.end_offset(), f"high watermark {offset} is above {self.log.end_offset()}"
             self.high_watermark = offset
             self._ready.high_watermark = offset
 

@@ -7,6 +7,7 @@ it is unattached or a follower and never leaves these two.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.messages import AddVoterRequest, RemoveVoterRequest
@@ -173,3 +174,24 @@ class Resigned(Role):
 
     def can_grant_vote(self, candidate: ReplicaKey, log_is_up_to_date: bool, pre_vote: bool) -> bool:
         return pre_vote and log_is_up_to_date
+
+
+# Role to the roles that may follow it. Whoever hears of a higher epoch is unattached, or follows its leader.
+SUCCESSORS: Final = {
+    Unattached.name: (Unattached.name, Prospective.name, Candidate.name, Follower.name, Resigned.name),
+    Prospective.name: (Unattached.name, Candidate.name, Follower.name),
+    Candidate.name: (Unattached.name, Prospective.name, Leader.name, Follower.name),
+    Leader.name: (Unattached.name, Follower.name, Resigned.name),
+    Follower.name: (Unattached.name, Prospective.name, Follower.name),
+    Resigned.name: (Unattached.name, Follower.name),
+}
+
+
+def check_succession(before: Role, after: Role) -> None:
+    """What the second role may never be after the first."""
+    assert after.epoch >= before.epoch, f"epoch {before.epoch} would go back to {after.epoch}"
+    assert after.name in SUCCESSORS[before.name], f"a {before.name} replica would be {after.name}"
+    if isinstance(before, Leader):
+        assert isinstance(after, Resigned) or after.epoch > before.epoch, f"epoch {before.epoch} would lose its leader"
+    elif isinstance(after, Leader):
+        assert after.epoch == before.epoch, f"{after.epoch} is not the epoch of the votes"
