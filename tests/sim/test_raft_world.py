@@ -8,11 +8,8 @@ import pytest
 
 from moldau.node.metadata_log import DamagedMetadataLog
 from moldau.protocol.uuids import ZERO_UUID
+from moldau.raft import commit, elections, following
 from moldau.raft.core import RaftCore
-from moldau.raft.elections import Elections
-from moldau.raft.following import Following
-from moldau.raft.leading import Leading
-from moldau.raft.membership import Membership
 from moldau.raft.ready import Ready
 from moldau.raft.replica import Raft
 from moldau.raft.roles import Leader, Role
@@ -92,7 +89,7 @@ def count_unsynced_appends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def skip_truncation(monkeypatch: pytest.MonkeyPatch) -> None:
     """A follower keeps what its log has and the leader's has not."""
-    monkeypatch.setattr(RaftCore, "_truncate_to", lambda raft, offset: None)
+    monkeypatch.setattr(RaftCore, "truncate_to", lambda core, offset: None)
 
 
 def vote_for_a_shorter_log(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,11 +104,11 @@ def vote_for_a_shorter_log(monkeypatch: pytest.MonkeyPatch) -> None:
 def commit_without_a_majority(monkeypatch: pytest.MonkeyPatch) -> None:
     """The leader takes for committed what it alone has on its disk."""
 
-    def update_commit(raft: Membership, now_ms: int) -> None:
-        if isinstance(raft.role, Leader) and raft.synced_offset > raft.high_watermark:
-            raft._advance_high_watermark(raft.synced_offset)
+    def update_commit(core: RaftCore, now_ms: int) -> None:
+        if isinstance(core.role, Leader) and core.synced_offset > core.high_watermark:
+            core.advance_high_watermark(core.synced_offset)
 
-    monkeypatch.setattr(Leading, "_update_commit", update_commit)
+    monkeypatch.setattr(commit, "update_commit", update_commit)
 
 
 def elect_without_a_majority(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,15 +129,15 @@ def lead_an_epoch_again_after_a_restart(monkeypatch: pytest.MonkeyPatch) -> None
 def answer_for_another_voter(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every vote counts twice: the candidate's own, too, when it hears it from itself."""
 
-    def count(raft: Elections, now_ms: int) -> None:
-        role = raft.role
-        if len(getattr(role, "granted", ())) * 2 >= raft.voters.majority():
-            for voter_id in raft.voters.ids():
+    def count(core: RaftCore, now_ms: int) -> None:
+        role = core.role
+        if len(getattr(role, "granted", ())) * 2 >= core.voters.majority():
+            for voter_id in core.voters.ids():
                 role.granted.add(voter_id)  # type: ignore[attr-defined]
-        original(raft, now_ms)
+        original(core, now_ms)
 
-    original = Elections._count_votes
-    monkeypatch.setattr(Elections, "_count_votes", count)
+    original = elections.count_votes
+    monkeypatch.setattr(elections, "count_votes", count)
 
 
 def answer_before_the_vote_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +152,7 @@ def answer_before_the_vote_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def fetch_on_without_a_sync(monkeypatch: pytest.MonkeyPatch) -> None:
     """A voter fetches as a broker does."""
-    monkeypatch.setattr(Following, "_may_fetch", lambda raft: raft.log.is_settled())
+    monkeypatch.setattr(following, "_may_fetch", lambda core: core.log.is_settled())
 
 
 BUGS: list[Callable[[pytest.MonkeyPatch], None]] = [

@@ -149,8 +149,8 @@ class MetadataNode:
             self._rng,
             tuple((name, host, port) for name, _, host, port in self.endpoints.all()),
             self.config.bootstrap_servers,
+            wall=self.wall,
         )
-        self.raft.wall = self.wall
         self.log.log.on_released = self._on_log_settled
         self.raft.start(self.log.read_quorum_state(), now_ms)
         self._snapshots = SnapshotWriter(self.config, self.log, self.raft, now_ms)

@@ -1,16 +1,18 @@
 """The quorum as one replica sees it: messages, ticks and sync reports go in, a `Ready` comes out.
 
 KRaft (KIP-595, 630, 853, 996): elections with pre-vote, replication by fetch with truncation where logs diverge, the
- high watermark by majority, check quorum, snapshots. No I/O, no clock: every input carries `now_ms`.
-The parts: `core` (state, roles), `elections`, `leading`, `following`; this module is the door.
+high watermark by majority, check quorum, snapshots. No I/O, no clock: every input carries `now_ms`.
+This module is the door: it hands each input to the module it belongs to. All state is in one `core`; each module
+imports only modules that come before it here: `core`, `fetches`, `voter_changes`, `transitions`, `commit`, `leading`,
+`elections`, `membership`, `following`.
 """
 
 from __future__ import annotations
 
-from moldau.raft.following import Following
+from moldau.raft import commit, deadlines, elections, fetches, following, leading, membership, transitions
+from moldau.raft.core import Address, RaftConfig, RaftCore
+from moldau.raft.log import OffsetAndEpoch, RaftLog
 from moldau.raft.messages import (
-    CLOSED,
-    REFUSED,
     TIMED_OUT,
     AddVoterRequest,
     BeginEpochReply,
@@ -31,144 +33,190 @@ from moldau.raft.messages import (
     VoteReply,
     VoteRequest,
 )
-from moldau.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
-from moldau.raft.state import NO_NODE, QuorumState
-from moldau.records.clocks import NEVER_MS
+from moldau.raft.ready import Ready
+from moldau.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Role, Unattached
+from moldau.raft.state import NO_NODE, QuorumState, ReplicaKey
+from moldau.raft.voters import Endpoint, VoterHistory, VoterSet
+from moldau.records.clocks import WallClock
+from moldau.records.random_source import RandomSource
 
 
-class Raft(Following):
+class Raft:
+    def __init__(
+        self,
+        config: RaftConfig,
+        local: ReplicaKey,
+        log: RaftLog,
+        voters: VoterHistory,
+        rng: RandomSource,
+        endpoints: tuple[Endpoint, ...] = (),
+        bootstrap_servers: list[Address] | None = None,
+        *,
+        wall: WallClock | None = None,
+    ) -> None:
+        """`endpoints` is where this replica listens for controllers, its first listener first (none: a broker);
+        `bootstrap_servers` are asked who leads, under the node ids -2, -3, …; `wall` is for the times in the log."""
+        core = RaftCore(config, local, log, voters, rng, endpoints, bootstrap_servers, wall=wall)
+        self._core = core
+        self.local = local
+        self.log = log
+        self.voter_history = voters
+        self.wall = core.wall
+
+    # What others see of it
+
+    @property
+    def role(self) -> Role:
+        return self._core.role
+
+    @property
+    def epoch(self) -> int:
+        return self._core.role.epoch
+
+    @property
+    def leader_id(self) -> int:
+        return self._core.role.leader_id
+
+    @property
+    def is_leader(self) -> bool:
+        return self._core.is_leader
+
+    @property
+    def voters(self) -> VoterSet:
+        return self.voter_history.latest()
+
+    @property
+    def high_watermark(self) -> int:
+        return self._core.high_watermark
+
+    @property
+    def synced_offset(self) -> int:
+        return self._core.synced_offset
+
+    @property
+    def sync_generation(self) -> int:
+        return self._core.sync_generation
+
+    def address_of(self, node_id: int) -> Address | None:
+        """Where to send a request: what was told of the leader, the voters' endpoints, bootstrap servers."""
+        return self._core.address_of(node_id)
+
+    def take_ready(self) -> Ready:
+        """What is to be done now; see `Ready` for the order."""
+        return self._core.take_ready()
+
+    # What happens to it
+
     def start(self, stored: QuorumState | None, now_ms: int) -> None:
         """Takes up the role that the stored state allows; the only voter leads when this returns."""
-        self._load_voters()
-        snapshot = self.log.latest_snapshot()
-        self.high_watermark = snapshot.offset if snapshot is not None else 0
+        core = self._core
+        following.load_voters(core)
+        snapshot = core.log.latest_snapshot()
+        core.high_watermark = snapshot.offset if snapshot is not None else 0
         # What is in the log may be in the page cache only, from a process that died: it counts after a sync.
-        self.synced_offset = self.log.start_offset()
-        if self.log.end_offset() > self.synced_offset:
-            self._note_appended()
+        core.synced_offset = core.log.start_offset()
+        if core.log.end_offset() > core.synced_offset:
+            core.note_appended()
         state = stored if stored is not None else QuorumState(0)
-        self._persisted = stored
-        if state.epoch < self.log.last_epoch():
-            state = QuorumState(self.log.last_epoch())
-        self.role = Unattached(state.epoch, NO_NODE, state.voted, self._random_election_deadline(now_ms))
-        if self.voters.is_only_voter(self.local):
-            self._become_prospective(now_ms)
-            self._count_votes(now_ms)
-        elif state.leader_id == self.local.id:
+        core.persisted = stored
+        if state.epoch < core.log.last_epoch():
+            state = QuorumState(core.log.last_epoch())
+        core.role = Unattached(state.epoch, NO_NODE, state.voted, core.random_election_deadline(now_ms))
+        if core.voters.is_only_voter(core.local):
+            transitions.become_prospective(core, now_ms)
+            elections.count_votes(core, now_ms)
+        elif state.leader_id == core.local.id:
             # It may have promised things as a leader: it will not lead that epoch again, nor vote in it.
-            self._become_resigned(now_ms)
+            transitions.become_resigned(core, now_ms)
         elif state.leader_id != NO_NODE:
-            self._become_follower(state.epoch, state.leader_id, now_ms)
-        elif state.voted.is_same(self.local) and self.is_voter and self.log.last_epoch() < state.epoch:
+            transitions.become_follower(core, state.epoch, state.leader_id, now_ms)
+        elif state.voted.is_same(core.local) and core.is_voter and core.log.last_epoch() < state.epoch:
             # With a record of that epoch in its log it has won already, and died before it could say so: it does not
             # stand for the same epoch again.
-            deadline = self._random_election_deadline(now_ms)
-            self._set_role(Candidate(state.epoch, NO_NODE, self.local, {self.local.id}, set(), deadline))
+            deadline = core.random_election_deadline(now_ms)
+            transitions.set_role(core, Candidate(state.epoch, NO_NODE, core.local, {core.local.id}, set(), deadline))
         self._drive(now_ms)
 
     def tick(self, now_ms: int) -> None:
         """Lets time pass: timeouts, retries, parked fetches."""
-        for destination, (request, deadline_ms) in list(self._in_flight.items()):
+        core = self._core
+        for destination, (request, deadline_ms) in list(core.in_flight.items()):
             if now_ms >= deadline_ms:
                 self._forget(destination, request, now_ms, TIMED_OUT)
-        self._tick_parked(now_ms)
-        self._tick_change(now_ms)
-        self._tick_leader(now_ms)
-        self._tick_election(now_ms)
+        fetches.tick_parked(core, now_ms)
+        membership.tick_change(core, now_ms)
+        leading.tick_leader(core, now_ms)
+        elections.tick_election(core, now_ms)
         self._drive(now_ms)
 
     def extend_deadlines(self, late_ms: int, now_ms: int) -> None:
-        """`tick` comes late: this node was busy or stopped, and what the others said meanwhile is not read yet. They
-        get a moment before their silence counts."""
-        role = self.role
-        until_ms = now_ms + min(late_ms, self.config.fetch_timeout_ms // 2)
-        if isinstance(role, Follower):
-            role.fetch_deadline_ms = max(role.fetch_deadline_ms, until_ms)
-        elif isinstance(role, Leader):
-            role.check_quorum_deadline_ms = max(role.check_quorum_deadline_ms, until_ms)
+        """`tick` comes that late; see `deadlines`."""
+        deadlines.extend_deadlines(self._core, late_ms, now_ms)
 
     def next_deadline_ms(self, now_ms: int) -> int:
         """When `tick` has something to do at the latest."""
-        deadlines = [deadline_ms for _, deadline_ms in self._in_flight.values()]
-        deadlines += [fetch.deadline_ms for fetch in self._parked]
-        deadlines += [retry_ms for retry_ms in self._retry_at_ms.values() if retry_ms > now_ms]
-        if self._ask_again_ms > now_ms:
-            deadlines.append(self._ask_again_ms)
-        role = self.role
-        if isinstance(role, Leader):
-            deadlines.append(role.check_quorum_deadline_ms)
-            if role.change is not None:
-                deadlines.append(role.change.deadline_ms)
-            for voter_id, progress in role.voters.items():
-                if voter_id != self.local.id and voter_id not in self._in_flight:
-                    deadlines.append(max(progress.begin_epoch_at_ms, self._retry_at_ms.get(voter_id, 0)))
-        elif isinstance(role, Follower):
-            if self.is_voter:
-                deadlines.append(role.fetch_deadline_ms)
-        elif isinstance(role, Unattached):
-            if self.is_voter:
-                deadlines.append(role.election_deadline_ms)
-        elif isinstance(role, Prospective | Candidate | Resigned):
-            deadlines.append(role.election_deadline_ms)
-        return min(deadlines, default=NEVER_MS)
+        return deadlines.next_deadline_ms(self._core, now_ms)
 
     def on_request(self, request: Request, token: object, now_ms: int) -> None:
         """A request from another replica; its answer appears in `Ready.replies` with the same token, maybe later."""
+        core = self._core
         if isinstance(request, VoteRequest):
-            self._on_vote_request(request, token, now_ms)
+            elections.on_vote_request(core, request, token, now_ms)
         elif isinstance(request, BeginEpochRequest):
-            self._on_begin_epoch_request(request, token, now_ms)
+            leading.on_begin_epoch_request(core, request, token, now_ms)
         elif isinstance(request, EndEpochRequest):
-            self._on_end_epoch_request(request, token, now_ms)
+            elections.on_end_epoch_request(core, request, token, now_ms)
         elif isinstance(request, FetchRequest):
-            self._on_fetch_request(request, token, now_ms)
+            leading.on_fetch_request(core, request, token, now_ms)
         elif isinstance(request, FetchSnapshotRequest):
-            self._on_fetch_snapshot_request(request, token, now_ms)
+            leading.on_fetch_snapshot_request(core, request, token, now_ms)
         elif isinstance(request, AddVoterRequest):
-            self._on_add_voter_request(request, token, now_ms)
+            membership.on_add_voter_request(core, request, token, now_ms)
         elif isinstance(request, RemoveVoterRequest):
-            self._on_remove_voter_request(request, token, now_ms)
+            membership.on_remove_voter_request(core, request, token, now_ms)
         elif isinstance(request, UpdateVoterRequest):
-            self._on_update_voter_request(request, token, now_ms)
+            membership.on_update_voter_request(core, request, token, now_ms)
         else:
             raise AssertionError(f"unknown request {request!r}")
         self._drive(now_ms)
 
     def on_reply(self, source: int, request: Request, reply: Reply, now_ms: int) -> None:
         """The answer to a request of `Ready.requests`."""
-        is_awaited = self._in_flight.get(source, (None, 0))[0] is request
+        core = self._core
+        is_awaited = core.in_flight.get(source, (None, 0))[0] is request
         if is_awaited:
-            del self._in_flight[source]
+            del core.in_flight[source]
             if isinstance(reply, ProbeReply):
-                self._on_probe_reply(reply, now_ms)
+                membership.on_probe_reply(core, reply, now_ms)
             elif isinstance(reply, ChangeReply):
-                self._on_change_reply(source, reply)
-            elif reply.epoch < self.epoch:
+                membership.on_change_reply(core, source, reply)
+            elif reply.epoch < core.epoch:
                 # It will learn the epoch from somebody; to ask it again and again does not help.
-                self._wait_before_retry(source, now_ms, self.config.election_timeout_ms // 10)
-                self._ask_again_ms = 0
+                core.wait_before_retry(source, now_ms, core.config.election_timeout_ms // 10)
+                core.ask_again_ms = 0
             elif reply.error:
-                self._wait_before_retry(source, now_ms, self.config.retry_backoff_ms)
-        if reply.epoch >= self.epoch:
-            role = self.role
-            self._note_epoch(reply.leader_id, reply.epoch, now_ms)
-            self._note_leader_address(reply.leader_id, reply.epoch, reply.leader_address)
+                core.wait_before_retry(source, now_ms, core.config.retry_backoff_ms)
+        if reply.epoch >= core.epoch:
+            role = core.role
+            transitions.note_epoch(core, reply.leader_id, reply.epoch, now_ms)
+            core.note_leader_address(reply.leader_id, reply.epoch, reply.leader_address)
             # An answer to what another role asked, or that comes too late, tells about the epoch and nothing else.
-            if is_awaited and self.role is role:
+            if is_awaited and core.role is role:
                 self._take_reply(source, request, reply, now_ms)
         self._drive(now_ms)
 
     def _take_reply(self, source: int, request: Request, reply: Reply, now_ms: int) -> None:
+        core = self._core
         if isinstance(request, VoteRequest) and isinstance(reply, VoteReply):
-            self._on_vote_reply(source, request, reply, now_ms)
+            elections.on_vote_reply(core, source, request, reply, now_ms)
         elif isinstance(request, BeginEpochRequest) and isinstance(reply, BeginEpochReply):
-            self._on_begin_epoch_reply(source, reply, now_ms)
+            leading.on_begin_epoch_reply(core, source, reply, now_ms)
         elif isinstance(request, EndEpochRequest) and isinstance(reply, EndEpochReply):
-            self._on_end_epoch_reply(source, reply)
+            elections.on_end_epoch_reply(core, source, reply)
         elif isinstance(request, FetchRequest) and isinstance(reply, FetchReply):
-            self._on_fetch_reply(source, request, reply, now_ms)
+            following.on_fetch_reply(core, source, request, reply, now_ms)
         elif isinstance(request, FetchSnapshotRequest) and isinstance(reply, FetchSnapshotReply):
-            self._on_fetch_snapshot_reply(source, request, reply, now_ms)
+            following.on_fetch_snapshot_reply(core, source, request, reply, now_ms)
 
     def on_failure(self, destination: int, request: Request, now_ms: int, reason: int = TIMED_OUT) -> None:
         """A request of `Ready.requests` got no answer: connection refused, closed, or timed out."""
@@ -176,50 +224,60 @@ class Raft(Following):
         self._drive(now_ms)
 
     def _forget(self, destination: int, request: Request, now_ms: int, reason: int) -> None:
-        if self._in_flight.get(destination, (None, 0))[0] is not request:
+        core = self._core
+        if core.in_flight.get(destination, (None, 0))[0] is not request:
             return
-        del self._in_flight[destination]
-        self._wait_before_retry(destination, now_ms, self.config.retry_backoff_ms)
-        role = self.role
+        del core.in_flight[destination]
+        core.wait_before_retry(destination, now_ms, core.config.retry_backoff_ms)
+        role = core.role
         if isinstance(request, ProbeRequest):
-            self._on_probe_failure()
+            membership.on_probe_failure(core)
         elif isinstance(role, Prospective | Candidate):
-            self._on_voter_silent(role, destination, reason, now_ms)
+            elections.on_voter_silent(core, role, destination, reason, now_ms)
         elif isinstance(role, Follower) and destination == role.leader_id:
-            self._on_leader_silent(role, reason, now_ms)
+            following.on_leader_silent(core, role, reason, now_ms)
         else:
-            self._ask_again_ms = 0
-
-    def _on_leader_silent(self, role: Follower, reason: int, now_ms: int) -> None:
-        """The leader did not answer a fetch. A broken connection is tried once more at once: if its process ended, the
-        next attempt is refused, and then nobody needs to wait for a timeout."""
-        if reason == CLOSED and not role.connection_broke:
-            role.connection_broke = True
-            del self._retry_at_ms[role.leader_id]
-        elif not self.is_voter:
-            role.leader_lost = True
-        elif reason == REFUSED:
-            self._elect_early(role, now_ms)
+            core.ask_again_ms = 0
 
     def on_synced(self, end_offset: int, generation: int, now_ms: int) -> None:
         """The log is on disk up to `end_offset`; `generation` is what `sync_generation` was when the sync began."""
-        if generation != self.sync_generation or end_offset <= self.synced_offset:
+        core = self._core
+        if generation != core.sync_generation or end_offset <= core.synced_offset:
             return
-        self.synced_offset = end_offset
-        self._update_commit(now_ms)
-        self._follow_high_watermark()
+        core.synced_offset = end_offset
+        commit.update_commit(core, now_ms)
+        following.follow_high_watermark(core)
         self._drive(now_ms)
+
+    def on_snapshot_checked(self, snapshot: OffsetAndEpoch, problem: ValueError | None, now_ms: int) -> None:
+        """What was fetched is whole and on the medium, or it is not what the leader has."""
+        if following.on_snapshot_checked(self._core, snapshot, problem, now_ms):
+            self._drive(now_ms)
+
+    def propose(self, values: list[bytes], now_ms: int) -> int:
+        """Appends one batch of metadata records as the leader; returns the offset of the last one."""
+        return leading.propose(self._core, values, now_ms)
+
+    def upgrade_kraft_version(self, level: int, validate_only: bool, now_ms: int) -> None:
+        """Writes kraft.version and the voters to the log; raises KafkaError when not every voter is ready for it."""
+        membership.upgrade_kraft_version(self._core, level, validate_only, now_ms)
+
+    def resign(self, now_ms: int) -> None:
+        """A clean stop: lets a successor begin at once. The only voter has none and stays as it is."""
+        if leading.resign(self._core, now_ms):
+            self._drive(now_ms)
 
     def _drive(self, now_ms: int) -> None:
         """Sends what the role wants to send now; one request per destination at a time."""
-        role = self.role
+        core = self._core
+        role = core.role
         if isinstance(role, Prospective | Candidate):
-            self._drive_election(role, now_ms)
+            elections.drive_election(core, role, now_ms)
         elif isinstance(role, Leader):
-            self._drive_leader(role, now_ms)
+            leading.drive_leader(core, role, now_ms)
         elif isinstance(role, Follower):
-            self._drive_follower(role, now_ms)
+            following.drive_follower(core, role, now_ms)
         elif isinstance(role, Resigned):
-            self._drive_resignation(role, now_ms)
+            elections.drive_resignation(core, role, now_ms)
         elif isinstance(role, Unattached):
-            self._drive_unattached(now_ms)
+            following.drive_unattached(core, now_ms)

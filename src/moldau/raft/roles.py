@@ -1,7 +1,7 @@
 """The roles of a replica and what each of them answers to somebody who asks for its vote.
 
-Transitions are in `raft/replica.py`; a role only holds what belongs to it. An observer is a replica that is no voter:
-it is unattached or a follower and never leaves these two.
+Transitions are in `raft/transitions.py`; a role only holds what belongs to it. An observer is a replica that is no
+voter: it is unattached or a follower and never leaves these two.
 """
 
 from __future__ import annotations
