@@ -154,6 +154,7 @@ class Loader:
         assert log.base_offsets[0] <= log.log_start_offset <= log.log_end_offset, f"{log} begins and ends like that"
         assert log.recovery_point <= log.log_end_offset, f"{log} has recovery point {log.recovery_point}"
         self._load_producers()
+        assert log.producers.end_offset <= log.log_end_offset, f"{log}: producers to {log.producers.end_offset}"
 
     # Leftovers
 
@@ -324,6 +325,7 @@ class Loader:
                         log.log_end_offset,
                     )
                     self._drop(segments[number:])
+                    log.producers.end_offset = log.log_end_offset
                     break
                 last_gap = number
             recovery = SegmentRecovery(log, segment, last_epoch, strict_from, self.now_ms)

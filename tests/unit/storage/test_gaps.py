@@ -43,7 +43,9 @@ def offsets_after_start(tmp_path: Path, settings: LogConfig) -> list[int]:
     disk = PosixDisk()
     logs = LogManager(disk, [str(tmp_path)], lambda topic: settings)
     logs.load(NOW_MS)
-    found = [offset for offset, _ in read_all(logs.logs[PARTITION])]
+    log = logs.logs[PARTITION]
+    found = [offset for offset, _ in read_all(log)]
+    assert log.producers.end_offset == log.log_end_offset, "a snapshot is named after it"
     disk.close()
     return found
 
