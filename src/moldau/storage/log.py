@@ -302,8 +302,9 @@ class Log:
 
     def _undo_append(self, segment: Segment, now_ms: int) -> None:
         """There was no space for it: nothing of it may be left, on the medium too."""
-        if segment.base_offset > self.log_end_offset:
-            # Rolled for a batch behind offsets that were compacted away. What comes next may begin before it.
+        if self.producers.end_offset > self.log_end_offset:
+            # It rolled, or tried to, for a batch behind offsets that were compacted away. What comes next may begin
+            # before that: neither a segment nor a snapshot of producers may be there.
             try:
                 cut(self, self.log_end_offset, now_ms).start(None)
             except OSError as error:

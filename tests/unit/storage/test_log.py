@@ -11,6 +11,7 @@ from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.records_data import MemoryRecords
 from moldau.records.batch import split_batches
+from moldau.storage.disk import File
 from moldau.storage.log import Log
 from tests.unit.storage.helpers import (
     NOW_MS,
@@ -506,6 +507,30 @@ def test_a_full_disk_takes_back_a_segment_that_began_behind_compacted_offsets(tm
     expected = [(0, b"kept"), (1, b"a"), (2, b"b")]
     assert read_all(log) == expected
     assert read_all(reopen(log)) == expected
+
+
+class DiskWithoutSegments(FaultyDisk):
+    """Has no space for another segment."""
+
+    is_full = False
+
+    def open(self, path: str, create: bool = False) -> File:
+        if self.is_full and create and path.endswith(".log"):
+            raise OSError(errno.ENOSPC, "full", path)
+        return super().open(path, create)
+
+
+def test_a_roll_behind_compacted_offsets_that_finds_no_space_leaves_no_snapshot(tmp_path: Path) -> None:
+    disk = DiskWithoutSegments()
+    log = new_log(tmp_path, config(segment_bytes=100), disk=disk)
+    append(log, b"kept", producer_id=1, epoch=0, sequence=0)
+    disk.is_full = True
+    with pytest.raises(KafkaError):
+        log.append_as_follower(MemoryRecords(batch([b"x" * 20], base_offset=10)))
+    disk.is_full = False
+    assert (log.base_offsets, log.producers.end_offset, log.snapshots.latest()) == ([0], 1, -1)
+    append(log, b"next", producer_id=1, epoch=0, sequence=1)
+    assert read_all(log) == [(0, b"kept"), (1, b"next")]
 
 
 def test_an_io_error_takes_the_directory_offline(tmp_path: Path) -> None:
