@@ -80,7 +80,7 @@ def use(address: str) -> None:
     from moldau.client import Consumer, Producer, TopicPartition
 
     with Producer(address) as producer:
-        producer.send("river", b"the sea").result(SECONDS)
+        producer.send("river", b"the sea").result(SECONDS * 1000)
     with Consumer(address) as consumer:
         consumer.assign([TopicPartition("river", 0)])
         consumer.seek_to_beginning()

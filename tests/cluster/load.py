@@ -120,7 +120,7 @@ class Load:
         self._thread.join(DELIVERY_S_MAX)
         if self._error is not None:
             raise self._error
-        self._producer.flush(DELIVERY_S_MAX)
+        self._producer.flush(DELIVERY_S_MAX * 1000)
         self._producer.close()
         failures = [f"{self.topic}-{part.partition} {text}" for part in self.parts for text in part.failures]
         assert not failures, f"{len(failures)} sends failed: {failures[:5]}"

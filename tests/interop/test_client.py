@@ -111,7 +111,7 @@ def test_arrow_tables_go_there_and_back(server: str, topic: str) -> None:
     values = [b"%d" % number * (number % 7) for number in range(5000)]
     with Producer(server, compression_type="zstd") as producer:
         delivery = producer.send_arrow(topic, pyarrow.table({"key": keys, "value": values}))
-        assert sum(batch.rows for batch in delivery.result(patience(20))) == 5000
+        assert sum(batch.rows for batch in delivery.result(patience_ms(20_000))) == 5000
     seen: dict[tuple[Any, Any], int] = {}
     rows = 0
     with Consumer(server) as consumer:
@@ -155,7 +155,7 @@ def test_incremental_fetches_see_every_new_record(server: str, topic: str) -> No
     with Producer(server, linger_ms=0) as producer, Consumer(server, auto_offset_reset="earliest") as consumer:
         consumer.assign(partitions)
         for number in range(40):
-            producer.send(topic, b"%d" % number, partition=number % 4).result(patience(10))
+            producer.send(topic, b"%d" % number, partition=number % 4).result(patience_ms(10_000))
             if number % 10 == 3:
                 consumer.pause([partitions[number % 4]])
             if number % 10 == 8:
@@ -225,12 +225,12 @@ def test_a_restarted_broker_is_found_again(start_moldau: Any, topic: str) -> Non
     node = start_moldau()
     create(node.bootstrap, topic)
     with Producer(node.bootstrap) as producer:
-        assert producer.send(topic, b"before").result(patience(10)).offset == 0
+        assert producer.send(topic, b"before").result(patience_ms(10_000)).offset == 0
         node.stop()
         future = producer.send(topic, b"meanwhile")
         time.sleep(0.3)
         node.start()
-        assert future.result(patience(30)).offset == 1
+        assert future.result(patience_ms(30_000)).offset == 1
     assert [r.value for r in read(node.bootstrap, [TopicPartition(topic, 0)], 2)] == [b"before", b"meanwhile"]
 
 

@@ -164,7 +164,7 @@ def test_a_wrong_password_is_told_at_once(secured: SecuredKafka, topic: str, mec
         Producer(secured.sasl_plaintext, config={**settings, "max.block.ms": patience_ms(20_000)}) as producer,
         refused,
     ):
-        producer.send(topic, b"x").result(patience(30))
+        producer.send(topic, b"x").result(patience_ms(30_000))
     with Consumer(secured.sasl_plaintext, config={**settings, "group.id": topic}) as consumer, refused:
         consumer.subscribe([topic])
         consumer.poll(patience_ms(10_000))

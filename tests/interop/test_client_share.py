@@ -240,8 +240,8 @@ def test_markers_of_transactions_are_nobodys_business(server: str, topic: str) -
 def test_a_record_that_cannot_be_deserialized_is_passed(server: str, topic: str) -> None:
     prepare(server, topic, 1)
     with Producer(server) as producer:
-        producer.send(topic, b"bad").result(patience(10))
-        producer.send(topic, b"2").result(patience(10))
+        producer.send(topic, b"bad").result(patience_ms(10_000))
+        producer.send(topic, b"2").result(patience_ms(10_000))
     with member(server, topic, config=EXPLICIT, value_deserializer=int) as consumer:
         found: list[int] = []
         deadline = time.monotonic() + SECONDS

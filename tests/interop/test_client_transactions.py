@@ -120,7 +120,7 @@ def test_records_that_were_not_sent_yet_are_dropped_by_an_abort(server: str, top
         producer.begin_transaction()
         future = producer.send(topic, b"never")
         producer.abort_transaction()
-        error = future.exception(patience(5))
+        error = future.exception(patience_ms(5_000))
         assert error is not None and error.category is Category.ABORTABLE
         with producer.transaction():
             producer.send(topic, b"later")
@@ -149,7 +149,7 @@ def test_many_transactions_of_several_producers_at_once(server: str, topic: str,
             continue
         partition = chance.randrange(2)
         value = b"%d of %d" % (step, number) + b"." * chance.randrange(300)
-        producer.send(topic, value, partition=partition).result(patience(30))
+        producer.send(topic, value, partition=partition).result(patience_ms(30_000))
         written[partition].append((value, True))
         open_now[number].append((partition, value))
     for number, rows in open_now.items():
@@ -189,7 +189,7 @@ def test_a_zombie_that_sends_learns_it_at_the_latest_when_it_ends(server: str, t
     first.send(topic, b"one").result()
     second = new_producer(server, topic)
     late = first.send(topic, b"two")
-    assert late.exception(patience(30)) is not None
+    assert late.exception(patience_ms(30_000)) is not None
     with pytest.raises(ClientError):
         first.commit_transaction()
     if first.in_transaction:
@@ -206,7 +206,7 @@ def test_a_record_that_is_refused_spoils_its_transaction_only(server: str, topic
     with new_producer(server, topic) as producer:
         producer.begin_transaction()
         producer.send(topic, b"fits").result()
-        assert isinstance(producer.send(topic, b"x" * 5000).exception(patience(20)), RecordTooLargeError)
+        assert isinstance(producer.send(topic, b"x" * 5000).exception(patience_ms(20_000)), RecordTooLargeError)
         with pytest.raises(TransactionAbortableError) as raised:
             producer.commit_transaction()
         assert isinstance(raised.value.__cause__, RecordTooLargeError)

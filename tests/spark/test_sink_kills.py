@@ -75,7 +75,7 @@ class Feeder:
         """How many there are altogether."""
         self._stop.set()
         self._thread.join()
-        self._producer.flush(patience(300))
+        self._producer.flush(patience_ms(300_000))
         self._producer.close()
         return self.sent
 

@@ -12,7 +12,7 @@ import pytest
 from moldau.client import Consumer, Producer
 from moldau.client.errors import RequestTimeoutError
 from moldau.testing import AsyncBroker, Broker, BrokerNotStarted, Cluster, NotRunning
-from tests.pace import patience
+from tests.pace import patience_ms
 
 
 def test_topics_and_records(broker: Broker) -> None:
@@ -20,7 +20,7 @@ def test_topics_and_records(broker: Broker) -> None:
         assert topic in broker.topics()
         topic.produce("one", key="k", partition=2, headers={"trace": b"1"})
         broker.produce_many(topic, ["two", b"three"])
-        found = topic.wait_for_records(3, patience(10))
+        found = topic.wait_for_records(3, patience_ms(10_000))
         assert sorted(record.value for record in found) == [b"one", b"three", b"two"]
         (first,) = topic.records(partition=2)[:1]
         assert (first.key, first.headers) == (b"k", [("trace", b"1")])
@@ -46,8 +46,8 @@ def test_groups(broker: Broker) -> None:
     topic.produce("x")
     with Consumer(broker.bootstrap_servers, group_id=f"g-{topic}", auto_offset_reset="earliest") as consumer:
         consumer.subscribe([topic])
-        broker.wait_for(lambda: consumer.poll(100), timeout_s=patience(60))
-        broker.wait_for_group(f"g-{topic}", timeout_s=patience(10))
+        broker.wait_for(lambda: consumer.poll(100), timeout_ms=patience_ms(60_000))
+        broker.wait_for_group(f"g-{topic}", timeout_ms=patience_ms(10_000))
         consumer.commit()
     assert list(broker.committed(f"g-{topic}").values()) == [1]
 
@@ -76,13 +76,13 @@ def test_a_killed_broker_refuses_connections_until_it_is_back(broker: Broker) ->
 def test_a_paused_broker_accepts_and_does_not_answer(broker: Broker) -> None:
     topic = broker.topic()
     with Producer(broker.bootstrap_servers) as producer:
-        producer.send(topic, "first").result(patience(60))
+        producer.send(topic, "first").result(patience_ms(60_000))
         broker.pause()
         waiting = producer.send(topic, "second")
         with pytest.raises(RequestTimeoutError):
-            waiting.result(0.3)
+            waiting.result(300)
         broker.resume()
-        waiting.result(patience(60))
+        waiting.result(patience_ms(60_000))
 
 
 def test_what_the_environment_says_to_applications_is_not_for_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +129,7 @@ def test_in_an_event_loop() -> None:
             topic = await broker.topic()
             await broker.produce(topic, "x")
             await broker.restart(hard=True)
-            return [record.value for record in await broker.wait_for_records(topic, timeout_s=patience(10))]
+            return [record.value for record in await broker.wait_for_records(topic, timeout_ms=patience_ms(10_000))]
 
     assert asyncio.run(run()) == [b"x"]
 
@@ -141,7 +141,7 @@ def test_a_cluster_goes_on_without_one_of_its_brokers() -> None:
         cluster.produce(topic, "one")
         gone = cluster.leader(topic)
         gone.kill()
-        cluster.wait_for(lambda: cluster.leader(topic) is not gone, timeout_s=patience(60))
+        cluster.wait_for(lambda: cluster.leader(topic) is not gone, timeout_ms=patience_ms(60_000))
         cluster.produce(topic, "two")
         assert [record.value for record in cluster.records(topic)] == [b"one", b"two"]
         cluster.heal()

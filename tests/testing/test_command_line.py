@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from moldau.testing import Broker, wait_for
-from tests.pace import patience
+from tests.pace import patience, patience_ms
 from tests.testing.runs import environment
 
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
@@ -30,7 +30,7 @@ def test_a_member_that_is_told_to_stop_commits_what_it_printed(broker: Broker, t
             env=environment(),
         )
     try:
-        wait_for(lambda: len(printed.read_text().splitlines()) == 3, timeout_s=patience(120))
+        wait_for(lambda: len(printed.read_text().splitlines()) == 3, timeout_ms=patience_ms(120_000))
         consumer.send_signal(signal.SIGTERM)
         assert consumer.wait(patience(60)) == 143
     finally:

@@ -9,7 +9,7 @@ import pytest
 from moldau.client import Admin, Consumer, NewTopic, Producer, TopicPartition
 from moldau.client.errors import ClientError, RequestTimeoutError
 from moldau.testing import Broker, Topic, WaitTimedOut
-from tests.pace import moment_ms, patience
+from tests.pace import moment_ms, patience_ms
 
 
 def values(topic: Topic) -> list[bytes]:
@@ -20,9 +20,9 @@ def test_the_next_requests_fail_and_no_more(broker: Broker) -> None:
     topic = broker.topic()
     with Producer(broker.bootstrap_servers, retry_backoff_ms=1) as producer:
         fault = broker.fail_next("Produce", "NOT_LEADER_OR_FOLLOWER", times=3)
-        producer.send(topic, "in the end").result(patience(60))
+        producer.send(topic, "in the end").result(patience_ms(60_000))
         assert fault.hits == 3 and fault.is_over
-        producer.send(topic, "at once").result(patience(60))
+        producer.send(topic, "at once").result(patience_ms(60_000))
         assert fault.hits == 3
     assert values(topic) == [b"in the end", b"at once"]
 
@@ -31,7 +31,7 @@ def test_an_error_that_is_final_reaches_the_application(broker: Broker) -> None:
     topic = broker.topic()
     broker.fail_next("Produce", "TOPIC_AUTHORIZATION_FAILED", times=None)
     with Producer(broker.bootstrap_servers) as producer, pytest.raises(ClientError) as caught:
-        producer.send(topic, "no").result(patience(60))
+        producer.send(topic, "no").result(patience_ms(60_000))
     assert caught.value.name == "TOPIC_AUTHORIZATION_FAILED"
     assert values(topic) == []
 
@@ -40,9 +40,9 @@ def test_only_the_clients_that_are_named(broker: Broker) -> None:
     topic = broker.topic()
     fault = broker.fail_next("Produce", "TOPIC_AUTHORIZATION_FAILED", times=None, client_id="bill*")
     with Producer(broker.bootstrap_servers, client_id="audit") as producer:
-        producer.send(topic, "audit").result(patience(60))
+        producer.send(topic, "audit").result(patience_ms(60_000))
     with Producer(broker.bootstrap_servers, client_id="billing") as producer, pytest.raises(ClientError):
-        producer.send(topic, "billing").result(patience(60))
+        producer.send(topic, "billing").result(patience_ms(60_000))
     assert fault.hits == 1
 
 
@@ -60,9 +60,9 @@ def test_a_fetch_that_fails_is_tried_again(broker: Broker) -> None:
         consumer.seek_to_beginning()
         consumer.poll(200)  # a session is there
         fault = broker.fail_next("Fetch", "NOT_LEADER_OR_FOLLOWER", times=2)
-        broker.wait_for(lambda: consumer.poll(50) or fault.is_over, timeout_s=patience(60))
+        broker.wait_for(lambda: consumer.poll(50) or fault.is_over, timeout_ms=patience_ms(60_000))
         topic.produce("x")
-        found = broker.wait_for(lambda: consumer.poll(100), timeout_s=patience(60))
+        found = broker.wait_for(lambda: consumer.poll(100), timeout_ms=patience_ms(60_000))
         assert [record.value for record in found] == [b"x"]
         assert fault.hits == 2
 
@@ -88,7 +88,7 @@ def test_a_group_works_in_the_end(broker: Broker, api: str, error: str) -> None:
         broker.bootstrap_servers, group_id=group, auto_offset_reset="earliest", retry_backoff_ms=5
     ) as consumer:
         consumer.subscribe([topic])
-        broker.wait_for(lambda: consumer.poll(100), timeout_s=patience(60))
+        broker.wait_for(lambda: consumer.poll(100), timeout_ms=patience_ms(60_000))
         consumer.commit()
     assert fault.hits == 2
     assert list(broker.committed(group).values()) == [1]
@@ -106,7 +106,7 @@ def test_a_lost_response_is_not_a_lost_request(broker: Broker) -> None:
     topic = broker.topic()
     fault = broker.lose_next_response("Produce")
     with Producer(broker.bootstrap_servers) as producer:
-        producer.send(topic, "once").result(patience(60))
+        producer.send(topic, "once").result(patience_ms(60_000))
     assert fault.hits == 1
     assert values(topic) == [b"once"], "idempotence recognises what comes again"
 
@@ -114,34 +114,34 @@ def test_a_lost_response_is_not_a_lost_request(broker: Broker) -> None:
 def test_a_delay_is_at_least_as_long(broker: Broker) -> None:
     topic = broker.topic()
     with Producer(broker.bootstrap_servers) as producer:
-        producer.send(topic, "quick").result(patience(60))
-        with broker.delay(0.4, api="Produce") as fault:
+        producer.send(topic, "quick").result(patience_ms(60_000))
+        with broker.delay(400, api="Produce") as fault:
             began = time.monotonic()
-            producer.send(topic, "slow").result(patience(60))
+            producer.send(topic, "slow").result(patience_ms(60_000))
             assert time.monotonic() - began >= 0.4
         assert fault.hits == 1
-        producer.send(topic, "quick again").result(patience(60))
+        producer.send(topic, "quick again").result(patience_ms(60_000))
 
 
 def test_a_delay_that_ends_lets_go_what_it_held(broker: Broker) -> None:
     topic = broker.topic()
     with Producer(broker.bootstrap_servers) as producer:
-        producer.send(topic, "quick").result(patience(60))
-        fault = broker.delay(3600, api="Produce")
+        producer.send(topic, "quick").result(patience_ms(60_000))
+        fault = broker.delay(3_600_000, api="Produce")
         held = producer.send(topic, "held")
-        fault.wait(timeout_s=patience(60))
+        fault.wait(timeout_ms=patience_ms(60_000))
         fault.end()
-        held.result(patience(20))
+        held.result(patience_ms(20_000))
 
 
 def test_requests_keep_their_order_among_failed_and_delayed_ones(broker: Broker) -> None:
     topic = broker.topic()
-    broker.delay(0.02, times=10)
+    broker.delay(20, times=10)
     broker.fail_next("Produce", "NOT_ENOUGH_REPLICAS", times=4)
     with Producer(broker.bootstrap_servers, linger_ms=0, batch_size=1, retry_backoff_ms=1) as producer:
         for number in range(50):
             producer.send(topic, str(number))
-        producer.flush(patience(60))
+        producer.flush(patience_ms(60_000))
     found = sorted(topic.records(), key=lambda record: record.offset)
     assert [record.value for record in found] == [str(number).encode() for number in range(50)]
 
@@ -149,27 +149,27 @@ def test_requests_keep_their_order_among_failed_and_delayed_ones(broker: Broker)
 def test_a_client_that_is_cut_off_comes_back(broker: Broker) -> None:
     topic = broker.topic()
     with Producer(broker.bootstrap_servers, client_id="cut-me") as producer:
-        producer.send(topic, "before").result(patience(60))
+        producer.send(topic, "before").result(patience_ms(60_000))
         with broker.cut("cut-*") as fault:
             waiting = producer.send(topic, "meanwhile")
             with pytest.raises(RequestTimeoutError):
-                waiting.result(0.3)
-            fault.wait(1, timeout_s=patience(60))
+                waiting.result(300)
+            fault.wait(1, timeout_ms=patience_ms(60_000))
             with Producer(broker.bootstrap_servers, client_id="other") as other:
-                other.send(topic, "not cut").result(patience(60))
-        waiting.result(patience(60))
+                other.send(topic, "not cut").result(patience_ms(60_000))
+        waiting.result(patience_ms(60_000))
     assert sorted(values(topic)) == [b"before", b"meanwhile", b"not cut"]
 
 
 def test_a_network_that_hangs(broker: Broker) -> None:
     topic = broker.topic()
     with Producer(broker.bootstrap_servers, request_timeout_ms=moment_ms(1000), linger_ms=0) as producer:
-        producer.send(topic, "before").result(patience(60))
+        producer.send(topic, "before").result(patience_ms(60_000))
         with broker.hang():
             waiting = producer.send(topic, "meanwhile")
             with pytest.raises(RequestTimeoutError):
-                waiting.result(0.5)
-        waiting.result(patience(60))
+                waiting.result(500)
+        waiting.result(patience_ms(60_000))
     assert sorted(values(topic)) == [b"before", b"meanwhile"]
 
 
@@ -179,9 +179,9 @@ def test_a_full_disk(broker: Broker) -> None:
         with broker.fill_disk():
             refused = producer.send(topic, "later")
             with pytest.raises(RequestTimeoutError):
-                refused.result(0.5)
-            broker.wait_for(lambda: "bytes free" in broker.log, timeout_s=patience(60))
-        refused.result(patience(60))
+                refused.result(500)
+            broker.wait_for(lambda: "bytes free" in broker.log, timeout_ms=patience_ms(60_000))
+        refused.result(patience_ms(60_000))
     assert values(topic) == [b"later"]
 
 
@@ -189,7 +189,7 @@ def test_a_full_transaction_log(broker: Broker) -> None:
     topic = broker.topic()
     with broker.fill_transaction_log():
         with Producer(broker.bootstrap_servers) as producer:
-            producer.send(topic, "without").result(patience(60))
+            producer.send(topic, "without").result(patience_ms(60_000))
         waiting = Producer(broker.bootstrap_servers, transactional_id="t", max_block_ms=500)
         with waiting, pytest.raises(ClientError):
             waiting.init_transactions()
@@ -211,7 +211,7 @@ def test_faults_of_a_test_end_with_heal(broker: Broker) -> None:
 
 def test_a_fault_that_does_not_happen_says_so(broker: Broker) -> None:
     fault = broker.fail_next("Produce", "REQUEST_TIMED_OUT", times=2)
-    with pytest.raises(WaitTimedOut, match="Produce fails with REQUEST_TIMED_OUT: befell 0 of 2 requests within 0 s"):
-        fault.wait(timeout_s=0)
+    with pytest.raises(WaitTimedOut, match="Produce fails with REQUEST_TIMED_OUT: befell 0 of 2 requests within 0 ms"):
+        fault.wait(timeout_ms=0)
     with pytest.raises(ValueError, match="did you mean one of: NOT_LEADER_OR_FOLLOWER"):
         broker.fail_next("Produce", "NOT_LEADER")

@@ -36,7 +36,7 @@ def test_that_leaves_a_mess(kafka_broker):
 def test_after_it(kafka_broker, kafka_topic):
     assert kafka_broker.is_healthy
     with Producer(kafka_broker.bootstrap_servers) as producer:
-        producer.send(kafka_topic, "x").result(600)
+        producer.send(kafka_topic, "x").result(600_000)
 """
 
 

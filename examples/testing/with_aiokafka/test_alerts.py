@@ -10,7 +10,7 @@ async def see_alerts(broker, readings, alerts, send):
     """Runs the application while `send` writes readings; returns what it passed on."""
     running = asyncio.create_task(watch(broker.bootstrap_servers, readings, alerts, limit=100))
     await send()
-    found = await broker.wait_for_records(alerts, count=1, timeout_s=30)
+    found = await broker.wait_for_records(alerts, count=1, timeout_ms=30_000)
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await running
@@ -35,7 +35,7 @@ def test_an_alert_is_sent_although_the_broker_restarts(kafka_broker, kafka_topic
         broker = AsyncBroker(kafka_broker)
 
         async def send():
-            await broker.wait_for_group(f"alerts-{kafka_topic}", timeout_s=30)
+            await broker.wait_for_group(f"alerts-{kafka_topic}", timeout_ms=30_000)
             await broker.restart(hard=True)
             await broker.produce(kafka_topic, "500")
 

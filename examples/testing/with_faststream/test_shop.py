@@ -14,7 +14,7 @@ def test_a_paid_order_is_shipped(kafka_broker, kafka_topic):
         await application.broker.start()
         try:
             await broker.produce(kafka_topic, json.dumps({"id": 4}))
-            (record,) = await broker.wait_for_records(shipped, timeout_s=30)
+            (record,) = await broker.wait_for_records(shipped, timeout_ms=30_000)
         finally:
             await application.broker.stop()
         return json.loads(record.value)

@@ -17,7 +17,7 @@ class TestCounter(KafkaTestMixin, unittest.TestCase):
         topic = self.new_topic()
         refused = self.broker.fail_next("Produce", "REQUEST_TIMED_OUT")
         with Producer(self.bootstrap_servers) as producer:
-            producer.send(topic, "1").result(30)
+            producer.send(topic, "1").result(30_000)
         self.assertEqual(refused.hits, 1)
         self.assertEqual(len(topic.records()), 1)
 

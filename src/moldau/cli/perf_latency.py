@@ -130,7 +130,7 @@ class RoundTrips:
                 arrived_at = now
             elif now > deadline:
                 raise click.ClickException(f"The record did not come back within {self.timeout_s:g} seconds.")
-        future.result(self.timeout_s)
+        future.result(int(self.timeout_s * 1000))
         if measured is not None:
             measured.records += 1
             measured.bytes += len(self.value)

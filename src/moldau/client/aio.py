@@ -145,9 +145,12 @@ class AsyncProducer:
         """What the producer measures of itself; as Producer.metrics()."""
         return self._producer.metrics()
 
-    async def flush(self, timeout: float | None = None) -> None:
-        """Sends everything that was queued so far and waits until each record is delivered or has failed."""
-        await self._worker.run(partial(self._producer.flush, timeout))
+    async def flush(self, timeout_ms: int | None = None) -> None:
+        """Sends everything that was queued so far and waits until each record is delivered or has failed.
+
+        Raises RequestTimeoutError when that takes longer than timeout_ms.
+        """
+        await self._worker.run(partial(self._producer.flush, timeout_ms))
 
     async def init_transactions(self, keep_prepared: bool = False) -> None:
         """As Producer.init_transactions(); so are the other methods of transactions."""
@@ -188,11 +191,12 @@ class AsyncProducer:
         """Whether there is a transaction to commit or to abort."""
         return self._producer.in_transaction
 
-    async def close(self, timeout: float | None = None) -> None:
-        """Delivers what is queued; also after a cancelled call, which may still be in the thread."""
+    async def close(self, timeout_ms: int | None = None) -> None:
+        """Delivers what is queued, for at most timeout_ms, and ends the threads; what is left then fails."""
         if self._worker.closed:
             return
-        await self._worker.run(partial(self._producer.close, timeout))
+        # After whatever a cancelled call left in the thread.
+        await self._worker.run(partial(self._producer.close, timeout_ms))
         self._worker.close()
 
     async def __aenter__(self) -> AsyncProducer:

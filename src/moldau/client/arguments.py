@@ -25,11 +25,11 @@ FOR_COMPILER = False
 if not FOR_COMPILER:
     GivenTopic: TypeAlias = str
     GivenNumber: TypeAlias = int | None
-    GivenSeconds: TypeAlias = float | None
+    GivenMilliseconds: TypeAlias = int | None
 else:
     GivenTopic: TypeAlias = object  # type: ignore[misc, no-redef, unused-ignore]
     GivenNumber: TypeAlias = object  # type: ignore[misc, no-redef, unused-ignore]
-    GivenSeconds: TypeAlias = object  # type: ignore[misc, no-redef, unused-ignore]
+    GivenMilliseconds: TypeAlias = object  # type: ignore[misc, no-redef, unused-ignore]
 
 
 def kind_of(given: object) -> str:
@@ -60,16 +60,16 @@ def checked_number(what: str, given: object, highest: int = LONG_MAX) -> int:
     return given
 
 
-def checked_seconds(given: object) -> float | None:
-    if given is not None and (not isinstance(given, (int, float)) or isinstance(given, bool)):
-        raise TypeError(f"The timeout is {kind_of(given)}, {_shown(given)}: give seconds as a number, or None.")
-    return given
-
-
-def checked_milliseconds(given: object) -> float:
+def checked_milliseconds(given: object) -> int:
+    """A timeout as a number, of whole milliseconds or not."""
     if not isinstance(given, (int, float)) or isinstance(given, bool):
         raise TypeError(f"The timeout is {kind_of(given)}, {_shown(given)}: give milliseconds as a number.")
-    return given
+    return int(given)
+
+
+def seconds_of(given_ms: object) -> float | None:
+    """A timeout for what waits in seconds, as Python's own locks do; None is for ever."""
+    return None if given_ms is None else checked_milliseconds(given_ms) / 1000
 
 
 def checked_callable(what: str, given: object) -> None:

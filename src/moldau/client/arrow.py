@@ -11,8 +11,9 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from moldau.client.arguments import seconds_of
 from moldau.client.delivery import DeliveryFuture, Fate
-from moldau.client.errors import ClientError, ConfigError, error_for
+from moldau.client.errors import ClientError, ConfigError, RequestTimeoutError, error_for
 from moldau.protocol.errors import MESSAGE_TOO_LARGE, UNKNOWN_TOPIC_OR_PARTITION
 from moldau.records.arrow_decoder import ArrowColumns, ViewColumn, repeated_text
 from moldau.records.arrow_encoder import (
@@ -58,9 +59,14 @@ class ArrowDelivery:
     def done(self) -> bool:
         return all(fate.done for future, count in self._futures for fate, _ in _leaves(future.fate, count))
 
-    def result(self, timeout: float | None = None) -> list[DeliveredBatch]:
-        """Where the rows went, batch by batch; raises the first error, or RequestTimeoutError after the timeout."""
-        deadline = None if timeout is None else time.monotonic() + timeout
+    def result(self, timeout_ms: int | None = None) -> list[DeliveredBatch]:
+        """Waits until all rows are delivered, and tells where they went, batch by batch.
+
+        Raises the first error, or RequestTimeoutError after timeout_ms; None waits as long as delivery.timeout.ms
+        allows.
+        """
+        timeout_s = seconds_of(timeout_ms)
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
         delivered: list[DeliveredBatch] = []
         for future, count in self._futures:
             # A batch that the broker found too large was split, so its last row may be elsewhere.
@@ -70,10 +76,10 @@ class ArrowDelivery:
                 delivered.append(DeliveredBatch(fate.topic, fate.partition, int(fate.base_offset), rows))
         return delivered
 
-    def exception(self, timeout: float | None = None) -> ClientError | None:
-        """The first error, None when all rows were delivered."""
+    def exception(self, timeout_ms: int | None = None) -> ClientError | None:
+        """Waits as result() does: the first error, None when all rows were delivered."""
         try:
-            self.result(timeout)
+            self.result(timeout_ms)
         except ClientError as error:
             return error
         return None
@@ -90,7 +96,8 @@ def _leaves(fate: Fate, count: int) -> Iterator[tuple[Fate, int]]:
 
 
 def _wait_leaves(fate: Fate, count: int, deadline: float | None) -> Iterator[tuple[Fate, int]]:
-    DeliveryFuture(fate, 0, -1).exception(None if deadline is None else max(0.0, deadline - time.monotonic()))
+    if not fate.wait(None if deadline is None else max(0.0, deadline - time.monotonic())):
+        raise RequestTimeoutError("Not all rows were delivered within the timeout.")
     for leaf, rows in list(_leaves(fate, count)):
         if leaf.done:
             yield leaf, rows

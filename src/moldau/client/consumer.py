@@ -374,7 +374,7 @@ class Consumer:
         """Records that arrived, at least one unless the timeout passes; at most max_records (max.poll.records)."""
         self._check_open()
         limit = self._max_poll_records if max_records is None else max_records
-        deadline_ms = self._cluster.network.now_ms() + int(checked_milliseconds(timeout_ms))
+        deadline_ms = self._cluster.network.now_ms() + checked_milliseconds(timeout_ms)
         while True:
             if self._group is not None:
                 self._group.step()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from mypy_extensions import i64, mypyc_attr
 
+from moldau.client.arguments import GivenMilliseconds, seconds_of
 from moldau.client.errors import ClientError, RequestTimeoutError
 from moldau.client.results import RecordMetadata
 
@@ -111,17 +112,23 @@ class DeliveryFuture:
         """Only before the batch settles; the producer holds its lock meanwhile."""
         self.fate.callbacks.append((self, callback))
 
-    def result(self, timeout: float | None = None) -> RecordMetadata:
-        """Where the record went; raises its error, or RequestTimeoutError after timeout seconds."""
+    def result(self, timeout_ms: GivenMilliseconds = None) -> RecordMetadata:
+        """Waits until the record is delivered, and tells where it went.
+
+        Raises the record's error, or RequestTimeoutError after timeout_ms; None waits as long as delivery.timeout.ms
+        allows.
+        """
+        timeout_s = None if timeout_ms is None else seconds_of(timeout_ms)
         while not self._resolve():
-            if not self.fate.wait(timeout):
+            if not self.fate.wait(timeout_s):
                 raise RequestTimeoutError("The record was not delivered within the timeout of result().")
         return self.metadata()
 
-    def exception(self, timeout: float | None = None) -> ClientError | None:
-        """The record's error, None when it was delivered."""
+    def exception(self, timeout_ms: GivenMilliseconds = None) -> ClientError | None:
+        """Waits as result() does: the record's error, None when it was delivered. Raises RequestTimeoutError."""
+        timeout_s = None if timeout_ms is None else seconds_of(timeout_ms)
         while not self._resolve():
-            if not self.fate.wait(timeout):
+            if not self.fate.wait(timeout_s):
                 raise RequestTimeoutError("The record was not delivered within the timeout of exception().")
         return self.fate.error
 

@@ -21,15 +21,15 @@ from moldau.client import config as settings
 from moldau.client.accumulator import Accumulator, PartitionQueue
 from moldau.client.arguments import (
     GivenHeaders,
+    GivenMilliseconds,
     GivenNumber,
-    GivenSeconds,
     GivenTopic,
     checked_callable,
     checked_items,
     checked_number,
-    checked_seconds,
     checked_topic,
     kind_of,
+    seconds_of,
     wrong_topic,
 )
 from moldau.client.backoff import Backoff
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 # How long a producer that is left with an error waits for the abort of its transaction.
-ABORT_SECONDS = 5.0
+ABORT_TIMEOUT_MS = 5_000
 ACKS = {"all": -1, "-1": -1, "0": 0, "1": 1}
 
 # What stands for the key of a value for which none is left.
@@ -266,9 +266,13 @@ class Producer:
         average, largest = self._sender.cluster.network.throttle_times()
         return {"produce-throttle-time-avg": average, "produce-throttle-time-max": largest}
 
-    def flush(self, timeout: GivenSeconds = None) -> None:
-        """Sends everything that was queued so far and waits until each record is delivered or has failed."""
-        seconds = checked_seconds(timeout)
+    def flush(self, timeout_ms: GivenMilliseconds = None) -> None:
+        """Sends everything that was queued so far and waits until each record is delivered or has failed.
+
+        Raises RequestTimeoutError when that takes longer than timeout_ms; None waits as long as delivery.timeout.ms
+        allows. What failed is told by the records' futures, not here.
+        """
+        seconds = seconds_of(timeout_ms)
         deadline = None if seconds is None else time.monotonic() + seconds
         with self._lock:
             number = self._accumulator.flush()
@@ -279,9 +283,12 @@ class Producer:
                     raise RequestTimeoutError("Not everything was delivered within the timeout of flush().")
                 self._changed.wait(remaining)
 
-    def close(self, timeout: GivenSeconds = None) -> None:
-        """Delivers what is queued, for at most timeout seconds, and ends the thread; what is left then fails."""
-        self._sender.close(checked_seconds(timeout))
+    def close(self, timeout_ms: GivenMilliseconds = None) -> None:
+        """Delivers what is queued, for at most timeout_ms, and ends the thread; what is left then fails.
+
+        None waits until everything is delivered or has failed. A transaction that is open is aborted.
+        """
+        self._sender.close(seconds_of(timeout_ms))
 
     def __enter__(self) -> Producer:
         return self
@@ -290,7 +297,7 @@ class Producer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         # A transaction that is open is aborted, which takes a request.
-        hurry = 0 if self._transactions is None else ABORT_SECONDS
+        hurry = 0 if self._transactions is None else ABORT_TIMEOUT_MS
         self.close(None if kind is None else hurry)
 
     # Transactions

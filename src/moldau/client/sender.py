@@ -144,7 +144,7 @@ class Sender:
             self.accumulator.sender_asleep = False
             self.cluster.network.wake()
 
-    def close(self, timeout: float | None) -> None:
+    def close(self, timeout_s: float | None) -> None:
         """Not under the lock."""
         with self.lock:
             if self.closed and self.thread is None:
@@ -157,7 +157,7 @@ class Sender:
         thread = self.thread
         if thread is not None and thread is not threading.current_thread():
             self.cluster.network.wake()
-            thread.join(timeout)
+            thread.join(timeout_s)
             if thread.is_alive():
                 self.stop_now = True
                 self.cluster.network.wake()
@@ -511,8 +511,8 @@ class Sender:
 
 
 def _call_back(future: DeliveryFuture, callback: Callback) -> None:
-    error = future.exception(0)
-    metadata: RecordMetadata | None = None if error is not None else future.result(0)
+    error = future.exception()  # its batch is done
+    metadata: RecordMetadata | None = None if error is not None else future.result()
     try:
         callback(metadata, error)
     except Exception:

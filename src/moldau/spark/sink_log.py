@@ -28,6 +28,7 @@ DECIDER_TIMEOUT_MS = 10_000
 # How far from the end a state is looked for at first: it is written with every batch.
 NEAR_OFFSETS = 64
 POLL_MS = 50
+CLOSE_TIMEOUT_MS = 1_000
 
 TOPIC_CONFIGS: Mapping[str, str | None] = {
     "cleanup.policy": "compact",
@@ -64,7 +65,7 @@ class DecisionLog:
 
     def close(self) -> None:
         if self._producer is not None:
-            self._producer.close(1.0)
+            self._producer.close(CLOSE_TIMEOUT_MS)
         if self._consumer is not None:
             self._consumer.close()
         if self._own_admin:
@@ -145,7 +146,7 @@ class DecisionLog:
         """Fences whoever decided before, and reads what it has decided."""
         self._make_topic()
         if self._producer is not None:
-            self._producer.close(1.0)
+            self._producer.close(CLOSE_TIMEOUT_MS)
         self._producer = Producer(
             config={
                 **self._config,

@@ -30,7 +30,7 @@ logger = logging.getLogger("moldau.spark")
 HELD_MAX = 16
 # A process may work for several queries in turn; of those that it has not worked for lately nothing is kept.
 SINKS_MAX = 4
-CLOSE_SECONDS = 5.0
+CLOSE_TIMEOUT_MS = 5_000
 # Batches as large as brokers take by default go through faster; records of a partition are together there anyway.
 LINGER_MS = "20"
 
@@ -57,7 +57,7 @@ class _Held:
 
     def close(self) -> None:
         with contextlib.suppress(ClientError):
-            self.producer.close(CLOSE_SECONDS)
+            self.producer.close(CLOSE_TIMEOUT_MS)
 
 
 class _Cluster:
@@ -146,7 +146,7 @@ def write_plain(options: WriteOptions, place: Place, batches: Iterable[Any]) -> 
             delivery.result()
     except BaseException:
         with contextlib.suppress(ClientError):
-            producer.close(CLOSE_SECONDS)
+            producer.close(CLOSE_TIMEOUT_MS)
         raise
     with cluster.lock:
         cluster.plain.append(producer)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from moldau.testing.cluster import Broker
-from moldau.testing.waiting import DEFAULT_TIMEOUT_S, wait_for_async
+from moldau.testing.waiting import DEFAULT_TIMEOUT_MS, wait_for_async
 
 if TYPE_CHECKING:
     from moldau.client import ConsumerRecord, RecordMetadata, TopicPartition
@@ -60,20 +60,20 @@ class AsyncBroker:
         return await asyncio.to_thread(self.broker.records, topic, partition, committed)
 
     async def wait_for_records(
-        self, topic: str, count: int = 1, timeout_s: float = DEFAULT_TIMEOUT_S
+        self, topic: str, count: int = 1, timeout_ms: int = DEFAULT_TIMEOUT_MS
     ) -> list[ConsumerRecord]:
-        return await asyncio.to_thread(self.broker.wait_for_records, topic, count, timeout_s)
+        return await asyncio.to_thread(self.broker.wait_for_records, topic, count, timeout_ms)
 
-    async def wait_for_group(self, group_id: str, members: int = 1, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
-        await asyncio.to_thread(self.broker.wait_for_group, group_id, members, timeout_s)
+    async def wait_for_group(self, group_id: str, members: int = 1, timeout_ms: int = DEFAULT_TIMEOUT_MS) -> None:
+        await asyncio.to_thread(self.broker.wait_for_group, group_id, members, timeout_ms)
 
     async def committed(self, group_id: str) -> dict[TopicPartition, int]:
         return await asyncio.to_thread(self.broker.committed, group_id)
 
     async def wait_for(
-        self, condition: Callable[[], T | Awaitable[T]], timeout_s: float = DEFAULT_TIMEOUT_S, message: str = ""
+        self, condition: Callable[[], T | Awaitable[T]], timeout_ms: int = DEFAULT_TIMEOUT_MS, message: str = ""
     ) -> T:
-        return await wait_for_async(condition, timeout_s, message)
+        return await wait_for_async(condition, timeout_ms, message)
 
     async def kill(self) -> None:
         await asyncio.to_thread(self.broker.kill)

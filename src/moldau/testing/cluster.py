@@ -18,7 +18,7 @@ from moldau.testing.guard import Guard
 from moldau.testing.looking import ClientMethods
 from moldau.testing.node import FaultMethods, Node
 from moldau.testing.ports import HeldPort
-from moldau.testing.process import START_TIMEOUT_S, NodeProcess
+from moldau.testing.process import START_TIMEOUT_MS, NodeProcess
 from moldau.testing.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Cluster(FaultMethods, ClientMethods):
         host: str = HOST,
         data_dir: str | os.PathLike[str] | None = None,
         log_level: str = "WARNING",
-        start_timeout_s: float = START_TIMEOUT_S,
+        start_timeout_ms: int = START_TIMEOUT_MS,
     ) -> None:
         """config: broker settings in Kafka's names. host: an address of this machine that clients are told.
         data_dir: keeps the data there, also afterwards; otherwise it is in memory where there is room, and removed.
@@ -69,7 +69,7 @@ class Cluster(FaultMethods, ClientMethods):
         self._config = {str(key): str(value) for key, value in (config or {}).items()}
         self._data_dir = None if data_dir is None else Path(data_dir)
         self._log_level = log_level
-        self._start_timeout_s = start_timeout_s
+        self._start_timeout_ms = start_timeout_ms
         self._folder: Path | None = None
         self._leftovers: list[Path] = []
         self._proxy: Proxy | None = None
@@ -90,7 +90,7 @@ class Cluster(FaultMethods, ClientMethods):
                 node.begin_start()
             self._open_doors()
             for node in self.nodes:
-                node.finish_start(self._start_timeout_s)
+                node.finish_start(self._start_timeout_ms)
         except BaseException:
             self.close()
             raise
@@ -209,7 +209,7 @@ class Cluster(FaultMethods, ClientMethods):
         for node in self.nodes:
             if node.is_paused:
                 node.resume()
-            node.start(self._start_timeout_s)
+            node.start(self._start_timeout_ms)
         if self._proxy is not None:
             self._proxy.heal()
         for fault in list(self._lasting):
@@ -345,10 +345,10 @@ class Broker(Cluster):
         host: str = HOST,
         data_dir: str | os.PathLike[str] | None = None,
         log_level: str = "WARNING",
-        start_timeout_s: float = START_TIMEOUT_S,
+        start_timeout_ms: int = START_TIMEOUT_MS,
     ) -> None:
         super().__init__(
-            1, config=config, host=host, data_dir=data_dir, log_level=log_level, start_timeout_s=start_timeout_s
+            1, config=config, host=host, data_dir=data_dir, log_level=log_level, start_timeout_ms=start_timeout_ms
         )
 
     @property

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from moldau.testing.errors import WaitTimedOut
+from moldau.testing.waiting import DEFAULT_TIMEOUT_MS
 
 if TYPE_CHECKING:
     from moldau.protocol.primitives import Message
@@ -31,14 +32,14 @@ class Fault:
         client_id: str | None = None,
         times: int | None = None,
         error: int = 0,
-        seconds: float = 0.0,
+        delay_ms: int = 0,
         only: Callable[[Message, int], bool] | None = None,
         on_end: Callable[[Fault], None] | None = None,
     ) -> None:
         self.kind = kind
         self.what = what
         self.error = error
-        self.seconds = seconds
+        self.delay_ms = delay_ms
         self.only = only
         """Of the requests that are refused: which, by their content and version."""
         self.hits = 0
@@ -70,12 +71,12 @@ class Fault:
             self.hits += 1
             self._happened.notify_all()
 
-    def wait(self, hits: int | None = None, timeout_s: float = 10.0) -> None:
+    def wait(self, hits: int | None = None, timeout_ms: int = DEFAULT_TIMEOUT_MS) -> None:
         """Waits until it has happened so often: as often as it was to, or once, unless `hits` says otherwise."""
         wanted = hits if hits is not None else self._times or 1
         with self._happened:
-            if not self._happened.wait_for(lambda: self.hits >= wanted, timeout_s):
-                raise WaitTimedOut(f"{self.what}: befell {self.hits} of {wanted} requests within {timeout_s:g} s")
+            if not self._happened.wait_for(lambda: self.hits >= wanted, timeout_ms / 1000):
+                raise WaitTimedOut(f"{self.what}: befell {self.hits} of {wanted} requests within {timeout_ms} ms")
 
     def end(self) -> None:
         """Everything is as before from now on."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from moldau.testing.errors import NotRunning
 from moldau.testing.topic import Topic
-from moldau.testing.waiting import DEFAULT_TIMEOUT_S, wait_for
+from moldau.testing.waiting import DEFAULT_TIMEOUT_MS, wait_for
 
 if TYPE_CHECKING:
     from moldau.client import Admin, ConsumerRecord, Producer, RecordMetadata, TopicPartition
@@ -85,13 +85,13 @@ class ClientMethods:
         given = dict(headers) if isinstance(headers, Mapping) else list(headers)
         with self._lock:
             sent = self._writer().send(str(topic), value, key, partition=partition, headers=given)
-        return sent.result(HELPER_TIMEOUT_MS / 1000)
+        return sent.result(HELPER_TIMEOUT_MS)
 
     def produce_many(self, topic: str, values: Iterable[bytes | str | None]) -> list[RecordMetadata]:
         """Writes a record for each value, and waits until all are there."""
         with self._lock:
             sent = [self._writer().send(str(topic), value) for value in values]
-        return [each.result(HELPER_TIMEOUT_MS / 1000) for each in sent]
+        return [each.result(HELPER_TIMEOUT_MS) for each in sent]
 
     def records(self, topic: str, partition: int | None = None, committed: bool = True) -> list[ConsumerRecord]:
         """All records that are in a topic now, in the order of their timestamps and offsets; none when it is not there.
@@ -125,7 +125,7 @@ class ClientMethods:
         return sorted(kept, key=lambda record: (record.timestamp, record.partition, record.offset))
 
     def wait_for_records(
-        self, topic: str, count: int = 1, timeout_s: float = DEFAULT_TIMEOUT_S
+        self, topic: str, count: int = 1, timeout_ms: int = DEFAULT_TIMEOUT_MS
     ) -> list[ConsumerRecord]:
         """Waits until at least so many records are in a topic, and returns all."""
         found: list[ConsumerRecord] = []
@@ -135,7 +135,7 @@ class ClientMethods:
             assert len(found) >= count, f"{len(found)} are there: {[record.value for record in found[:5]]}"
             return True
 
-        wait_for(enough, timeout_s, f"{count} records in {topic}")
+        wait_for(enough, timeout_ms, f"{count} records in {topic}")
         return found
 
     # Groups
@@ -146,7 +146,7 @@ class ClientMethods:
         found = {partition: outcome.get() for partition, outcome in listed.items()}
         return {partition: committed.offset for partition, committed in found.items() if committed is not None}
 
-    def wait_for_group(self, group_id: str, members: int = 1, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
+    def wait_for_group(self, group_id: str, members: int = 1, timeout_ms: int = DEFAULT_TIMEOUT_MS) -> None:
         """Waits until a group is stable and has so many members, so that what is written now is read by them."""
         from moldau.client.errors import ClientError
 
@@ -159,11 +159,11 @@ class ClientMethods:
             assert state.lower() == "stable" and len(found.members) >= members, f"{state}, {len(found.members)} members"
             return True
 
-        wait_for(stable, timeout_s, f"group {group_id} with {members} members")
+        wait_for(stable, timeout_ms, f"group {group_id} with {members} members")
 
-    def wait_for(self, condition: Callable[[], T], timeout_s: float = DEFAULT_TIMEOUT_S, message: str = "") -> T:
+    def wait_for(self, condition: Callable[[], T], timeout_ms: int = DEFAULT_TIMEOUT_MS, message: str = "") -> T:
         """Calls `condition` until what it returns is true, and returns that."""
-        return wait_for(condition, timeout_s, message)
+        return wait_for(condition, timeout_ms, message)
 
     # The clients behind it
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from moldau.testing.faults import CUT, DELAY, FAIL, HANG, LOSE, Fault
 from moldau.testing.ports import HeldPort
-from moldau.testing.process import NodeProcess
+from moldau.testing.process import START_TIMEOUT_MS, NodeProcess
 
 if TYPE_CHECKING:
     from moldau.testing.proxy import Door, Proxy
@@ -47,21 +47,21 @@ class FaultMethods:
 
     def delay(
         self,
-        seconds: float,
+        delay_ms: int,
         api: str | int | None = None,
         times: int | None = None,
         client_id: str | None = None,
     ) -> Fault:
-        """Every request, or those of one API, arrives so much later."""
+        """Every request, or those of one API, arrives delay_ms later."""
         from moldau.testing.error_responses import find_api
 
-        if seconds < 0:
+        if delay_ms < 0:
             raise ValueError("a delay cannot be negative")
         _check_times(times)
         found = None if api is None else find_api(api)
-        what = f"{'every request' if found is None else found.name} is delayed by {seconds:g} s"
+        what = f"{'every request' if found is None else found.name} is delayed by {delay_ms} ms"
         apis = None if found is None else frozenset([found.key])
-        return self._befall(Fault(DELAY, what, apis, client_id, times, seconds=seconds))
+        return self._befall(Fault(DELAY, what, apis, client_id, times, delay_ms=delay_ms))
 
     def cut(self, client_id: str | None = None) -> Fault:
         """Closes the connections of clients, and their new ones as soon as they come."""
@@ -123,17 +123,17 @@ class Node(FaultMethods):
             held.let_use()
         self._process.begin_start()
 
-    def finish_start(self, timeout_s: float) -> None:
-        self._process.wait_until_ready(timeout_s)
+    def finish_start(self, timeout_ms: int) -> None:
+        self._process.wait_until_ready(timeout_ms)
         assert self._door is not None
         self._door.open()
 
-    def start(self, timeout_s: float = 60.0) -> None:
+    def start(self, timeout_ms: int = START_TIMEOUT_MS) -> None:
         """Starts it again after `stop()` or `kill()`, on the same ports and with the same data."""
         if not self.is_running:
             self._process.kill()  # what is left of one that ended by itself
             self.begin_start()
-            self.finish_start(timeout_s)
+            self.finish_start(timeout_ms)
 
     def stop(self) -> None:
         """Stops it in order, as an operator does."""

@@ -16,8 +16,8 @@ from moldau.testing.errors import BrokerNotStarted
 from moldau.testing.guard import Guard
 
 READY_PREFIX = b"moldau ready:"
-START_TIMEOUT_S = 60.0
-STOP_TIMEOUT_S = 30.0
+START_TIMEOUT_MS = 60_000
+STOP_TIMEOUT_MS = 30_000
 LOG_LINES_SHOWN = 25
 # Makes a node stop when its standard input ends (moldau/server/process.py).
 PARENT_VARIABLE = "MOLDAU_STOP_AT_END_OF_STDIN"
@@ -69,17 +69,17 @@ class NodeProcess:
         self.is_paused = False
         self._guard.started(self._process.pid)
 
-    def wait_until_ready(self, timeout_s: float = START_TIMEOUT_S) -> None:
+    def wait_until_ready(self, timeout_ms: int = START_TIMEOUT_MS) -> None:
         """BrokerNotStarted when it ends before, or takes too long."""
         process = self._process
         assert process is not None and process.stdout is not None
-        deadline = time.monotonic() + timeout_s
+        deadline = time.monotonic() + timeout_ms / 1000
         said = b""
         while not any(line.startswith(READY_PREFIX) for line in said.split(b"\n")[:-1]):
             data = read_some(process.stdout, deadline - time.monotonic())
             if data is None:
                 self.kill()
-                raise BrokerNotStarted(self._told(f"was not ready within {timeout_s:g} s", said))
+                raise BrokerNotStarted(self._told(f"was not ready within {timeout_ms} ms", said))
             if not data:
                 code = process.wait()
                 self.kill()
@@ -104,7 +104,7 @@ class NodeProcess:
         if process.poll() is None:
             process.terminate()
             try:
-                process.wait(STOP_TIMEOUT_S)
+                process.wait(STOP_TIMEOUT_MS / 1000)
             except subprocess.TimeoutExpired:
                 pass
         self.kill()

@@ -340,7 +340,9 @@ class Connection:
             self._decide(head, frame)
             return
         now = self._loop.time()
-        due = max(now + (delay.seconds if delay is not None else 0.0), self._delayed[-1][0] if self._delayed else 0.0)
+        due = max(
+            now + (delay.delay_ms / 1000 if delay is not None else 0.0), self._delayed[-1][0] if self._delayed else 0.0
+        )
         self._delayed.append((due, head, frame))
         if len(self._delayed) == 1:
             self._loop.call_at(due, self._let_delayed_go)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from moldau.testing.waiting import DEFAULT_TIMEOUT_MS
+
 if TYPE_CHECKING:
     from moldau.client import ConsumerRecord, RecordMetadata
     from moldau.testing.looking import ClientMethods
@@ -43,9 +45,9 @@ class Topic(str):
         """All records that are there now."""
         return self._cluster.records(self, partition)
 
-    def wait_for_records(self, count: int = 1, timeout_s: float = 10.0) -> list[ConsumerRecord]:
+    def wait_for_records(self, count: int = 1, timeout_ms: int = DEFAULT_TIMEOUT_MS) -> list[ConsumerRecord]:
         """Waits until at least so many records are there, and returns all."""
-        return self._cluster.wait_for_records(self, count, timeout_s)
+        return self._cluster.wait_for_records(self, count, timeout_ms)
 
     def delete(self) -> None:
         self._cluster.delete_topic(self)

@@ -21,7 +21,7 @@ from moldau.client import (
 )
 from moldau.client.errors import ConfigError
 from moldau.protocol.messages.metadata_request import MetadataRequest
-from tests.pace import patience
+from tests.pace import patience_ms
 from tests.unit.client.fake_network import HOME, FakeNetwork, ScriptedBroker, metadata
 from tests.unit.client.test_producer import new_producer, set_up
 
@@ -72,8 +72,8 @@ PRODUCER: list[tuple[str, Callable[[Any], object], str]] = [
     ("text as partition of many", lambda p: p.send_many("t", ["v"], partition="x"), "The partition is a str"),
     ("a table to no topic", lambda p: p.send_arrow(5, pa.table({"value": ["v"]})), "The topic is an int"),
     ("partitions of a number", lambda p: p.partitions_for(5), "The topic is an int"),
-    ("text as seconds", lambda p: p.flush("x"), "The timeout is a str, 'x': give seconds"),
-    ("text as seconds to close", lambda p: p.close("x"), "The timeout is a str"),
+    ("text as milliseconds", lambda p: p.flush("x"), "The timeout is a str, 'x': give milliseconds"),
+    ("text as milliseconds to close", lambda p: p.close("x"), "The timeout is a str"),
 ]
 
 
@@ -83,7 +83,7 @@ def test_a_producer_says_what_is_wrong(case: str, call: Callable[[Any], object],
     with pytest.raises(TypeError) as caught:
         call(producer)
     assert sentence in str(caught.value)
-    assert producer.send("t", "still of use").result(patience(60)).offset == 0
+    assert producer.send("t", "still of use").result(patience_ms(60_000)).offset == 0
     producer.close()
 
 

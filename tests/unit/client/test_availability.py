@@ -14,7 +14,7 @@ from moldau.protocol.messages.init_producer_id_response import InitProducerIdRes
 from moldau.protocol.messages.metadata_request import MetadataRequest
 from moldau.protocol.messages.produce_request import ProduceRequest
 from moldau.protocol.primitives import Message
-from tests.pace import patience, wait_until
+from tests.pace import patience_ms, wait_until
 from tests.unit.client.fake_network import HOME, SILENCE, FakeNetwork, ScriptedBroker, metadata
 from tests.unit.client.test_accumulator import drain, new_accumulator, send
 from tests.unit.client.test_producer import Log
@@ -68,7 +68,7 @@ def test_a_leader_that_takes_nothing_is_avoided_until_it_does(gone: bool) -> Non
         assert brokers.chosen() == {0: 100}
         futures += [producer.send("t", b"x") for _ in range(20)]
         brokers.silent, brokers.other.up = False, True
-        producer.flush(patience(5))
+        producer.flush(patience_ms(5_000))
         wait_until(lambda: brokers.avoided() == set())
         assert brokers.chosen()[1] > 0
         assert {future.result(0).partition for future in futures[8:]} == {0}

@@ -34,7 +34,7 @@ from moldau.protocol.messages.list_offsets_response import (
 from moldau.protocol.messages.metadata_request import MetadataRequest
 from moldau.protocol.messages.metadata_response import MetadataResponse
 from moldau.protocol.primitives import Message
-from tests.pace import patience, wait_until
+from tests.pace import patience_ms, wait_until
 from tests.unit.client.fake_network import DISCONNECT, HOME, SILENCE, FakeNetwork, ScriptedBroker, metadata
 
 AWAY = ("other", 9093)
@@ -244,7 +244,7 @@ def advertising_wrongly(real_time: bool = False) -> FakeNetwork:
 def test_a_producer_tells_of_a_wrong_advertised_address(caplog: pytest.LogCaptureFixture) -> None:
     given = {"delivery.timeout.ms": 1500, "request.timeout.ms": 1000}
     with Producer("broker:9092", network=advertising_wrongly(real_time=True), config=given) as producer:
-        error = producer.send("orders", b"v").exception(patience(60))
+        error = producer.send("orders", b"v").exception(patience_ms(60_000))
     assert isinstance(error, RequestTimeoutError)
     assert "kafka.example.invalid" in error.message and "advertised.listeners" in error.message
     patient = Producer("broker:9092", network=advertising_wrongly(real_time=True))
@@ -260,7 +260,7 @@ def test_whoever_does_not_want_to_wait_is_told_of_a_wrong_advertised_address_soo
     """As the command line: long before the record would be given up."""
     network = advertising_wrongly(real_time=True)
     with Producer("broker:9092", network=network, first_contact_ms=0) as producer:
-        error = producer.send("orders", b"v").exception(patience(60))
+        error = producer.send("orders", b"v").exception(patience_ms(60_000))
     assert isinstance(error, AdvertisedAddressError) and not error.retriable
     network = advertising_wrongly()
     with Admin("broker:9092", network=network, first_contact_ms=0) as admin:

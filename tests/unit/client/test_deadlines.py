@@ -156,7 +156,7 @@ def test_send_and_close_end_in_time(place: Place) -> None:
         producer = Producer(address, max_block_ms=60)
         assert_within(60, lambda: fails(lambda: producer.send("t", b"v")))
         assert_within(60, lambda: fails(lambda: producer.partitions_for("t")))
-        assert took_ms(lambda: producer.close(0.06)) < 60 + 3 * MARGIN_MS
+        assert took_ms(lambda: producer.close(60)) < 60 + 3 * MARGIN_MS
 
 
 def late_broker(port: int, broker: ScriptedBroker, log: Log) -> None:
@@ -206,8 +206,8 @@ def test_flush_and_close_end_in_time_while_a_broker_keeps_what_it_was_sent() -> 
         late_broker(port, broker, Log())
         producer = Producer(f"127.0.0.1:{port}", linger_ms=0)
         future = producer.send("t", b"v")
-        assert_within(60, lambda: fails(lambda: producer.flush(0.06)))
-        assert took_ms(lambda: producer.close(0.06)) < 60 + 3 * MARGIN_MS
+        assert_within(60, lambda: fails(lambda: producer.flush(60)))
+        assert took_ms(lambda: producer.close(60)) < 60 + 3 * MARGIN_MS
         assert isinstance(future.exception(0), ClientError)
 
 

@@ -28,10 +28,10 @@ from moldau.protocol.records_data import MemoryRecords
 from moldau.records.batch import read_header
 from moldau.records.record_buffer import RecordBuffer
 from moldau.records.walk import Record, read_records
-from tests.pace import patience, patience_ms
+from tests.pace import patience_ms
 from tests.unit.client.fake_network import DISCONNECT, HOME, SILENCE, FakeNetwork, ScriptedBroker, metadata
 
-PATIENCE_S = patience(10)
+PATIENCE_MS = patience_ms(10_000)
 
 
 class Log:
@@ -84,7 +84,7 @@ def test_a_record_is_delivered_and_its_future_says_where() -> None:
     network, log = set_up({"t": [1]})
     with new_producer(network) as producer:
         future = producer.send("t", "value", "key", headers={"h": b"1"}, timestamp_ms=99)
-        assert future.result(PATIENCE_S) == RecordMetadata("t", 0, 0, 99)
+        assert future.result(PATIENCE_MS) == RecordMetadata("t", 0, 0, 99)
     (record,) = log.records[0]
     assert (record.key, record.value, record.headers, record.timestamp) == (b"key", b"value", [("h", b"1")], 99)
     assert log.producers == {5} and log.acks == {-1}
@@ -95,7 +95,7 @@ def test_headers_may_be_text_and_nonsense_is_explained() -> None:
     unfit: Any = [{"h": 5}, [("h",)], [(1, b"v")]]
     with new_producer(network) as producer:
         text: Any = {"h": "1", "none": None}
-        producer.send("t", "v", headers=text).result(PATIENCE_S)
+        producer.send("t", "v", headers=text).result(PATIENCE_MS)
         for headers in unfit:
             with pytest.raises((TypeError, ConfigError), match="header"):
                 producer.send("t", "v", headers=headers)
@@ -107,13 +107,13 @@ def test_headers_may_be_text_and_nonsense_is_explained() -> None:
 def test_old_and_new_versions_of_produce_are_spoken(highest: int) -> None:
     network, _ = set_up({"t": [1]}, {0: highest})
     with new_producer(network) as producer:
-        assert producer.send("t", b"v").result(PATIENCE_S).offset == 0
+        assert producer.send("t", b"v").result(PATIENCE_MS).offset == 0
 
 
 def test_brokers_without_topic_ids_are_asked_by_name() -> None:
     network, _ = set_up({"t": [1]}, {3: 9})
     with new_producer(network) as producer:
-        assert producer.send("t", b"v").result(PATIENCE_S).offset == 0
+        assert producer.send("t", b"v").result(PATIENCE_MS).offset == 0
 
 
 @pytest.mark.parametrize(("codec", "number"), [("none", 0), ("gzip", 1), ("snappy", 2), ("lz4", 3), ("zstd", 4)])
@@ -149,7 +149,7 @@ def test_retriable_errors_are_tried_again_until_it_works(faults: list[object]) -
     network, log = set_up({"t": [1]})
     log.faults = list(faults)
     with new_producer(network) as producer:
-        assert producer.send("t", b"v").result(PATIENCE_S).offset == 0
+        assert producer.send("t", b"v").result(PATIENCE_MS).offset == 0
     assert len(log.records[0]) == 1
 
 
@@ -162,14 +162,14 @@ def test_a_producer_id_that_is_refused_at_first_is_asked_for_again() -> None:
 
     network.brokers[HOME].on(InitProducerIdRequest, answer)
     with new_producer(network) as producer:
-        assert producer.send("t", b"v").result(PATIENCE_S).offset == 0
+        assert producer.send("t", b"v").result(PATIENCE_MS).offset == 0
 
 
 def test_a_producer_id_that_is_refused_for_good_ends_the_producer() -> None:
     network, _ = set_up({"t": [1]})
     network.brokers[HOME].on(InitProducerIdRequest, lambda request, version: InitProducerIdResponse(error_code=31))
     with new_producer(network) as producer:
-        error = producer.send("t", b"v").exception(PATIENCE_S)
+        error = producer.send("t", b"v").exception(PATIENCE_MS)
         assert error is not None and error.name == "CLUSTER_AUTHORIZATION_FAILED" and error.fatal
         with pytest.raises(ClientError):
             producer.send("t", b"v")
@@ -182,11 +182,11 @@ def test_a_final_error_reaches_future_callback_and_batch_listener() -> None:
     batches: list[tuple[TopicPartition, int]] = []
     with new_producer(network, on_batch=lambda item, count, error: batches.append((item, count))) as producer:
         future = producer.send("t", b"v", on_delivery=lambda metadata, error: told.append(error))
-        producer.flush(PATIENCE_S)
+        producer.flush(PATIENCE_MS)
         error = future.exception(0)
         assert error is not None and error.name == "MESSAGE_TOO_LARGE" and told == [error]
         assert batches == [(TopicPartition("t", 0), 1)]
-        assert producer.send("t", b"next").result(PATIENCE_S).offset == 0
+        assert producer.send("t", b"next").result(PATIENCE_MS).offset == 0
 
 
 def test_an_unknown_topic_fails_after_max_block() -> None:
@@ -220,13 +220,13 @@ def test_closing_without_patience_fails_what_is_left() -> None:
     producer = new_producer(network)
     future = producer.send("t", b"v")
     producer.close(0)
-    assert isinstance(future.exception(PATIENCE_S), ClosedError)
+    assert isinstance(future.exception(PATIENCE_MS), ClosedError)
 
 
 def test_acks_0_needs_no_answer_and_no_producer_id() -> None:
     network, log = set_up({"t": [1]})
     with new_producer(network, acks="0") as producer:
-        assert producer.send("t", b"v").result(PATIENCE_S).offset == -1
+        assert producer.send("t", b"v").result(PATIENCE_MS).offset == -1
     assert log.acks == {0} and log.producers == {-1}
 
 
@@ -276,7 +276,7 @@ def test_many_records_are_sent_with_their_keys() -> None:
     network, log = set_up({"t": [1, 1, 1]})
     with new_producer(network) as producer:
         futures = producer.send_many("t", ["a", "b", None], ["k", None, b"k"])
-        assert futures[0].result(PATIENCE_S).partition == partition_for_key(b"k", 3)
+        assert futures[0].result(PATIENCE_MS).partition == partition_for_key(b"k", 3)
     seen = {(record.key, record.value) for records in log.records.values() for record in records}
     assert seen == {(b"k", b"a"), (None, b"b"), (b"k", None)}
 
@@ -311,7 +311,7 @@ def test_a_leader_that_an_answer_names_is_used_without_asking_for_metadata() -> 
 
     home.on(ProduceRequest, moved)
     with new_producer(network) as producer:
-        assert producer.send("t", b"v").result(PATIENCE_S).offset == 0
+        assert producer.send("t", b"v").result(PATIENCE_MS).offset == 0
     assert sum(isinstance(request, MetadataRequest) for _, request in home.seen) == 1
 
 
@@ -320,7 +320,7 @@ def test_a_record_that_no_request_can_carry_is_refused_at_once() -> None:
     with new_producer(network, max_request_size=1000) as producer:
         with pytest.raises(RecordTooLargeError):
             producer.send("t", b"x" * 2000)
-        assert producer.send("t", b"x").result(PATIENCE_S).offset == 0
+        assert producer.send("t", b"x").result(PATIENCE_MS).offset == 0
 
 
 def test_a_leader_that_hangs_is_left_for_the_one_that_took_its_place() -> None:
@@ -342,7 +342,7 @@ def test_a_leader_that_hangs_is_left_for_the_one_that_took_its_place() -> None:
     with new_producer(
         network, request_timeout_ms=patience_ms(100), delivery_timeout_ms=patience_ms(20_000)
     ) as producer:
-        assert producer.send("t", b"v").result(PATIENCE_S).offset == 0
+        assert producer.send("t", b"v").result(PATIENCE_MS).offset == 0
     assert [record.value for record in log.records[0]] == [b"v"]
 
 
@@ -358,4 +358,4 @@ def test_metadata_is_asked_first_where_answers_came_from_before() -> None:
         network, request_timeout_ms=patience_ms(60_000), delivery_timeout_ms=patience_ms(120_000)
     ) as producer:
         for topic in ("t", "u", "v"):
-            assert producer.send(topic, b"v").result(PATIENCE_S).topic == topic
+            assert producer.send(topic, b"v").result(PATIENCE_MS).topic == topic

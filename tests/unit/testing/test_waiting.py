@@ -29,10 +29,10 @@ def test_an_assertion_is_not_yet_and_anything_else_is_an_error() -> None:
 
 def test_the_message_says_what_was_waited_for_and_what_was_seen() -> None:
     seen: list[int] = []
-    with pytest.raises(WaitTimedOut, match=r"wait_for\(lambda: seen, .*not within 0 s; at the last look it was \[\]"):
-        wait_for(lambda: seen, timeout_s=0)
-    with pytest.raises(AssertionError, match=r"the invoice: not within 0 s"):
-        wait_for(lambda: seen, timeout_s=0, message="the invoice")
+    with pytest.raises(WaitTimedOut, match=r"wait_for\(lambda: seen, .*not within 0 ms; at the last look it was \[\]"):
+        wait_for(lambda: seen, timeout_ms=0)
+    with pytest.raises(AssertionError, match=r"the invoice: not within 0 ms"):
+        wait_for(lambda: seen, timeout_ms=0, message="the invoice")
 
 
 def test_the_same_in_an_event_loop() -> None:
@@ -45,7 +45,7 @@ def test_the_same_in_an_event_loop() -> None:
             return "found"
 
         with pytest.raises(WaitTimedOut):
-            await wait_for_async(lambda: None, timeout_s=0)
+            await wait_for_async(lambda: None, timeout_ms=0)
         return await wait_for_async(name)
 
     assert asyncio.run(run()) == "found"
