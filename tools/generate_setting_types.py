@@ -32,7 +32,6 @@ from typing import Any, TypedDict
 
 from moldau.client.errors import ClientError
 from moldau.client.results import TopicPartition
-from moldau.client.transport import Network
 '''
 
 # The keywords of the asyncio clients that are no settings.
@@ -41,8 +40,6 @@ TAIL = '''
 class _Arguments(TypedDict, total=False):
     """What all clients take."""
 
-    network: Network | None
-    first_contact_ms: int | None
     config: Mapping[str, object] | None
 
 
@@ -64,7 +61,6 @@ class _ReaderArguments(_Arguments, total=False):
 
     key_deserializer: Callable[[bytes | None], Any] | None
     value_deserializer: Callable[[bytes | None], Any] | None
-    heartbeat_thread: bool | None
 
 
 class ConsumerArguments(ConsumerSettings, _ReaderArguments, total=False):

@@ -15,8 +15,9 @@ from moldau.cli.output import print_note
 from moldau.cli.positions import Position, check_partitions, parse_partitions, parse_position
 from moldau.cli.progress import WorkBar
 from moldau.cli.record_filter import RecordFilter, filter_options
-from moldau.client.consumer import Consumer
 from moldau.client.results import TopicPartition
+from moldau.client.text_consumer import TextConsumer
+from moldau.client.wiring import wired
 
 POLL_MS = 1_000
 # Where an end is near, it may be one that no record stands before: a transaction's marker, or a hole of compaction.
@@ -153,7 +154,7 @@ def consume(
         config["auto.offset.reset"] = "latest" if start.kind == positions.END else "earliest"
         consume_as_member(config, group, topics, count, follow, output, connection.timeout_s)
         return
-    with Consumer(config=config, first_contact_ms=0) as consumer:
+    with TextConsumer(config=wired(config, first_contact_ms=0)) as consumer:
         chosen: list[TopicPartition] = []
         for topic in dict.fromkeys(topics):
             chosen += choose_partitions(topic, consumer.partitions_for(topic), wanted)
@@ -165,7 +166,7 @@ class Reading:
     """One run over partitions: until their ends, or for ever, or until enough was printed."""
 
     def __init__(
-        self, consumer: Consumer, output: Output, ends: Ends | None, count: int | None, timeout_s: float
+        self, consumer: TextConsumer, output: Output, ends: Ends | None, count: int | None, timeout_s: float
     ) -> None:
         self.consumer = consumer
         self.output = output
@@ -215,7 +216,7 @@ class Reading:
         return None if self.count is None else self.count - self.output.rows
 
 
-def _pause_finished(consumer: Consumer, ends: Ends) -> bool:
+def _pause_finished(consumer: TextConsumer, ends: Ends) -> bool:
     """Partitions that are read to their end are left alone; True when all are."""
     finished = [item for item in consumer.assignment() if consumer.position(item) >= ends[item]]
     consumer.pause(finished)
@@ -230,7 +231,7 @@ def choose_partitions(topic: str, found: list[TopicPartition], wanted: list[int]
 
 
 def place(
-    consumer: Consumer, chosen: list[TopicPartition], start: Position, stop: Position | None, follow: bool
+    consumer: TextConsumer, chosen: list[TopicPartition], start: Position, stop: Position | None, follow: bool
 ) -> Ends | None:
     """Assigns the partitions, seeks, and returns where to stop in each; None: never."""
     begins = consumer.beginning_offsets(chosen)
@@ -247,7 +248,7 @@ def place(
     return None if follow else ends
 
 
-def find_offsets(consumer: Consumer, where: Position, begins: Ends, ends: Ends) -> Ends:
+def find_offsets(consumer: TextConsumer, where: Position, begins: Ends, ends: Ends) -> Ends:
     """The offset of a place in each partition."""
     if where.kind == positions.TIME:
         times = consumer.offsets_for_times(dict.fromkeys(ends, where.number))

@@ -12,8 +12,9 @@ from moldau.cli import positions
 from moldau.cli.output import print_note
 from moldau.cli.positions import Position
 from moldau.cli.stopping import Stopping
-from moldau.client.consumer import Consumer
 from moldau.client.results import TopicPartition
+from moldau.client.text_consumer import TextConsumer
+from moldau.client.wiring import wired
 
 if TYPE_CHECKING:
     from moldau.cli.consume_output import Output
@@ -41,7 +42,7 @@ def consume_as_member(
 ) -> None:
     """Joins, prints, commits, leaves."""
     config = {**config, "group.id": group, "enable.auto.commit": "false"}
-    with Consumer(config=config, first_contact_ms=0) as consumer:
+    with TextConsumer(config=wired(config, first_contact_ms=0)) as consumer:
         there = [item for topic in dict.fromkeys(topics) for item in consumer.partitions_for(topic)]
         ends = None if follow else consumer.end_offsets(there)
         with Stopping(consumer.interrupt_poll) as stop:
@@ -56,7 +57,7 @@ class Membership:
 
     def __init__(
         self,
-        consumer: Consumer,
+        consumer: TextConsumer,
         group: str,
         output: Output,
         ends: dict[TopicPartition, int] | None,

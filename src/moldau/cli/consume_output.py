@@ -9,9 +9,9 @@ import click
 
 from moldau.cli.record_filter import RecordFilter
 from moldau.cli.record_text import BadFormat, compile_format, fast_writer, to_json_line
-from moldau.client.consumer import Consumer
 from moldau.client.record import ConsumerRecord
 from moldau.client.results import TopicPartition
+from moldau.client.text_consumer import TextConsumer
 from moldau.records.text_writer import NO_LIMIT, TextWriter
 
 POLL_RECORDS = 5_000
@@ -53,7 +53,7 @@ class Output:
         except BadFormat as error:
             raise click.UsageError(str(error)) from None
 
-    def poll(self, consumer: Consumer, timeout_ms: int, remaining: int | None, ends: Ends | None) -> int:
+    def poll(self, consumer: TextConsumer, timeout_ms: int, remaining: int | None, ends: Ends | None) -> int:
         """Prints what arrived and is wanted; returns how many records were printed."""
         if self.writer is not None:
             rows = self._poll_text(self.writer, consumer, timeout_ms, remaining)
@@ -62,7 +62,7 @@ class Output:
         self.rows += rows
         return rows
 
-    def _poll_text(self, writer: TextWriter, consumer: Consumer, timeout_ms: int, remaining: int | None) -> int:
+    def _poll_text(self, writer: TextWriter, consumer: TextConsumer, timeout_ms: int, remaining: int | None) -> int:
         before = int(writer.rows)
         writer.limit = NO_LIMIT if remaining is None else before + remaining
         consumer.poll_text(writer, timeout_ms, POLL_ROWS)
@@ -70,7 +70,7 @@ class Output:
         self._write(writer.take())
         return int(writer.rows) - before
 
-    def _poll_records(self, consumer: Consumer, timeout_ms: int, remaining: int | None, ends: Ends | None) -> int:
+    def _poll_records(self, consumer: TextConsumer, timeout_ms: int, remaining: int | None, ends: Ends | None) -> int:
         limit = POLL_RECORDS if remaining is None or self.filter else min(POLL_RECORDS, remaining)
         records = consumer.poll(timeout_ms, limit)
         if ends is not None:

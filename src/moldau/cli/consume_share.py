@@ -14,6 +14,7 @@ from moldau.cli.stopping import Stopping
 from moldau.client.consumer import Consumer
 from moldau.client.share_acknowledgements import AcknowledgeType
 from moldau.client.share_consumer import ShareConsumer
+from moldau.client.wiring import wired
 
 if TYPE_CHECKING:
     from moldau.cli.consume_output import Output
@@ -67,7 +68,7 @@ def consume_shared(
     timeout_s: float,
 ) -> None:
     """Joins, prints, acknowledges, leaves."""
-    with Consumer(config=_asking(config), first_contact_ms=0) as asking:
+    with Consumer(config=wired(_asking(config), first_contact_ms=0)) as asking:
         for topic in dict.fromkeys(topics):
             asking.partitions_for(topic)  # one that is not there is an error here, and not waited for
     config = {**config, "group.id": group, "share.acknowledgement.mode": "explicit"}
@@ -75,7 +76,7 @@ def consume_shared(
         # Nobody else is to wait for records that are not printed here.
         config |= {"share.acquire.mode": "record_limit", "max.poll.records": max(1, min(count, RECORDS_MAX))}
     with Stopping() as stop:
-        with ShareConsumer(config=config, first_contact_ms=0) as consumer:
+        with ShareConsumer(config=wired(config, first_contact_ms=0)) as consumer:
             stop.interrupt = consumer.interrupt_poll
             consumer.subscribe(topics)
             Sharing(consumer, group, ack, output, count, follow, timeout_s, stop).run()

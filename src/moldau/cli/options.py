@@ -76,17 +76,19 @@ class Connection:
 def open_admin(connection: Connection, timeout_ms: int | None = None) -> Admin:
     """An admin client that tells at once when nobody is there."""
     from moldau.client.admin import Admin
+    from moldau.client.wiring import wired
 
     limit_ms = connection.timeout_ms if timeout_ms is None else timeout_ms
-    return Admin(config=connection.config(ADMIN, default_api_timeout_ms=limit_ms), first_contact_ms=0)
+    return Admin(config=wired(connection.config(ADMIN, default_api_timeout_ms=limit_ms), first_contact_ms=0))
 
 
 def open_topic_admin(connection: Connection) -> TopicAdmin:
     """The part of open_admin() that knows topics: a command that needs no more starts sooner."""
     from moldau.client.admin.topics import TopicAdmin
+    from moldau.client.wiring import wired
 
     limit_ms = connection.timeout_ms
-    return TopicAdmin(config=connection.config(ADMIN, default_api_timeout_ms=limit_ms), first_contact_ms=0)
+    return TopicAdmin(config=wired(connection.config(ADMIN, default_api_timeout_ms=limit_ms), first_contact_ms=0))
 
 
 def _keep_profile(ctx: click.Context, param: click.Parameter, value: str | None) -> None:

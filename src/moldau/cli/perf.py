@@ -16,10 +16,11 @@ from moldau.cli.output import plural, print_note
 from moldau.cli.perf_view import LiveView, Measurement, show_summary
 from moldau.cli.positions import DurationType
 from moldau.client.admin import NewTopic
-from moldau.client.consumer import Consumer
 from moldau.client.errors import ClientError
 from moldau.client.producer import Producer
 from moldau.client.results import RecordMetadata, TopicPartition
+from moldau.client.text_consumer import TextConsumer
+from moldau.client.wiring import wired
 from moldau.protocol.errors import UNKNOWN_TOPIC_OR_PARTITION
 from moldau.records.text_writer import TextWriter
 
@@ -147,7 +148,7 @@ def produce(
         buffer_memory=max(BUFFER_BYTES, BUFFER_BATCHES * batch_size),
     )
     load = Load(measured, size, keys, rate)
-    with Producer(config=config, first_contact_ms=0, on_batch=load.on_batch) as producer:
+    with Producer(config=wired(config, first_contact_ms=0), on_batch=load.on_batch) as producer:
         producer.partitions_for(topic)
         with LiveView(measured, output_format == "table") as view:
             stoppable(lambda: load.run(producer, view))
@@ -261,7 +262,7 @@ def consume(
         default_api_timeout_ms=connection.timeout_ms,
         max_partition_fetch_bytes=fetch_size,
     )
-    with Consumer(config=config, first_contact_ms=0) as consumer:
+    with TextConsumer(config=wired(config, first_contact_ms=0)) as consumer:
         chosen = consumer.partitions_for(topic)
         begins, ends = consumer.beginning_offsets(chosen), consumer.end_offsets(chosen)
         consumer.assign(chosen)
@@ -276,7 +277,9 @@ def consume(
     show_summary(measured, output_format)
 
 
-def _read(consumer: Consumer, measured: Measurement, view: LiveView, ends: dict[TopicPartition, int] | None) -> None:
+def _read(
+    consumer: TextConsumer, measured: Measurement, view: LiveView, ends: dict[TopicPartition, int] | None
+) -> None:
     counter = TextWriter(b"", b"", [], b"")
     counter.limit = -1 if measured.total is None else measured.total
     measured.start = time.perf_counter()

@@ -23,6 +23,7 @@ from moldau.client.consumer import Consumer
 from moldau.client.errors import ClientError
 from moldau.client.producer import Producer
 from moldau.client.results import RecordMetadata, TopicPartition
+from moldau.client.wiring import wired
 
 
 @click.command()
@@ -62,8 +63,8 @@ def latency(
     consuming = connection.config(CONSUMER, fetch_max_wait_ms=500, default_api_timeout_ms=connection.timeout_ms)
     home = TopicPartition(topic, partition)
     with (
-        Producer(config=producing, first_contact_ms=0) as producer,
-        Consumer(config=consuming, first_contact_ms=0) as consumer,
+        Producer(config=wired(producing, first_contact_ms=0)) as producer,
+        Consumer(config=wired(consuming, first_contact_ms=0)) as consumer,
     ):
         producer.partitions_for(topic)
         consumer.partitions_for(topic)

@@ -16,10 +16,12 @@ from moldau.cli.options import PRODUCER, Connection, connected
 from moldau.cli.output import plural, print_json, print_note
 from moldau.cli.progress import WorkBar
 from moldau.cli.record_text import BadFormat, ParsedRecord, from_json_line, unescape
+from moldau.client.encoded import EncodedBatches
 from moldau.client.errors import ClientError
 from moldau.client.partitioner import partition_for_key
 from moldau.client.producer import Partitioner, Producer
 from moldau.client.results import TopicPartition
+from moldau.client.wiring import wired
 from moldau.records.line_encoder import ANYWHERE, NO_SEPARATOR, NOTHING_WRONG, LineEncoder, encode_headers
 
 # How long the broker may take to create a topic that does not exist yet, where it creates topics by itself.
@@ -150,7 +152,7 @@ def produce(
     problem = None
     if not files and sys.stdin.isatty() and not quiet:
         print_note("One record a line; Ctrl-D ends.")
-    with Producer(config=config, first_contact_ms=0, on_batch=tally.on_batch, partitioner=chooser) as producer:
+    with Producer(config=wired(config, first_contact_ms=0), on_batch=tally.on_batch, partitioner=chooser) as producer:
         sending = Sending(producer, topic, partition, lines, tally, quiet)
         # Finds out before the first line is read that the broker or the topic is not there.
         partitions = producer.partitions_for(topic)
@@ -216,6 +218,7 @@ class Sending:
         self, producer: Producer, topic: str, partition: int | None, lines: LineFormat, tally: Tally, quiet: bool
     ) -> None:
         self.producer = producer
+        self._encoded = EncodedBatches(producer)
         self.topic = topic
         self.partition = partition
         self.lines = lines
@@ -237,8 +240,8 @@ class Sending:
                 encode_headers(lines.headers),
                 partitions,
                 partition,
-                self.producer.batch_bytes,
-                self.producer.request_bytes_max,
+                self._encoded.batch_bytes,
+                self._encoded.request_bytes_max,
             )
             self._pump(source, encoder)
             if encoder.problem != NOTHING_WRONG:
@@ -268,12 +271,12 @@ class Sending:
         for batch in encoder.take():
             now_ms = time.time_ns() // 1_000_000
             where = None if batch.partition == ANYWHERE else batch.partition
-            self.producer.send_encoded(self.topic, where, batch.data, batch.count, now_ms, now_ms)
+            self._encoded.send(self.topic, where, batch.data, batch.count, now_ms, now_ms)
 
     def _problem(self, encoder: LineEncoder) -> str:
         if encoder.problem == NO_SEPARATOR:
             return self.lines.no_separator()
-        limit = self.producer.request_bytes_max
+        limit = self._encoded.request_bytes_max
         return (
             f"cannot be sent: it takes {encoder.problem_size} bytes as a record, more than max.request.size ({limit})."
             f" -X max.request.size=N allows more, if the broker does."

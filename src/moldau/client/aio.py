@@ -98,7 +98,7 @@ class AsyncProducer:
         on_delivery: Callback | None = None,
     ) -> AsyncDelivery:
         """Queues one record and returns its future; waits, up to max.block.ms, for metadata and memory only."""
-        if not self._producer.would_block(topic):
+        if not self._producer._would_block(topic):
             return AsyncDelivery(
                 self._producer.send(
                     topic,
@@ -248,13 +248,13 @@ class _ListenerOnLoop(RebalanceListener):
 
     def _call(self, method: Callable[[list[TopicPartition]], object], partitions: list[TopicPartition]) -> None:
         async def run() -> None:
-            self._owner.listening += 1
+            self._owner._listening += 1
             try:
                 result = method(partitions)
                 if inspect.isawaitable(result):
                     await result
             finally:
-                self._owner.listening -= 1
+                self._owner._listening -= 1
 
         wait_for_loop(self._loop, run(), "the rebalance listener")
 
@@ -270,7 +270,7 @@ class AsyncConsumer:
         self._worker = Worker("moldau-aio-consumer")
         # While a listener runs, the thread waits for it: what the listener calls is carried out by another one.
         self._listener_worker = Worker("moldau-aio-listener")
-        self.listening = 0
+        self._listening = 0
         # A poll whose task was cancelled, and what it read: that comes first in the next one.
         self._cancelled: asyncio.Future[list[ConsumerRecord]] | None = None
         self._kept: list[ConsumerRecord] = []
@@ -321,7 +321,7 @@ class AsyncConsumer:
 
     async def _call(self, work: Callable[[], T]) -> T:
         """Interrupts a poll that waits, so that nothing takes as long as that."""
-        if self.listening:
+        if self._listening:
             return await self._listener_worker.run(work)
         self._consumer.interrupt_poll()
         return await self._worker.run(work)

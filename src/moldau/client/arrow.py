@@ -26,8 +26,8 @@ from moldau.records.arrow_encoder import (
 )
 
 if TYPE_CHECKING:
+    from moldau.client.encoded import EncodedBatches
     from moldau.client.fetcher import ArrowPart
-    from moldau.client.producer import Producer
 
 # Rows are framed in stretches of this many and at most this many bytes, which bounds the memory beside the table.
 ROWS_AT_ONCE = 65_536
@@ -113,7 +113,7 @@ def pyarrow() -> Any:
 
 
 def send_table(
-    producer: Producer,
+    producer: EncodedBatches,
     topic: str,
     table: object,
     value: object,
@@ -200,7 +200,7 @@ class _Stretches:
 
 
 def _send_stretch(
-    pa: Any, producer: Producer, topic: str, batch: Any, more_follows: bool, delivery: ArrowDelivery
+    pa: Any, producer: EncodedBatches, topic: str, batch: Any, more_follows: bool, delivery: ArrowDelivery
 ) -> int:
     """Queues the batch, and returns how many rows of it: if more follow, the last may be left to come with those."""
     partitions = len(producer.partitions_for(topic))
@@ -232,7 +232,7 @@ def _send_stretch(
 
 def _send_rows(
     pa: Any,
-    producer: Producer,
+    producer: EncodedBatches,
     topic: str,
     partition: int | None,
     batch: Any,
@@ -257,13 +257,13 @@ def _send_rows(
     for item in framed.batches:
         body = data[start : start + item.size]
         start += item.size
-        future = producer.send_encoded(topic, partition, body, item.rows, item.base_timestamp, item.max_timestamp)
+        future = producer.send(topic, partition, body, item.rows, item.base_timestamp, item.max_timestamp)
         delivery.add(future, item.rows)
     return framed.rows
 
 
 def _frame(
-    pa: Any, producer: Producer, batch: Any, keys: Any, values: Any, with_data: bool, more_follows: bool
+    pa: Any, producer: EncodedBatches, batch: Any, keys: Any, values: Any, with_data: bool, more_follows: bool
 ) -> FramedRows:
     names = batch.schema.names
     times = batch.column("timestamp") if "timestamp" in names else None

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from moldau.client import config as settings
 from moldau.client.arguments import (
@@ -29,17 +29,15 @@ from moldau.client.arguments import (
 )
 from moldau.client.cluster import Cluster
 from moldau.client.errors import ClosedError, ConfigError, RequestTimeoutError, WakeupError, error_for
-from moldau.client.fetch_requests import FetchRequests, FetchSettings
-from moldau.client.fetcher import NO_EPOCH, ConsumerRecord, Fetcher, PartitionState, deserialize
+from moldau.client.fetcher import NO_EPOCH, ConsumerRecord, PartitionState, deserialize
 from moldau.client.group_gate import Gate
-from moldau.client.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
-from moldau.client.positions import Positions
+from moldau.client.offsets import EARLIEST, LATEST, READ_COMMITTED, list_offsets
+from moldau.client.partition_reading import PartitionReading
 from moldau.client.rebalance import RebalanceListener
 from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
-from moldau.client.transport import Network
+from moldau.client.wiring import wiring_of
 from moldau.protocol.errors import INVALID_GROUP_ID, INVALID_REQUEST
 from moldau.records.arrow_decoder import ArrowColumns
-from moldau.records.text_writer import TextWriter
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -72,11 +70,7 @@ def _inside(method: Callable[Concatenate[Consumer, P], R]) -> Callable[Concatena
 
 
 class Consumer:
-    """Reads records of a group's partitions or of assigned ones; to be used by one thread.
-
-    heartbeat_thread: whether a thread keeps the member of a group alive between two polls; tests that bring a clock
-    of their own do without.
-    """
+    """Reads records of a group's partitions or of assigned ones; to be used by one thread."""
 
     def __init__(
         self,
@@ -84,9 +78,6 @@ class Consumer:
         *,
         key_deserializer: Callable[[bytes | None], Any] | None = None,
         value_deserializer: Callable[[bytes | None], Any] | None = None,
-        network: Network | None = None,
-        first_contact_ms: int | None = None,
-        heartbeat_thread: bool | None = None,
         config: Mapping[str, object] | None = None,
         **more: Unpack[ConsumerSettings],
     ) -> None:
@@ -97,45 +88,25 @@ class Consumer:
         checked_callable("value_deserializer", value_deserializer)
         self._key_deserializer = key_deserializer
         self._value_deserializer = value_deserializer
-        self._isolation = READ_COMMITTED if read.get_text("isolation.level") == "read_committed" else READ_UNCOMMITTED
-        self._reset_policy = read.get_text("auto.offset.reset")
         self._max_poll_records = read.get_int("max.poll.records")
         self._request_timeout_ms = read.get_int("request.timeout.ms")
         self._api_timeout_ms = read.get_int("default.api.timeout.ms")
         self._metadata_age_max_ms = read.get_int("metadata.max.age.ms")
+        wiring = wiring_of(config)
         self._cluster = Cluster(
             read,
-            network,
+            wiring.network,
             auto_create_topics=read.get_bool("allow.auto.create.topics"),
-            first_contact_ms=first_contact_ms,
+            first_contact_ms=wiring.first_contact_ms,
         )
-        self._fetcher = Fetcher(
-            self._isolation,
-            read.get_int("fetch.max.bytes"),
-            read.get_int("max.partition.fetch.bytes"),
-            read.get_bool("check.crcs"),
-        )
-        self._positions = Positions(
-            self._cluster, self._fetcher, self._reset_policy, self._isolation, self._request_timeout_ms
-        )
-        self._fetches = FetchRequests(
-            self._cluster,
-            self._fetcher,
-            self._positions,
-            FetchSettings(
-                self._isolation,
-                read.get_int("fetch.max.wait.ms"),
-                read.get_int("fetch.min.bytes"),
-                read.get_int("max.partition.fetch.bytes"),
-                read.get_text("client.rack"),
-                self._request_timeout_ms,
-                self._metadata_age_max_ms,
-                self._reset_policy,
-            ),
-        )
+        reading = PartitionReading.from_settings(self._cluster, read)
+        self._isolation = reading.isolation
+        self._fetcher = reading.fetcher
+        self._positions = reading.positions
+        self._fetches = reading.fetches
         self._gate = Gate(self._cluster.network.wake)
         self._group: ConsumerGroup | None = None
-        self._wants_thread = network is None if heartbeat_thread is None else heartbeat_thread
+        self._wants_thread = wiring.wants_heartbeat_thread
         self._thread: HeartbeatThread | None = None
         self._woken = False
         self._interrupted = False
@@ -372,18 +343,11 @@ class Consumer:
     @_inside
     def poll(self, timeout_ms: int = 0, max_records: int | None = None) -> list[ConsumerRecord]:
         """Records that arrived, at least one unless the timeout passes; at most max_records (max.poll.records)."""
-        self._check_open()
         limit = self._max_poll_records if max_records is None else max_records
-        deadline_ms = self._cluster.network.now_ms() + checked_milliseconds(timeout_ms)
-        while True:
-            if self._group is not None:
-                self._group.step()
-            records = self._fetcher.take(limit)
-            if not self._go_on(bool(records), deadline_ms):
-                records = records or self._fetcher.take(limit)
-                if self._key_deserializer is not None or self._value_deserializer is not None:
-                    deserialize(records, self._key_deserializer, self._value_deserializer)
-                return records
+        records = self._take_within(timeout_ms, lambda: self._fetcher.take(limit))
+        if self._key_deserializer is not None or self._value_deserializer is not None:
+            deserialize(records, self._key_deserializer, self._value_deserializer)
+        return records
 
     @_inside
     def poll_arrow(
@@ -398,29 +362,21 @@ class Consumer:
         """
         from moldau.client.arrow import to_record_batch
 
-        self._check_open()
-        deadline_ms = self._cluster.network.now_ms() + timeout_ms
         columns = ArrowColumns(headers)
         buffers: list[bytes] = []
-        while True:
-            if self._group is not None:
-                self._group.step()
-            parts = self._fetcher.take_arrow(max_rows, columns, buffers)
-            if not self._go_on(bool(parts), deadline_ms):
-                parts = parts or self._fetcher.take_arrow(max_rows, columns, buffers)
-                return to_record_batch(parts, columns, buffers, views) if parts else None
+        parts = self._take_within(timeout_ms, lambda: self._fetcher.take_arrow(max_rows, columns, buffers))
+        return to_record_batch(parts, columns, buffers, views) if parts else None
 
-    @_inside
-    def poll_text(self, writer: TextWriter, timeout_ms: int = 0, max_rows: int = ARROW_ROWS) -> bool:
-        """Writes what arrived as text, whole batches of it; False if nothing arrives before the timeout."""
+    def _take_within(self, timeout_ms: int, take: Callable[[], R]) -> R:
+        """What `take` finds among what arrived, as soon as it finds anything; nothing once the timeout has passed."""
         self._check_open()
-        deadline_ms = self._cluster.network.now_ms() + timeout_ms
+        deadline_ms = self._cluster.network.now_ms() + checked_milliseconds(timeout_ms)
         while True:
             if self._group is not None:
                 self._group.step()
-            seen = self._fetcher.take_text(max_rows, writer)
-            if not self._go_on(seen > 0, deadline_ms):
-                return seen > 0 or self._fetcher.take_text(max_rows, writer) > 0
+            found = take()
+            if not self._go_on(bool(found), deadline_ms):
+                return found or take()
 
     def _go_on(self, found: bool, deadline_ms: int) -> bool:
         """Asks the leaders ahead of the reader, and waits if nothing was found; False when it is time to return."""
@@ -521,7 +477,7 @@ class Consumer:
             group.leave(deadline_ms, "the consumer is being closed", None if leave_group is None else not leave_group)
         group.tell_commits()
 
-    def __enter__(self) -> Consumer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

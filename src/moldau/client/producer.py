@@ -52,7 +52,7 @@ from moldau.client.results import (
     TopicPartition,
 )
 from moldau.client.sender import Sender
-from moldau.client.transport import Network
+from moldau.client.wiring import wiring_of
 from moldau.protocol.errors import UNKNOWN_TOPIC_OR_PARTITION
 from moldau.records.record_buffer import Body, record_bytes_max
 
@@ -90,8 +90,6 @@ class Producer:
         value_serializer: Serializer | None = None,
         partitioner: Partitioner | None = None,
         on_batch: Callable[[TopicPartition, int, ClientError | None], None] | None = None,
-        network: Network | None = None,
-        first_contact_ms: int | None = None,
         config: Mapping[str, object] | None = None,
         **more: Unpack[ProducerSettings],
     ) -> None:
@@ -111,10 +109,13 @@ class Producer:
         self._ignore_keys: bool = read.get_bool("partitioner.ignore.keys")
         self._max_block_ms: int = read.get_int("max.block.ms")
         self._buffer_memory: i64 = read.get_int("buffer.memory")
-        self.batch_bytes: int = read.get_int("batch.size")
-        self.request_bytes_max: int = read.get_int("max.request.size")
-        self._cluster: Cluster = Cluster(read, network, auto_create_topics=True, first_contact_ms=first_contact_ms)
-        self._first_contact_ms: int | None = first_contact_ms
+        self._batch_bytes: int = read.get_int("batch.size")
+        self._request_bytes_max: int = read.get_int("max.request.size")
+        wiring = wiring_of(config)
+        self._first_contact_ms: int | None = wiring.first_contact_ms
+        self._cluster: Cluster = Cluster(
+            read, wiring.network, auto_create_topics=True, first_contact_ms=self._first_contact_ms
+        )
         self._started_ms: int = self._cluster.network.now_ms()
         self._accumulator: Accumulator = _new_accumulator(read, idempotent)
         self._transactions: TransactionSession | None = None
@@ -135,7 +136,7 @@ class Producer:
             idempotent,
             read.get_int("request.timeout.ms"),
             read.get_int("max.in.flight.requests.per.connection"),
-            self.batch_bytes,
+            self._batch_bytes,
             read.get_bool("partitioner.adaptive.partitioning.enable"),
             read.get_int("partitioner.availability.timeout.ms"),
             on_batch,
@@ -218,10 +219,11 @@ class Producer:
         Only the value column must be there. No object is made for a row; the future is one for all of them.
         """
         from moldau.client.arrow import send_table
+        from moldau.client.encoded import EncodedBatches
 
-        return send_table(self, checked_topic(topic), table, value, key, headers, timestamp, partition)
+        return send_table(EncodedBatches(self), checked_topic(topic), table, value, key, headers, timestamp, partition)
 
-    def send_encoded(
+    def _send_encoded(
         self, topic: str, partition: int | None, data: Body, count: int, base_timestamp: int, max_timestamp: int
     ) -> DeliveryFuture:
         """Queues a batch of records that are encoded already; the future is that of the first one."""
@@ -239,13 +241,13 @@ class Producer:
         return DeliveryFuture(fate, 0, base_timestamp)
 
     @property
-    def encoded_bytes_max(self) -> int:
-        """How large a batch for send_encoded() should be at most."""
-        return int(max(i64(self.batch_bytes), min(self._accumulator.encoded_bytes_max, self._buffer_memory >> 2)))
+    def _encoded_bytes_max(self) -> int:
+        """How large a batch for _send_encoded() should be at most."""
+        return int(max(i64(self._batch_bytes), min(self._accumulator.encoded_bytes_max, self._buffer_memory >> 2)))
 
-    def would_block(self, topic: GivenTopic) -> bool:
+    def _would_block(self, topic: GivenTopic) -> bool:
         """Whether send() might have to wait: the topic is not known yet, or the buffer is nearly full."""
-        held = self._accumulator.bytes_held + self.request_bytes_max
+        held = self._accumulator.bytes_held + self._request_bytes_max
         return checked_topic(topic) not in self._topics or (
             held > self._buffer_memory and self._accumulator.batches_held > 0
         )

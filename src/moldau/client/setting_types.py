@@ -7,7 +7,6 @@ from typing import Any, TypedDict
 
 from moldau.client.errors import ClientError
 from moldau.client.results import TopicPartition
-from moldau.client.transport import Network
 
 
 class AdminSettings(TypedDict, total=False):
@@ -213,8 +212,6 @@ class ShareConsumerSettings(TypedDict, total=False):
 class _Arguments(TypedDict, total=False):
     """What all clients take."""
 
-    network: Network | None
-    first_contact_ms: int | None
     config: Mapping[str, object] | None
 
 
@@ -236,7 +233,6 @@ class _ReaderArguments(_Arguments, total=False):
 
     key_deserializer: Callable[[bytes | None], Any] | None
     value_deserializer: Callable[[bytes | None], Any] | None
-    heartbeat_thread: bool | None
 
 
 class ConsumerArguments(ConsumerSettings, _ReaderArguments, total=False):

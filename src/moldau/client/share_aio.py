@@ -166,13 +166,13 @@ class AsyncShareConsumer:
         """
         return AsyncProcessing(self, record, reject, release, renew)
 
-    async def begin_processing(self, renew: bool) -> None:
+    async def _begin_processing(self, renew: bool) -> None:
         """For processing() alone."""
-        await self._call(partial(self._consumer.begin_processing, renew))
+        await self._call(partial(self._consumer._begin_processing, renew))
 
-    async def end_processing(self, record: ConsumerRecord, type: AcknowledgeType, renewed: bool) -> None:
+    async def _end_processing(self, record: ConsumerRecord, type: AcknowledgeType, renewed: bool) -> None:
         """For processing() alone."""
-        await self._call(partial(self._consumer.end_processing, record, type, renewed))
+        await self._call(partial(self._consumer._end_processing, record, type, renewed))
 
     @property
     def acquisition_lock_timeout_ms(self) -> int | None:
@@ -245,7 +245,7 @@ class AsyncProcessing(AbstractAsyncContextManager[ConsumerRecord]):
         self._renew = renew
 
     async def __aenter__(self) -> ConsumerRecord:
-        await self._consumer.begin_processing(self._renew)
+        await self._consumer._begin_processing(self._renew)
         return self._record
 
     async def __aexit__(
@@ -253,5 +253,5 @@ class AsyncProcessing(AbstractAsyncContextManager[ConsumerRecord]):
     ) -> bool:
         decided, handled = decide(self._record, error, self._reject, self._release)
         # Also where the task is cancelled: a record is not to be left half way.
-        await asyncio.shield(self._consumer.end_processing(self._record, decided, self._renew))
+        await asyncio.shield(self._consumer._end_processing(self._record, decided, self._renew))
         return handled

@@ -37,7 +37,7 @@ from moldau.client.share_group import ShareGroup
 from moldau.client.share_membership import ShareMembership
 from moldau.client.share_processing import Kinds, Processing
 from moldau.client.share_requests import BATCH_OPTIMIZED, RECORD_LIMIT, ShareFetchSettings, ShareRequests
-from moldau.client.transport import Network
+from moldau.client.wiring import wiring_of
 from moldau.protocol.errors import INVALID_GROUP_ID, INVALID_REQUEST
 
 if TYPE_CHECKING:
@@ -73,9 +73,8 @@ def _inside(method: Callable[Concatenate[ShareConsumer, P], R]) -> Callable[Conc
 class ShareConsumer:
     """Works on records together with the other members of a share group; to be used by one thread.
 
-    key_deserializer, value_deserializer: functions of bytes. on_acknowledged: see set_acknowledgement_callback().
-    heartbeat_thread: whether a thread keeps the member alive between two polls; tests that bring a clock of their own
-    do without. The other keywords are settings with Kafka's names; group_id is required.
+    key_deserializer, value_deserializer: functions of bytes. on_acknowledged: see set_acknowledgement_callback(). The
+    other keywords are settings with Kafka's names; group_id is required.
     """
 
     def __init__(
@@ -85,9 +84,6 @@ class ShareConsumer:
         key_deserializer: Callable[[bytes | None], Any] | None = None,
         value_deserializer: Callable[[bytes | None], Any] | None = None,
         on_acknowledged: AcknowledgementCallback | None = None,
-        network: Network | None = None,
-        first_contact_ms: int | None = None,
-        heartbeat_thread: bool | None = None,
         config: Mapping[str, object] | None = None,
         **more: Unpack[ShareConsumerSettings],
     ) -> None:
@@ -103,11 +99,12 @@ class ShareConsumer:
         self._max_poll_records = read.get_int("max.poll.records")
         self._request_timeout_ms = read.get_int("request.timeout.ms")
         self._api_timeout_ms = read.get_int("default.api.timeout.ms")
+        wiring = wiring_of(config)
         self._cluster = Cluster(
             read,
-            network,
+            wiring.network,
             auto_create_topics=read.get_bool("allow.auto.create.topics"),
-            first_contact_ms=first_contact_ms,
+            first_contact_ms=wiring.first_contact_ms,
         )
         member_id = new_member_id()
         self._group = ShareGroup(
@@ -144,7 +141,7 @@ class ShareConsumer:
         )
         self._cluster.network = DrivenNetwork(self._cluster.network, self._drive, self._until_due_ms)
         self._gate = Gate(self._cluster.network.wake)
-        self._wants_thread = network is None if heartbeat_thread is None else heartbeat_thread
+        self._wants_thread = wiring.wants_heartbeat_thread
         self._thread: HeartbeatThread | None = None
         # The records of the last poll() that nothing was sent about yet.
         self._held: dict[TopicPartition, Held] = {}
@@ -566,7 +563,7 @@ class ShareConsumer:
                 )
 
     @_inside
-    def begin_processing(self, renew: bool) -> None:
+    def _begin_processing(self, renew: bool) -> None:
         """For processing() alone: locks are to be renewed from now on."""
         self._check_open()
         if not self._explicit:
@@ -574,7 +571,7 @@ class ShareConsumer:
         self._keeping += renew
 
     @_inside
-    def end_processing(self, record: ConsumerRecord, type: AcknowledgeType, renewed: bool) -> None:
+    def _end_processing(self, record: ConsumerRecord, type: AcknowledgeType, renewed: bool) -> None:
         """For processing() alone: what became of the record, unless the user said that already."""
         self._keeping -= renewed
         held = self._held.get(TopicPartition(record.topic, record.partition))

@@ -31,14 +31,14 @@ class Processing(AbstractContextManager[ConsumerRecord]):
         self._renew = renew
 
     def __enter__(self) -> ConsumerRecord:
-        self._consumer.begin_processing(self._renew)
+        self._consumer._begin_processing(self._renew)
         return self._record
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         decided, handled = decide(self._record, error, self._reject, self._release)
-        self._consumer.end_processing(self._record, decided, self._renew)
+        self._consumer._end_processing(self._record, decided, self._renew)
         return handled
 
 

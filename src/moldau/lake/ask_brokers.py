@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from moldau.client import config as client_settings
 from moldau.client.admin.topics import TopicAdmin
 from moldau.client.errors import ClientError
+from moldau.client.wiring import wired
 from moldau.lake.errors import LakeError
 from moldau.lake.pipeline import Pipeline, TopicSink, TopicSource
 from moldau.spark.options import OptionError, client_config
@@ -33,7 +34,7 @@ def ask_topics(options: Mapping[str, str]) -> Sequence[str]:
         raise LakeError(str(error)) from None
     settings = {**chosen, "default.api.timeout.ms": str(TIMEOUT_MS), "request.timeout.ms": str(TIMEOUT_MS)}
     try:
-        with TopicAdmin(config=settings, first_contact_ms=FIRST_CONTACT_MS) as admin:
+        with TopicAdmin(config=wired(settings, first_contact_ms=FIRST_CONTACT_MS)) as admin:
             return [topic.name for topic in admin.list_topics()]
     except ClientError as error:
         where = chosen["bootstrap.servers"]

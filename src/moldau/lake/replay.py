@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from moldau.client import config as client_settings
 from moldau.client.admin.topics import NewTopic, TopicAdmin
 from moldau.client.errors import ClientError, UnknownTopicOrPartitionError
+from moldau.client.wiring import wired
 from moldau.lake.compaction import read_batches
 from moldau.lake.data_file import DataFile
 from moldau.lake.errors import LakeError
@@ -92,7 +93,7 @@ def prepare_topic(tasks: Sequence[ReplayTask], target: str, options: Mapping[str
     needed = max((task.partition + 1 for task in tasks if task.keep_partition), default=0)
     try:
         settings = client_config(options, client_settings.ADMIN)
-        with TopicAdmin(config=settings, first_contact_ms=FIRST_CONTACT_MS) as admin:
+        with TopicAdmin(config=wired(settings, first_contact_ms=FIRST_CONTACT_MS)) as admin:
             found = admin.describe_topics([target])[target]
             if isinstance(found.error, UnknownTopicOrPartitionError):
                 admin.create_topics([NewTopic(target, needed or -1)])[target].get()

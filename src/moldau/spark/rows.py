@@ -17,10 +17,8 @@ from moldau.client import config as client_settings
 from moldau.client.arrow import to_arrays
 from moldau.client.cluster import TopicMetadata
 from moldau.client.errors import ClientError
-from moldau.client.fetch_requests import FetchRequests, FetchSettings
-from moldau.client.fetcher import Fetcher
-from moldau.client.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
-from moldau.client.positions import Positions
+from moldau.client.offsets import EARLIEST, LATEST, list_offsets
+from moldau.client.partition_reading import PartitionReading
 from moldau.client.results import TopicPartition
 from moldau.protocol.errors import OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
 from moldau.protocol.uuids import uuid_to_text
@@ -107,11 +105,9 @@ class _RangeReader:
     ) -> None:
         self._client_config = client_config
         settings = client_settings.read(client_settings.CONSUMER, None, client_config, {})
-        isolation = READ_COMMITTED if settings.get_text("isolation.level") == "read_committed" else READ_UNCOMMITTED
         chosen = "max.partition.fetch.bytes" in settings.given
         self._fetch_bytes_max = settings.get_int("max.partition.fetch.bytes") if chosen else FETCH_BYTES
         self._wanted = wanted
-        self._isolation = isolation
         self._include_headers = include_headers
         self._fail_on_data_loss = fail_on_data_loss
         self._poll_timeout_ms = poll_timeout_ms
@@ -127,31 +123,25 @@ class _RangeReader:
         known = self._cluster.topics.get(wanted.topic)
         if known is not None and uuid_to_text(known.topic_id) != wanted.topic_id:
             self._cluster.forget_topic(wanted.topic)
-        self._fetcher = Fetcher(
-            isolation,
-            max(settings.get_int("fetch.max.bytes"), self._fetch_bytes_max),
-            self._fetch_bytes_max,
-            settings.get_bool("check.crcs"),
+        reading = PartitionReading.from_settings(
+            self._cluster,
+            settings,
+            reset_policy="none",
+            fetch_bytes_max=max(settings.get_int("fetch.max.bytes"), self._fetch_bytes_max),
+            partition_bytes_max=self._fetch_bytes_max,
         )
+        self._isolation = reading.isolation
+        self._fetcher = reading.fetcher
+        self._positions = reading.positions
+        self._fetches = reading.fetches
+        self._fetch_settings = reading.fetch_settings
+        self._fetch_settings.partition_max_bytes = min(FIRST_FETCH_BYTES, self._fetch_bytes_max)
         self._partition = TopicPartition(wanted.topic, wanted.partition)
         self._fetcher.assign([self._partition])
         self._state = self._fetcher.partitions[self._partition]
         self._fetcher.seek(self._state, wanted.start)
-        timeout_ms = settings.get_int("request.timeout.ms")
-        self._positions = Positions(self._cluster, self._fetcher, "none", isolation, timeout_ms)
-        self._fetch_settings = FetchSettings(
-            isolation,
-            settings.get_int("fetch.max.wait.ms"),
-            settings.get_int("fetch.min.bytes"),
-            min(FIRST_FETCH_BYTES, self._fetch_bytes_max),
-            settings.get_text("client.rack"),
-            timeout_ms,
-            settings.get_int("metadata.max.age.ms"),
-            "none",
-        )
         if wanted.topic in _offset_bytes:
             self._want_bytes(wanted.size * _offset_bytes[wanted.topic])
-        self._fetches = FetchRequests(self._cluster, self._fetcher, self._positions, self._fetch_settings)
 
     def leave(self) -> None:
         """Everything was read."""

@@ -17,6 +17,7 @@ from moldau.client.rebalance import RebalanceListener
 from moldau.client.results import TopicPartition
 from moldau.client.transport import Address, Network, address_text
 from moldau.client.wire import Call, Connection
+from moldau.client.wiring import wired
 from moldau.protocol import errors as codes
 from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
 from moldau.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
@@ -363,10 +364,11 @@ class SimulatedMember(RebalanceListener):
         self.read: set[tuple[int, int]] = set()
         self.consumer = Consumer(
             "broker-1:9092,broker-2:9092",
-            network=WorldNetwork(world),
+            config=wired(
+                {"fetch.max.wait.ms": 50, "auto.commit.interval.ms": 300, **config}, network=WorldNetwork(world)
+            ),
             group_id="g",
             auto_offset_reset="earliest",
-            config={"fetch.max.wait.ms": 50, "auto.commit.interval.ms": 300, **config},
         )
         self.consumer.subscribe(["t"], listener=self)
         world.members.append(self)

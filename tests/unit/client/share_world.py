@@ -11,6 +11,7 @@ from typing import Any
 
 from moldau.client.share_consumer import ShareConsumer
 from moldau.client.transport import Address
+from moldau.client.wiring import wired
 from moldau.protocol import errors as codes
 from moldau.protocol.messages import share_acknowledge_response as acknowledged
 from moldau.protocol.messages import share_fetch_response as fetched
@@ -197,7 +198,7 @@ class World:
         return self.leaders[1]
 
     def consumer(self, **more: Any) -> ShareConsumer:
-        made = ShareConsumer("broker-1:9092", group_id="g", network=self.network, **more)
+        made = ShareConsumer("broker-1:9092", group_id="g", config=wired(network=self.network), **more)
         made.subscribe(["t"])
         return made
 

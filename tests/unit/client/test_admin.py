@@ -6,6 +6,7 @@ import pytest
 
 from moldau.client.admin import BROKER, SET, TOPIC, Admin, ConfigChange, ConfigResource, NewTopic
 from moldau.client.errors import ClosedError, TopicExistsError
+from moldau.client.wiring import wired
 from moldau.protocol.messages.create_topics_request import CreateTopicsRequest
 from moldau.protocol.messages.create_topics_response import CreatableTopicResult, CreateTopicsResponse
 from moldau.protocol.messages.delete_topics_request import DeleteTopicsRequest
@@ -32,7 +33,7 @@ def set_up() -> tuple[Admin, ScriptedBroker, ScriptedBroker]:
     home, away = ScriptedBroker(), ScriptedBroker()
     for broker in (home, away):
         broker.on(MetadataRequest, metadata({"a": [1, 2], "b": [1]}, {1: HOME, 2: AWAY}))
-    return Admin("broker:9092", network=FakeNetwork({HOME: home, AWAY: away})), home, away
+    return Admin("broker:9092", config=wired(network=FakeNetwork({HOME: home, AWAY: away}))), home, away
 
 
 def test_topics_are_listed_and_described() -> None:

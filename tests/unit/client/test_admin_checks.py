@@ -20,6 +20,7 @@ from moldau.client.admin import (
 )
 from moldau.client.errors import ClosedError
 from moldau.client.results import TopicPartition
+from moldau.client.wiring import wired
 from tests.unit.client.fake_network import HOME, FakeNetwork, ScriptedBroker
 
 ID = bytes(range(16))
@@ -29,7 +30,7 @@ NOT_A_PARTITION = TopicPartition("a", -1)
 
 def set_up() -> tuple[Admin, ScriptedBroker]:
     broker = ScriptedBroker()
-    return Admin("broker:9092", network=FakeNetwork({HOME: broker})), broker
+    return Admin("broker:9092", config=wired(network=FakeNetwork({HOME: broker}))), broker
 
 
 WRONG: dict[str, tuple[type[Exception], Callable[[Any], object]]] = {

@@ -6,6 +6,7 @@ import pytest
 
 from moldau.client.admin import Admin, MemberToRemove, OffsetAndMetadata
 from moldau.client.results import TopicPartition
+from moldau.client.wiring import wired
 from moldau.protocol.messages import consumer_group_describe_response as consumer
 from moldau.protocol.messages import delete_share_group_offsets_response as forgotten
 from moldau.protocol.messages import describe_groups_response as classic
@@ -63,7 +64,7 @@ def set_up() -> tuple[Admin, ScriptedBroker]:
     broker = ScriptedBroker()
     broker.on(MetadataRequest, metadata({"a": [1, 1]}))
     broker.on(FindCoordinatorRequest, find_here)
-    return Admin("broker:9092", network=FakeNetwork({HOME: broker})), broker
+    return Admin("broker:9092", config=wired(network=FakeNetwork({HOME: broker}))), broker
 
 
 def classic_group(group_id: str, state: str, protocol_type: str, metadata: bytes, assignment: bytes) -> Message:

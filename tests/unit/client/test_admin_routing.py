@@ -9,6 +9,7 @@ import pytest
 from moldau.client.admin import AbortTransaction, Admin, FeatureUpdate, NewTopic, RaftEndpoint
 from moldau.client.errors import ClientError, ConfigError, RequestTimeoutError, UnsupportedVersionError
 from moldau.client.results import TopicPartition
+from moldau.client.wiring import wired
 from moldau.protocol.messages import delete_records_response as deleted
 from moldau.protocol.messages import describe_cluster_response as described
 from moldau.protocol.messages.api_versions_response import ApiVersion, ApiVersionsResponse
@@ -49,7 +50,7 @@ def set_up(timeout_ms: int = 60_000) -> tuple[Admin, ScriptedBroker, ScriptedBro
     for broker in (home, away):
         broker.on(MetadataRequest, metadata({"a": [1, 2], "b": [1]}, {1: HOME, 2: AWAY}))
     network = FakeNetwork({HOME: home, AWAY: away})
-    return Admin("broker:9092", network=network, default_api_timeout_ms=timeout_ms), home, away
+    return Admin("broker:9092", config=wired(network=network), default_api_timeout_ms=timeout_ms), home, away
 
 
 def asked(broker: ScriptedBroker, kind: type[Message]) -> int:
@@ -347,7 +348,7 @@ def test_controllers_are_asked_through_the_active_one() -> None:
     offered.api_keys.append(ApiVersion(api_key=82, min_version=0, max_version=0))
     away.versions = lambda: offered  # type: ignore[method-assign]
     away.on(UpdateRaftVoterRequest, lambda request, version: UpdateRaftVoterResponse(error_code=0))
-    admin = Admin(bootstrap_controllers="broker:9092", network=FakeNetwork({HOME: home, AWAY: away}))
+    admin = Admin(bootstrap_controllers="broker:9092", config=wired(network=FakeNetwork({HOME: home, AWAY: away})))
     admin.update_raft_voter(1, bytes(range(16)), [RaftEndpoint("CONTROLLER", "away", 9093)], leader_epoch=3)
     (sent,) = [request for _, request in away.seen if isinstance(request, UpdateRaftVoterRequest)]
     assert (sent.voter_id, sent.current_leader_epoch, sent.listeners[0].port) == (1, 3, 9093)

@@ -23,6 +23,7 @@ from moldau.client.admin import (
     ScramUpsertion,
 )
 from moldau.client.errors import ClientError
+from moldau.client.wiring import wired
 from moldau.protocol.messages import alter_client_quotas_response as quotas
 from moldau.protocol.messages import delete_acls_response as removed
 from moldau.protocol.messages import describe_acls_response as acls
@@ -63,7 +64,7 @@ BINDING = AclBinding(ResourceType.TOPIC, "a", "User:alice", AclOperation.READ)
 def set_up() -> tuple[Admin, ScriptedBroker]:
     broker = ScriptedBroker()
     broker.on(MetadataRequest, metadata({}))
-    return Admin("broker:9092", network=FakeNetwork({HOME: broker})), broker
+    return Admin("broker:9092", config=wired(network=FakeNetwork({HOME: broker}))), broker
 
 
 def test_rules_are_described_and_newer_numbers_are_unknown() -> None:

@@ -7,6 +7,7 @@ import pytest
 from moldau.client.admin import CLIENT_METRICS, Admin, ConfigResource, FeatureUpdate, TopicPartitionReplica
 from moldau.client.errors import ClientError, UnsupportedVersionError
 from moldau.client.results import TopicPartition
+from moldau.client.wiring import wired
 from moldau.protocol.messages import describe_log_dirs_response as dirs
 from moldau.protocol.messages import describe_quorum_response as quorum
 from moldau.protocol.messages import describe_topic_partitions_response as paged
@@ -29,7 +30,7 @@ from tests.unit.client.fake_network import HOME, FakeNetwork, ScriptedBroker, me
 def set_up(highest: dict[int, int] | None = None) -> tuple[Admin, ScriptedBroker]:
     broker = ScriptedBroker(highest)
     broker.on(MetadataRequest, metadata({"a": [1, 1]}))
-    return Admin("broker:9092", network=FakeNetwork({HOME: broker})), broker
+    return Admin("broker:9092", config=wired(network=FakeNetwork({HOME: broker}))), broker
 
 
 def partition(index: int) -> paged.DescribeTopicPartitionsResponsePartition:

@@ -14,6 +14,7 @@ from moldau.client.aio import AsyncAdmin, AsyncConsumer, AsyncProducer
 from moldau.client.errors import ClientError, ClosedError
 from moldau.client.rebalance import RebalanceListener
 from moldau.client.results import TopicPartition
+from moldau.client.wiring import wired
 from moldau.protocol.messages.fetch_request import FetchRequest
 from moldau.protocol.messages.list_offsets_request import ListOffsetsRequest
 from moldau.protocol.messages.metadata_request import MetadataRequest
@@ -30,7 +31,9 @@ def run(scenario: Coroutine[Any, Any, None]) -> None:
 
 
 def new_producer(network: FakeNetwork, **more: Any) -> AsyncProducer:
-    return AsyncProducer("broker:9092", network=network, retry_backoff_ms=1, retry_backoff_max_ms=2, **more)
+    return AsyncProducer(
+        "broker:9092", config=wired(network=network), retry_backoff_ms=1, retry_backoff_max_ms=2, **more
+    )
 
 
 def test_records_are_delivered_and_awaited() -> None:
@@ -86,7 +89,7 @@ def new_consumer() -> tuple[AsyncConsumer, test_consumer.Log]:
     broker.on(MetadataRequest, metadata({"t": [1]}))
     broker.on(FetchRequest, log.fetch)
     broker.on(ListOffsetsRequest, log.list_offsets)
-    return AsyncConsumer("broker:9092", network=FakeNetwork({HOME: broker}, real_time=True)), log
+    return AsyncConsumer("broker:9092", config=wired(network=FakeNetwork({HOME: broker}, real_time=True))), log
 
 
 def test_records_are_read_by_async_iteration() -> None:
@@ -152,7 +155,7 @@ def test_admin_methods_are_awaited() -> None:
     async def scenario() -> None:
         broker = ScriptedBroker()
         broker.on(MetadataRequest, metadata({"t": [1]}))
-        async with AsyncAdmin("broker:9092", network=FakeNetwork({HOME: broker})) as admin:
+        async with AsyncAdmin("broker:9092", config=wired(network=FakeNetwork({HOME: broker}))) as admin:
             assert "t" in str(await admin.list_topics())
             with pytest.raises(AttributeError):
                 admin.no_such_method  # noqa: B018
@@ -184,7 +187,9 @@ def test_a_member_of_a_group_whose_listener_is_asynchronous() -> None:
         world = GroupWorld(1, partitions=1)
         world.cluster.counts = [5]
         listener = AsyncListener()
-        consumer = AsyncConsumer("broker-1:9092", network=WorldNetwork(world), group_id="g", enable_auto_commit=False)
+        consumer = AsyncConsumer(
+            "broker-1:9092", config=wired(network=WorldNetwork(world)), group_id="g", enable_auto_commit=False
+        )
         listener.consumer = consumer
         async with consumer:
             await consumer.subscribe(["t"], listener=listener)
@@ -204,7 +209,7 @@ def test_what_a_cancelled_poll_read_is_not_committed_before_it_was_handed_out() 
         world = GroupWorld(1, partitions=1)
         consumer = AsyncConsumer(
             "broker-1:9092",
-            network=WorldNetwork(world),
+            config=wired(network=WorldNetwork(world)),
             group_id="g",
             auto_offset_reset="earliest",
             auto_commit_interval_ms=0,
@@ -232,7 +237,9 @@ def test_what_a_cancelled_poll_read_is_not_committed_before_it_was_handed_out() 
 def test_a_listener_whose_loop_has_stopped_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aio_worker, "LOOP_CHECK_SECONDS", 0.01)
     loop = asyncio.new_event_loop()
-    listener = aio._ListenerOnLoop(AsyncListener(), loop, AsyncConsumer("broker-1:9092", network=FakeNetwork({})))
+    listener = aio._ListenerOnLoop(
+        AsyncListener(), loop, AsyncConsumer("broker-1:9092", config=wired(network=FakeNetwork({})))
+    )
     with pytest.raises(ClosedError, match="stopped"):
         listener.on_partitions_assigned([P0])
     loop.close()

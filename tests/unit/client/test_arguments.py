@@ -20,6 +20,7 @@ from moldau.client import (
     ShareConsumer,
 )
 from moldau.client.errors import ConfigError
+from moldau.client.wiring import wired
 from moldau.protocol.messages.metadata_request import MetadataRequest
 from tests.pace import patience_ms
 from tests.unit.client.fake_network import HOME, FakeNetwork, ScriptedBroker, metadata
@@ -154,20 +155,23 @@ CONSUMER: list[tuple[str, Callable[[Any], object], str]] = [
 
 @pytest.mark.parametrize(("case", "call", "sentence"), CONSUMER, ids=[row[0] for row in CONSUMER])
 def test_a_consumer_says_what_is_wrong(case: str, call: Callable[[Any], object], sentence: str) -> None:
-    with Consumer("broker:9092", group_id="g", network=network()) as consumer, pytest.raises(TypeError) as caught:
+    with (
+        Consumer("broker:9092", group_id="g", config=wired(network=network())) as consumer,
+        pytest.raises(TypeError) as caught,
+    ):
         call(consumer)
     assert sentence in str(caught.value)
 
 
 def test_pairs_are_taken_for_partitions() -> None:
-    with Consumer("broker:9092", network=network()) as consumer:
+    with Consumer("broker:9092", config=wired(network=network())) as consumer:
         consumer.assign([("t", 0)])  # type: ignore[list-item]
         consumer.seek(("t", 0), 5)  # type: ignore[arg-type]
         assert consumer.position(("t", 0)) == 5  # type: ignore[arg-type]
 
 
 def test_a_share_consumer_says_what_is_wrong() -> None:
-    consumer: Any = ShareConsumer("broker:9092", group_id="g", network=network())
+    consumer: Any = ShareConsumer("broker:9092", group_id="g", config=wired(network=network()))
     with consumer:
         with pytest.raises(TypeError, match=r"subscribe\(\) wants the names of topics"):
             consumer.subscribe(5)
@@ -180,10 +184,10 @@ def test_a_configuration_may_come_first() -> None:
     given: Any = {"bootstrap.servers": "broker:9092", "client.id": "c"}
     group: Any = {**given, "group.id": "g"}
     for close in (
-        Producer(given, network=network()),
-        Consumer(group, network=network()),
-        ShareConsumer(group, network=network()),
-        Admin(given, network=network()),
+        Producer(given, config=wired(network=network())),
+        Consumer(group, config=wired(network=network())),
+        ShareConsumer(group, config=wired(network=network())),
+        Admin(given, config=wired(network=network())),
     ):
         close.close()
 
@@ -207,7 +211,7 @@ def test_bootstrap_servers_and_settings_of_other_kinds_are_refused(client: Any) 
 
 
 def test_an_admin_client_says_what_is_wrong() -> None:
-    admin: Any = Admin("broker:9092", network=network())
+    admin: Any = Admin("broker:9092", config=wired(network=network()))
     with admin:
         for call, sentence in (
             (lambda: admin.create_topics(["x"]), r"create_topics\(\) wants NewTopic\(name, partitions"),

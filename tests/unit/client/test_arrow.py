@@ -30,7 +30,7 @@ PARTITIONS = 3
 
 
 class KeptBatches:
-    """Stands for a producer: keeps the encoded batches."""
+    """Stands for a producer's EncodedBatches, and keeps them."""
 
     encoded_bytes_max = 600
     request_bytes_max = 5_000
@@ -42,7 +42,7 @@ class KeptBatches:
     def partitions_for(self, topic: str) -> list[int]:
         return list(range(PARTITIONS))
 
-    def send_encoded(self, topic: str, partition: int | None, data: bytes, count: int, base: int, highest: int) -> None:
+    def send(self, topic: str, partition: int | None, data: bytes, count: int, base: int, highest: int) -> None:
         buffer = RecordBuffer(0, -1)
         buffer.set_encoded(data, count, base, highest)
         batch = buffer.batch(-1, -1, -1)

@@ -9,6 +9,7 @@ import pytest
 
 from moldau.client.producer import Producer
 from moldau.client.transport import Address
+from moldau.client.wiring import wired
 from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from moldau.protocol.messages.init_producer_id_response import InitProducerIdResponse
 from moldau.protocol.messages.metadata_request import MetadataRequest
@@ -38,7 +39,7 @@ class TwoBrokers:
         self.network = FakeNetwork({HOME: home, OTHER: self.other}, real_time=True)
         settings: dict[str, object] = {"request_timeout_ms": 300, "retry_backoff_ms": 1, "retry_backoff_max_ms": 2}
         self.producer = Producer(
-            "broker:9092", network=self.network, batch_size=1, linger_ms=0, config={**settings, **more}
+            "broker:9092", config=wired({**settings, **more}, network=self.network), batch_size=1, linger_ms=0
         )
 
     def _answer(self, request: Message, version: int) -> object:

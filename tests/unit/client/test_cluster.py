@@ -20,6 +20,7 @@ from moldau.client.errors import (
 from moldau.client.offsets import EARLIEST, LATEST, list_offsets
 from moldau.client.producer import Producer
 from moldau.client.results import TopicPartition
+from moldau.client.wiring import wired
 from moldau.protocol.errors import LEADER_NOT_AVAILABLE
 from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from moldau.protocol.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
@@ -243,11 +244,11 @@ def advertising_wrongly(real_time: bool = False) -> FakeNetwork:
 
 def test_a_producer_tells_of_a_wrong_advertised_address(caplog: pytest.LogCaptureFixture) -> None:
     given = {"delivery.timeout.ms": 1500, "request.timeout.ms": 1000}
-    with Producer("broker:9092", network=advertising_wrongly(real_time=True), config=given) as producer:
+    with Producer("broker:9092", config=wired(given, network=advertising_wrongly(real_time=True))) as producer:
         error = producer.send("orders", b"v").exception(patience_ms(60_000))
     assert isinstance(error, RequestTimeoutError)
     assert "kafka.example.invalid" in error.message and "advertised.listeners" in error.message
-    patient = Producer("broker:9092", network=advertising_wrongly(real_time=True))
+    patient = Producer("broker:9092", config=wired(network=advertising_wrongly(real_time=True)))
     patient.send("orders", b"v")
     wait_until(lambda: caplog.records, 60, "nobody is told")
     patient.close(0)
@@ -259,17 +260,17 @@ def test_a_producer_tells_of_a_wrong_advertised_address(caplog: pytest.LogCaptur
 def test_whoever_does_not_want_to_wait_is_told_of_a_wrong_advertised_address_soon() -> None:
     """As the command line: long before the record would be given up."""
     network = advertising_wrongly(real_time=True)
-    with Producer("broker:9092", network=network, first_contact_ms=0) as producer:
+    with Producer("broker:9092", config=wired(network=network, first_contact_ms=0)) as producer:
         error = producer.send("orders", b"v").exception(patience_ms(60_000))
     assert isinstance(error, AdvertisedAddressError) and not error.retriable
     network = advertising_wrongly()
-    with Admin("broker:9092", network=network, first_contact_ms=0) as admin:
+    with Admin("broker:9092", config=wired(network=network, first_contact_ms=0)) as admin:
         with pytest.raises(AdvertisedAddressError, match=r"advertised\.listeners"):
             admin.create_topics([NewTopic("x")])
         found = admin.list_groups()
         assert "advertised.listeners" in found.errors[1].message
     assert network.clock_ms < 20_000, "the default timeout is a minute for each"
-    with Consumer("broker:9092", network=advertising_wrongly(), first_contact_ms=0) as consumer:
+    with Consumer("broker:9092", config=wired(network=advertising_wrongly(), first_contact_ms=0)) as consumer:
         consumer.assign([TopicPartition("orders", 0)])
         with pytest.raises(AdvertisedAddressError, match=r"advertised\.listeners"):
             consumer.poll(60_000)
@@ -277,7 +278,7 @@ def test_whoever_does_not_want_to_wait_is_told_of_a_wrong_advertised_address_soo
 
 @pytest.mark.parametrize("more", [{}, {"group_id": "g"}])
 def test_a_consumer_tells_of_a_wrong_advertised_address(more: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
-    with Consumer("broker:9092", network=advertising_wrongly(), **more) as consumer:
+    with Consumer("broker:9092", config=wired(network=advertising_wrongly()), **more) as consumer:
         if more:
             consumer.subscribe("orders")
         else:
@@ -312,7 +313,7 @@ def test_bootstrap_servers_whose_names_stand_for_nothing_are_not_tried_for_long(
 
 def test_a_consumer_without_a_broker_says_so_once_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
     network = FakeNetwork({})
-    with Consumer("broker:9092", network=network) as consumer:
+    with Consumer("broker:9092", config=wired(network=network)) as consumer:
         consumer.assign([TopicPartition("orders", 0)])
         consumer.poll(20_000)
     (told,) = caplog.records

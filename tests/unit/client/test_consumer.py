@@ -16,6 +16,7 @@ from moldau.client.errors import (
     OffsetOutOfRangeError,
 )
 from moldau.client.results import TopicPartition
+from moldau.client.wiring import wired
 from moldau.protocol.messages.fetch_request import FetchRequest
 from moldau.protocol.messages.fetch_response import (
     AbortedTransaction,
@@ -132,7 +133,7 @@ def set_up(partitions: int = 1, highest: dict[int, int] | None = None, **more: o
     broker.on(MetadataRequest, metadata({"t": [1] * partitions}))
     broker.on(ListOffsetsRequest, log.list_offsets)
     broker.on(FetchRequest, log.fetch)
-    consumer = Consumer("broker:9092", network=FakeNetwork({HOME: broker}), **more)  # type: ignore[arg-type]
+    consumer = Consumer("broker:9092", config=wired(network=FakeNetwork({HOME: broker})), **more)  # type: ignore[arg-type]
     consumer.assign([TopicPartition("t", index) for index in range(partitions)])
     return consumer, log
 

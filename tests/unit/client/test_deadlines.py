@@ -14,6 +14,7 @@ from moldau.client.consumer import Consumer
 from moldau.client.errors import ClientError
 from moldau.client.producer import Producer
 from moldau.client.results import TopicPartition
+from moldau.client.wiring import wired
 from moldau.protocol.messages.fetch_request import FetchRequest
 from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from moldau.protocol.messages.init_producer_id_response import InitProducerIdResponse
@@ -216,7 +217,7 @@ def test_flush_and_close_end_in_time_while_a_broker_keeps_what_it_was_sent() -> 
 
 def fake_consumer(broker: ScriptedBroker, **more: object) -> tuple[Consumer, FakeNetwork]:
     network = FakeNetwork({HOME: broker})
-    consumer = Consumer("broker:9092", network=network, config=more)
+    consumer = Consumer("broker:9092", config=wired(more, network=network))
     consumer.assign([P0])
     return consumer, network
 

@@ -29,6 +29,7 @@ from moldau.client.errors import (
 )
 from moldau.client.rebalance import RebalanceListener
 from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+from moldau.client.wiring import wired
 from moldau.protocol import errors as codes
 from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from moldau.protocol.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
@@ -77,7 +78,7 @@ def set_up(world: GroupWorld | None = None, **config: Any) -> tuple[GroupWorld, 
     """A consumer on a world of two partitions, not yet subscribed."""
     world = world or GroupWorld(1, partitions=2)
     settings = {"group.id": "g", "auto.offset.reset": "earliest", "enable.auto.commit": False, **config}
-    return world, Consumer("broker-1:9092", network=WorldNetwork(world), config=settings)
+    return world, Consumer("broker-1:9092", config=wired(settings, network=WorldNetwork(world)))
 
 
 def join(consumer: Consumer, count: int = 2) -> None:
@@ -561,7 +562,7 @@ def test_closing_twice_and_using_a_closed_consumer() -> None:
 
 def test_groups_need_a_group_id() -> None:
     world = GroupWorld(1)
-    consumer = Consumer("broker-1:9092", network=WorldNetwork(world))
+    consumer = Consumer("broker-1:9092", config=wired(network=WorldNetwork(world)))
     calls = [
         lambda: consumer.subscribe(["t"]),
         lambda: consumer.commit(),
@@ -575,7 +576,7 @@ def test_groups_need_a_group_id() -> None:
     with pytest.raises(InvalidGroupIdError):
         set_up(**{"group.id": "  "})
     with pytest.raises(ConfigError, match="without a group"):
-        Consumer("broker-1:9092", network=WorldNetwork(world), enable_auto_commit=True)
+        Consumer("broker-1:9092", config=wired(network=WorldNetwork(world)), enable_auto_commit=True)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from moldau.client.consumer import Consumer
 from moldau.client.errors import RequestTimeoutError
 from moldau.client.producer import Producer
 from moldau.client.results import TopicPartition
+from moldau.client.wiring import wired
 from moldau.protocol.messages.fetch_request import FetchRequest
 from moldau.protocol.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
@@ -36,7 +37,9 @@ def test_a_stalled_broker_holds_no_more_than_the_buffer_memory() -> None:
     broker.on(InitProducerIdRequest, lambda request, version: InitProducerIdResponse(producer_id=5, producer_epoch=0))
     broker.on(ProduceRequest, lambda request, version: SILENCE)
     network = FakeNetwork({HOME: broker}, real_time=True)
-    producer = Producer("broker:9092", network=network, buffer_memory=2 * MEGABYTE, max_block_ms=patience_ms(200))
+    producer = Producer(
+        "broker:9092", config=wired(network=network), buffer_memory=2 * MEGABYTE, max_block_ms=patience_ms(200)
+    )
     producer.partitions_for("t")
     tracemalloc.start()
     try:
@@ -80,7 +83,7 @@ def test_a_stalled_reader_makes_the_consumer_keep_no_more_than_fetch_max_bytes()
     broker.on(MetadataRequest, metadata({"t": [1] * 4}))
     broker.on(FetchRequest, fetch)
     network = FakeNetwork({HOME: broker})
-    consumer = Consumer("broker:9092", network=network, fetch_max_bytes=MEGABYTE)
+    consumer = Consumer("broker:9092", config=wired(network=network), fetch_max_bytes=MEGABYTE)
     consumer.assign([TopicPartition("t", index) for index in range(4)])
     for partition in consumer.assignment():
         consumer.seek(partition, 0)

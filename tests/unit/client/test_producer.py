@@ -12,6 +12,7 @@ from moldau.client.errors import ClientError, ClosedError, ConfigError, RecordTo
 from moldau.client.partitioner import TopicState, partition_for_key
 from moldau.client.producer import Producer
 from moldau.client.results import RecordMetadata, TopicPartition
+from moldau.client.wiring import wired
 from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from moldau.protocol.messages.init_producer_id_response import InitProducerIdResponse
 from moldau.protocol.messages.metadata_request import MetadataRequest
@@ -77,7 +78,7 @@ def set_up(topics: dict[str, int | list[int]], highest: dict[int, int] | None = 
 
 
 def new_producer(network: FakeNetwork, **more: object) -> Producer:
-    return Producer("broker:9092", network=network, retry_backoff_ms=1, retry_backoff_max_ms=2, **more)
+    return Producer("broker:9092", config=wired(network=network), retry_backoff_ms=1, retry_backoff_max_ms=2, **more)
 
 
 def test_a_record_is_delivered_and_its_future_says_where() -> None:
@@ -232,7 +233,7 @@ def test_acks_0_needs_no_answer_and_no_producer_id() -> None:
 
 def test_idempotence_asked_for_together_with_acks_1_is_a_contradiction() -> None:
     with pytest.raises(ConfigError, match="acks must be all"):
-        Producer("broker:9092", network=FakeNetwork({}), acks="1", enable_idempotence=True)
+        Producer("broker:9092", config=wired(network=FakeNetwork({})), acks="1", enable_idempotence=True)
 
 
 def test_a_value_of_a_wrong_type_is_refused() -> None:

@@ -11,6 +11,7 @@ from moldau.client import AsyncShareConsumer, ShareConsumer
 from moldau.client.errors import ClientError, ClosedError, InvalidRequestError
 from moldau.client.results import TopicPartition
 from moldau.client.share_acknowledgements import AcknowledgeType
+from moldau.client.wiring import wired
 from tests.pace import patience_ms
 from tests.unit.client.share_world import World, values_of
 
@@ -20,7 +21,11 @@ P0 = TopicPartition("t", 0)
 
 def member(world: World, **more: Any) -> AsyncShareConsumer:
     return AsyncShareConsumer(
-        "broker-1:9092", group_id="g", network=world.network, share_acknowledgement_mode="explicit", **more
+        "broker-1:9092",
+        group_id="g",
+        config=wired(network=world.network),
+        share_acknowledgement_mode="explicit",
+        **more,
     )
 
 

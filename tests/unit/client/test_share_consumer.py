@@ -21,6 +21,7 @@ from moldau.client.errors import (
 from moldau.client.results import TopicPartition
 from moldau.client.share_acknowledgements import AcknowledgeType
 from moldau.client.share_consumer import LINGER_MS, ShareConsumer
+from moldau.client.wiring import wired
 from moldau.protocol import errors as codes
 from moldau.protocol.messages.share_acknowledge_request import ShareAcknowledgeRequest
 from moldau.protocol.messages.share_fetch_request import ShareFetchRequest
@@ -166,7 +167,7 @@ def test_control_records_are_acknowledged_as_gaps_without_the_user() -> None:
 
 def test_poll_needs_a_subscription() -> None:
     world = World()
-    consumer = ShareConsumer("broker-1:9092", group_id="g", network=world.network)
+    consumer = ShareConsumer("broker-1:9092", group_id="g", config=wired(network=world.network))
     with pytest.raises(InvalidRequestError, match="subscribe"):
         consumer.poll()
 

@@ -15,6 +15,7 @@ from moldau.client.consumer import Consumer
 from moldau.client.delivery import DeliveryFuture
 from moldau.client.producer import Producer
 from moldau.client.results import TopicPartition
+from moldau.client.wiring import wired
 from tests.unit.client.simulated_network import SimulatedCluster, SimulatedNetwork
 
 SEEDS = int(os.environ.get("MOLDAU_CLIENT_SEEDS", "6"))
@@ -25,7 +26,7 @@ def new_producer(network: SimulatedNetwork, chance: random.Random) -> Producer:
     """A producer whose sender is stepped by the test."""
     producer = Producer(
         "broker-1:9092,broker-2:9092",
-        network=network,
+        config=wired(network=network),
         batch_size=chance.choice([100, 300, 1000]),
         linger_ms=chance.choice([0, 5, 50]),
         compression_type=chance.choice(["none", "none", "zstd", "lz4"]),
@@ -91,7 +92,7 @@ def test_every_record_is_read_once_and_in_order(seed: int, throttle_ms: int) -> 
     network = SimulatedNetwork(cluster, chance, chance.choice([0.0, 0.02, 0.1]))
     consumer = Consumer(
         "broker-1:9092,broker-2:9092",
-        network=network,
+        config=wired(network=network),
         retry_backoff_ms=10,
         retry_backoff_max_ms=200,
         request_timeout_ms=1_000,

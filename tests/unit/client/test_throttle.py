@@ -20,6 +20,7 @@ from moldau.client.results import TopicPartition
 from moldau.client.throttle import ThrottleTimes, is_honoured
 from moldau.client.transport import SocketNetwork
 from moldau.client.wire import Call
+from moldau.client.wiring import wired
 from moldau.protocol.messages import create_partitions_response as extended
 from moldau.protocol.messages import delete_topics_response as deleted
 from moldau.protocol.messages import share_fetch_response as share_fetched
@@ -190,7 +191,7 @@ def reading(home: ScriptedBroker, away: ScriptedBroker) -> tuple[Consumer, FakeN
         broker.on(ListOffsetsRequest, log.list_offsets)
         fetches[name] = Throttling(network, log.fetch, *([0] if name == "home" else []), empty=FetchResponse)
         broker.on(FetchRequest, fetches[name])
-    consumer = Consumer("broker:9092", network=network)
+    consumer = Consumer("broker:9092", config=wired(network=network))
     consumer.assign([TopicPartition("t", 0), TopicPartition("t", 1)])
     consumer.seek_to_beginning()
     return consumer, network, fetches
@@ -265,7 +266,7 @@ def test_the_asyncio_consumer_waits_too_and_counts_it() -> None:
     broker.on(FetchRequest, fetches)
 
     async def scenario() -> None:
-        async with AsyncConsumer("broker:9092", network=network) as consumer:
+        async with AsyncConsumer("broker:9092", config=wired(network=network)) as consumer:
             await consumer.assign([TopicPartition("t", 0)])
             await consumer.seek_to_beginning()
             assert [record.value for record in await consumer.poll(60_000)] == [b"a"]
@@ -307,7 +308,7 @@ class Producing:
             broker.on(ProduceRequest, self.log.handle)
         self.home.on(ProduceRequest, self.produces)
         self.producer = Producer(
-            "broker:9092", network=self.network, linger_ms=0, max_block_ms=0, retry_backoff_ms=1, **more
+            "broker:9092", config=wired(network=self.network), linger_ms=0, max_block_ms=0, retry_backoff_ms=1, **more
         )
         self.sender = self.producer._sender
         self.sender.thread = threading.current_thread()
@@ -376,7 +377,7 @@ class Controller:
         self.answers = answers
         self.broker = ScriptedBroker()
         self.network = FakeNetwork({HOME: self.broker})
-        self.admin = Admin("broker:9092", network=self.network, default_api_timeout_ms=timeout_ms)
+        self.admin = Admin("broker:9092", config=wired(network=self.network), default_api_timeout_ms=timeout_ms)
         self.asked_ms: list[int] = []
         self.broker.on(MetadataRequest, metadata({}))
         self.broker.on(CreateTopicsRequest, self._create)
@@ -481,7 +482,7 @@ def test_a_loop_of_fifty_topics_under_a_quota_loses_none() -> None:
 
     broker.on(MetadataRequest, metadata({}))
     broker.on(CreateTopicsRequest, create)
-    admin = Admin("broker:9092", network=network)
+    admin = Admin("broker:9092", config=wired(network=network))
     start_ms = network.now_ms()
     for number in range(50):
         admin.create_topics([NewTopic(f"t{number}")])[f"t{number}"].get()

@@ -37,6 +37,7 @@ def connect(
     from moldau.cli.kafka.java_network import JavaNetwork
     from moldau.client.admin import Admin
     from moldau.client.config import ADMIN, ClientConfig
+    from moldau.client.wiring import wired
 
     config = known_settings(read_config(config_file)) if config_file is not None else {}
     config.pop("bootstrap.servers", None)
@@ -46,7 +47,7 @@ def connect(
     settings = {**config, **more}
     context = f"AdminClient clientId={config.get('client.id', 'adminclient-1')}"
     network = JavaNetwork(ClientConfig(ADMIN, settings), context, for_admin=True)
-    return Admin(config={**settings, setting: address}, network=network)
+    return Admin(config=wired({**settings, setting: address}, network=network))
 
 
 def check_servers(servers: str, setting: str, failed: str) -> None:

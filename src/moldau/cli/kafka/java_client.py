@@ -58,11 +58,12 @@ def new_producer(config: Mapping[str, str], **more: object) -> Producer:
     """A producer with these settings; those that only Java's client has are ignored, as it ignores ours."""
     from moldau.client.config import PRODUCER
     from moldau.client.producer import Producer
+    from moldau.client.wiring import wired
 
     known, checked = checked_settings(PRODUCER, config)
     check_servers(config.get("bootstrap.servers", ""), "bootstrap.servers", "Failed to construct kafka producer")
     network = JavaNetwork(checked, f"Producer clientId={known.get('client.id', 'producer-1')}")
-    return Producer(config=known, network=network, **more)  # type: ignore[arg-type]
+    return Producer(config=wired(known, network=network), **more)  # type: ignore[arg-type]
 
 
 def checked_settings(settings: Mapping[str, Setting], config: Mapping[str, str]) -> tuple[dict[str, str], ClientConfig]:

@@ -18,9 +18,10 @@ from moldau.cli.kafka.java_regex import compile_pattern
 from moldau.cli.kafka.options import JavaFailure
 from moldau.client.cluster import Cluster
 from moldau.client.config import CONSUMER
-from moldau.client.consumer import Consumer
 from moldau.client.errors import ClientError
 from moldau.client.results import TopicPartition
+from moldau.client.text_consumer import TextConsumer
+from moldau.client.wiring import wired
 
 if TYPE_CHECKING:
     from moldau.client.record import ConsumerRecord
@@ -42,7 +43,7 @@ class Reading:
         context = f"Consumer clientId={config.get('client.id', '')}, groupId={config.get('group.id', '')}"
         check_servers(config["bootstrap.servers"], "bootstrap.servers", "Failed to construct kafka consumer")
         network = JavaNetwork(checked, context)
-        self.consumer = Consumer(config=known, network=network)
+        self.consumer = TextConsumer(config=wired(known, network=network))
         self._network = network
         self._topic = topic
         self._include_text = include

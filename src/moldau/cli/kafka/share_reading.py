@@ -10,6 +10,7 @@ from moldau.cli.kafka.java_network import JavaNetwork
 from moldau.cli.kafka.options import JavaFailure
 from moldau.client.config import NOT_FOR_SHARE_GROUPS, SHARE_CONSUMER
 from moldau.client.share_consumer import AcknowledgementCallback, ShareConsumer
+from moldau.client.wiring import wired
 
 
 def new_share_consumer(
@@ -24,8 +25,6 @@ def new_share_consumer(
     check_servers(config["bootstrap.servers"], "bootstrap.servers", "Failed to construct Kafka share consumer")
     context = f"ShareConsumer clientId={config.get('client.id', '')}, groupId={config.get('group.id', '')}"
     return ShareConsumer(
-        config=known,
-        network=JavaNetwork(checked, context),
+        config=wired(known, network=JavaNetwork(checked, context), heartbeat_thread=True),
         on_acknowledged=on_acknowledged,
-        heartbeat_thread=True,
     )

@@ -38,8 +38,8 @@ from moldau.client.errors import (
     error_for,
 )
 from moldau.client.results import Outcome, TopicPartition
-from moldau.client.transport import Network
 from moldau.client.wire import Call
+from moldau.client.wiring import wiring_of
 from moldau.protocol import errors as codes
 from moldau.protocol.primitives import Message
 
@@ -56,8 +56,6 @@ class AdminCalls:
         self,
         bootstrap_servers: str | Iterable[str] | None = None,
         *,
-        network: Network | None = None,
-        first_contact_ms: int | None = None,
         config: Mapping[str, object] | None = None,
         **more: Unpack[AdminSettings],
     ) -> None:
@@ -73,7 +71,8 @@ class AdminCalls:
         self._timeout_ms = read.get_int("default.api.timeout.ms")
         self._request_timeout_ms = read.get_int("request.timeout.ms")
         kind = ControllerCluster if self._to_controllers else Cluster
-        self._cluster = kind(read, network, first_contact_ms=first_contact_ms)
+        wiring = wiring_of(config)
+        self._cluster = kind(read, wiring.network, first_contact_ms=wiring.first_contact_ms)
         self._closed = False
 
     def close(self) -> None:
