@@ -30,7 +30,7 @@ STORE_TYPES = ("JKS", "PKCS12", "PEM")
 
 
 class Setting(NamedTuple):
-    """One row: what kind of value, its default, and which values are allowed."""
+    """One row: what kind of value, its default, which values are allowed, and what it does."""
 
     default: Value | None
     lowest: int | None = None
@@ -38,117 +38,257 @@ class Setting(NamedTuple):
     choices: tuple[str, ...] = ()
     # Values are compared without regard to case, and taken as the choice is written.
     any_case: bool = False
+    # A sentence for users, in editors (setting_types.py) and in docs/client-settings.md.
+    about: str = ""
 
 
-_COMMON: dict[str, Setting] = {
-    "bootstrap.servers": Setting("localhost:9092"),
-    "client.id": Setting("moldau"),
-    "request.timeout.ms": Setting(30_000, 0, INT_MAX),
-    "retry.backoff.ms": Setting(100, 0, LONG_MAX),
-    "retry.backoff.max.ms": Setting(1_000, 0, LONG_MAX),
-    "reconnect.backoff.ms": Setting(50, 0, LONG_MAX),
-    "reconnect.backoff.max.ms": Setting(1_000, 0, LONG_MAX),
-    "connections.max.idle.ms": Setting(540_000, -1, LONG_MAX),
-    "metadata.max.age.ms": Setting(300_000, 0, LONG_MAX),
-    "metadata.recovery.strategy": Setting("rebootstrap", choices=("rebootstrap", "none"), any_case=True),
-    "socket.connection.setup.timeout.ms": Setting(10_000, 0, LONG_MAX),
-    "socket.connection.setup.timeout.max.ms": Setting(30_000, 0, LONG_MAX),
+# What all clients take.
+COMMON: dict[str, Setting] = {
+    "bootstrap.servers": Setting(
+        "localhost:9092", about="Brokers to begin with, host:port with commas between; the cluster names the others."
+    ),
+    "client.id": Setting("moldau", about="The name by which brokers know this client, in their logs and for quotas."),
+    "request.timeout.ms": Setting(30_000, 0, INT_MAX, about="How long a broker may take to answer one request."),
+    "retry.backoff.ms": Setting(
+        100, 0, LONG_MAX, about="The pause before a request that failed is tried again; it doubles with each failure."
+    ),
+    "retry.backoff.max.ms": Setting(1_000, 0, LONG_MAX, about="The longest pause between two tries of a request."),
+    "reconnect.backoff.ms": Setting(
+        50, 0, LONG_MAX, about="The pause before a lost broker is connected to again; it doubles with each failure."
+    ),
+    "reconnect.backoff.max.ms": Setting(1_000, 0, LONG_MAX, about="The longest pause between two tries to connect."),
+    "connections.max.idle.ms": Setting(
+        540_000, -1, LONG_MAX, about="A connection that nobody used for so long is closed; -1 keeps it."
+    ),
+    "metadata.max.age.ms": Setting(
+        300_000, 0, LONG_MAX, about="Topics, leaders and brokers are asked for anew at least so often."
+    ),
+    "metadata.recovery.strategy": Setting(
+        "rebootstrap",
+        choices=("rebootstrap", "none"),
+        any_case=True,
+        about="Whether the bootstrap servers are asked again when no known broker can be reached.",
+    ),
+    "socket.connection.setup.timeout.ms": Setting(
+        10_000, 0, LONG_MAX, about="How long a connection may take to be made; it doubles with each failure."
+    ),
+    "socket.connection.setup.timeout.max.ms": Setting(
+        30_000, 0, LONG_MAX, about="The longest time that a connection may take to be made."
+    ),
     # Kafka's defaults would switch off the system's own tuning of these.
-    "send.buffer.bytes": Setting(-1, -1, INT_MAX),
-    "receive.buffer.bytes": Setting(-1, -1, INT_MAX),
-    "security.protocol": Setting("PLAINTEXT", choices=SECURITY_PROTOCOLS, any_case=True),
-    "sasl.jaas.config": Setting(None),
-    "sasl.mechanism": Setting("GSSAPI"),
+    "send.buffer.bytes": Setting(
+        -1, -1, INT_MAX, about="The size of a socket's send buffer; -1 leaves it to the system."
+    ),
+    "receive.buffer.bytes": Setting(
+        -1, -1, INT_MAX, about="The size of a socket's receive buffer; -1 leaves it to the system."
+    ),
+    "security.protocol": Setting(
+        "PLAINTEXT",
+        choices=SECURITY_PROTOCOLS,
+        any_case=True,
+        about="How to speak to brokers: with TLS (SSL) or without, with a login (SASL) or without.",
+    ),
+    "sasl.jaas.config": Setting(
+        None, about='The login as for Java: \'…LoginModule required username="…" password="…";\'.'
+    ),
+    "sasl.mechanism": Setting("GSSAPI", about="How to log in: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."),
     # Not Kafka's, but librdkafka's: what a JAAS line would say.
-    "sasl.password": Setting(None),
-    "sasl.username": Setting(None),
-    "ssl.enabled.protocols": Setting("TLSv1.2,TLSv1.3"),
-    "ssl.endpoint.identification.algorithm": Setting("https"),
-    "ssl.key.password": Setting(None),
-    "ssl.keystore.certificate.chain": Setting(None),
-    "ssl.keystore.key": Setting(None),
-    "ssl.keystore.location": Setting(None),
-    "ssl.keystore.password": Setting(None),
+    "sasl.password": Setting(None, about="The password of sasl.username."),
+    "sasl.username": Setting(None, about="Who logs in, in place of sasl.jaas.config, as librdkafka names it."),
+    "ssl.enabled.protocols": Setting("TLSv1.2,TLSv1.3", about="The versions of TLS to offer."),
+    "ssl.endpoint.identification.algorithm": Setting(
+        "https", about="https: a broker's certificate must name its host. Empty: it need not."
+    ),
+    "ssl.key.password": Setting(None, about="The password of the client's own key."),
+    "ssl.keystore.certificate.chain": Setting(None, about="The client's own certificate and those above it, as PEM."),
+    "ssl.keystore.key": Setting(None, about="The client's own key, as PEM."),
+    "ssl.keystore.location": Setting(None, about="The file with the client's own key and certificate: PEM or PKCS12."),
+    "ssl.keystore.password": Setting(None, about="The password of the file in ssl.keystore.location."),
     # What a store is can be seen by looking into it.
-    "ssl.keystore.type": Setting("JKS", choices=STORE_TYPES, any_case=True),
-    "ssl.protocol": Setting("TLSv1.3"),
-    "ssl.truststore.certificates": Setting(None),
-    "ssl.truststore.location": Setting(None),
-    "ssl.truststore.password": Setting(None),
-    "ssl.truststore.type": Setting("JKS", choices=STORE_TYPES, any_case=True),
+    "ssl.keystore.type": Setting(
+        "JKS",
+        choices=STORE_TYPES,
+        any_case=True,
+        about="Taken and not needed: what a store is shows when it is opened.",
+    ),
+    "ssl.protocol": Setting("TLSv1.3", about="Taken and not needed: ssl.enabled.protocols says which versions."),
+    "ssl.truststore.certificates": Setting(None, about="The certificates to trust, as PEM."),
+    "ssl.truststore.location": Setting(
+        None, about="The file with the certificates to trust: PEM, PKCS12 or JKS. None: those that the system trusts."
+    ),
+    "ssl.truststore.password": Setting(None, about="The password of the file in ssl.truststore.location."),
+    "ssl.truststore.type": Setting(
+        "JKS",
+        choices=STORE_TYPES,
+        any_case=True,
+        about="Taken and not needed: what a store is shows when it is opened.",
+    ),
 }
 
+_API_TIMEOUT = Setting(
+    60_000,
+    0,
+    INT_MAX,
+    about="How long a call may take, with everything it tries again, where it is given no timeout_ms.",
+)
+
 ADMIN: dict[str, Setting] = {
-    **_COMMON,
-    "default.api.timeout.ms": Setting(60_000, 0, INT_MAX),
+    **COMMON,
+    "default.api.timeout.ms": _API_TIMEOUT,
 }
 
 PRODUCER: dict[str, Setting] = {
-    **_COMMON,
-    "acks": Setting("all", choices=("all", "-1", "0", "1")),
-    "batch.size": Setting(16_384, 0, INT_MAX),
-    "buffer.memory": Setting(33_554_432, 0, LONG_MAX),
-    "compression.type": Setting("none", choices=("none", "gzip", "snappy", "lz4", "zstd")),
-    "compression.gzip.level": Setting(-1, -1, 9),
-    "compression.lz4.level": Setting(9, 1, 17),
-    "compression.zstd.level": Setting(3, -131_072, 22),
-    "delivery.timeout.ms": Setting(120_000, 0, INT_MAX),
-    "enable.idempotence": Setting(True),
-    "linger.ms": Setting(5, 0, LONG_MAX),
-    "max.block.ms": Setting(60_000, 0, LONG_MAX),
-    "max.in.flight.requests.per.connection": Setting(5, 1, INT_MAX),
-    "max.request.size": Setting(1_048_576, 0, INT_MAX),
-    "partitioner.adaptive.partitioning.enable": Setting(True),
-    "partitioner.availability.timeout.ms": Setting(0, 0, LONG_MAX),
-    "partitioner.ignore.keys": Setting(False),
-    "retries": Setting(INT_MAX, 0, INT_MAX),
-    "transaction.timeout.ms": Setting(60_000, 1, INT_MAX),
-    "transaction.two.phase.commit.enable": Setting(False),
-    "transactional.id": Setting(None),
+    **COMMON,
+    "acks": Setting(
+        "all",
+        choices=("all", "-1", "0", "1"),
+        about="Who must have a record before it counts as delivered: all in-sync replicas (all or -1), the leader (1),"
+        " or nobody (0).",
+    ),
+    "batch.size": Setting(
+        16_384,
+        0,
+        INT_MAX,
+        about="How many bytes of records for one partition are sent together, unless linger.ms is over.",
+    ),
+    "buffer.memory": Setting(
+        33_554_432, 0, LONG_MAX, about="How many bytes may wait to be delivered before send() blocks."
+    ),
+    "compression.type": Setting(
+        "none", choices=("none", "gzip", "snappy", "lz4", "zstd"), about="How batches are compressed."
+    ),
+    "compression.gzip.level": Setting(-1, -1, 9, about="From 1, quick, to 9, small; -1 is gzip's own choice."),
+    "compression.lz4.level": Setting(9, 1, 17, about="From 1, quick, to 17, small."),
+    "compression.zstd.level": Setting(3, -131_072, 22, about="From -131072, quick, to 22, small."),
+    "delivery.timeout.ms": Setting(
+        120_000, 0, INT_MAX, about="A record that is not delivered by then has failed, whatever was tried."
+    ),
+    "enable.idempotence": Setting(
+        True, about="Every record is written once and in order, whatever is tried again; off where acks excludes it."
+    ),
+    "linger.ms": Setting(5, 0, LONG_MAX, about="How long a batch that is not full waits for more records."),
+    "max.block.ms": Setting(
+        60_000,
+        0,
+        LONG_MAX,
+        about="How long send() waits for metadata or memory, and calls of transactions for an answer.",
+    ),
+    "max.in.flight.requests.per.connection": Setting(
+        5, 1, INT_MAX, about="How many requests a broker may have to answer; idempotence allows 5."
+    ),
+    "max.request.size": Setting(1_048_576, 0, INT_MAX, about="The most bytes that a record, or a request, may have."),
+    "partitioner.adaptive.partitioning.enable": Setting(
+        True, about="Records without a key go more rarely to partitions whose batches pile up (KIP-794)."
+    ),
+    "partitioner.availability.timeout.ms": Setting(
+        0, 0, LONG_MAX, about="Partitions whose leader takes nothing for so long are left out; 0 leaves none out."
+    ),
+    "partitioner.ignore.keys": Setting(False, about="Whether partitions are chosen as if records had no keys."),
+    "retries": Setting(
+        INT_MAX, 0, INT_MAX, about="How often a batch is tried again; delivery.timeout.ms is the better limit."
+    ),
+    "transaction.timeout.ms": Setting(
+        60_000, 1, INT_MAX, about="Brokers abort a transaction that stays open for longer."
+    ),
+    "transaction.two.phase.commit.enable": Setting(
+        False, about="Whether an outside coordinator ends transactions, and no timeout does (KIP-939)."
+    ),
+    "transactional.id": Setting(
+        None, about="The name of whoever writes in transactions, the same after a restart: it fences the one before."
+    ),
+}
+
+# What both kinds of consumers take beside COMMON.
+READING: dict[str, Setting] = {
+    "allow.auto.create.topics": Setting(
+        True, about="Whether asking for a topic that does not exist may create it, where the brokers allow that too."
+    ),
+    "check.crcs": Setting(True, about="Whether the checksums of fetched batches are checked."),
+    "client.rack": Setting(
+        "", about="Where this consumer runs: a replica in the same rack may be read from (KIP-392)."
+    ),
+    "default.api.timeout.ms": _API_TIMEOUT,
+    "fetch.max.bytes": Setting(
+        52_428_800,
+        0,
+        INT_MAX,
+        about="How many bytes a response should have at most, and are kept before poll() gives them.",
+    ),
+    "fetch.max.wait.ms": Setting(
+        500, 0, INT_MAX, about="How long a broker waits for fetch.min.bytes before it answers with less."
+    ),
+    "fetch.min.bytes": Setting(1, 0, INT_MAX, about="How many bytes a broker waits for before it answers."),
+    "group.id": Setting(None, about="The group that this consumer is a member of."),
+    "max.poll.interval.ms": Setting(
+        300_000, 1, INT_MAX, about="A member that does not call poll() for so long leaves its group."
+    ),
+    "max.poll.records": Setting(500, 1, INT_MAX, about="How many records one poll() gives."),
 }
 
 CONSUMER: dict[str, Setting] = {
-    **_COMMON,
-    "allow.auto.create.topics": Setting(True),
-    "auto.commit.interval.ms": Setting(5_000, 0, INT_MAX),
-    "auto.offset.reset": Setting("latest", choices=("latest", "earliest", "none", "by_duration:PnDTnHnMn.nS")),
-    "check.crcs": Setting(True),
-    "client.rack": Setting(""),
-    "default.api.timeout.ms": Setting(60_000, 0, INT_MAX),
-    "enable.auto.commit": Setting(True),
-    "exclude.internal.topics": Setting(True),
-    "fetch.max.bytes": Setting(52_428_800, 0, INT_MAX),
-    "fetch.max.wait.ms": Setting(500, 0, INT_MAX),
-    "fetch.min.bytes": Setting(1, 0, INT_MAX),
-    "group.id": Setting(None),
-    "group.instance.id": Setting(None),
-    "group.protocol": Setting("classic", choices=("classic", "consumer"), any_case=True),
-    "group.remote.assignor": Setting(None),
-    "heartbeat.interval.ms": Setting(3_000, 0, INT_MAX),
-    "isolation.level": Setting("read_uncommitted", choices=("read_committed", "read_uncommitted")),
-    "max.partition.fetch.bytes": Setting(1_048_576, 0, INT_MAX),
-    "max.poll.interval.ms": Setting(300_000, 1, INT_MAX),
-    "max.poll.records": Setting(500, 1, INT_MAX),
-    "partition.assignment.strategy": Setting(
-        "org.apache.kafka.clients.consumer.RangeAssignor,org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
+    **COMMON,
+    **READING,
+    "auto.commit.interval.ms": Setting(5_000, 0, INT_MAX, about="How often enable.auto.commit commits."),
+    "auto.offset.reset": Setting(
+        "latest",
+        choices=("latest", "earliest", "none", "by_duration:PnDTnHnMn.nS"),
+        about="Where to begin when no offset is committed, or it is gone; none: poll() raises an error.",
     ),
-    "session.timeout.ms": Setting(45_000, 0, INT_MAX),
+    "enable.auto.commit": Setting(
+        True, about="Whether what poll() gave is committed from time to time, and by close(); needs a group.id."
+    ),
+    "exclude.internal.topics": Setting(
+        True, about="Whether patterns of subscribe() pass over the cluster's own topics."
+    ),
+    "group.instance.id": Setting(
+        None, about="Makes the consumer a static member, who finds its partitions again after a restart (KIP-345)."
+    ),
+    "group.protocol": Setting(
+        "classic",
+        choices=("classic", "consumer"),
+        any_case=True,
+        about="Who assigns partitions: a member of the group (classic) or the broker (consumer, KIP-848).",
+    ),
+    "group.remote.assignor": Setting(
+        None, about="The broker's assignor that is to be used, with group.protocol=consumer."
+    ),
+    "heartbeat.interval.ms": Setting(
+        3_000, 0, INT_MAX, about="How often a member tells that it is alive, with group.protocol=classic."
+    ),
+    "isolation.level": Setting(
+        "read_uncommitted",
+        choices=("read_committed", "read_uncommitted"),
+        about="Whether records of transactions that are open or were aborted are given.",
+    ),
+    "max.partition.fetch.bytes": Setting(
+        1_048_576, 0, INT_MAX, about="How many bytes of one partition a response should have at most, and are kept."
+    ),
+    "partition.assignment.strategy": Setting(
+        "org.apache.kafka.clients.consumer.RangeAssignor,org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+        about="The assignors that the group may use, best first, with group.protocol=classic: range, roundrobin,"
+        " sticky, cooperative-sticky, Java's names, or classes of one's own.",
+    ),
+    "session.timeout.ms": Setting(
+        45_000, 0, INT_MAX, about="A member that is not heard of for so long has left, with group.protocol=classic."
+    ),
 }
 
 SHARE_CONSUMER: dict[str, Setting] = {
-    **_COMMON,
-    "allow.auto.create.topics": Setting(True),
-    "check.crcs": Setting(True),
-    "client.rack": Setting(""),
-    "default.api.timeout.ms": Setting(60_000, 0, INT_MAX),
-    "fetch.max.bytes": Setting(52_428_800, 0, INT_MAX),
-    "fetch.max.wait.ms": Setting(500, 0, INT_MAX),
-    "fetch.min.bytes": Setting(1, 0, INT_MAX),
-    "group.id": Setting(None),
-    "max.poll.interval.ms": Setting(300_000, 1, INT_MAX),
-    "max.poll.records": Setting(500, 1, INT_MAX),
-    "share.acknowledgement.mode": Setting("implicit", choices=("implicit", "explicit"), any_case=True),
-    "share.acquire.mode": Setting("batch_optimized", choices=("batch_optimized", "record_limit"), any_case=True),
+    **COMMON,
+    **READING,
+    "share.acknowledgement.mode": Setting(
+        "implicit",
+        choices=("implicit", "explicit"),
+        any_case=True,
+        about="implicit: the next poll() accepts all records of the last one. explicit: each is acknowledged.",
+    ),
+    "share.acquire.mode": Setting(
+        "batch_optimized",
+        choices=("batch_optimized", "record_limit"),
+        any_case=True,
+        about="batch_optimized: batches are locked whole, which may be more than max.poll.records. record_limit: never"
+        " more.",
+    ),
 }
 
 # A consumer's settings that are the group's or the broker's to decide in a share group; Kafka refuses them too.

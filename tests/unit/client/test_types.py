@@ -45,6 +45,24 @@ def test_misspelt_keywords_and_wrong_types_are_found_before_the_program_runs(tmp
     assert 'Unexpected keyword argument "linger_mss" for "Producer"; did you mean "linger_ms"?' in found[0]
 
 
+def test_the_keywords_and_the_page_are_those_of_the_table() -> None:
+    command = [sys.executable, str(ROOT / "tools" / "generate_setting_types.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("settings", [config.ADMIN, config.PRODUCER, config.CONSUMER, config.SHARE_CONSUMER])
+def test_every_setting_says_what_it_does(settings: dict[str, config.Setting]) -> None:
+    assert [name for name, row in settings.items() if not row.about.endswith(".")] == []
+
+
+def test_what_clients_share_is_written_once() -> None:
+    shared = set(config.COMMON) - {"bootstrap.servers"}
+    for keywords in (types.AdminSettings, types.ProducerSettings, types.ConsumerSettings, types.ShareConsumerSettings):
+        assert types.CommonSettings.__annotations__.items() <= keywords.__annotations__.items()
+    assert {name.replace("_", ".") for name in types.CommonSettings.__annotations__} == shared
+
+
 @pytest.mark.parametrize(
     ("settings", "keywords"),
     [
