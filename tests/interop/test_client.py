@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import inspect
 import random
 import re
+import textwrap
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import moldau.client
 from moldau.client import Admin, AsyncAdmin, AsyncConsumer, AsyncProducer, Consumer, NewTopic, Producer, TopicPartition
 from moldau.client.errors import (
     ClientError,
@@ -239,16 +242,22 @@ def documentation_examples() -> list[str]:
     return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
 
-def test_the_examples_of_the_documentation_run(start_moldau: Any) -> None:
-    """In the order of the page, on a broker of their own; those with Arrow where it is installed."""
+def help_examples() -> list[str]:
+    """Those that help(moldau.client) shows: the indented blocks."""
+    blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", inspect.getdoc(moldau.client) or "", re.MULTILINE)
+    return [textwrap.dedent(block) for block in blocks]
+
+
+@pytest.mark.parametrize(
+    ("examples", "least"), [(documentation_examples(), 7), (help_examples(), 5)], ids=["page", "help"]
+)
+def test_the_examples_of_the_documentation_run(start_moldau: Any, examples: list[str], least: int) -> None:
+    """In their order, on a broker of their own; those with Arrow where it is installed."""
     has_arrow = importlib.util.find_spec("pyarrow") is not None
     node = start_moldau()
-    examples = documentation_examples()
-    assert len(examples) >= 7
+    assert len(examples) >= least
     for number, example in enumerate(examples):
         if "arrow" in example and not has_arrow:
             continue
-        code = compile(
-            example.replace("localhost:9092", node.bootstrap), f"docs/client.md example {number + 1}", "exec"
-        )
+        code = compile(example.replace("localhost:9092", node.bootstrap), f"example {number + 1}", "exec")
         exec(code, {"__name__": f"example_{number + 1}"})

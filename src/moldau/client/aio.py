@@ -1,7 +1,7 @@
-"""The asyncio face: the same producer, consumer and admin, awaited instead of waited for.
+"""The asyncio face: the same producer and consumer, awaited instead of waited for.
 
 The state machines and the sockets stay where they are, in a thread beside the event loop: the producer's sender, or a
-thread of its own for each consumer and admin. What crosses is a call and its result, and for produced records one
+thread of its own for each consumer. What crosses is a call and its result, and for produced records one
 notice per batch, so the event loop pays neither for the network nor for a record's way through it. Nothing here blocks
 the loop: a send() that would have to wait for metadata or memory waits in the thread.
 """
@@ -12,8 +12,8 @@ import asyncio
 import contextlib
 import inspect
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping
-from functools import partial, wraps
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from moldau.client.arrow import ArrowDelivery
-    from moldau.client.setting_types import AdminArguments, ConsumerArguments, ProducerArguments
+    from moldau.client.setting_types import ConsumerArguments, ProducerArguments
     from moldau.client.transaction_session import Transaction
 
-__all__ = ["AsyncAdmin", "AsyncConsumer", "AsyncDelivery", "AsyncProducer"]
+__all__ = ["AsyncConsumer", "AsyncDelivery", "AsyncProducer"]
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ def _wake(waiter: asyncio.Future[None]) -> None:
 
 
 class AsyncProducer:
-    """Sends records to topics; takes what Producer takes."""
+    """Sends records to topics; takes what Producer takes, and may be used by many tasks."""
 
     def __init__(self, bootstrap_servers: str | Iterable[str] | None = None, **more: Unpack[ProducerArguments]) -> None:
         self._producer = Producer(bootstrap_servers, **more)
@@ -97,7 +97,12 @@ class AsyncProducer:
         headers: GivenHeaders | None = None,
         on_delivery: Callback | None = None,
     ) -> AsyncDelivery:
-        """Queues one record and returns its future; waits, up to max.block.ms, for metadata and memory only."""
+        """Queues one record and returns its future, which may be awaited: `await (await producer.send(...))`.
+
+        Waits, up to max.block.ms, for metadata and memory only. Raises what makes the record impossible at once:
+        RecordTooLargeError, UnknownTopicOrPartitionError, RequestTimeoutError after max.block.ms. on_delivery(metadata,
+        error) is called from the sender's thread, with one of the two None.
+        """
         if not self._producer._would_block(topic):
             return AsyncDelivery(
                 self._producer.send(
@@ -122,20 +127,59 @@ class AsyncProducer:
         )
         return AsyncDelivery(await self._worker.run(work))
 
-    async def send_and_wait(self, topic: str, value: object = None, key: object = None, **more: Any) -> RecordMetadata:
-        """Sends one record and waits until it is delivered; raises its error."""
-        return await (await self.send(topic, value, key, **more))
+    async def send_and_wait(
+        self,
+        topic: str,
+        value: object = None,
+        key: object = None,
+        *,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: GivenHeaders | None = None,
+    ) -> RecordMetadata:
+        """Sends one record, waits until it is delivered and tells where it went; raises its error."""
+        sent = await self.send(topic, value, key, partition=partition, timestamp_ms=timestamp_ms, headers=headers)
+        return await sent
 
     async def send_many(
-        self, topic: str, values: Iterable[object], keys: Iterable[object] | None = None, **more: Any
+        self,
+        topic: str,
+        values: Iterable[object],
+        keys: Iterable[object] | None = None,
+        *,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
     ) -> list[AsyncDelivery]:
-        """Queues a record for each value; as Producer.send_many()."""
-        futures = await self._worker.run(partial(self._producer.send_many, topic, values, keys, **more))
-        return [AsyncDelivery(future) for future in futures]
+        """Queues a record for each value, with the key in the same place of keys where those are given."""
+        work = partial(self._producer.send_many, topic, values, keys, partition=partition, timestamp_ms=timestamp_ms)
+        return [AsyncDelivery(future) for future in await self._worker.run(work)]
 
-    async def send_arrow(self, topic: str, table: object, **columns: str) -> ArrowDelivery:
-        """Queues a record for each row; once this returns, `await flush()` waits until they are delivered."""
-        return await self._worker.run(partial(self._producer.send_arrow, topic, table, **columns))
+    async def send_arrow(
+        self,
+        topic: str,
+        table: object,
+        *,
+        value: str = "value",
+        key: str = "key",
+        headers: str = "headers",
+        timestamp: str = "timestamp",
+        partition: str = "partition",
+    ) -> ArrowDelivery:
+        """Queues a record for each row of a pyarrow Table or RecordBatch; the columns are named by the keywords.
+
+        Only the value column must be there. Once this returns, `await flush()` waits until the rows are delivered.
+        """
+        work = partial(
+            self._producer.send_arrow,
+            topic,
+            table,
+            value=value,
+            key=key,
+            headers=headers,
+            timestamp=timestamp,
+            partition=partition,
+        )
+        return await self._worker.run(work)
 
     async def partitions_for(self, topic: str) -> list[int]:
         """The topic's partitions; waits up to max.block.ms for its metadata."""
@@ -153,7 +197,7 @@ class AsyncProducer:
         await self._worker.run(partial(self._producer.flush, timeout_ms))
 
     async def init_transactions(self, keep_prepared: bool = False) -> None:
-        """As Producer.init_transactions(); so are the other methods of transactions."""
+        """Gets a producer id for the transactional.id, once and before anything else; see Producer."""
         await self._worker.run(partial(self._producer.init_transactions, keep_prepared))
 
     async def begin_transaction(self) -> None:
@@ -163,11 +207,15 @@ class AsyncProducer:
     async def send_offsets_to_transaction(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group_metadata: ConsumerGroupMetadata
     ) -> None:
-        """Commits offsets of a group with the transaction; as Producer.send_offsets_to_transaction()."""
+        """Commits offsets of a group (the next ones to read) with the transaction; take consumer.group_metadata()."""
         await self._worker.run(partial(self._producer.send_offsets_to_transaction, offsets, group_metadata))
 
     async def commit_transaction(self) -> None:
-        """Delivers everything sent since begin_transaction() and makes it visible."""
+        """Delivers everything sent since begin_transaction() and makes it visible.
+
+        Raises TransactionAbortableError where only abort_transaction() is left; after other errors than a timeout
+        the producer is to be closed.
+        """
         await self._worker.run(self._producer.commit_transaction)
 
     async def abort_transaction(self) -> None:
@@ -177,6 +225,14 @@ class AsyncProducer:
     async def prepare_transaction(self) -> PreparedTransaction:
         """Delivers everything and keeps the transaction open for an outside coordinator (KIP-939)."""
         return await self._worker.run(self._producer.prepare_transaction)
+
+    async def hand_over_transaction(self) -> PreparedTransaction:
+        """Like prepare_transaction(), and also without two-phase commit: Admin.end_transactions() ends it."""
+        return await self._worker.run(self._producer.hand_over_transaction)
+
+    async def go_on_as(self, following: PreparedTransaction) -> None:
+        """What was handed over has been ended by Admin.end_transactions(), which gave this: transactions may go on."""
+        await self._worker.run(partial(self._producer.go_on_as, following))
 
     async def complete_transaction(self, prepared: PreparedTransaction) -> None:
         """Commits the prepared transaction if this is it, and aborts it otherwise."""
@@ -276,7 +332,10 @@ class AsyncConsumer:
         self._kept: list[ConsumerRecord] = []
 
     async def poll(self, timeout_ms: int = 0, max_records: int | None = None) -> list[ConsumerRecord]:
-        """Records that arrived, at least one unless the timeout passes. A cancelled poll loses none."""
+        """Records that arrived, at least one unless the timeout passes; at most max_records (max.poll.records).
+
+        A cancelled poll loses no record: the next one gives what it had. Raises what Consumer.poll() raises.
+        """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_ms / 1000
         while True:
@@ -308,10 +367,11 @@ class AsyncConsumer:
     async def poll_arrow(
         self, timeout_ms: int = 0, max_rows: int = ARROW_ROWS, headers: bool = False, views: bool = False
     ) -> Any:
-        """A pyarrow RecordBatch of what arrived, or None."""
+        """A pyarrow RecordBatch of what arrived, None if nothing does before the timeout; as Consumer.poll_arrow()."""
         return await self._worker.run(partial(self._consumer.poll_arrow, timeout_ms, max_rows, headers, views))
 
     def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+        """Records for ever, poll by poll."""
         return self._records()
 
     async def _records(self) -> AsyncIterator[ConsumerRecord]:
@@ -332,7 +392,10 @@ class AsyncConsumer:
         pattern: str | re.Pattern[str] | None = None,
         listener: RebalanceListener | None = None,
     ) -> None:
-        """Joins the group for these topics, or for those that the pattern matches."""
+        """Joins the group for these topics, or for those whose whole name the pattern matches; poll() does the rest.
+
+        The listener's methods may be coroutines. As Consumer.subscribe() otherwise.
+        """
         if listener is not None:
             listener = _ListenerOnLoop(listener, asyncio.get_running_loop(), self)
         names = None if topics is None else checked_names(topics, "subscribe")
@@ -363,7 +426,7 @@ class AsyncConsumer:
         offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None,
         timeout_ms: int | None = None,
     ) -> None:
-        """Commits these offsets, or the positions behind all records that poll() gave."""
+        """Commits these offsets, or the positions behind all records that poll() gave; raises as Consumer.commit()."""
         await self._call(partial(self._consumer.commit, offsets, timeout_ms))
 
     async def committed(
@@ -375,7 +438,7 @@ class AsyncConsumer:
         )
 
     async def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Reads these partitions from now on; as Consumer.assign()."""
+        """Reads these partitions from now on; those that were assigned before keep their position."""
         await self._call(partial(self._consumer.assign, checked_partitions(partitions, "assign")))
 
     def assignment(self) -> list[TopicPartition]:
@@ -383,7 +446,7 @@ class AsyncConsumer:
         return self._consumer.assignment()
 
     async def seek(self, partition: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
-        """The next poll() reads the partition from this offset on."""
+        """The next poll() reads the partition from this offset on; as Consumer.seek()."""
         await self._call(partial(self._consumer.seek, partition, offset, leader_epoch))
 
     async def seek_to_beginning(self, partitions: Iterable[TopicPartition] = ()) -> None:
@@ -406,8 +469,20 @@ class AsyncConsumer:
         """poll() gives records of these partitions again."""
         await self._call(partial(self._consumer.resume, checked_partitions(partitions, "resume")))
 
+    def paused(self) -> list[TopicPartition]:
+        """The partitions that are paused now."""
+        return self._consumer.paused()
+
+    async def lag(self, partition: TopicPartition) -> int | None:
+        """How many offsets the position is behind the end as of the last fetch; None before the first."""
+        return await self._call(partial(self._consumer.lag, partition))
+
+    def high_watermark(self, partition: TopicPartition) -> int:
+        """The offset behind the partition's last committed record as of the last fetch; -1 before the first."""
+        return self._consumer.high_watermark(partition)
+
     async def partitions_for(self, topic: str) -> list[TopicPartition]:
-        """The partitions of a topic; raises where it does not exist."""
+        """The partitions of a topic; raises UnknownTopicOrPartitionError where it does not exist."""
         return await self._call(partial(self._consumer.partitions_for, topic))
 
     async def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
@@ -427,7 +502,7 @@ class AsyncConsumer:
         return await self._call(partial(self._consumer.offsets_for_times, times))
 
     async def close(self, timeout_ms: int = CLOSE_TIMEOUT_MS, leave_group: bool | None = None) -> None:
-        """Commits (with enable.auto.commit), tells the listener and leaves the group."""
+        """Commits (with enable.auto.commit), tells the listener, leaves the group, and ends all connections."""
         if self._worker.closed:
             return
         try:
@@ -437,44 +512,6 @@ class AsyncConsumer:
             self._listener_worker.close()
 
     async def __aenter__(self) -> AsyncConsumer:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-
-class AsyncAdmin:
-    """Every method of Admin, awaited: `await admin.create_topics([...])`."""
-
-    def __init__(self, bootstrap_servers: str | Iterable[str] | None = None, **more: Unpack[AdminArguments]) -> None:
-        from moldau.client.admin import Admin
-
-        self._admin = Admin(bootstrap_servers, **more)
-        self._worker = Worker("moldau-aio-admin")
-
-    def __dir__(self) -> list[str]:
-        """With the methods of Admin, for completion."""
-        return sorted({*super().__dir__(), *(name for name in dir(self._admin) if not name.startswith("_"))})
-
-    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
-        method = getattr(self._admin, name)
-
-        @wraps(method)
-        def call(*arguments: Any, **more: Any) -> Awaitable[Any]:
-            return self._worker.run(partial(method, *arguments, **more))
-
-        return call
-
-    async def close(self) -> None:
-        """Ends all connections."""
-        if self._worker.closed:
-            return
-        await self._worker.run(self._admin.close)
-        self._worker.close()
-
-    async def __aenter__(self) -> AsyncAdmin:
         return self
 
     async def __aexit__(

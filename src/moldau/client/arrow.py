@@ -49,14 +49,16 @@ class ArrowDelivery:
     def __init__(self) -> None:
         self._futures: list[tuple[DeliveryFuture, int]] = []
 
-    def add(self, future: DeliveryFuture, count: int) -> None:
+    def _add(self, future: DeliveryFuture, count: int) -> None:
         self._futures.append((future, count))
 
     @property
     def rows(self) -> int:
+        """How many rows were queued."""
         return sum(count for _, count in self._futures)
 
     def done(self) -> bool:
+        """Whether each row is delivered or has failed."""
         return all(fate.done for future, count in self._futures for fate, _ in _leaves(future.fate, count))
 
     def result(self, timeout_ms: int | None = None) -> list[DeliveredBatch]:
@@ -258,7 +260,7 @@ def _send_rows(
         body = data[start : start + item.size]
         start += item.size
         future = producer.send(topic, partition, body, item.rows, item.base_timestamp, item.max_timestamp)
-        delivery.add(future, item.rows)
+        delivery._add(future, item.rows)
     return framed.rows
 
 

@@ -70,7 +70,18 @@ def _inside(method: Callable[Concatenate[Consumer, P], R]) -> Callable[Concatena
 
 
 class Consumer:
-    """Reads records of a group's partitions or of assigned ones; to be used by one thread."""
+    """Reads records, of the partitions that its group gives it or of assigned ones; to be used by one thread.
+
+    subscribe() joins the group of the setting group_id, assign() does without one; then poll() gives records. A member
+    of a group has a thread of its own that keeps it alive between two polls.
+
+    bootstrap_servers: "host:port,host:port", a list of those, or a mapping of settings by Kafka's names.
+    key_deserializer, value_deserializer: make record.key and record.value of the bytes, or of None. The other keywords
+    are settings, with `_` for `.`, which config takes as they are; moldau.client.setting_types.ConsumerSettings has
+    them.
+
+    Raises ConfigError for a setting that does not exist, or that does not fit together with another.
+    """
 
     def __init__(
         self,
@@ -147,7 +158,10 @@ class Consumer:
         """Joins the group for these topics, or for those whose whole name the pattern matches; poll() does the rest.
 
         A pattern that is text is matched by the broker (RE2 syntax) where group.protocol is consumer; otherwise, and
-        if it is compiled, it is matched here. Another subscription takes the place of the one before.
+        if it is compiled, it is matched here. Another subscription takes the place of the one before. No topics at all
+        are the same as unsubscribe().
+
+        Raises InvalidGroupIdError without a group.id, and InvalidRequestError while partitions are assigned.
         """
         self._check_open()
         group = self._require_group()
@@ -209,7 +223,11 @@ class Consumer:
         offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None,
         timeout_ms: int | None = None,
     ) -> None:
-        """Commits these offsets, or the positions behind all records that poll() gave, and waits until it is done."""
+        """Commits these offsets, or the positions behind all records that poll() gave, and waits until it is done.
+
+        Raises CommitFailedError where this is not a member of the group any more, RebalanceInProgressError where
+        poll() is to be called first, and RequestTimeoutError after timeout_ms (default.api.timeout.ms).
+        """
         self._check_open()
         group = self._require_group()
         wanted = self._fetcher.consumed() if offsets is None else _checked_offsets(offsets)
@@ -221,7 +239,10 @@ class Consumer:
         offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None,
         callback: Callback | None = None,
     ) -> None:
-        """Commits without waiting, once; callback(offsets, error or None) is called by a later poll() or close()."""
+        """Commits without waiting, once; callback(offsets, error or None) is called by a later poll() or close().
+
+        The error is a RetriableCommitFailedError where committing again may help.
+        """
         self._check_open()
         group = self._require_group()
         wanted = self._fetcher.consumed() if offsets is None else _checked_offsets(offsets)
@@ -231,7 +252,10 @@ class Consumer:
     def committed(
         self, partitions: Iterable[TopicPartition], timeout_ms: int | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """What the group committed for each partition; None where nothing."""
+        """What the group committed for each partition; None where nothing.
+
+        Raises RequestTimeoutError after timeout_ms (default.api.timeout.ms).
+        """
         self._check_open()
         group = self._require_group()
         wanted = list(dict.fromkeys(checked_partitions(partitions, "committed")))
@@ -244,7 +268,7 @@ class Consumer:
         """Reads these partitions from now on; those that were assigned before keep their position.
 
         With a group.id the others begin where the group committed; the group's members are not asked. No partitions
-        at all are the same as unsubscribe().
+        at all are the same as unsubscribe(). Raises InvalidRequestError while there is a subscription.
         """
         self._check_open()
         wanted = checked_partitions(partitions, "assign")
@@ -261,7 +285,11 @@ class Consumer:
 
     @_inside
     def seek(self, partition: TopicPartition, offset: int, leader_epoch: int = NO_EPOCH) -> None:
-        """leader_epoch: that of the record before the offset, where known; a truncated log is noticed by it."""
+        """The next poll() reads the partition from this offset on.
+
+        leader_epoch: that of the record before the offset, where known; a truncated log is noticed by it. Raises
+        InvalidRequestError for a partition that is not assigned, as do the other methods that name one.
+        """
         if checked_number("offset", offset) < 0:
             raise error_for(INVALID_REQUEST, f"Cannot seek to offset {offset}: it must not be negative.")
         state = self._state(checked_partition(partition, "seek"))
@@ -282,7 +310,11 @@ class Consumer:
 
     @_inside
     def position(self, partition: TopicPartition) -> int:
-        """The offset of the next record that poll() gives; found out where it is not known yet."""
+        """The offset of the next record that poll() gives; found out where it is not known yet.
+
+        Raises NoOffsetForPartitionError under auto.offset.reset=none, RequestTimeoutError after default.api.timeout.ms,
+        and WakeupError.
+        """
         state = self._state(checked_partition(partition, "position"))
         network = self._cluster.network
         deadline_ms = network.now_ms() + self._api_timeout_ms
@@ -326,7 +358,7 @@ class Consumer:
         return None if end < 0 or state.position is None else max(0, end - state.position)
 
     def high_watermark(self, partition: TopicPartition) -> int:
-        """As of the last fetch; -1 before the first."""
+        """The offset behind the partition's last committed record as of the last fetch; -1 before the first."""
         return self._state(checked_partition(partition, "high_watermark")).high_watermark
 
     # Records
@@ -342,7 +374,14 @@ class Consumer:
 
     @_inside
     def poll(self, timeout_ms: int = 0, max_records: int | None = None) -> list[ConsumerRecord]:
-        """Records that arrived, at least one unless the timeout passes; at most max_records (max.poll.records)."""
+        """Records that arrived, at least one unless the timeout passes; at most max_records (max.poll.records).
+
+        They are in order within each partition. In a group, this is also where members join and listeners are called.
+
+        Raises, once the records before it were given: NoOffsetForPartitionError, OffsetOutOfRangeError and
+        LogTruncationError under auto.offset.reset=none, FencedInstanceIdError, CorruptRecordError, and errors of
+        authentication and authorization; also what a deserializer raises. A broker that is away is waited for.
+        """
         limit = self._max_poll_records if max_records is None else max_records
         records = self._take_within(timeout_ms, lambda: self._fetcher.take(limit))
         if self._key_deserializer is not None or self._value_deserializer is not None:
@@ -358,7 +397,7 @@ class Consumer:
         Whole batches are taken, so there may be some more rows than max_rows. Columns: topic, partition, offset,
         timestamp, timestamp_type, key, value, and headers if asked for. No object is made for a record. With views, key
         and value are of the type binary_view and point into what was fetched, which is quicker where values are large;
-        not everything that takes Arrow takes that type.
+        not everything that takes Arrow takes that type. Raises as poll() does, and ConfigError without pyarrow.
         """
         from moldau.client.arrow import to_record_batch
 
@@ -396,15 +435,18 @@ class Consumer:
         return True
 
     def wakeup(self) -> None:
-        """Makes a poll() that waits return with nothing; may be called from another thread.
+        """Ends what another thread waits for: poll() returns with nothing, commit() and the like raise WakeupError.
 
-        Anything else that waits for the group, such as commit(), raises WakeupError.
+        Where nothing waits, the next such call ends at once. interrupt_poll() is for poll() alone.
         """
         self._woken = True
         self._cluster.network.wake()
 
     def interrupt_poll(self) -> None:
-        """Makes a poll() that waits return with nothing, and nothing else."""
+        """Makes a poll() that waits return with nothing, and nothing else; for other threads and signal handlers.
+
+        A commit() after the loop of polls is not disturbed by it, as it is by wakeup().
+        """
         self._interrupted = True
         self._cluster.network.wake()
 
@@ -413,6 +455,7 @@ class Consumer:
         return woken
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
+        """Records for ever, poll by poll."""
         while True:
             yield from self.poll(1000)
 
@@ -420,24 +463,27 @@ class Consumer:
 
     @_inside
     def partitions_for(self, topic: str) -> list[TopicPartition]:
-        """The partitions of a topic; raises where it does not exist."""
+        """The partitions of a topic; raises UnknownTopicOrPartitionError where it does not exist."""
         self._check_open()
         found = self._cluster.topic(checked_topic(topic), self._api_timeout_ms)
         return [TopicPartition(topic, partition) for partition in sorted(found.partitions)]
 
     @_inside
     def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The first offset of each partition that can still be read."""
+        """The first offset of each partition that can still be read.
+
+        Raises the first partition's error, and RequestTimeoutError after default.api.timeout.ms; so do the others here.
+        """
         return self._list(dict.fromkeys(checked_partitions(partitions, "beginning_offsets"), EARLIEST))
 
     @_inside
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The high watermarks, or the last stable offsets under read_committed."""
+        """The offsets behind the last records: high watermarks, or last stable offsets under read_committed."""
         return self._list(dict.fromkeys(checked_partitions(partitions, "end_offsets"), LATEST))
 
     @_inside
     def offsets_for_times(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first record at or after each time, None where there is none so young."""
+        """The first record at or after each time, in ms since 1970; None where there is none so young."""
         self._check_open()
         wanted = checked_times(times, "offsets_for_times")
         found = list_offsets(self._cluster, wanted, self._api_timeout_ms, self._isolation)
@@ -448,6 +494,7 @@ class Consumer:
         """Commits (with enable.auto.commit), tells the listener, leaves the group, and ends all connections.
 
         leave_group: None for Kafka's rule, by which static members stay, so that they find their partitions again.
+        Raises what the listener raised. Calling it again does nothing.
         """
         group = self._group
         if group is not None:

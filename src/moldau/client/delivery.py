@@ -87,7 +87,7 @@ class Fate:
 # Many at a time; the only cycle, over the callbacks of a fate, ends when those were told.
 @mypyc_attr(acyclic=True)
 class DeliveryFuture:
-    """The future of one produced record."""
+    """The future of one produced record, as send() returns it: result() waits until it is delivered."""
 
     def __init__(self, fate: Fate, index: i64, timestamp: i64) -> None:
         self.fate: Fate = fate
@@ -108,7 +108,7 @@ class DeliveryFuture:
         """Whether the record is delivered or has failed."""
         return self._resolve()
 
-    def add_callback(self, callback: Callback) -> None:
+    def _add_callback(self, callback: Callback) -> None:
         """Only before the batch settles; the producer holds its lock meanwhile."""
         self.fate.callbacks.append((self, callback))
 

@@ -125,10 +125,12 @@ class ClientError(Exception):
 
     @property
     def retriable(self) -> bool:
+        """Whether the same may succeed when it is tried again."""
         return error_row(self.code).retriable
 
     @property
     def fatal(self) -> bool:
+        """Whether the client is of no further use after it."""
         return self.code in _FATAL
 
     @property
@@ -231,6 +233,7 @@ class CommitFailedError(ClientError):
 
     @property
     def retriable(self) -> bool:
+        """False: the partitions are others' now."""
         return False
 
 
@@ -243,6 +246,7 @@ class RetriableCommitFailedError(ClientError):
 
     @property
     def retriable(self) -> bool:
+        """True: that is what it says."""
         return True
 
 

@@ -80,7 +80,16 @@ Partitioner = Callable[[str, bytes | None, int], int]
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Producer:
-    """Sends records to topics; safe to use from several threads."""
+    """Sends records to topics; safe to use from several threads.
+
+    bootstrap_servers: "host:port,host:port", a list of those, or a mapping of settings by Kafka's names.
+    key_serializer, value_serializer: make bytes of keys and values; without them these are bytes, text or None.
+    partitioner(topic, key, number of partitions) chooses a partition where none is given. on_batch(partition, number of
+    records, error or None) is called from the sender's thread for each batch that is done. The other keywords are
+    settings, with `_` for `.`, which config takes as they are; moldau.client.setting_types.ProducerSettings has them.
+
+    Raises ConfigError for a setting that does not exist, or that does not fit together with another.
+    """
 
     def __init__(
         self,
@@ -93,7 +102,6 @@ class Producer:
         config: Mapping[str, object] | None = None,
         **more: Unpack[ProducerSettings],
     ) -> None:
-        """on_batch(partition, record count, error) is called from the sender thread for each batch that is done."""
         read = settings.read(settings.PRODUCER, bootstrap_servers, config, more)
         self._config: settings.ClientConfig = read
         acks = ACKS[read.get_text("acks")]
@@ -159,7 +167,10 @@ class Producer:
     ) -> DeliveryFuture:
         """Queues one record; blocks up to max.block.ms while the topic is unknown or the buffer is full.
 
-        on_delivery(metadata, error) is called from the sender thread, with one of the two None.
+        on_delivery(metadata, error) is called from the sender's thread, with one of the two None.
+
+        Raises what makes the record impossible at once: RecordTooLargeError, UnknownTopicOrPartitionError, ClosedError,
+        or RequestTimeoutError after max.block.ms. What goes wrong later is the future's.
         """
         name = topic if isinstance(topic, str) else wrong_topic(topic)
         raw_key = self._key_bytes(key)
@@ -173,7 +184,7 @@ class Producer:
         with self._lock:
             future = self._append(name, raw_key, raw_value, header_list, wall_ms, index)
             if on_delivery is not None:
-                future.add_callback(on_delivery)
+                future._add_callback(on_delivery)
             if accumulator.news and accumulator.sender_asleep:
                 self._sender.wake()
         return future
@@ -187,7 +198,10 @@ class Producer:
         partition: GivenNumber = None,
         timestamp_ms: GivenNumber = None,
     ) -> list[DeliveryFuture]:
-        """Queues a record for each value, with the key in the same place of keys where those are given."""
+        """Queues a record for each value, with the key in the same place of keys where those are given.
+
+        Raises what send() raises; the values before that are queued. ValueError: there are fewer keys than values.
+        """
         name = topic if isinstance(topic, str) else wrong_topic(topic)
         wall_ms: i64 = _wall_ms() if timestamp_ms is None else checked_number("timestamp", timestamp_ms)
         index = None if partition is None else checked_number("partition", partition)
@@ -216,7 +230,8 @@ class Producer:
     ) -> ArrowDelivery:
         """Queues a record for each row of a pyarrow Table or RecordBatch; the columns are named by the keywords.
 
-        Only the value column must be there. No object is made for a row; the future is one for all of them.
+        Only the value column must be there. No object is made for a row; the future is one for all of them. Raises
+        ConfigError for a column of a type that cannot be sent, and without pyarrow.
         """
         from moldau.client.arrow import send_table
         from moldau.client.encoded import EncodedBatches
@@ -253,7 +268,10 @@ class Producer:
         )
 
     def partitions_for(self, topic: GivenTopic) -> list[int]:
-        """The topic's partitions; blocks up to max.block.ms for its metadata."""
+        """The numbers of the topic's partitions; blocks up to max.block.ms for its metadata.
+
+        Raises UnknownTopicOrPartitionError, or RequestTimeoutError where no broker answers.
+        """
         name = checked_topic(topic)
         with self._lock:
             state = self._wait_for_topic(name, time.monotonic() + self._max_block_ms / 1000, False)
@@ -310,6 +328,8 @@ class Producer:
         Whoever had the same transactional.id is fenced, and what it left open is aborted; with keep_prepared (KIP-939)
         a prepared transaction stays, and complete_transaction() decides on it. Waits up to max.block.ms, and may be
         called again after a timeout, as may commit_transaction() and abort_transaction().
+
+        Raises TransactionCallError without a transactional.id, and RequestTimeoutError.
         """
         session = self._session()
         with self._lock:
@@ -317,7 +337,10 @@ class Producer:
             self._finish(session.manager.init(keep_prepared))
 
     def begin_transaction(self) -> None:
-        """What is sent from now on becomes visible as a whole, or not at all."""
+        """What is sent from now on becomes visible as a whole, or not at all.
+
+        Raises TransactionCallError before init_transactions() and while a transaction is open.
+        """
         session = self._session()
         with self._lock:
             self._sender.start()
@@ -326,7 +349,10 @@ class Producer:
     def send_offsets_to_transaction(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group_metadata: ConsumerGroupMetadata
     ) -> None:
-        """Commits offsets of a group (the next ones to read) with the transaction; take consumer.group_metadata()."""
+        """Commits offsets of a group (the next ones to read) with the transaction; take consumer.group_metadata().
+
+        Raises as commit_transaction() does; CommitFailedError where the consumer is not a member of the group any more.
+        """
         session = self._session()
         with self._lock:
             self._sender.start()

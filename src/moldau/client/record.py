@@ -22,7 +22,12 @@ SAFE_SUMMAND: Final = 0x3FFFFFFFFFFFFFFF
 # Many at a time, and never part of a cycle: the garbage collector need not look at them.
 @mypyc_attr(acyclic=True)
 class ConsumerRecord:
-    """One record; key and value are bytes or None, or what the consumer's deserializers make of them."""
+    """One record: topic, partition, offset, timestamp (in ms since 1970), key, value and headers.
+
+    key and value are bytes or None, or what the consumer's deserializers make of them. timestamp_type: 0 where the
+    producer set the time, 1 where the broker did. leader_epoch: that of the batch. delivery_count: how often a share
+    group has delivered the record, this time included; 0 where none did.
+    """
 
     def __init__(
         self,
@@ -50,7 +55,8 @@ class ConsumerRecord:
 
     @property
     def headers(self) -> Headers:
-        """Most records have none, and no list is kept for those."""
+        """Pairs of a name and a value, in their order; names may repeat."""
+        # Most records have none, and no list is kept for those.
         return [] if self._headers is None else self._headers
 
     def _fields(self) -> tuple[object, ...]:

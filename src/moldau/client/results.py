@@ -31,7 +31,7 @@ class RecordMetadata(NamedTuple):
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """An offset found by ListOffsets, the timestamp of its record (-1: none) and its leader epoch."""
+    """An offset found by a time, the timestamp of its record (-1: none) and its leader epoch."""
 
     offset: int
     timestamp: int
@@ -77,8 +77,8 @@ class PreparedTransaction(NamedTuple):
 class Outcome(Generic[T]):
     """What became of one item of a request: a value or an error, never both.
 
-    Items of one request succeed and fail on their own, so a method returns one outcome per item and raises
-    only when the request as a whole could not be carried out.
+    get() is the value or raises the error; error is None where all went well. Items of one request succeed and fail on
+    their own, so a method returns one outcome per item and raises only when nothing could be asked.
     """
 
     __slots__ = ("_value", "error")

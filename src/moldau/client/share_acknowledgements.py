@@ -23,7 +23,11 @@ SHORT_RUN_MAX = 10
 
 
 class AcknowledgeType(enum.IntEnum):
-    """What becomes of a record that was delivered."""
+    """What becomes of a record that was delivered.
+
+    ACCEPT: it is done. RELEASE: it is to be tried again, by anyone, up to the group's limit of deliveries. REJECT: it
+    cannot be processed, and need not be tried again. RENEW: more time is needed, the lock starts anew.
+    """
 
     # Done: it is never delivered again.
     ACCEPT = 1

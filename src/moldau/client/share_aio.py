@@ -77,13 +77,16 @@ class AsyncShareConsumer:
         return self._consumer.member_id()
 
     def metrics(self) -> dict[str, float]:
-        """As ShareConsumer.metrics()."""
+        """What the consumer measures of itself, under Kafka's names; as ShareConsumer.metrics()."""
         return self._consumer.metrics()
 
     # Records
 
     async def poll(self, timeout_ms: int = 0) -> list[ConsumerRecord]:
-        """As ShareConsumer.poll(). A cancelled poll loses no record: the next one gives what it had."""
+        """Records that are locked for this consumer, at least one unless the timeout passes; as ShareConsumer.poll().
+
+        A cancelled poll loses no record: the next one gives what it had.
+        """
         loop = self._loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_ms / 1000
         while True:

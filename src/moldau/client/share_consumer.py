@@ -71,10 +71,17 @@ def _inside(method: Callable[Concatenate[ShareConsumer, P], R]) -> Callable[Conc
 
 
 class ShareConsumer:
-    """Works on records together with the other members of a share group; to be used by one thread.
+    """Works on records together with the other members of a share group, as on a queue; to be used by one thread.
 
-    key_deserializer, value_deserializer: functions of bytes. on_acknowledged: see set_acknowledgement_callback(). The
-    other keywords are settings with Kafka's names; group_id is required.
+    A record is locked for the member that poll() gave it to, until that acknowledges it: accepts it, releases it for
+    another try, or rejects it. A thread of its own keeps the member alive between two polls.
+
+    bootstrap_servers: "host:port,host:port", a list of those, or a mapping of settings by Kafka's names.
+    key_deserializer, value_deserializer: make record.key and record.value of the bytes, or of None. on_acknowledged:
+    see set_acknowledgement_callback(). The other keywords are settings, with `_` for `.`, which config takes as is;
+    moldau.client.setting_types.ShareConsumerSettings has them. group_id is required.
+
+    Raises ConfigError for a setting that does not exist, and InvalidGroupIdError without a group.id.
     """
 
     def __init__(
@@ -220,6 +227,10 @@ class ShareConsumer:
         them must have been acknowledged. There may be more than max.poll.records where share.acquire.mode is
         batch_optimized, because batches are locked whole; record_limit keeps to it. Records that were renewed come
         again, before any others.
+
+        Raises InvalidRequestError without a subscription and where a record is not acknowledged in the explicit mode,
+        RecordDeserializationError for a record that cannot be read (it is released), and errors of authorization. A
+        broker that is away is waited for, and no error.
         """
         self._check_open()
         network = self._cluster.network
@@ -386,6 +397,8 @@ class ShareConsumer:
         """Says what became of a record of the last poll(); the next poll() or a commit sends it.
 
         It may be said again, differently, until then. RENEW: the lock starts anew and poll() gives the record again.
+
+        Raises InvalidRequestError in the implicit mode, and for a record that is not one of the last poll() any more.
         """
         if not isinstance(record, ConsumerRecord):
             raise TypeError(f"acknowledge() wants a record that poll() gave, not {kind_of(record)}.")
@@ -453,7 +466,7 @@ class ShareConsumer:
         """Sends what was said of records, and waits: for each partition None, or why it was refused.
 
         In the implicit mode all records of the last poll() are accepted by this. Errors that pass are tried again until
-        the timeout (default.api.timeout.ms).
+        timeout_ms is over (default.api.timeout.ms); then they are in the result, and not raised. Raises WakeupError.
         """
         self._check_open()
         network = self._cluster.network
@@ -587,12 +600,12 @@ class ShareConsumer:
     # The end
 
     def wakeup(self) -> None:
-        """Makes a poll() that waits return with nothing, and a commit() raise WakeupError; for other threads."""
+        """Ends what another thread waits for: poll() returns with nothing, commit() raises WakeupError."""
         self._woken = True
         self._cluster.network.wake()
 
     def interrupt_poll(self) -> None:
-        """Makes a poll() that waits return with nothing, and nothing else."""
+        """Makes a poll() that waits return with nothing, and nothing else; for other threads and signal handlers."""
         self._interrupted = True
         self._cluster.network.wake()
 

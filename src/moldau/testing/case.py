@@ -26,10 +26,12 @@ class KafkaTestMixin:
 
     @classmethod
     def setUpClass(cls) -> None:
+        """Finds or starts the broker of these settings."""
         super().setUpClass()  # type: ignore[misc]
         cls.broker = shared_broker(cls.kafka_config)
 
     def setUp(self) -> None:
+        """Heals the broker where the test before left a fault, and will do so after this one."""
         case: Any = self
         if not self.broker.is_healthy:
             self.broker.heal()
@@ -38,6 +40,7 @@ class KafkaTestMixin:
 
     @property
     def bootstrap_servers(self) -> str:
+        """The address for any client of any language: host:port."""
         return self.broker.bootstrap_servers
 
     def new_topic(self, partitions: int = 1, config: Mapping[str, str] | None = None) -> Topic:

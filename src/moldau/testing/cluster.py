@@ -353,15 +353,18 @@ class Broker(Cluster):
 
     @property
     def node(self) -> Node:
+        """The broker as a node of its cluster of one."""
         self._check_started()
         return self.nodes[0]
 
     @property
     def port(self) -> int:
+        """Where clients connect."""
         return self.node.port
 
     @property
     def pid(self) -> int | None:
+        """The broker's process; None where it does not run."""
         return self.node.pid
 
     @property

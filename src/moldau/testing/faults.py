@@ -51,9 +51,11 @@ class Fault:
         self.on_end = on_end
 
     def matches_client(self, client_id: str) -> bool:
+        """For the proxy: whether it concerns this client."""
         return self._client_id is None or fnmatch.fnmatchcase(client_id, self._client_id)
 
     def matches(self, api_key: int, client_id: str) -> bool:
+        """For the proxy: whether it befalls this request."""
         return not self.is_over and (self._apis is None or api_key in self._apis) and self.matches_client(client_id)
 
     @property
@@ -67,6 +69,7 @@ class Fault:
         return self._times is not None and self.hits >= self._times
 
     def happen(self) -> None:
+        """For the proxy: it has befallen one more."""
         with self._happened:
             self.hits += 1
             self._happened.notify_all()

@@ -99,14 +99,17 @@ class Node(FaultMethods):
 
     @property
     def pid(self) -> int | None:
+        """The broker's process; None where it does not run."""
         return self._process.pid
 
     @property
     def is_running(self) -> bool:
+        """Whether its process runs, paused or not."""
         return self._process.is_running
 
     @property
     def is_paused(self) -> bool:
+        """Whether `pause()` stopped its clock."""
         return self._process.is_paused
 
     @property
@@ -116,14 +119,17 @@ class Node(FaultMethods):
 
     @property
     def log_file(self) -> Path:
+        """Where its log is written."""
         return self._process.log_file
 
     def begin_start(self) -> None:
+        """For the cluster: starts the process without waiting for it."""
         for held in self._held[1:]:
             held.let_use()
         self._process.begin_start()
 
     def finish_start(self, timeout_ms: int) -> None:
+        """For the cluster: waits until the broker is ready, then lets clients in."""
         self._process.wait_until_ready(timeout_ms)
         assert self._door is not None
         self._door.open()

@@ -21,6 +21,7 @@ class Topic(str):
 
     @staticmethod
     def of(name: str, partitions: int, cluster: ClientMethods) -> Topic:
+        """For the cluster: the topic of this name."""
         topic = Topic(name)
         topic.partitions = partitions
         topic._cluster = cluster
@@ -28,6 +29,7 @@ class Topic(str):
 
     @property
     def name(self) -> str:
+        """The topic's name as plain text."""
         return str(self)
 
     def produce(
@@ -50,6 +52,7 @@ class Topic(str):
         return self._cluster.wait_for_records(self, count, timeout_ms)
 
     def delete(self) -> None:
+        """Deletes the topic; one that is not there is fine."""
         self._cluster.delete_topic(self)
 
     def __enter__(self) -> Topic:

@@ -236,7 +236,7 @@ def test_a_batch_that_is_too_large_is_halved_until_it_fits_and_futures_follow() 
     later = send(accumulator, b"x" * 990, 0)
     (batch,) = drain(accumulator, 0)
     told: list[int] = []
-    futures[4].add_callback(lambda metadata, error: told.append(-1 if metadata is None else metadata.offset))
+    futures[4]._add_callback(lambda metadata, error: told.append(-1 if metadata is None else metadata.offset))
     accumulator.on_error(batch, error_for(10), 1)
     sizes = []
     offset = 0

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from moldau.client import aio, aio_worker
-from moldau.client.aio import AsyncAdmin, AsyncConsumer, AsyncProducer
+from moldau.client.admin.aio import AsyncAdmin
+from moldau.client.aio import AsyncConsumer, AsyncProducer
 from moldau.client.errors import ClientError, ClosedError
 from moldau.client.rebalance import RebalanceListener
 from moldau.client.results import TopicPartition

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from moldau.client import AsyncShareConsumer, ShareConsumer
+from moldau.client import AsyncShareConsumer
 from moldau.client.errors import ClientError, ClosedError, InvalidRequestError
 from moldau.client.results import TopicPartition
 from moldau.client.share_acknowledgements import AcknowledgeType
@@ -160,14 +160,3 @@ def test_errors_come_out_of_the_call() -> None:
                 await consumer.acknowledge_offset("t", 0, 5)
 
     asyncio.run(main())
-
-
-def test_both_faces_have_the_same_methods_all_documented() -> None:
-    def methods(face: type) -> set[str]:
-        return {name for name in vars(face) if not name.startswith("_")}
-
-    # What wakes a thread is cancelling a task.
-    assert methods(ShareConsumer) - methods(AsyncShareConsumer) == {"wakeup", "interrupt_poll"}
-    assert methods(AsyncShareConsumer) <= methods(ShareConsumer)
-    for face in (ShareConsumer, AsyncShareConsumer):
-        assert all(getattr(face, name).__doc__ for name in methods(face))

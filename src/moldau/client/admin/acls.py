@@ -27,6 +27,8 @@ class _Code(IntEnum):
 
 
 class ResourceType(_Code):
+    """What a rule is about: topics, groups, the cluster, and so on."""
+
     UNKNOWN = 0
     ANY = 1
     TOPIC = 2
@@ -48,6 +50,8 @@ class PatternType(_Code):
 
 
 class AclOperation(_Code):
+    """What a rule is about doing: reading, writing, describing, and so on."""
+
     UNKNOWN = 0
     ANY = 1
     ALL = 2
@@ -67,6 +71,8 @@ class AclOperation(_Code):
 
 
 class AclPermission(_Code):
+    """Whether a rule allows or denies."""
+
     UNKNOWN = 0
     ANY = 1
     DENY = 2

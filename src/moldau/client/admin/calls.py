@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class AdminCalls:
-    """What all admin methods stand on; to be used by one thread."""
+    """What all admin methods stand on: requests that find their way, and close()."""
 
     def __init__(
         self,
@@ -76,6 +76,7 @@ class AdminCalls:
         self._closed = False
 
     def close(self) -> None:
+        """Ends all connections; any other method raises ClosedError from now on."""
         self._closed = True
         self._cluster.close()
 

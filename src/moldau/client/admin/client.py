@@ -21,7 +21,7 @@ from moldau.client.admin.transactions import TransactionAdmin
 from moldau.client.admin.users import UserAdmin
 
 
-class Admin(
+class AdminMethods(
     TopicAdmin,
     RecordAdmin,
     ConfigAdmin,
@@ -40,4 +40,18 @@ class Admin(
     QuotaAdmin,
     TokenAdmin,
 ):
-    """Asks and changes the cluster; to be used by one thread."""
+    """The methods of all subjects."""
+
+
+class Admin(AdminMethods):
+    """Asks and changes the cluster; to be used by one thread.
+
+    A method takes many items and returns an Outcome for each: get() is its value, or raises the item's error, such as
+    TopicExistsError. The method itself raises only where nothing could be asked: NoBrokerError, RequestTimeoutError
+    after timeout_ms (default.api.timeout.ms), UnsupportedVersionError where brokers are too old, ClosedError. What may
+    pass, such as a broker that is away or a quota that is used up, is tried again until then.
+
+    bootstrap_servers: "host:port,host:port", a list of those, or a mapping of settings by Kafka's names;
+    bootstrap_controllers instead of it speaks to controllers. The other keywords are settings, with `_` for `.`, which
+    config takes as they are; moldau.client.setting_types.AdminSettings has them.
+    """

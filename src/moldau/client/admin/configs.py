@@ -83,6 +83,7 @@ class ConfigEntry(NamedTuple):
 
     @property
     def is_default(self) -> bool:
+        """Whether nobody set it: the value is the one that the broker begins with."""
         return self.source == DEFAULT_CONFIG
 
 

@@ -35,6 +35,7 @@ class GroupListing(NamedTuple):
 
     @property
     def is_simple(self) -> bool:
+        """Whether it has committed offsets alone and never had members."""
         return self.type.lower() in ("", "classic") and not self.protocol_type
 
 

@@ -19,6 +19,8 @@ SALT_BYTES = 32
 
 
 class ScramMechanism(IntEnum):
+    """How passwords are kept: SCRAM with SHA-256 or with SHA-512."""
+
     UNKNOWN = 0
     SCRAM_SHA_256 = 1
     SCRAM_SHA_512 = 2
