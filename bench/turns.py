@@ -34,7 +34,7 @@ from moldau.protocol.stored import metadata_records as r
 from moldau.records.builder import BatchBuilder
 from moldau.records.clocks import NEVER_MS
 from moldau.server.posix_disk import PosixDisk
-from moldau.sim.disk import SimDisk
+from moldau.sim.kernel.disk import SimDisk
 from moldau.storage.log_manager import LogManager
 from moldau.storage.log_rounds import PAUSE_MS
 

@@ -28,8 +28,8 @@ def documented(sources: list[str], package: Path) -> list[str]:
 
 
 def _copy(source: Path, package: Path) -> Path:
-    name = source.stem.removeprefix(PREFIX)
-    docs = dict(docstrings((package / "client" / name).with_suffix(".py").read_text()))
+    parts = source.stem.removeprefix(PREFIX).split("___")
+    docs = dict(docstrings(package.joinpath("client", *parts).with_suffix(".py").read_text()))
     text = insert(source.read_text(), docs)
     copy = source.parent / "documented" / source.name
     copy.parent.mkdir(exist_ok=True)

@@ -49,23 +49,28 @@ def first_line(path: Path) -> str:
     return docstring.split("\n")[0]
 
 
+def name_in_map(path: Path) -> str:
+    """A folder inside a package stands for its __init__.py, in front of its modules."""
+    return f"{path.parent}/" if path.name == "__init__.py" else str(path)
+
+
 def file_map() -> str:
     lines = [
         "# File map",
         "",
-        "Written by `make docs` from the first line of each module. Imports go downward only; everything above `net`",
-        "is below the line: synchronous, deterministic, no clock, no socket, no file of its own.",
+        "Written by `make docs` from the first line of each module and folder. Imports go downward only; everything",
+        "above `net` is below the line: synchronous, deterministic, no clock, no socket, no file of its own.",
         "",
     ]
     for folder, subject in FOLDERS.items():
         if folder == "net":
             lines += ["---", ""]
         lines += [f"## `{folder}/` — {subject}", ""]
-        modules = sorted(p for p in (SOURCE / folder).rglob("*.py") if p.name != "__init__.py")
-        generated = [p for p in modules if "enerated" in first_line(p)]
+        modules = sorted(p for p in (SOURCE / folder).rglob("*.py") if p != SOURCE / folder / "__init__.py")
+        generated = [p for p in modules if p.name != "__init__.py" and "enerated" in first_line(p)]
         for path in modules:
             if path not in generated:
-                lines.append(f"- `{path.relative_to(SOURCE / folder)}`: {first_line(path)}")
+                lines.append(f"- `{name_in_map(path.relative_to(SOURCE / folder))}`: {first_line(path)}")
         if generated:
             lines.append(f"- {len(generated)} generated modules, one per message or group of stored records.")
         lines.append("")

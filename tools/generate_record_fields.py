@@ -1,4 +1,4 @@
-"""Writes src/moldau/storage/inspect_fields.py, what printing a stored record as JSON needs to know, from schemas/.
+"""Writes src/moldau/storage/inspect/fields.py, what printing a stored record as JSON needs to know, from schemas/.
 
     python tools/generate_record_fields.py            write it
     python tools/generate_record_fields.py --check    write nothing, fail if it is stale
@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from generate_messages import LINE_LENGTH, ROOT, SCHEMAS, Field, parse_file
 
-TARGET = ROOT / "src" / "moldau" / "storage" / "inspect_fields.py"
+TARGET = ROOT / "src" / "moldau" / "storage" / "inspect" / "fields.py"
 SOURCES = [
     "messages/consumer-protocol.txt",
     "stored/control_records.txt",

@@ -67,6 +67,15 @@ def test_the_map_lists_every_package() -> None:
     assert not gone, f"remove from FOLDERS in tools/generate_docs.py, then `make docs`: {gone}"
 
 
+def test_the_map_has_a_line_for_every_folder_inside_a_package() -> None:
+    listed = set()
+    for section in re.split(r"^## ", MAP.read_text(), flags=re.MULTILINE)[1:]:
+        package = section.partition("`")[2].partition("/`")[0]
+        listed |= {f"{package}/{name}" for name in re.findall(r"^- `([\w/]+)/`: \S", section, re.MULTILINE)}
+    folders = {path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.glob("*/*/**/*.py")}
+    assert listed == folders, f"say in __init__.py what the folder is for, then `make docs`: {sorted(listed ^ folders)}"
+
+
 def test_the_changelog_has_this_version_in_categories() -> None:
     headings = re.findall(r"^(##+) (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     versions = [text.split()[0] for level, text in headings if level == "##"]

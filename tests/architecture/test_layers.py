@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
-from tests.architecture.source_tree import ALLOWED, BELOW, Module, modules
+from tests.architecture.source_tree import ALLOWED, BELOW, PACKAGE, Module, modules
 
 # Clocks, chance, threads, sockets, processes, files: all of it is handed in from above the line.
 BANNED_BELOW = {
@@ -58,16 +59,68 @@ def test_imports_go_downward_only() -> None:
 
 def test_no_module_needs_itself_through_others() -> None:
     """Neither between packages nor within one; an import in a function counts, one for types alone does not."""
-    known = {module.name.removesuffix(".__init__"): module for module in modules()}
+    refuse_circles(modules_needed(modules()))
+
+
+def test_folders_side_by_side_do_not_need_each_other_in_a_circle() -> None:
+    """What lies beside them in their package, faces above and small values below, may be on either side."""
+    graph: dict[str, set[str]] = {}
+    for name, needed in modules_needed(modules()).items():
+        for other in needed:
+            if (pair := folders_where_they_part(name, other)) is not None:
+                graph.setdefault(pair[0], set()).add(pair[1])
+    refuse_circles(graph)
+
+
+def modules_needed(among: Iterable[Module]) -> dict[str, set[str]]:
+    """For each module those it needs; a package is needed by who imports something that its `__init__` has."""
+    known = {module.name.removesuffix(".__init__"): module for module in among}
     graph = {}
     for name, module in known.items():
         wanted = module.imports_at_runtime()
-        # `from package import module` names both; the package itself is nothing that anybody waits for.
-        graph[name] = {other for other in wanted & set(known) if known[other].path.name != "__init__.py"} - {name}
+        needed = {other for other in wanted & set(known) if known[other].path.name != "__init__.py"}
+        # `from package import module` names both; the package itself is nothing that anybody waits for then.
+        needed |= {other.rpartition(".")[0] for other in wanted - set(known)} & wanted & set(known)
+        graph[name] = needed - {name}
+    return graph
+
+
+def folders_where_they_part(name: str, other: str) -> tuple[str, str] | None:
+    """The two folders of one package that two modules are in; None where one lies outside of all such folders."""
+    ours, theirs = name.split("."), other.split(".")
+    shared = next((at for at, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), 0)
+    if shared < 2 or shared >= len(ours) - 1 or shared >= len(theirs) - 1:
+        return None
+    return ".".join(ours[: shared + 1]), ".".join(theirs[: shared + 1])
+
+
+def refuse_circles(graph: dict[str, set[str]]) -> None:
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         pytest.fail(" imports ".join(reversed(error.args[1])))
+
+
+def module_of(name: str, text: str) -> Module:
+    return Module(PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py"), text, ast.parse(text))
+
+
+def test_a_circle_is_found() -> None:
+    """Within one folder, through a function, and through what the `__init__` of a package has."""
+    one = module_of("moldau.sim.node.one", "from moldau.sim.node import two")
+    two = module_of("moldau.sim.node.two", "def f():\n    from moldau.sim.node.one import x")
+    face = module_of("moldau.sim.node.__init__", "from moldau.sim.node.three import x")
+    three = module_of("moldau.sim.node.three", "from moldau.sim.node import x")
+    for circle in ([one, two], [face, three]):
+        with pytest.raises(pytest.fail.Exception, match=" imports "):
+            refuse_circles(modules_needed(circle))
+    refuse_circles(modules_needed([one, face]))
+
+
+def test_folders_part_where_the_names_do() -> None:
+    assert folders_where_they_part("moldau.sim.node.a", "moldau.sim.share.b") == ("moldau.sim.node", "moldau.sim.share")
+    for other in ("moldau.sim.node.b", "moldau.sim.b", "moldau.client.share.b"):
+        assert folders_where_they_part("moldau.sim.node.a", other) is None
 
 
 def test_every_package_has_a_place_in_the_design() -> None:

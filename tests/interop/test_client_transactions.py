@@ -34,7 +34,7 @@ from moldau.client.errors import (
     TransactionCallError,
     error_for,
 )
-from moldau.client.transactions import TransactionManager
+from moldau.client.produce.transactions import TransactionManager
 from moldau.protocol import errors as codes
 from tests.interop.kafka_oracle import java_command, run_tool
 from tests.interop.nodes import Node

@@ -20,7 +20,7 @@ import pytest
 
 from moldau.cli.root import root
 from moldau.client import Admin, NewTopic, Producer
-from moldau.client.cluster import PartitionMetadata
+from moldau.client.connection.cluster import PartitionMetadata
 from tests.interop import golden
 from tests.interop.conftest import require_kafka
 from tests.interop.golden import Done

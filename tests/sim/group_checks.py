@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from moldau.sim.__main__ import DEFAULT_MILLISECONDS
-from moldau.sim.classic_group_world import ClassicGroupWorld
-from moldau.sim.consumer_group_world import ConsumerGroupWorld
+from moldau.sim.groups.classic_world import ClassicGroupWorld
+from moldau.sim.groups.consumer_world import ConsumerGroupWorld
 from tests.sim.worlds import count_what_happens
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from moldau.sim.__main__ import DEFAULT_MILLISECONDS
-from moldau.sim.classic_group_world import ClassicGroupWorld
-from moldau.sim.classic_members import SimClassicGroup, SimClassicMember
-from moldau.sim.world import Violation
+from moldau.sim.groups.classic_members import SimClassicGroup, SimClassicMember
+from moldau.sim.groups.classic_world import ClassicGroupWorld
+from moldau.sim.kernel.world import Violation
 from tests.sim.group_checks import check_that_things_happen
 from tests.sim.seeds import SEEDS, kept_seeds
 

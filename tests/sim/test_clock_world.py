@@ -8,10 +8,10 @@ import pytest
 
 from moldau.records.clocks import SteadyClock, WallClock
 from moldau.sim.__main__ import main
-from moldau.sim.clock_world import DEFAULT_MILLISECONDS, ClockWorld
-from moldau.sim.cluster_world import ClusterWorld
-from moldau.sim.group_world import GroupWorld
-from moldau.sim.host import Host
+from moldau.sim.cluster.clock_world import DEFAULT_MILLISECONDS, ClockWorld
+from moldau.sim.cluster.world import ClusterWorld
+from moldau.sim.groups.world import GroupWorld
+from moldau.sim.kernel.host import Host
 from moldau.storage import retention
 from tests.sim.seeds import SEEDS, kept_seeds
 from tests.sim.worlds import IS_COMPILED, Plant, check_that_it_is_found

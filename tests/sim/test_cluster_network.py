@@ -9,11 +9,11 @@ from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
 from moldau.protocol.messages.api_versions_response import ApiVersionsResponse
 from moldau.protocol.primitives import Message, Reader, Writer
 from moldau.records.clocks import NEVER_MS
-from moldau.sim.cluster_network import Network
-from moldau.sim.host import Host, Program, Slot
-from moldau.sim.network import CLIENT_LISTENER, CONTROLLER_LISTENER
-from moldau.sim.outbox import SimOutbox
-from moldau.sim.world import World
+from moldau.sim.cluster.network import Network
+from moldau.sim.cluster.outbox import SimOutbox
+from moldau.sim.kernel.host import Host, Program, Slot
+from moldau.sim.kernel.network import CLIENT_LISTENER, CONTROLLER_LISTENER
+from moldau.sim.kernel.world import World
 
 PORT, CONTROLLER_PORT, NOBODYS_PORT = 9012, 9013, 9999
 API_VERSIONS = 18

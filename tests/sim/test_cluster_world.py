@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from moldau.sim.__main__ import main
-from moldau.sim.cluster_world import DEFAULT_MILLISECONDS, ClusterWorld, OuterListenersWorld
+from moldau.sim.cluster.world import DEFAULT_MILLISECONDS, ClusterWorld, OuterListenersWorld
 from tests.sim.planted_bugs import PLANTED, PLANTED_IN_TRUST, believe_any_refusal
 from tests.sim.seeds import SEEDS, in_a_long_run, kept_seeds
 from tests.sim.worlds import IS_COMPILED, Plant, check_that_it_is_found, trace_digest

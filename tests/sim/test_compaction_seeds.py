@@ -13,9 +13,9 @@ import random
 import pytest
 
 from moldau.records.walk import Record
-from moldau.sim.compaction_model import Appended, CompactionModel, LogContent
-from moldau.sim.compaction_world import LARGE, TOPIC, CompactionWorld
-from moldau.sim.world import Violation
+from moldau.sim.kernel.world import Violation
+from moldau.sim.logs.compaction_model import Appended, CompactionModel, LogContent
+from moldau.sim.logs.compaction_world import LARGE, TOPIC, CompactionWorld
 from tests.sim.seeds import SEEDS
 
 LARGE_RECORDS = int(os.environ.get("MOLDAU_COMPACTION_RECORDS", "60000"))

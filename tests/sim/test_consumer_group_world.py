@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from moldau.sim.__main__ import DEFAULT_MILLISECONDS
-from moldau.sim.consumer_group_world import ConsumerGroupWorld
+from moldau.sim.groups.consumer_world import ConsumerGroupWorld
 from tests.sim.group_checks import check_that_things_happen
 from tests.sim.seeds import SEEDS, kept_seeds
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from moldau.sim.disk import SimDisk, SimulatedCrash
+from moldau.sim.kernel.disk import SimDisk, SimulatedCrash
 
 
 def write(disk: SimDisk, path: str, data: bytes, *, sync: bool) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from moldau.sim.__main__ import DEFAULT_MILLISECONDS
-from moldau.sim.committer import OffsetModel
-from moldau.sim.group_world import GroupWorld
-from moldau.sim.world import Violation
+from moldau.sim.groups.committer import OffsetModel
+from moldau.sim.groups.world import GroupWorld
+from moldau.sim.kernel.world import Violation
 from tests.sim.seeds import SEEDS, kept_seeds
 from tests.sim.worlds import count_what_happens
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from moldau.sim import log_world
-from moldau.sim.disk import Inode, SimDisk
-from moldau.sim.log_world import LogWorld
-from moldau.sim.world import Violation
+from moldau.sim.kernel.disk import Inode, SimDisk
+from moldau.sim.kernel.world import Violation
+from moldau.sim.logs import world as log_world
+from moldau.sim.logs.world import LogWorld
 from moldau.storage.truncation import Truncation
 from tests.sim.seeds import SEEDS, kept_seeds
 

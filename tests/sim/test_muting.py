@@ -14,9 +14,9 @@ from moldau.protocol.messages.produce_request import PartitionProduceData, Produ
 from moldau.protocol.primitives import Message
 from moldau.protocol.records_data import MemoryRecords
 from moldau.records.builder import BatchBuilder
-from moldau.sim.client import SimClient
-from moldau.sim.node_program import NodeProgram
-from moldau.sim.node_world import NodeWorld
+from moldau.sim.node.client import SimClient
+from moldau.sim.node.program import NodeProgram
+from moldau.sim.node.world import NodeWorld
 from tests.sim.seeds import SEEDS
 
 RATE = 20_000

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from moldau.sim import host
 from moldau.sim.__main__ import DEFAULT_MILLISECONDS, main
-from moldau.sim.disk import Inode, SimDisk
-from moldau.sim.node_world import NodeWorld
+from moldau.sim.kernel import host
+from moldau.sim.kernel.disk import Inode, SimDisk
+from moldau.sim.node.world import NodeWorld
 from tests.sim.seeds import SEEDS, kept_seeds
 from tests.sim.worlds import count_what_happens, trace_digest
 

@@ -15,9 +15,9 @@ from moldau.raft.replica import Raft
 from moldau.raft.roles import Leader, Role
 from moldau.raft.state import QuorumState, ReplicaKey
 from moldau.raft.voters import VoterSet
-from moldau.sim.raft_replica import DIRECTORY, Replica
-from moldau.sim.raft_world import RaftWorld
-from moldau.sim.world import Violation
+from moldau.sim.kernel.world import Violation
+from moldau.sim.quorum.replica import DIRECTORY, Replica
+from moldau.sim.quorum.world import RaftWorld
 from moldau.storage.disk import Done
 from tests.sim.seeds import SEEDS, kept_seeds
 

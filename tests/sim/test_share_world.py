@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from moldau.sim.__main__ import main
-from moldau.sim.share_world import DEFAULT_MILLISECONDS, ShareWorld
+from moldau.sim.share.world import DEFAULT_MILLISECONDS, ShareWorld
 from tests.sim.planted_share_bugs import PLANTED, RARE
 from tests.sim.seeds import COUNT, SEEDS, in_a_long_run, kept_seeds
 from tests.sim.worlds import IS_COMPILED, Plant, check_that_it_is_found, trace_digest

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from moldau.sim.__main__ import main
-from moldau.sim.transaction_ledger import ABORT, COMMIT
-from moldau.sim.transaction_world import DEFAULT_MILLISECONDS, HastyWorld, TransactionWorld
+from moldau.sim.transactions.ledger import ABORT, COMMIT
+from moldau.sim.transactions.world import DEFAULT_MILLISECONDS, HastyWorld, TransactionWorld
 from tests.sim.planted_transaction_bugs import HASTY, PLANTED, RARE
 from tests.sim.seeds import COUNT, SEEDS, in_a_long_run, kept_seeds
 from tests.sim.worlds import IS_COMPILED, Plant, check_that_it_is_found, trace_digest

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from moldau.records.clocks import NEVER_MS
-from moldau.sim.host import BadFrame, Host, Program, Slot
-from moldau.sim.network import CLIENT_LISTENER, Link
-from moldau.sim.world import World
+from moldau.sim.kernel.host import BadFrame, Host, Program, Slot
+from moldau.sim.kernel.network import CLIENT_LISTENER, Link
+from moldau.sim.kernel.world import World
 
 
 class Echo(Program):

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from moldau.replication import leader
-from moldau.sim.cluster_world import ClusterWorld
-from moldau.sim.node_world import NodeWorld
+from moldau.sim.cluster.world import ClusterWorld
+from moldau.sim.node.world import NodeWorld
 from moldau.storage.log_manager import CannotStart
 
 IS_COMPILED = not str(leader.__file__).endswith(".py")

@@ -20,7 +20,7 @@ from moldau.cli.output import (
     print_title,
 )
 from moldau.client.admin import BROKER, CONFIG_SOURCES, Admin, ClusterDescription, ConfigResource, LogDirectory
-from moldau.client.cluster import Broker, PartitionMetadata
+from moldau.client.connection.cluster import Broker, PartitionMetadata
 from moldau.client.errors import ClientError
 
 # Less than a segment needs to begin with.

@@ -23,7 +23,7 @@ from moldau.cli.partition_reassign import (
 )
 from moldau.cli.positions import DurationType
 from moldau.client.admin import PREFERRED, Admin
-from moldau.client.cluster import PartitionMetadata
+from moldau.client.connection.cluster import PartitionMetadata
 from moldau.client.results import TopicPartition
 
 # How long it takes at most until every broker has heard of the elections.

@@ -10,7 +10,7 @@ from moldau.cli.options import Connection, connected, format_option, open_admin,
 from moldau.cli.output import Styled, print_fields, print_json, print_table, print_title
 from moldau.cli.watch import repeat
 from moldau.client.admin import Admin, ClusterDescription, FeatureMetadata, QuorumInfo
-from moldau.client.cluster import Broker, PartitionMetadata, TopicMetadata
+from moldau.client.connection.cluster import Broker, PartitionMetadata, TopicMetadata
 from moldau.client.errors import ClientError, UnsupportedVersionError
 
 

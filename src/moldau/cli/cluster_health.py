@@ -9,7 +9,7 @@ from moldau.cli.options import Connection, connected, format_option, open_admin,
 from moldau.cli.output import Styled, plural, print_fields, print_json, print_table
 from moldau.cli.watch import repeat
 from moldau.client.admin import TOPIC, Admin, ConfigResource, QuorumInfo
-from moldau.client.cluster import PartitionMetadata
+from moldau.client.connection.cluster import PartitionMetadata
 
 # The answer is there, and it is no.
 UNHEALTHY = 3

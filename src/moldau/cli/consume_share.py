@@ -12,7 +12,7 @@ from moldau.cli.output import print_note
 from moldau.cli.share_printing import print_and_acknowledge
 from moldau.cli.stopping import Stopping
 from moldau.client.consumer import Consumer
-from moldau.client.share_acknowledgements import AcknowledgeType
+from moldau.client.share.acknowledgements import AcknowledgeType
 from moldau.client.share_consumer import ShareConsumer
 from moldau.client.wiring import wired
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from moldau.client.cluster import PartitionMetadata
+from moldau.client.connection.cluster import PartitionMetadata
 from moldau.client.results import TopicPartition
 
 

@@ -12,7 +12,7 @@ import click
 from moldau.cli.output import plural, print_error, print_json, print_note
 
 if TYPE_CHECKING:
-    from moldau.storage.inspect_partition import Finding
+    from moldau.storage.inspect.partition import Finding
 
 FORMATS = click.Choice(["text", "json"])
 
@@ -33,8 +33,8 @@ def dump(files: tuple[str, ...], records: bool, output: str) -> None:
       moldau log dump data/__cluster_metadata-0/00000000000000000000.log --records --format json
     """
     from moldau.cli.kafka.files import ReadOnlyDisk
-    from moldau.storage.inspect import NotReadable, describe_file
-    from moldau.storage.inspect_json import json_text
+    from moldau.storage.inspect.file import NotReadable, describe_file
+    from moldau.storage.inspect.json_text import json_text
 
     disk = ReadOnlyDisk()
     failed = False
@@ -92,7 +92,7 @@ def text_line(entry: dict[str, object]) -> str:
 
 def _shown(value: object) -> str:
     if isinstance(value, dict):
-        from moldau.storage.inspect_json import json_text
+        from moldau.storage.inspect.json_text import json_text
 
         return json_text(value)
     return "null" if value is None else str(value)
@@ -131,8 +131,8 @@ def verify(directory: str, quick: bool, output: str) -> None:
     from moldau.cli.log_progress import watched_disk
     from moldau.server.metadata_check import check_metadata
     from moldau.server.storage_report import is_locked
-    from moldau.storage.inspect_directory import check_directory
-    from moldau.storage.inspect_partition import ERROR
+    from moldau.storage.inspect.directory import check_directory
+    from moldau.storage.inspect.partition import ERROR
 
     folder = directory.rstrip("/") or "/"
     with watched_disk("checking", directory) as disk:

@@ -14,7 +14,7 @@ from moldau.cli.output import Styled, finish, plural, print_json, print_table, s
 from moldau.cli.partition_names import find_partitions, ids_text
 from moldau.cli.watch import repeat
 from moldau.client.admin import PREFERRED, UNCLEAN, Admin, PartitionReassignment
-from moldau.client.cluster import PartitionMetadata
+from moldau.client.connection.cluster import PartitionMetadata
 from moldau.client.errors import ClientError
 from moldau.client.results import TopicPartition
 

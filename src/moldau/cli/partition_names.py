@@ -8,7 +8,7 @@ import click
 
 from moldau.cli.positions import check_partitions, parse_partitions
 from moldau.client.admin import Admin
-from moldau.client.cluster import PartitionMetadata
+from moldau.client.connection.cluster import PartitionMetadata
 
 
 def find_partitions(admin: Admin, names: Iterable[str]) -> list[PartitionMetadata]:

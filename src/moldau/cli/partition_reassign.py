@@ -15,7 +15,7 @@ from moldau.cli.partition_names import find_partitions, ids_text
 from moldau.cli.positions import DurationType
 from moldau.cli.progress import WorkBar
 from moldau.client.admin import Admin
-from moldau.client.cluster import PartitionMetadata
+from moldau.client.connection.cluster import PartitionMetadata
 from moldau.client.errors import ClientError
 from moldau.client.results import TopicPartition
 

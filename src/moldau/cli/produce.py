@@ -18,7 +18,7 @@ from moldau.cli.progress import WorkBar
 from moldau.cli.record_text import BadFormat, ParsedRecord, from_json_line, unescape
 from moldau.client.encoded import EncodedBatches
 from moldau.client.errors import ClientError
-from moldau.client.partitioner import partition_for_key
+from moldau.client.produce.partitioner import partition_for_key
 from moldau.client.producer import Partitioner, Producer
 from moldau.client.results import TopicPartition
 from moldau.client.wiring import wired

@@ -17,7 +17,7 @@ from moldau.config.own_keys import METRICS_LISTENER_KEY, split_address
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin, SharePartitionOffset
-    from moldau.client.cluster import Broker
+    from moldau.client.connection.cluster import Broker
     from moldau.client.results import Outcome
 
 PAGE_SECONDS_MAX = 1.0

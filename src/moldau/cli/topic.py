@@ -9,7 +9,7 @@ from moldau.cli.explain import explain
 from moldau.cli.options import Connection, connected, format_option, open_topic_admin, parse_pairs
 from moldau.cli.output import finish, plural, print_error, print_json, print_table, say
 from moldau.client.admin import NewTopic
-from moldau.client.cluster import TopicMetadata
+from moldau.client.connection.cluster import TopicMetadata
 from moldau.client.errors import ClientError
 from moldau.protocol.errors import TOPIC_ALREADY_EXISTS, UNKNOWN_TOPIC_OR_PARTITION
 from moldau.protocol.uuids import uuid_to_text

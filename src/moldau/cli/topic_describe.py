@@ -13,7 +13,7 @@ from moldau.cli.output import Styled, finish, plural, print_fields, print_table,
 from moldau.cli.topic import error_row, replication_factor_of, tell_error
 from moldau.cli.watch import repeat
 from moldau.client.admin import CONFIG_SOURCES, TOPIC, Admin, ConfigEntry, ConfigResource
-from moldau.client.cluster import PartitionMetadata, TopicMetadata
+from moldau.client.connection.cluster import PartitionMetadata, TopicMetadata
 from moldau.client.offsets import EARLIEST, LATEST
 from moldau.client.results import TopicPartition
 from moldau.protocol.uuids import uuid_to_text

@@ -78,10 +78,10 @@ if TYPE_CHECKING:
     from moldau.client.aio import AsyncConsumer, AsyncDelivery, AsyncProducer
     from moldau.client.arrow import ArrowDelivery
     from moldau.client.consumer import Consumer, ConsumerRecord
-    from moldau.client.delivery import DeliveryFuture
     from moldau.client.errors import ClientError
+    from moldau.client.group.listener import RebalanceListener
+    from moldau.client.produce.delivery import DeliveryFuture
     from moldau.client.producer import Producer
-    from moldau.client.rebalance import RebalanceListener
     from moldau.client.results import (
         ConsumerGroupMetadata,
         OffsetAndMetadata,
@@ -130,7 +130,7 @@ _HOME = {
     "AsyncConsumer": "moldau.client.aio",
     "AsyncShareConsumer": "moldau.client.share_aio",
     "AsyncAdmin": "moldau.client.admin.aio",
-    "DeliveryFuture": "moldau.client.delivery",
+    "DeliveryFuture": "moldau.client.produce.delivery",
     "AsyncDelivery": "moldau.client.aio",
     "ArrowDelivery": "moldau.client.arrow",
     "RecordMetadata": "moldau.client.results",
@@ -138,7 +138,7 @@ _HOME = {
     "TopicPartition": "moldau.client.results",
     "OffsetAndMetadata": "moldau.client.results",
     "OffsetAndTimestamp": "moldau.client.results",
-    "RebalanceListener": "moldau.client.rebalance",
+    "RebalanceListener": "moldau.client.group.listener",
     "ConsumerGroupMetadata": "moldau.client.results",
     "PreparedTransaction": "moldau.client.results",
     "AcknowledgeType": "moldau.client.share_consumer",

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from moldau.client.aio_worker import Worker, wait_for_loop
 from moldau.client.arguments import GivenHeaders, checked_names, checked_partitions
 from moldau.client.consumer import ARROW_ROWS, CLOSE_TIMEOUT_MS, Consumer
-from moldau.client.delivery import Callback, DeliveryFuture
-from moldau.client.fetcher import ConsumerRecord
+from moldau.client.fetch.fetcher import ConsumerRecord
+from moldau.client.group.listener import RebalanceListener
+from moldau.client.produce.delivery import Callback, DeliveryFuture
 from moldau.client.producer import Producer
-from moldau.client.rebalance import RebalanceListener
 from moldau.client.results import (
     ConsumerGroupMetadata,
     OffsetAndMetadata,
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from moldau.client.arrow import ArrowDelivery
+    from moldau.client.produce.transaction_session import Transaction
     from moldau.client.setting_types import ConsumerArguments, ProducerArguments
-    from moldau.client.transaction_session import Transaction
 
 __all__ = ["AsyncConsumer", "AsyncDelivery", "AsyncProducer"]
 

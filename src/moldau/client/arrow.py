@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moldau.client.arguments import seconds_of
-from moldau.client.delivery import DeliveryFuture, Fate
 from moldau.client.errors import ClientError, ConfigError, RequestTimeoutError, error_for
+from moldau.client.produce.delivery import DeliveryFuture, Fate
 from moldau.protocol.errors import MESSAGE_TOO_LARGE, UNKNOWN_TOPIC_OR_PARTITION
 from moldau.records.arrow_decoder import ArrowColumns, ViewColumn, repeated_text
 from moldau.records.arrow_encoder import (
@@ -27,7 +27,7 @@ from moldau.records.arrow_encoder import (
 
 if TYPE_CHECKING:
     from moldau.client.encoded import EncodedBatches
-    from moldau.client.fetcher import ArrowPart
+    from moldau.client.fetch.fetcher import ArrowPart
 
 # Rows are framed in stretches of this many and at most this many bytes, which bounds the memory beside the table.
 ROWS_AT_ONCE = 65_536

@@ -2,7 +2,7 @@
 
 poll() asks the leaders ahead of the reader: a partition is fetched again as soon as nothing of it is kept, so that the
 answer is on its way while the user works on the records. With a group, poll() also does what the group wants of the
-user's thread; a thread of its own keeps the member alive between two polls (group_heartbeat.py).
+user's thread; a thread of its own keeps the member alive between two polls (group/heartbeat.py).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from moldau.client.arguments import (
     checked_topic,
     kind_of,
 )
-from moldau.client.cluster import Cluster
+from moldau.client.connection.cluster import Cluster
 from moldau.client.errors import ClosedError, ConfigError, RequestTimeoutError, WakeupError, error_for
-from moldau.client.fetcher import NO_EPOCH, ConsumerRecord, PartitionState, deserialize
-from moldau.client.group_gate import Gate
+from moldau.client.fetch.fetcher import NO_EPOCH, ConsumerRecord, PartitionState, deserialize
+from moldau.client.group.gate import Gate
+from moldau.client.group.listener import RebalanceListener
 from moldau.client.offsets import EARLIEST, LATEST, READ_COMMITTED, list_offsets
 from moldau.client.partition_reading import PartitionReading
-from moldau.client.rebalance import RebalanceListener
 from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from moldau.client.wiring import wiring_of
 from moldau.protocol.errors import INVALID_GROUP_ID, INVALID_REQUEST
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     # Imported by those who have a group, which costs as much as the rest of the consumer.
-    from moldau.client.group_commits import Callback
-    from moldau.client.group_heartbeat import HeartbeatThread
-    from moldau.client.group_session import ConsumerGroup
+    from moldau.client.group.commits import Callback
+    from moldau.client.group.heartbeat import HeartbeatThread
+    from moldau.client.group.session import ConsumerGroup
     from moldau.client.setting_types import ConsumerSettings
 
 __all__ = ["Consumer", "ConsumerRecord"]
@@ -129,9 +129,9 @@ class Consumer:
             raise ConfigError("enable.auto.commit cannot be true without a group.id.")
 
     def _set_up_group(self, read: settings.ClientConfig, own_assignors: list[object] | None) -> None:
-        from moldau.client.group_network import DrivenNetwork
-        from moldau.client.group_session import ConsumerGroup
-        from moldau.client.group_settings import read_group_settings
+        from moldau.client.group.network import DrivenNetwork
+        from moldau.client.group.session import ConsumerGroup
+        from moldau.client.group.settings import read_group_settings
 
         self._group = ConsumerGroup(
             read_group_settings(read, own_assignors),
@@ -176,7 +176,7 @@ class Consumer:
         checked_methods("listener", listener, RebalanceListener)
         group.subscribe(names, _checked_pattern(pattern), listener)
         if self._thread is None and self._wants_thread:
-            from moldau.client.group_heartbeat import HeartbeatThread
+            from moldau.client.group.heartbeat import HeartbeatThread
 
             self._thread = HeartbeatThread(
                 self._gate,

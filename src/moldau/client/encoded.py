@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from moldau.client.delivery import DeliveryFuture
+    from moldau.client.produce.delivery import DeliveryFuture
     from moldau.client.producer import Producer
     from moldau.records.record_buffer import Body
 

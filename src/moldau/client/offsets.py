@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from moldau.client.cluster import Cluster
+from moldau.client.connection.cluster import Cluster
 from moldau.client.errors import error_for
 from moldau.client.results import OffsetAndTimestamp, Outcome, TopicPartition
 from moldau.protocol.errors import NONE

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from moldau.client.cluster import Cluster
 from moldau.client.config import ClientConfig
-from moldau.client.fetch_requests import FetchRequests, FetchSettings
-from moldau.client.fetcher import Fetcher
+from moldau.client.connection.cluster import Cluster
+from moldau.client.fetch.fetcher import Fetcher
+from moldau.client.fetch.positions import Positions
+from moldau.client.fetch.requests import FetchRequests, FetchSettings
 from moldau.client.offsets import READ_COMMITTED, READ_UNCOMMITTED
-from moldau.client.positions import Positions
 
 
 class PartitionReading(NamedTuple):

@@ -1,7 +1,7 @@
 """The producer: send() returns a future, a thread of its own batches, sends and tries again.
 
 This is the half that the user's threads run through, once per record, and it is compiled. What is sent when, and in
-which order, is decided in the accumulator; the thread is in sender.py.
+which order, is decided in the accumulator; the thread is in produce/sender.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from librt.time import time as wall_clock
 from mypy_extensions import i64, mypyc_attr
 
 from moldau.client import config as settings
-from moldau.client.accumulator import Accumulator, PartitionQueue
 from moldau.client.arguments import (
     GivenHeaders,
     GivenMilliseconds,
@@ -32,9 +31,8 @@ from moldau.client.arguments import (
     seconds_of,
     wrong_topic,
 )
-from moldau.client.backoff import Backoff
-from moldau.client.cluster import Cluster
-from moldau.client.delivery import Callback, DeliveryFuture
+from moldau.client.connection.backoff import Backoff
+from moldau.client.connection.cluster import Cluster
 from moldau.client.errors import (
     ClientError,
     ConfigError,
@@ -43,7 +41,10 @@ from moldau.client.errors import (
     TransactionCallError,
     error_for,
 )
-from moldau.client.partitioner import TopicState
+from moldau.client.produce.accumulator import Accumulator, PartitionQueue
+from moldau.client.produce.delivery import Callback, DeliveryFuture
+from moldau.client.produce.partitioner import TopicState
+from moldau.client.produce.sender import Sender
 from moldau.client.results import (
     ConsumerGroupMetadata,
     Headers,
@@ -51,7 +52,6 @@ from moldau.client.results import (
     PreparedTransaction,
     TopicPartition,
 )
-from moldau.client.sender import Sender
 from moldau.client.wiring import wiring_of
 from moldau.protocol.errors import UNKNOWN_TOPIC_OR_PARTITION
 from moldau.records.record_buffer import Body, record_bytes_max
@@ -60,9 +60,9 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from moldau.client.arrow import ArrowDelivery
+    from moldau.client.produce.transaction_session import Transaction, TransactionSession
+    from moldau.client.produce.transactions import Operation
     from moldau.client.setting_types import ProducerSettings
-    from moldau.client.transaction_session import Transaction, TransactionSession
-    from moldau.client.transactions import Operation
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 # How long a producer that is left with an error waits for the abort of its transaction.
@@ -128,7 +128,7 @@ class Producer:
         self._accumulator: Accumulator = _new_accumulator(read, idempotent)
         self._transactions: TransactionSession | None = None
         if read.get_optional("transactional.id") is not None:
-            from moldau.client.transaction_session import new_session
+            from moldau.client.produce.transaction_session import new_session
 
             if not idempotent:
                 raise ConfigError(
@@ -414,7 +414,7 @@ class Producer:
 
     def transaction(self) -> Transaction:
         """`with producer.transaction():` begins and commits, or aborts if something fails."""
-        from moldau.client.transaction_session import Transaction
+        from moldau.client.produce.transaction_session import Transaction
 
         self._session()
         return Transaction(self)
@@ -422,7 +422,7 @@ class Producer:
     @property
     def in_transaction(self) -> bool:
         """Whether there is a transaction to commit or to abort."""
-        from moldau.client.transaction_states import State
+        from moldau.client.produce.transaction_states import State
 
         state = self._session().manager.state
         return state is State.IN_TRANSACTION or state is State.ABORTABLE_ERROR or state is State.PREPARED

@@ -14,9 +14,9 @@ from moldau.client.aio_worker import Worker, wait_for_loop
 from moldau.client.errors import ClientError
 from moldau.client.record import ConsumerRecord
 from moldau.client.results import TopicPartition
-from moldau.client.share_acknowledgements import AcknowledgeType
+from moldau.client.share.acknowledgements import AcknowledgeType
+from moldau.client.share.processing import Kinds, decide
 from moldau.client.share_consumer import CLOSE_TIMEOUT_MS, AcknowledgementCallback, ShareConsumer
-from moldau.client.share_processing import Kinds, decide
 
 if TYPE_CHECKING:
     from typing import Unpack

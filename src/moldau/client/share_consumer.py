@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from moldau.client import config as settings
 from moldau.client.arguments import checked_names, kind_of
-from moldau.client.cluster import Cluster
+from moldau.client.connection.cluster import Cluster
 from moldau.client.errors import (
     ClientError,
     ClosedError,
@@ -25,18 +25,18 @@ from moldau.client.errors import (
     WakeupError,
     error_for,
 )
-from moldau.client.group_gate import Gate
-from moldau.client.group_heartbeat import HeartbeatThread
-from moldau.client.group_membership import FOREVER_MS, new_member_id
-from moldau.client.group_network import DrivenNetwork
+from moldau.client.group.gate import Gate
+from moldau.client.group.heartbeat import HeartbeatThread
+from moldau.client.group.membership import FOREVER_MS, new_member_id
+from moldau.client.group.network import DrivenNetwork
 from moldau.client.record import ConsumerRecord
 from moldau.client.results import TopicPartition
-from moldau.client.share_acknowledgements import Acknowledgements, AcknowledgeType, Held, SharePartition
-from moldau.client.share_fetcher import Delivery, ShareFetcher
-from moldau.client.share_group import ShareGroup
-from moldau.client.share_membership import ShareMembership
-from moldau.client.share_processing import Kinds, Processing
-from moldau.client.share_requests import BATCH_OPTIMIZED, RECORD_LIMIT, ShareFetchSettings, ShareRequests
+from moldau.client.share.acknowledgements import Acknowledgements, AcknowledgeType, Held, SharePartition
+from moldau.client.share.fetcher import Delivery, ShareFetcher
+from moldau.client.share.group import ShareGroup
+from moldau.client.share.membership import ShareMembership
+from moldau.client.share.processing import Kinds, Processing
+from moldau.client.share.requests import BATCH_OPTIMIZED, RECORD_LIMIT, ShareFetchSettings, ShareRequests
 from moldau.client.wiring import wiring_of
 from moldau.protocol.errors import INVALID_GROUP_ID, INVALID_REQUEST
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from moldau.client.transport import Network
+    from moldau.client.connection.transport import Network
 
 
 class Wiring(NamedTuple):

@@ -1,8 +1,8 @@
 """How a node talks to other nodes: requests out, answers or failures back, in the node's own turn.
 
 The server process gives a node an outbox on sockets (`net/outbound.py`), the simulator one on its own network
-(`sim/outbox.py`). A channel is one connection: answers come in the order of the requests, so a long poll has one
-to itself.
+(`sim/cluster/outbox.py`). A channel is one connection: answers come in the order of the requests, so a long poll has
+one to itself.
 """
 
 from __future__ import annotations

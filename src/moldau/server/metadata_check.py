@@ -1,6 +1,6 @@
 """Holds the metadata in a data directory against itself and against the partitions beside it.
 
-Looks where `storage.inspect_directory` cannot: whether the log and its snapshots tell the same story, whether
+Looks where `storage.inspect.directory` cannot: whether the log and its snapshots tell the same story, whether
 quorum-state fits the log, and whether every partition is one that the metadata knows and wants here.
 """
 
@@ -22,8 +22,8 @@ from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.state import QuorumState
 from moldau.server.offline_metadata import OfflineMetadata, read_metadata, read_snapshot_file, snapshots_in
 from moldau.storage.disk import Disk
-from moldau.storage.inspect_directory import Partitions
-from moldau.storage.inspect_partition import Findings
+from moldau.storage.inspect.directory import Partitions
+from moldau.storage.inspect.partition import Findings
 from moldau.storage.meta_properties import DamagedMetaProperties, MetaProperties, read_meta_properties
 from moldau.storage.partition_metadata import PARTITION_METADATA_FILE
 

@@ -19,7 +19,7 @@ from moldau.raft.batches import parse_control
 from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.voters import VoterSet
 from moldau.storage.disk import Disk
-from moldau.storage.inspect_batches import Batch, BatchReader, RecordReader, Unreadable
+from moldau.storage.inspect.batches import Batch, BatchReader, RecordReader, Unreadable
 
 SNAPSHOT_NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 NO_LIMIT = 1 << 62

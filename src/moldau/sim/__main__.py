@@ -8,18 +8,22 @@ import sys
 import traceback
 from pathlib import Path
 
-from moldau.sim import clock_world, cluster_world, raft_world, share_world, transaction_world
-from moldau.sim.classic_group_world import ClassicGroupWorld
-from moldau.sim.clock_world import ClockWorld
-from moldau.sim.cluster_world import ClusterWorld
-from moldau.sim.consumer_group_world import ConsumerGroupWorld
-from moldau.sim.group_world import GroupWorld
-from moldau.sim.log_world import LogWorld
-from moldau.sim.node_world import NodeWorld
-from moldau.sim.raft_world import RaftWorld
-from moldau.sim.share_world import ShareWorld
-from moldau.sim.transaction_world import TransactionWorld
-from moldau.sim.world import World
+from moldau.sim.cluster import clock_world
+from moldau.sim.cluster import world as cluster_world
+from moldau.sim.cluster.clock_world import ClockWorld
+from moldau.sim.cluster.world import ClusterWorld
+from moldau.sim.groups.classic_world import ClassicGroupWorld
+from moldau.sim.groups.consumer_world import ConsumerGroupWorld
+from moldau.sim.groups.world import GroupWorld
+from moldau.sim.kernel.world import World
+from moldau.sim.logs.world import LogWorld
+from moldau.sim.node.world import NodeWorld
+from moldau.sim.quorum import world as raft_world
+from moldau.sim.quorum.world import RaftWorld
+from moldau.sim.share import world as share_world
+from moldau.sim.share.world import ShareWorld
+from moldau.sim.transactions import world as transaction_world
+from moldau.sim.transactions.world import TransactionWorld
 
 LAST_EVENTS = 60
 DEFAULT_MILLISECONDS = 10_000

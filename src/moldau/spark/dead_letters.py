@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from moldau.client import config as client_settings
-from moldau.client.delivery import DeliveryFuture
 from moldau.client.errors import ClientError
+from moldau.client.produce.delivery import DeliveryFuture
 from moldau.client.producer import Producer
 from moldau.spark.lookup import ReadError
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from moldau.client.cluster import Cluster
 from moldau.client.config import ClientConfig
+from moldau.client.connection.cluster import Cluster
 from moldau.spark.worker_process import is_worker
 
 # Brokers and what is between may drop connections that nobody uses, and topics change: what is older is made anew.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from moldau.client import config as client_settings
-from moldau.client.cluster import Cluster, TopicMetadata
+from moldau.client.connection.cluster import Cluster, TopicMetadata
 from moldau.client.errors import ClientError, NetworkError, RequestTimeoutError
 from moldau.client.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
 from moldau.client.results import OffsetAndTimestamp, TopicPartition

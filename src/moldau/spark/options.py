@@ -274,7 +274,7 @@ def client_config(options: Mapping[str, str], settings: Mapping[str, client_sett
     try:
         config = client_settings.read(settings, None, None, dict(chosen))
         if config.get_text("security.protocol") != "PLAINTEXT":
-            from moldau.client.security import read_security
+            from moldau.client.connection.security import read_security
 
             read_security(config)  # a file that is missing is told here, and not by each task
         client_settings.parse_addresses(chosen["bootstrap.servers"])

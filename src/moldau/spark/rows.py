@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from moldau.client import config as client_settings
 from moldau.client.arrow import to_arrays
-from moldau.client.cluster import TopicMetadata
+from moldau.client.connection.cluster import TopicMetadata
 from moldau.client.errors import ClientError
 from moldau.client.offsets import EARLIEST, LATEST, list_offsets
 from moldau.client.partition_reading import PartitionReading

@@ -1,6 +1,6 @@
 """The disk as the code below the line sees it: directories, files, syncs.
 
-`server/posix_disk.py` implements it on a real file system, `sim/disk.py` on a simulated one that loses unsynced
+`server/posix_disk.py` implements it on a real file system, `sim/kernel/disk.py` on a simulated one that loses unsynced
 data, tears writes and runs out of space. Paths are plain strings with `/`. Failures are OSError, as from the system.
 
 One thread serves all clients, so nothing that waits for the medium may happen in its turn. What may wait (syncs,

@@ -13,7 +13,7 @@ from moldau.records.builder import BatchBuilder
 from moldau.records.walk import read_records
 from moldau.replication.follower import DELAYED, STATES, TRUNCATING, Follower
 from moldau.replication.partition import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, Partition
-from moldau.sim.disk import SimDisk
+from moldau.sim.kernel.disk import SimDisk
 from moldau.storage.disk import File
 from moldau.storage.log import Log
 from moldau.storage.log_manager import LogManager

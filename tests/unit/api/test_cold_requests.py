@@ -12,7 +12,7 @@ from moldau.protocol import errors
 from moldau.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from moldau.protocol.messages.fetch_response import FetchResponse, PartitionData
 from moldau.protocol.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from moldau.sim import cold_memory
+from moldau.sim.kernel import cold_memory
 from tests.unit.node.world import Asked, NodeWorld, batch, produce_request
 
 BATCHES = 60
@@ -63,7 +63,7 @@ def list_request(timestamp: int) -> ListOffsetsRequest:
 
 def reads_in_turn(world: NodeWorld, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Every read that a request's own turn makes although the bytes are cold."""
-    from moldau.sim.disk import SimFile
+    from moldau.sim.kernel.disk import SimFile
 
     seen: list[tuple[str, int]] = []
     real = SimFile.read

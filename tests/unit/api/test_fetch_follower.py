@@ -29,7 +29,7 @@ from moldau.protocol.messages.incremental_alter_configs_request import (
 )
 from moldau.protocol.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from moldau.replication.partition import Partition
-from moldau.sim import cold_memory
+from moldau.sim.kernel import cold_memory
 from tests.unit.node.world import Asked, NodeWorld, batch, produce_request
 
 VERSION = 17

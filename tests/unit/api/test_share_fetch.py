@@ -26,7 +26,7 @@ from moldau.protocol.messages.describe_share_group_offsets_request import (
 )
 from moldau.protocol.messages.share_group_describe_request import ShareGroupDescribeRequest
 from moldau.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
-from moldau.sim.disk import SimFile
+from moldau.sim.kernel.disk import SimFile
 from tests.unit.api.transaction_client import Producer
 from tests.unit.share.member import Member, acquired, codes
 from tests.unit.share.node_world import GROUP, Connection, ShareNode, connection_of

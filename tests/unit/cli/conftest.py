@@ -8,7 +8,7 @@ import pytest
 
 from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from moldau.records.builder import BatchBuilder
-from moldau.sim.disk import SimDisk
+from moldau.sim.kernel.disk import SimDisk
 from tests.unit.node.world import NodeWorld, produce_request
 
 

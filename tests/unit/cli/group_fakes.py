@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from moldau.client.admin import GroupDescription, GroupListing, Listing, MemberDescription
-from moldau.client.cluster import Broker, PartitionMetadata, TopicMetadata
+from moldau.client.connection.cluster import Broker, PartitionMetadata, TopicMetadata
 from moldau.client.errors import error_for
 from moldau.client.offsets import EARLIEST, LATEST
 from moldau.client.results import OffsetAndMetadata, OffsetAndTimestamp, Outcome, TopicPartition

@@ -8,7 +8,7 @@ from typing import Any
 from moldau.client.errors import ClientError
 from moldau.client.record import ConsumerRecord
 from moldau.client.results import TopicPartition
-from moldau.client.share_acknowledgements import AcknowledgeType
+from moldau.client.share.acknowledgements import AcknowledgeType
 
 Callback = Callable[[dict[TopicPartition, set[int]], ClientError | None], object]
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from moldau.cli.notices import Notices
 from moldau.cli.root import root
-from moldau.client import cluster
+from moldau.client.connection import cluster
 from moldau.protocol.messages.create_topics_request import CreateTopicsRequest
 from moldau.protocol.messages.create_topics_response import CreatableTopicResult, CreateTopicsResponse
 from moldau.protocol.messages.delete_topics_request import DeleteTopicsRequest

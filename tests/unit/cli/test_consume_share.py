@@ -14,7 +14,7 @@ from moldau.cli.root import root
 from moldau.cli.share_printing import print_and_acknowledge
 from moldau.client.errors import error_for
 from moldau.client.record import ConsumerRecord
-from moldau.client.share_acknowledgements import AcknowledgeType
+from moldau.client.share.acknowledgements import AcknowledgeType
 from moldau.protocol import errors as codes
 from tests.unit.cli.share_consumer_fakes import FakeShareConsumer, record
 

@@ -13,7 +13,7 @@ from moldau.cli.drain_plan import plan_drain
 from moldau.cli.root import root
 from moldau.client.admin import LogDirectory, ReplicaOnDisk, TopicPartitionReplica
 from moldau.client.admin.cluster import ClusterDescription
-from moldau.client.cluster import Broker, PartitionMetadata, TopicMetadata
+from moldau.client.connection.cluster import Broker, PartitionMetadata, TopicMetadata
 from moldau.client.errors import error_for
 from moldau.client.results import Outcome, TopicPartition
 from moldau.protocol import errors

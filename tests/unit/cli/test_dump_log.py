@@ -16,7 +16,7 @@ from moldau.cli.kafka.frame import run_command
 from moldau.cli.kafka.options import break_lines
 from moldau.records.builder import BatchBuilder
 from moldau.records.codecs import ZSTD
-from moldau.storage.inspect_json import java_double, json_text
+from moldau.storage.inspect.json_text import java_double, json_text
 
 NAME = "00000000000000000000"
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from moldau.cli.root import root
-from moldau.client import cluster
+from moldau.client.connection import cluster
 from moldau.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from moldau.protocol.messages.describe_cluster_response import DescribeClusterBroker, DescribeClusterResponse
 from moldau.protocol.messages.describe_configs_request import DescribeConfigsRequest

@@ -27,7 +27,7 @@ from moldau.client.admin import (
     ReplicaOnDisk,
 )
 from moldau.client.admin.cluster import ClusterDescription
-from moldau.client.cluster import Broker, PartitionMetadata, TopicMetadata
+from moldau.client.connection.cluster import Broker, PartitionMetadata, TopicMetadata
 from moldau.client.errors import error_for
 from moldau.client.results import Outcome, TopicPartition
 from moldau.protocol import errors

@@ -15,7 +15,7 @@ from moldau.cli.root import root
 from moldau.cli.share_progress import page_address, parse_held
 from moldau.cli.share_view import SharePace
 from moldau.client.admin import ConfigEntry, SharePartitionOffset
-from moldau.client.cluster import Broker
+from moldau.client.connection.cluster import Broker
 from moldau.client.results import Outcome, TopicPartition
 from tests.unit.cli.group_fakes import BROKER, group, orders
 from tests.unit.cli.kafka.fakes import FakeAdmin

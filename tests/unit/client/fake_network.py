@@ -6,10 +6,10 @@ import threading
 import time
 from collections.abc import Callable
 
+from moldau.client.connection.throttle import ThrottleTimes
+from moldau.client.connection.transport import Address, Network, address_text
+from moldau.client.connection.wire import Call, Connection
 from moldau.client.errors import NetworkError, RequestTimeoutError
-from moldau.client.throttle import ThrottleTimes
-from moldau.client.transport import Address, Network, address_text
-from moldau.client.wire import Call, Connection
 from moldau.protocol import api_keys
 from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
 from moldau.protocol.messages.api_versions_response import ApiVersion, ApiVersionsResponse

@@ -11,12 +11,12 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from moldau.client.connection.transport import Address, Network, address_text
+from moldau.client.connection.wire import Call, Connection
 from moldau.client.consumer import Consumer
 from moldau.client.errors import NetworkError, RequestTimeoutError
-from moldau.client.rebalance import RebalanceListener
+from moldau.client.group.listener import RebalanceListener
 from moldau.client.results import TopicPartition
-from moldau.client.transport import Address, Network, address_text
-from moldau.client.wire import Call, Connection
 from moldau.client.wiring import wired
 from moldau.protocol import errors as codes
 from moldau.protocol.messages.api_versions_request import ApiVersionsRequest

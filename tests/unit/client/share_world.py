@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from moldau.client.connection.transport import Address
 from moldau.client.share_consumer import ShareConsumer
-from moldau.client.transport import Address
 from moldau.client.wiring import wired
 from moldau.protocol import errors as codes
 from moldau.protocol.messages import share_acknowledge_response as acknowledged

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import random
 
+from moldau.client.connection.transport import Address, Network, address_text
+from moldau.client.connection.wire import Call, Connection
 from moldau.client.errors import NetworkError, RequestTimeoutError
-from moldau.client.transport import Address, Network, address_text
-from moldau.client.wire import Call, Connection
 from moldau.protocol.messages.fetch_request import FetchRequest
 from moldau.protocol.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
 from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest

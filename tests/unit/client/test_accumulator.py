@@ -7,10 +7,10 @@ import random
 
 import pytest
 
-from moldau.client.accumulator import Accumulator, Batch
-from moldau.client.backoff import Backoff
-from moldau.client.delivery import DeliveryFuture
+from moldau.client.connection.backoff import Backoff
 from moldau.client.errors import ClientError, NetworkError, RequestTimeoutError, error_for
+from moldau.client.produce.accumulator import Accumulator, Batch
+from moldau.client.produce.delivery import DeliveryFuture
 from moldau.client.results import TopicPartition
 from moldau.protocol.errors import MESSAGE_TOO_LARGE
 from moldau.records.batch import read_header

@@ -13,7 +13,7 @@ from moldau.client import aio, aio_worker
 from moldau.client.admin.aio import AsyncAdmin
 from moldau.client.aio import AsyncConsumer, AsyncProducer
 from moldau.client.errors import ClientError, ClosedError
-from moldau.client.rebalance import RebalanceListener
+from moldau.client.group.listener import RebalanceListener
 from moldau.client.results import TopicPartition
 from moldau.client.wiring import wired
 from moldau.protocol.messages.fetch_request import FetchRequest

@@ -11,7 +11,7 @@ import pytest
 
 from moldau.client.arrow import send_table
 from moldau.client.errors import ClientError, ConfigError
-from moldau.client.fetcher import Fetcher
+from moldau.client.fetch.fetcher import Fetcher
 from moldau.client.record import ConsumerRecord
 from moldau.client.results import TopicPartition
 from moldau.protocol.messages.fetch_response import PartitionData
@@ -236,7 +236,7 @@ def test_reading_does_not_wait_for_pandas() -> None:
     script = """
 import sys
 from moldau.client.arrow import to_record_batch
-from moldau.client.fetcher import ArrowPart
+from moldau.client.fetch.fetcher import ArrowPart
 from moldau.client.results import TopicPartition
 from moldau.records.arrow_decoder import ArrowColumns
 from moldau.records.batch import read_header

@@ -26,7 +26,7 @@ from moldau.client.assignors.round_robin import RoundRobinAssignor
 from moldau.client.assignors.sticky import StickyAssignor, read_claim, write_claim
 from moldau.client.assignors.wire import read_assignment, read_subscription, write_assignment, write_subscription
 from moldau.client.errors import ClientError, ConfigError
-from moldau.client.group_settings import choose_rebalance_protocol
+from moldau.client.group.settings import choose_rebalance_protocol
 from moldau.client.results import ConsumerGroupMetadata, TopicPartition
 
 P = TopicPartition

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
+from moldau.client.connection.transport import Address
 from moldau.client.producer import Producer
-from moldau.client.transport import Address
 from moldau.client.wiring import wired
 from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from moldau.protocol.messages.init_producer_id_response import InitProducerIdResponse

@@ -6,7 +6,7 @@ import pytest
 
 from moldau.client import config as settings
 from moldau.client.admin import Admin, NewTopic
-from moldau.client.cluster import Cluster
+from moldau.client.connection.cluster import Cluster
 from moldau.client.consumer import Consumer
 from moldau.client.errors import (
     AdvertisedAddressError,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moldau.client.fetch_session import FetchSession, Wanted
+from moldau.client.fetch.session import FetchSession, Wanted
 from moldau.client.results import TopicPartition
 from moldau.protocol.messages.fetch_request import FetchRequest
 

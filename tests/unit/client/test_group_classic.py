@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from moldau.client.backoff import Backoff
+from moldau.client.connection.backoff import Backoff
 from moldau.client.errors import ClientError, CommitFailedError, FencedInstanceIdError, NetworkError
-from moldau.client.group_classic import ClassicMembership, State
-from moldau.client.group_membership import FOREVER_MS, Duty
-from moldau.client.group_settings import GroupSettings
+from moldau.client.group.classic import ClassicMembership, State
+from moldau.client.group.membership import FOREVER_MS, Duty
+from moldau.client.group.settings import GroupSettings
 from moldau.protocol import errors as codes
 from moldau.protocol.messages.heartbeat_request import HeartbeatRequest
 from moldau.protocol.messages.heartbeat_response import HeartbeatResponse

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from moldau.client.backoff import Backoff
+from moldau.client.connection.backoff import Backoff
 from moldau.client.errors import CommitFailedError, NetworkError, UnsupportedVersionError
-from moldau.client.group_consumer import ConsumerMembership, State
-from moldau.client.group_membership import FOREVER_MS, Duty
-from moldau.client.group_settings import CONSUMER, GroupSettings
+from moldau.client.group.consumer import ConsumerMembership, State
+from moldau.client.group.membership import FOREVER_MS, Duty
+from moldau.client.group.settings import CONSUMER, GroupSettings
 from moldau.protocol import errors as codes
 from moldau.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from moldau.protocol.messages.consumer_group_heartbeat_response import (

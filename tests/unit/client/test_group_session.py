@@ -27,7 +27,7 @@ from moldau.client.errors import (
     TopicAuthorizationError,
     WakeupError,
 )
-from moldau.client.rebalance import RebalanceListener
+from moldau.client.group.listener import RebalanceListener
 from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from moldau.client.wiring import wired
 from moldau.protocol import errors as codes

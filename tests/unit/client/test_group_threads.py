@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
-from moldau.client.group_gate import Gate
-from moldau.client.group_heartbeat import HeartbeatThread
+from moldau.client.group.gate import Gate
+from moldau.client.group.heartbeat import HeartbeatThread
 from tests.pace import patience, wait_until
 
 PATIENCE_S = patience(5)

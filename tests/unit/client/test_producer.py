@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from moldau.client.accumulator import Batch, PartitionQueue
 from moldau.client.errors import ClientError, ClosedError, ConfigError, RecordTooLargeError, RequestTimeoutError
-from moldau.client.partitioner import TopicState, partition_for_key
+from moldau.client.produce.accumulator import Batch, PartitionQueue
+from moldau.client.produce.partitioner import TopicState, partition_for_key
 from moldau.client.producer import Producer
 from moldau.client.results import RecordMetadata, TopicPartition
 from moldau.client.wiring import wired

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from moldau.client.connection.sasl import Login, PlainLogin, ScramLogin, login_maker, parse_jaas
+from moldau.client.connection.wire import Call, Connection
 from moldau.client.errors import ClientError, ConfigError
-from moldau.client.sasl import Login, PlainLogin, ScramLogin, login_maker, parse_jaas
-from moldau.client.wire import Call, Connection
 from moldau.protocol.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 from moldau.protocol.messages.metadata_request import MetadataRequest
 from moldau.protocol.messages.metadata_response import MetadataResponse

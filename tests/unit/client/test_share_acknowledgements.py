@@ -6,7 +6,7 @@ import itertools
 import random
 
 from moldau.client.record import ConsumerRecord
-from moldau.client.share_acknowledgements import GAP, AcknowledgeType, Held, Range, SharePartition, to_ranges
+from moldau.client.share.acknowledgements import GAP, AcknowledgeType, Held, Range, SharePartition, to_ranges
 
 ACCEPT, RELEASE, REJECT, RENEW = AcknowledgeType
 P0 = SharePartition(b"i" * 16, "t", 0)

@@ -10,7 +10,7 @@ import pytest
 from moldau.client import AsyncShareConsumer
 from moldau.client.errors import ClientError, ClosedError, InvalidRequestError
 from moldau.client.results import TopicPartition
-from moldau.client.share_acknowledgements import AcknowledgeType
+from moldau.client.share.acknowledgements import AcknowledgeType
 from moldau.client.wiring import wired
 from tests.pace import patience_ms
 from tests.unit.client.share_world import World, values_of

@@ -19,7 +19,7 @@ from moldau.client.errors import (
     WakeupError,
 )
 from moldau.client.results import TopicPartition
-from moldau.client.share_acknowledgements import AcknowledgeType
+from moldau.client.share.acknowledgements import AcknowledgeType
 from moldau.client.share_consumer import LINGER_MS, ShareConsumer
 from moldau.client.wiring import wired
 from moldau.protocol import errors as codes

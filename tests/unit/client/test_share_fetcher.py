@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from moldau.client.share_acknowledgements import SharePartition
-from moldau.client.share_fetcher import Delivery, ShareFetcher
+from moldau.client.share.acknowledgements import SharePartition
+from moldau.client.share.fetcher import Delivery, ShareFetcher
 from moldau.protocol.messages.share_fetch_response import AcquiredRecords, PartitionData
 from moldau.protocol.records_data import MemoryRecords
 from tests.unit.client.share_world import batch, values_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from moldau.client.backoff import Backoff
+from moldau.client.connection.backoff import Backoff
 from moldau.client.errors import NetworkError, UnsupportedVersionError
-from moldau.client.group_membership import FOREVER_MS
-from moldau.client.share_membership import ShareMembership, State
+from moldau.client.group.membership import FOREVER_MS
+from moldau.client.share.membership import ShareMembership, State
 from moldau.protocol import errors as codes
 from moldau.protocol.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from moldau.protocol.messages.share_group_heartbeat_response import (

@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from moldau.client.consumer import Consumer
-from moldau.client.delivery import DeliveryFuture
+from moldau.client.produce.delivery import DeliveryFuture
 from moldau.client.producer import Producer
 from moldau.client.results import TopicPartition
 from moldau.client.wiring import wired

@@ -13,13 +13,13 @@ import pytest
 
 from moldau.client.admin import Admin, NewTopic
 from moldau.client.aio import AsyncConsumer
+from moldau.client.connection.throttle import ThrottleTimes, is_honoured
+from moldau.client.connection.transport import SocketNetwork
+from moldau.client.connection.wire import Call
 from moldau.client.consumer import Consumer
 from moldau.client.errors import ClientError, RequestTimeoutError, ThrottlingQuotaExceededError, error_for
 from moldau.client.producer import Producer
 from moldau.client.results import TopicPartition
-from moldau.client.throttle import ThrottleTimes, is_honoured
-from moldau.client.transport import SocketNetwork
-from moldau.client.wire import Call
 from moldau.client.wiring import wired
 from moldau.protocol.messages import create_partitions_response as extended
 from moldau.protocol.messages import delete_topics_response as deleted

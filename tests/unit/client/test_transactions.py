@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from moldau.client.backoff import Backoff
+from moldau.client.connection.backoff import Backoff
+from moldau.client.connection.wire import Features
 from moldau.client.errors import Category, ClientError, CommitFailedError, TransactionCallError, error_for
+from moldau.client.produce.transaction_states import SUCCESSORS, State
+from moldau.client.produce.transactions import CONCURRENT_BACKOFF_MS, Operation, TransactionManager, TransactionRequest
 from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, PreparedTransaction, TopicPartition
-from moldau.client.transaction_states import SUCCESSORS, State
-from moldau.client.transactions import CONCURRENT_BACKOFF_MS, Operation, TransactionManager, TransactionRequest
-from moldau.client.wire import Features
 from moldau.protocol import errors as codes
 from moldau.protocol.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
 from moldau.protocol.messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from moldau.client.errors import TransactionCallError
+from moldau.client.produce.transaction_states import State
 from moldau.client.results import PreparedTransaction
-from moldau.client.transaction_states import State
 from tests.unit.client.test_transactions import FIRST, World
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from moldau.client.errors import ClientError
-from moldau.client.fetcher import Fetcher
+from moldau.client.fetch.fetcher import Fetcher
 from moldau.client.offsets import READ_COMMITTED, READ_UNCOMMITTED
 from moldau.client.results import TopicPartition
 from moldau.protocol.errors import CORRUPT_MESSAGE

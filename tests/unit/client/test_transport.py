@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from moldau.client.connection.transport import SocketNetwork
+from moldau.client.connection.wire import Call
 from moldau.client.errors import ClientError, NetworkError, ProtocolError, RequestTimeoutError
-from moldau.client.transport import SocketNetwork
-from moldau.client.wire import Call
 from moldau.protocol.messages.metadata_request import MetadataRequest
 from moldau.protocol.messages.metadata_response import MetadataResponse, MetadataResponseBroker
 from tests.pace import patience, patience_ms

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from moldau.client.connection.wire import Call, Connection
 from moldau.client.errors import NetworkError, ProtocolError, UnsupportedVersionError
-from moldau.client.wire import Call, Connection
 from moldau.protocol.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 from moldau.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from moldau.protocol.messages.describe_cluster_response import DescribeClusterResponse

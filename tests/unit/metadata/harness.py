@@ -18,7 +18,7 @@ from moldau.node.metadata_node import MetadataNode
 from moldau.node.outbox import NoOutbox
 from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from moldau.server.storage_format import FormatOptions, format_storage
-from moldau.sim.disk import SimDisk
+from moldau.sim.kernel.disk import SimDisk
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qk"
 LOG = "/data/__cluster_metadata-0"

@@ -7,7 +7,7 @@ from moldau.protocol.messages import vote_request as vote
 from moldau.protocol.messages.vote_response import VoteResponse
 from moldau.protocol.primitives import Message
 from moldau.raft.state import QuorumState
-from moldau.sim.disk import SimDisk
+from moldau.sim.kernel.disk import SimDisk
 from tests.unit.metadata.harness import LOG
 from tests.unit.metadata.test_three_nodes import CLUSTER, Trio
 

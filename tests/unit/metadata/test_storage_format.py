@@ -16,7 +16,7 @@ from moldau.raft.batches import control_records, parse_control
 from moldau.raft.snapshots import snapshot_values
 from moldau.server import storage_format
 from moldau.server.storage_format import FormatError, FormatOptions, format_storage, storage_info
-from moldau.sim.disk import SimDisk
+from moldau.sim.kernel.disk import SimDisk
 from moldau.storage.meta_properties import read_meta_properties
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qk"

@@ -16,7 +16,7 @@ from moldau.protocol.primitives import Message, Reader, Writer
 from moldau.raft.ready import Outbound
 from moldau.raft.wire_client import reply_from_wire, request_to_wire
 from moldau.server.storage_format import FormatOptions, format_storage
-from moldau.sim.disk import SimDisk
+from moldau.sim.kernel.disk import SimDisk
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qk"
 

@@ -19,7 +19,7 @@ from moldau.protocol.messages.headers import RequestHeader
 from moldau.protocol.primitives import Message, Writer
 from moldau.records.clocks import NEVER_MS
 from moldau.server.storage_format import FormatOptions, format_storage
-from moldau.sim.disk import SimDisk
+from moldau.sim.kernel.disk import SimDisk
 from tests.unit.node.world import CLUSTER, Asked
 
 WIRE_MS = 1

@@ -18,8 +18,8 @@ from moldau.protocol.messages.offset_commit_request import (
     OffsetCommitRequestTopic,
 )
 from moldau.protocol.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
-from moldau.sim import cold_memory
-from moldau.sim.disk import SimFile, nothing
+from moldau.sim.kernel import cold_memory
+from moldau.sim.kernel.disk import SimFile, nothing
 from tests.unit.node.world import Asked, NodeWorld
 
 

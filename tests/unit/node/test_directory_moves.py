@@ -17,7 +17,7 @@ from moldau.protocol.messages.describe_log_dirs_request import DescribeLogDirsRe
 from moldau.protocol.records_data import FileRecords
 from moldau.records.batch import split_batches
 from moldau.replication.partition import Partition
-from moldau.sim.disk import SimulatedCrash
+from moldau.sim.kernel.disk import SimulatedCrash
 from moldau.storage.disk import File
 from moldau.storage.log import Log
 from tests.unit.node.world import NodeWorld

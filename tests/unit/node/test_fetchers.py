@@ -34,7 +34,7 @@ from moldau.records.clocks import NEVER_MS
 from moldau.replication.follower import DELAYED, FAILED, FETCHING
 from moldau.replication.partition import Partition
 from moldau.replication.waiter import PartitionWaiter
-from moldau.sim.disk import SimDisk
+from moldau.sim.kernel.disk import SimDisk
 from moldau.storage.log_manager import LogManager
 from moldau.storage.validation import CLIENT
 from tests.unit.storage.helpers import batch

@@ -12,9 +12,9 @@ from moldau.raft.batches import metadata_batch
 from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.snapshots import snapshot_bytes
 from moldau.raft.state import QuorumState
-from moldau.sim.disk import SimDisk, SimulatedCrash
-from moldau.sim.raft_replica import DATA, DIRECTORY
-from moldau.sim.raft_world import broker_config
+from moldau.sim.kernel.disk import SimDisk, SimulatedCrash
+from moldau.sim.quorum.replica import DATA, DIRECTORY
+from moldau.sim.quorum.world import broker_config
 
 CONFIG = broker_config(1 << 20, 1 << 30)
 

@@ -24,8 +24,8 @@ from moldau.protocol.records_data import MemoryRecords
 from moldau.records.builder import BatchBuilder
 from moldau.records.clocks import WallClock
 from moldau.server.storage_format import FormatOptions, format_storage
-from moldau.sim.disk import SimDisk
-from moldau.sim.node_program import joined
+from moldau.sim.kernel.disk import SimDisk
+from moldau.sim.node.program import joined
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qk"
 STEP_MS = 20

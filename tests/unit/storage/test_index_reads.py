@@ -13,7 +13,7 @@ import pytest
 from moldau.protocol.errors import KafkaError
 from moldau.records.batch import split_batches
 from moldau.server.posix_disk import PosixDisk, PosixFile
-from moldau.sim.disk import SimDisk
+from moldau.sim.kernel.disk import SimDisk
 from moldau.storage.index import STRETCH_ENTRIES, DamagedIndex, OffsetIndex, TimeIndex
 from moldau.storage.log import Log
 from moldau.storage.log_directory import LogDirectory

@@ -13,8 +13,8 @@ from moldau.config.log_config import LogConfig
 from moldau.server import machine_memory
 from moldau.server.machine_memory import ANCHOR_FILE, MachineMemory
 from moldau.server.posix_disk import PosixDisk
-from moldau.sim.disk import SimDisk
-from moldau.sim.world import World
+from moldau.sim.kernel.disk import SimDisk
+from moldau.sim.kernel.world import World
 from moldau.storage.killed_broker import DirectoryEnds, KilledRun, forget_run, note_run
 from moldau.storage.log_manager import LogManager
 from tests.unit.storage.helpers import NOW_MS, TOPIC_ID, append

@@ -11,7 +11,7 @@ import pytest
 
 from moldau.protocol.uuids import ZERO_UUID
 from moldau.server.posix_disk import PosixDisk
-from moldau.sim.disk import SimDisk
+from moldau.sim.kernel.disk import SimDisk
 from moldau.storage.log import Log
 from moldau.storage.log_manager import LogManager
 from tests.unit.storage.helpers import (

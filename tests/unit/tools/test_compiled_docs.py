@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools"))
 
-from compiled_docs import docstrings, insert
+from compiled_docs import docstrings, documented, insert
 
 PYTHON = '''
 class P:
@@ -56,3 +56,12 @@ DOCUMENTED = r"""
 
 def test_docstrings_stand_behind_the_signatures() -> None:
     assert insert(GENERATED, dict(docstrings(PYTHON))) == DOCUMENTED
+
+
+def test_a_module_in_a_folder_of_the_client_is_found(tmp_path: Path) -> None:
+    (tmp_path / "client" / "produce").mkdir(parents=True)
+    (tmp_path / "client" / "produce" / "m.py").write_text(PYTHON)
+    generated = tmp_path / "__native_moldau___client___produce___m.c"
+    generated.write_text(GENERATED)
+    [copy] = documented([str(generated)], tmp_path)
+    assert Path(copy).read_text() == DOCUMENTED

@@ -9,7 +9,7 @@ from moldau.cli.kafka.admin_tools import ask, read_config, said
 from moldau.cli.kafka.options import VALUE, JavaFailure, Option, OptionParser, check_help_or_version, check_required
 
 if TYPE_CHECKING:
-    from moldau.client.cluster import Broker
+    from moldau.client.connection.cluster import Broker
 
 TIMEOUT_MS = 60_000
 
@@ -38,8 +38,8 @@ def main(arguments: list[str]) -> int:
 
 def _find_versions(where: str, config_file: str | None) -> list[tuple[Broker, dict[int, tuple[int, int]]]]:
     from moldau import __version__
-    from moldau.client.cluster import Cluster
     from moldau.client.config import ADMIN, ClientConfig
+    from moldau.client.connection.cluster import Cluster
     from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
     from moldau.protocol.messages.api_versions_response import ApiVersionsResponse
 

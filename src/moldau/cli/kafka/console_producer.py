@@ -24,8 +24,8 @@ from moldau.cli.kafka.options import (
 )
 
 if TYPE_CHECKING:
-    from moldau.client.delivery import DeliveryFuture
     from moldau.client.errors import ClientError
+    from moldau.client.produce.delivery import DeliveryFuture
     from moldau.client.producer import Producer
     from moldau.client.results import TopicPartition
 

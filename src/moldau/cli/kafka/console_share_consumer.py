@@ -101,7 +101,7 @@ class Printing:
         from moldau.cli.kafka.console_consumer import write_bytes
         from moldau.cli.kafka.java_log import write_log
         from moldau.cli.share_printing import print_and_acknowledge
-        from moldau.client.share_acknowledgements import AcknowledgeType
+        from moldau.client.share.acknowledgements import AcknowledgeType
 
         wanted = records if self._max == -1 else records[: self._max - self._count]
         shown: list[ConsumerRecord] = []

@@ -6,7 +6,7 @@ from moldau.cli.kafka.console_options import FORMATTER_HELP, choose_group, parse
 from moldau.cli.kafka.formatters import DEFAULT
 from moldau.cli.kafka.java_client import file_settings, read_pairs
 from moldau.cli.kafka.options import VALUE, Exit, Option, OptionParser, check_required
-from moldau.client.share_acknowledgements import AcknowledgeType
+from moldau.client.share.acknowledgements import AcknowledgeType
 
 GROUP = CLIENT_ID = "console-share-consumer"
 

@@ -18,7 +18,7 @@ from moldau.client.errors import ClientError
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin, GroupDescription
-    from moldau.client.cluster import TopicMetadata
+    from moldau.client.connection.cluster import TopicMetadata
     from moldau.client.results import Outcome, TopicPartition
 
 T = TypeVar("T")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from moldau.cli.kafka.formatters import Formatter
 from moldau.cli.kafka.options import JavaFailure
 from moldau.protocol.primitives import DecodeError, Message
-from moldau.storage.inspect_json import json_text, message_to_json
-from moldau.storage.inspect_stored import read_message, read_versioned
+from moldau.storage.inspect.json_text import json_text, message_to_json
+from moldau.storage.inspect.stored import read_message, read_versioned
 
 if TYPE_CHECKING:
     from moldau.client.record import ConsumerRecord

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from moldau.cli.kafka.options import JavaFailure
 from moldau.records.walk import Record
-from moldau.storage.inspect_json import java_text
-from moldau.storage.inspect_stored import (
+from moldau.storage.inspect.json_text import java_text
+from moldau.storage.inspect.stored import (
     Decoder,
     Shown,
     coordinator_decoder,

@@ -10,8 +10,8 @@ from moldau.cli.kafka.options import JavaFailure
 from moldau.records.batch import NO_TIMESTAMP
 from moldau.records.walk import max_timestamp_record
 from moldau.storage.disk import Disk, File
-from moldau.storage.inspect_batches import Batch, BatchReader
-from moldau.storage.inspect_index import OffsetEntries, TimeEntries, base_offset_of
+from moldau.storage.inspect.batches import Batch, BatchReader
+from moldau.storage.inspect.index import OffsetEntries, TimeEntries, base_offset_of
 
 Pairs = dict[str, list[tuple[int, int]]]
 

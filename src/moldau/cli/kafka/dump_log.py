@@ -32,9 +32,9 @@ from moldau.cli.kafka.options import (
 from moldau.protocol.primitives import DecodeError
 from moldau.records.batch import CURRENT_MAGIC
 from moldau.records.walk import Record
-from moldau.storage.inspect_batches import Batch, BatchReader, RecordReader, Unreadable
-from moldau.storage.inspect_index import base_offset_of
-from moldau.storage.inspect_json import java_text
+from moldau.storage.inspect.batches import Batch, BatchReader, RecordReader, Unreadable
+from moldau.storage.inspect.index import base_offset_of
+from moldau.storage.inspect.json_text import java_text
 
 ABOUT = (
     "This tool helps to parse a log file and dump its contents to the console, useful for debugging a seemingly"
@@ -275,7 +275,7 @@ class LogLines:
             )
             indent = " "
             if is_control:
-                from moldau.storage.inspect_stored import control_text
+                from moldau.storage.inspect.stored import control_text
 
                 parts.append(f" {control_text(record)}")
         if self.decoder is not None and not is_control:

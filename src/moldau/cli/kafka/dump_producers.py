@@ -7,7 +7,7 @@ from typing import TextIO
 
 from moldau.records.crc import crc32c
 from moldau.storage.disk import Disk
-from moldau.storage.inspect_index import base_offset_of
+from moldau.storage.inspect.index import base_offset_of
 from moldau.storage.producer_snapshots import CRC_END, CURRENT_VERSION, ENTRY, HEAD
 from moldau.storage.producer_state import first_sequence_of
 from moldau.storage.txn_index import ENTRY as TRANSACTION

@@ -10,11 +10,11 @@ import logging
 from typing import TypeVar
 
 from moldau.cli.kafka.java_log import write_log
-from moldau.client.cluster import socket_network
 from moldau.client.config import ClientConfig
+from moldau.client.connection.cluster import socket_network
+from moldau.client.connection.transport import Address, Network
+from moldau.client.connection.wire import Call
 from moldau.client.errors import AdvertisedAddressError, NetworkError
-from moldau.client.transport import Address, Network
-from moldau.client.wire import Call
 from moldau.protocol.errors import INVALID_TOPIC_EXCEPTION, NONE, TOPIC_AUTHORIZATION_FAILED, error_name
 from moldau.protocol.messages.metadata_response import MetadataResponse
 from moldau.protocol.primitives import Message

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from moldau.protocol.uuids import uuid_to_text
-from moldau.storage.inspect_json import json_text
+from moldau.storage.inspect.json_text import json_text
 
 if TYPE_CHECKING:
     from moldau.metadata.image import MetadataImage

@@ -21,8 +21,8 @@ from moldau.cli.kafka.options import JavaFailure
 from moldau.cli.kafka.subcommands import CommandParser
 
 if TYPE_CHECKING:
-    from moldau.client.delivery import Fate
     from moldau.client.errors import ClientError
+    from moldau.client.produce.delivery import Fate
     from moldau.client.producer import Producer
 
 PAYLOAD_POOL_BYTES = 1 << 22

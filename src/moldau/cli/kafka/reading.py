@@ -16,8 +16,8 @@ from moldau.cli.kafka.java_client import checked_settings, client_failure
 from moldau.cli.kafka.java_network import JavaNetwork
 from moldau.cli.kafka.java_regex import compile_pattern
 from moldau.cli.kafka.options import JavaFailure
-from moldau.client.cluster import Cluster
 from moldau.client.config import CONSUMER
+from moldau.client.connection.cluster import Cluster
 from moldau.client.errors import ClientError
 from moldau.client.results import TopicPartition
 from moldau.client.text_consumer import TextConsumer

@@ -26,7 +26,7 @@ from moldau.cli.kafka.options import (
 from moldau.client.results import TopicPartition
 
 if TYPE_CHECKING:
-    from moldau.client.cluster import Cluster
+    from moldau.client.connection.cluster import Cluster
     from moldau.protocol.messages.fetch_response import PartitionData
 
 TOOL = "org.apache.kafka.tools.ReplicaVerificationTool"
@@ -75,8 +75,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _connect(servers: str, options: Options) -> int:
-    from moldau.client.cluster import Cluster
     from moldau.client.config import ADMIN, ClientConfig
+    from moldau.client.connection.cluster import Cluster
     from moldau.client.errors import ClientError
 
     check_servers(servers, "bootstrap.servers", "Failed to create new KafkaAdminClient")

@@ -11,7 +11,7 @@ from moldau.protocol.uuids import ZERO_UUID, uuid_from_text, uuid_to_text
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin, ConfigEntry, PartitionReassignment
-    from moldau.client.cluster import PartitionMetadata, TopicMetadata
+    from moldau.client.connection.cluster import PartitionMetadata, TopicMetadata
     from moldau.client.results import TopicPartition
 
 REPORTS = (

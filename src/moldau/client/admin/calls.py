@@ -27,7 +27,8 @@ from moldau.client.admin.routing import (
     Value,
     outcome,
 )
-from moldau.client.cluster import UNKNOWN_TOPIC_TRIES, Broker, Cluster
+from moldau.client.connection.cluster import UNKNOWN_TOPIC_TRIES, Broker, Cluster
+from moldau.client.connection.wire import Call
 from moldau.client.errors import (
     ClosedError,
     ConfigError,
@@ -38,7 +39,6 @@ from moldau.client.errors import (
     error_for,
 )
 from moldau.client.results import Outcome, TopicPartition
-from moldau.client.wire import Call
 from moldau.client.wiring import wiring_of
 from moldau.protocol import errors as codes
 from moldau.protocol.primitives import Message

@@ -10,7 +10,7 @@ from moldau.client.admin.calls import AdminCalls
 from moldau.client.admin.checks import checked_int, checked_name
 from moldau.client.admin.controllers import BROKERS, CONTROLLERS
 from moldau.client.admin.routing import RETRY_CONTROLLER, Question, Target, check, outcome
-from moldau.client.cluster import Broker
+from moldau.client.connection.cluster import Broker
 from moldau.client.results import Outcome
 
 # How a feature level may change: only up; down without loss; down with loss of metadata.

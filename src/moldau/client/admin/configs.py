@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from moldau.client.admin.calls import AdminCalls
 from moldau.client.admin.checks import checked_int, checked_name
 from moldau.client.admin.routing import RETRY_CONTROLLER, Deadline, Question, Response, Target, Value, check, outcome
-from moldau.client.cluster import Broker
+from moldau.client.connection.cluster import Broker
 from moldau.client.errors import UnsupportedVersionError
 from moldau.client.results import Outcome
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from moldau.client.cluster import Broker, Cluster
+from moldau.client.connection.cluster import Broker, Cluster
 from moldau.client.errors import error_for
 from moldau.protocol.errors import NONE, UNSUPPORTED_ENDPOINT_TYPE
 

@@ -17,7 +17,7 @@ from moldau.client.admin.routing import (
     Target,
     outcome,
 )
-from moldau.client.cluster import Broker
+from moldau.client.connection.cluster import Broker
 from moldau.client.errors import error_for
 from moldau.client.results import Outcome, TopicPartition
 from moldau.protocol import errors as codes

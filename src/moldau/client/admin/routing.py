@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
-from moldau.client.cluster import Broker
+from moldau.client.connection.cluster import Broker
+from moldau.client.connection.transport import Network
 from moldau.client.errors import ClientError, error_for
 from moldau.client.results import Outcome
-from moldau.client.transport import Network
 from moldau.protocol import errors as codes
 from moldau.protocol.primitives import Message
 

@@ -9,7 +9,7 @@ from moldau.client.admin.acls import AclOperation, authorized
 from moldau.client.admin.calls import AdminCalls
 from moldau.client.admin.checks import checked_groups
 from moldau.client.admin.routing import GROUP_COORDINATOR, RETRY_COORDINATOR, Question, Target, outcome
-from moldau.client.cluster import Broker
+from moldau.client.connection.cluster import Broker
 from moldau.client.results import Outcome
 
 if TYPE_CHECKING:

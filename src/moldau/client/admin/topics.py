@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from moldau.client.admin.calls import AdminCalls
 from moldau.client.admin.checks import checked_int, checked_name, checked_names, checked_uuids
 from moldau.client.admin.routing import RETRY_CONTROLLER, Deadline, Question, Target, check, outcome
-from moldau.client.cluster import UNKNOWN_TOPIC_TRIES, PartitionMetadata, TopicMetadata
+from moldau.client.connection.cluster import UNKNOWN_TOPIC_TRIES, PartitionMetadata, TopicMetadata
 from moldau.client.errors import ClientError, UnsupportedVersionError, error_for
 from moldau.client.results import Outcome
 from moldau.protocol.errors import (

@@ -19,8 +19,8 @@ from moldau.client.admin.routing import (
     outcome,
 )
 from moldau.client.errors import ClientError
+from moldau.client.produce.transactions import END_VERSION_1, INIT_TWO_PHASE_VERSION, TRANSACTION_VERSION
 from moldau.client.results import Outcome, PreparedTransaction, TopicPartition
-from moldau.client.transactions import END_VERSION_1, INIT_TWO_PHASE_VERSION, TRANSACTION_VERSION
 from moldau.protocol import errors as codes
 from moldau.protocol.api_table import INIT_PRODUCER_ID
 

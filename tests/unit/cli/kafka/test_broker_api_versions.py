@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moldau.cli.kafka.broker_api_versions import broker_lines
-from moldau.client.cluster import Broker
+from moldau.client.connection.cluster import Broker
 
 
 def test_versions_are_usable_unsupported_or_unknown() -> None:

@@ -7,7 +7,7 @@ import pytest
 from moldau.cli.kafka import cluster
 from moldau.cli.kafka.frame import guard
 from moldau.client.admin.cluster import ClusterDescription
-from moldau.client.cluster import Broker
+from moldau.client.connection.cluster import Broker
 from moldau.client.errors import UnsupportedVersionError, error_for
 from moldau.protocol import errors
 from tests.unit.cli.kafka.fakes import FakeAdmin

@@ -10,7 +10,7 @@ from moldau.cli.kafka import configs
 from moldau.cli.kafka.configs_quotas import java_double
 from moldau.cli.kafka.frame import guard
 from moldau.client.admin import ConfigEntry, QuotaEntity
-from moldau.client.cluster import TopicMetadata
+from moldau.client.connection.cluster import TopicMetadata
 from moldau.client.errors import error_for
 from moldau.client.results import Outcome
 from moldau.protocol import errors

@@ -6,7 +6,7 @@ import pytest
 
 from moldau.cli.kafka import get_offsets
 from moldau.cli.kafka.frame import guard
-from moldau.client.cluster import PartitionMetadata, TopicMetadata
+from moldau.client.connection.cluster import PartitionMetadata, TopicMetadata
 from moldau.client.errors import error_for
 from moldau.client.results import OffsetAndTimestamp, Outcome, TopicPartition
 from moldau.protocol import errors

@@ -8,7 +8,7 @@ from moldau.cli.kafka import log_dirs
 from moldau.cli.kafka.frame import guard
 from moldau.client.admin.cluster import ClusterDescription
 from moldau.client.admin.log_dirs import LogDirectory, ReplicaOnDisk
-from moldau.client.cluster import Broker
+from moldau.client.connection.cluster import Broker
 from moldau.client.errors import error_for
 from moldau.client.results import Outcome, TopicPartition
 from moldau.protocol import errors

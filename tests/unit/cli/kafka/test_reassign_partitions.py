@@ -14,7 +14,7 @@ from moldau.cli.kafka.reassign_plan import Move, current_moves, proposed_moves, 
 from moldau.client.admin import BROKER, DELETE, TOPIC, ConfigResource, PartitionReassignment
 from moldau.client.admin.cluster import ClusterDescription
 from moldau.client.admin.log_dirs import ReplicaLogDirInfo
-from moldau.client.cluster import Broker, PartitionMetadata, TopicMetadata
+from moldau.client.connection.cluster import Broker, PartitionMetadata, TopicMetadata
 from moldau.client.errors import error_for
 from moldau.client.results import Outcome, TopicPartition
 from moldau.protocol import errors

@@ -11,7 +11,7 @@ from moldau.cli.kafka.frame import guard
 from moldau.cli.kafka.java_order import hash_map_order, string_hash
 from moldau.client.admin import ConfigEntry
 from moldau.client.admin.cluster import ClusterDescription
-from moldau.client.cluster import Broker, PartitionMetadata, TopicMetadata
+from moldau.client.connection.cluster import Broker, PartitionMetadata, TopicMetadata
 from moldau.client.errors import NoBrokerError, error_for
 from moldau.client.results import Outcome
 from moldau.protocol import errors

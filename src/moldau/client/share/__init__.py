@@ -1,0 +1,1 @@
+"""A share group's consumer inside: membership, sessions, fetches, acknowledgements."""

@@ -1,0 +1,1 @@
+"""Groups on one simulated node: clients that commit, members of the classic protocol and of KIP-848."""

@@ -1,0 +1,1 @@
+"""Logs alone on a simulated disk, without a node around them; compaction too."""

@@ -1,0 +1,1 @@
+"""A metadata quorum alone: raft and its log, without nodes around them."""
