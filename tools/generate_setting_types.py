@@ -52,7 +52,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict
 
-from moldau.client.connection.transport import Network
 from moldau.client.errors import ClientError
 from moldau.client.results import TopicPartition
 '''

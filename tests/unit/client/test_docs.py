@@ -87,7 +87,9 @@ def test_timeouts_are_milliseconds(client: type) -> None:
         assert not parameters & SECONDS, name
 
 
-@pytest.mark.parametrize(("client", "twin", "only_here", "only_there"), TWINS, ids=lambda case: str(case)[:40])
+@pytest.mark.parametrize(
+    ("client", "twin", "only_here", "only_there"), TWINS, ids=[twin.__name__ for _, twin, *_ in TWINS]
+)
 def test_the_asyncio_face_has_the_same_methods(
     client: type, twin: type, only_here: set[str], only_there: set[str]
 ) -> None:
