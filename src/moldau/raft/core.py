@@ -123,12 +123,6 @@ class RaftCore:
     def is_voter(self) -> bool:
         return self.voters.is_voter(self.local)
 
-    def take_ready(self) -> Ready:
-        """What is to be done now; see `Ready` for the order."""
-        ready = self.ready
-        self.ready = Ready()
-        return ready
-
     # Addresses
 
     def address_of(self, node_id: int) -> Address | None:

@@ -49,8 +49,8 @@ def serve_parked(core: RaftCore, now_ms: int) -> None:
 
 
 def tick_parked(core: RaftCore, now_ms: int) -> None:
-    if any(now_ms >= fetch.deadline_ms for fetch in core.parked):
-        due = [fetch for fetch in core.parked if now_ms >= fetch.deadline_ms]
+    due = [fetch for fetch in core.parked if now_ms >= fetch.deadline_ms]
+    if due:
         core.parked = [fetch for fetch in core.parked if now_ms < fetch.deadline_ms]
         for fetch in due:
             reply = FetchReply(errors.NONE, core.leader_id, core.epoch, core.high_watermark)

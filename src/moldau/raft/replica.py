@@ -79,7 +79,7 @@ class Raft:
 
     @property
     def is_leader(self) -> bool:
-        return self._core.is_leader
+        return isinstance(self._core.role, Leader)
 
     @property
     def voters(self) -> VoterSet:
@@ -103,7 +103,9 @@ class Raft:
 
     def take_ready(self) -> Ready:
         """What is to be done now; see `Ready` for the order."""
-        return self._core.take_ready()
+        core = self._core
+        ready, core.ready = core.ready, Ready()
+        return ready
 
     # What happens to it
 
