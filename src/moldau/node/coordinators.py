@@ -73,11 +73,14 @@ class Coordinators:
         self._runtimes = [self.groups.runtime, self.transactions.runtime, self.shares.runtime]
         self._replicas = replicas
         self._started = False
-
-    def set_wake_up(self, wake_at: Callable[[int], None]) -> None:
-        """`wake_at` is told when something is due before the time that `poll` returned."""
+        self.on_deadline: Callable[[int], None] | None = None
+        """Told when something is due before the time that `poll` returned."""
         for runtime in self._runtimes:
-            runtime.on_new_deadline = wake_at
+            runtime.on_new_deadline = self._wake
+
+    def _wake(self, due_ms: int) -> None:
+        if self.on_deadline is not None:
+            self.on_deadline(due_ms)
 
     def update_config(self, config: BrokerConfig) -> None:
         self.groups.settings.update(config)

@@ -48,7 +48,13 @@ class Fetchers:
         self._fetchers: dict[tuple[int, int], Fetcher] = {}
         self._endpoints: dict[int, EndPoint] = {}
 
-    def set_wake_up(self, wake_at: Callable[[int], None]) -> None:
+    @property
+    def on_deadline(self) -> Callable[[int], None] | None:
+        """Told when `poll` must be called earlier than it said."""
+        return self.context.wake_at
+
+    @on_deadline.setter
+    def on_deadline(self, wake_at: Callable[[int], None] | None) -> None:
         self.context.wake_at = wake_at
 
     def __len__(self) -> int:

@@ -214,21 +214,15 @@ class MetadataNode:
 
     # Driving
 
-    def poll(self, now_ms: int) -> int:
-        """Does what is due; returns when to call it again at the latest."""
-        self.tick(now_ms)
-        return self.control(now_ms)
-
     def tick(self, now_ms: int) -> None:
-        """The quorum's own time."""
+        """The quorum's own time, before `poll`."""
         self._now_ms = now_ms
         if now_ms - self._due_ms > LATE_MS:
             self.raft.extend_deadlines(now_ms - self._due_ms, now_ms)
         self._step(lambda: self.raft.tick(now_ms))
 
-    def control(self, now_ms: int) -> int:
-        """The active controller's duties, and those of the log. The own broker's heartbeat comes before: after a long
-        pause it must not count as silent."""
+    def poll(self, now_ms: int) -> int:
+        """The active controller's duties, and those of the log; returns when to call both again at the latest."""
         self._now_ms = now_ms
         if self._active is not None and not self._failed:
             self._control(self._active)

@@ -45,6 +45,7 @@ from moldau.node.share.groups import ShareGroupStates
 from moldau.node.share.partitions import SharePartitions
 from moldau.node.share.states import ShareStates
 from moldau.node.topic_encodings import TopicEncodings
+from moldau.node.turn import Call, Stretch
 from moldau.node.txn_markers import TxnMarkers
 from moldau.node.txn_verification import TxnVerification
 from moldau.node.waiting import WaitingRoom
@@ -167,6 +168,7 @@ class Node:
         self._make_transactions(config)
         self._make_shares(config)
         self._schedule = Schedule()
+        self._alone, self._following = self._parts_before_joining(), self._parts_of_a_member()
         self._turn_ms_max = min(TURN_MS_MAX, config.get_int("broker.heartbeat.interval.ms"))
         self._bound_ports: dict[str, int] = {}
         self._is_started = False
@@ -275,6 +277,43 @@ class Node:
         lag_channels = BrokerChannels(self.outbox, "latest offsets", config.inter_broker_listener_name)
         self.latest_offsets = LatestOffsets(self.node_id, self.replicas, lag_channels, timeout_ms)
 
+    def _parts_before_joining(self) -> list[Stretch]:
+        """What every turn calls, in this order. The own broker's heartbeat comes before the controller's duties: after
+        a long pause it must not count as silent."""
+        return [
+            Stretch("quorum", Call(self.quotas.poll), Call(self.metadata.tick)),
+            Stretch(
+                "controller",
+                self.lifecycle,
+                self._heartbeats,
+                self.metadata,
+                Call(self._controller_registration.poll),
+            ),
+            Stretch(
+                "channels",
+                self.controller,
+                self.forwarding,
+                self.failure_detection,
+                Call(self._check_resigned),
+                Call(self._load_more),
+            ),
+        ]
+
+    def _parts_of_a_member(self) -> list[Stretch]:
+        """What follows once the broker takes part in the cluster."""
+        return [
+            Stretch("replicas", self.replicas, Call(self._directory_assignments.poll)),
+            Stretch("fetchers", self.fetchers, self.directory_moves),
+            Stretch("waiting requests", self.waiting),
+            Stretch("coordinators", self.coordinators),
+            Stretch("transactions", self.txn_markers, self.txn_verification),
+            Stretch("share groups", self.share_states, self.shares, self.dead_letters),
+            Stretch("cleaner", self.cleaner),
+            Stretch("scrub", self.scrub),
+            Stretch("rounds over logs", Call(self._run_schedule), Call(self.logs.rounds.poll)),
+            Stretch("in-sync replicas", self.isr_changes),
+        ]
+
     @property
     def config(self) -> BrokerConfig:
         """The configuration in force, dynamic changes included."""
@@ -317,7 +356,10 @@ class Node:
             self._join(now_ms)
         return now_ms if loading.has_work else NEVER_MS
 
-    def _load_more(self, loading: LogLoading, now_ms: int) -> int:
+    def _load_more(self, now_ms: int) -> int:
+        loading = self._loading
+        if loading is None:
+            return NEVER_MS
         try:
             return self._load(loading, now_ms)
         except CannotStart as error:
@@ -381,68 +423,21 @@ class Node:
 
     def _poll(self, now_ms: int) -> int:
         self._now_ms = now_ms
-        self.quotas.poll(now_ms)
-        step = self.on_step
-        self.metadata.tick(now_ms)
-        step("quorum")
-        deadline_ms = min(self.lifecycle.poll(now_ms), self._heartbeats.poll(now_ms))
-        deadline_ms = min(deadline_ms, self.metadata.control(now_ms), self._controller_registration.poll(now_ms))
-        step("controller")
-        deadline_ms = min(deadline_ms, self.controller.poll(now_ms), self.forwarding.poll(now_ms))
-        deadline_ms = min(deadline_ms, self.failure_detection.poll(now_ms))
-        if self._on_finished is not None:
-            deadline_ms = min(deadline_ms, self._check_resigned(now_ms))
-        if self._loading is not None:
-            deadline_ms = min(deadline_ms, self._load_more(self._loading, now_ms))
-        step("channels")
-        if not self._is_following:
-            return deadline_ms
-        deadline_ms = min(deadline_ms, self.replicas.poll(now_ms))
-        self._directory_assignments.poll(now_ms)
-        step("replicas")
-        deadline_ms = min(deadline_ms, self.fetchers.poll(now_ms), self.directory_moves.poll(now_ms))
-        step("fetchers")
-        self.waiting.expire(now_ms)
-        step("waiting requests")
-        coordinators_ms = self.coordinators.poll(now_ms)
-        step("coordinators")
-        coordinators_ms = min(coordinators_ms, self.txn_markers.poll(now_ms), self.txn_verification.poll(now_ms))
-        step("transactions")
-        coordinators_ms = min(coordinators_ms, self.share_states.poll(now_ms), self.shares.poll(now_ms))
-        coordinators_ms = min(coordinators_ms, self.dead_letters.poll(now_ms))
-        step("share groups")
-        cleaner_ms = self.cleaner.poll(now_ms)
-        step("cleaner")
-        scrub_ms = self.scrub.poll(now_ms)
-        step("scrub")
-        schedule_ms = self._schedule.run(now_ms, step)
-        deadline_ms = min(deadline_ms, self.logs.rounds.poll(now_ms))
-        step("rounds over logs")
-        deadline_ms = min(deadline_ms, self.isr_changes.poll(now_ms))
-        step("in-sync replicas")
-        return min(deadline_ms, coordinators_ms, cleaner_ms, scrub_ms, schedule_ms, self.waiting.next_deadline_ms())
+        deadline_ms = NEVER_MS
+        for stretch in self._alone:
+            deadline_ms = min(deadline_ms, stretch.poll(now_ms))
+            self.on_step(stretch.name)
+        if self._is_following:
+            for stretch in self._following:
+                deadline_ms = min(deadline_ms, stretch.poll(now_ms))
+                self.on_step(stretch.name)
+        return deadline_ms
 
     def set_wake_up(self, wake_at: Callable[[int], None]) -> None:
         """`wake_at` is told when `poll` must be called earlier than it said."""
         self._wake_at = wake_at
-        self.metadata.on_deadline = wake_at
-        self.lifecycle.on_deadline = wake_at
-        self.failure_detection.on_deadline = wake_at
-        for channel in (self._heartbeats, self.controller, self.forwarding):
-            channel.on_deadline = wake_at
-        self.waiting.on_new_deadline = wake_at
-        self.fetchers.set_wake_up(wake_at)
-        self.replicas.on_deadline = wake_at
-        self.directory_moves.on_deadline = wake_at
-        self.isr_changes.on_deadline = wake_at
-        self.coordinators.set_wake_up(wake_at)
-        self.txn_markers.on_deadline = wake_at
-        self.txn_verification.on_deadline = wake_at
-        self.share_states.on_deadline = wake_at
-        self.shares.on_deadline = wake_at
-        self.dead_letters.on_deadline = wake_at
-        self.cleaner.on_deadline = wake_at
-        self.scrub.on_deadline = wake_at
+        for stretch in self._alone + self._following:
+            stretch.set_wake_up(wake_at)
 
     def begin_shutdown(self, now_ms: int, finished: Callable[[], None]) -> None:
         """Hands leadership over, of partitions and of the quorum; `finished` is called when this node may go."""
@@ -576,6 +571,9 @@ class Node:
     def _on_metadata_disk_failed(self) -> None:
         """If there are partitions on it too, this node is not to be trusted with them when the disk is back."""
         forget_run(self.disk, self.config.metadata_log_dir.rstrip("/"))
+
+    def _run_schedule(self, now_ms: int) -> int:
+        return self._schedule.run(now_ms, self.on_step)
 
     def _keep_house(self, now_ms: int) -> None:
         self.logs.housekeeping(now_ms, self.replicas.high_watermark_of)

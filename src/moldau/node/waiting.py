@@ -80,7 +80,7 @@ class WaitingRoom:
         self._sequence = 0
         self.parked_total = 0
         # Told when a request is parked, so that whoever runs the timers looks again in time.
-        self.on_new_deadline: Callable[[int], None] | None = None
+        self.on_deadline: Callable[[int], None] | None = None
 
     def park(self, request: ParkedRequest) -> None:
         self.parked_total += 1
@@ -96,8 +96,8 @@ class WaitingRoom:
         """Calls `on_deadline` then, unless the waiter is finished before."""
         self._sequence += 1
         heapq.heappush(self._by_deadline, (deadline_ms, self._sequence, waiter))
-        if self.on_new_deadline is not None:
-            self.on_new_deadline(deadline_ms)
+        if self.on_deadline is not None:
+            self.on_deadline(deadline_ms)
         if len(self._by_deadline) > 1024 and self._sequence % 1024 == 0:
             self._sweep()
 
@@ -111,6 +111,11 @@ class WaitingRoom:
         while waiting and waiting[0][2].finished:
             heapq.heappop(waiting)
         return waiting[0][0] if waiting else NEVER_MS
+
+    def poll(self, now_ms: int) -> int:
+        """Answers those whose time is over; returns when that of the next one is."""
+        self.expire(now_ms)
+        return self.next_deadline_ms()
 
     def expire(self, now_ms: int) -> None:
         """Answers those whose time is over."""

@@ -76,7 +76,7 @@ class Harness:
         end_ms = self.now_ms + limit_ms
         while not until():
             self.node.tick(self.now_ms)
-            deadline_ms = min(self.broker.poll(self.now_ms), self.node.control(self.now_ms))
+            deadline_ms = min(self.broker.poll(self.now_ms), self.node.poll(self.now_ms))
             if until():
                 return
             next_event = min((event[0] for event in self.events), default=end_ms)

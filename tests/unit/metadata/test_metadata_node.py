@@ -258,13 +258,13 @@ def test_a_large_snapshot_takes_many_turns_and_holds_the_image_of_the_first(monk
     h.create("before", 1500)
     monkeypatch.setattr(metadata_snapshots, "encode_metadata_record", count)
     node, image, began_ms = h.node, h.node.image, h.now_ms
-    control = node.control
+    poll = node.poll
 
     def turn(now_ms: int) -> int:
         encoded_in_turn.append(0)
-        return control(now_ms)
+        return poll(now_ms)
 
-    monkeypatch.setattr(node, "control", turn)
+    monkeypatch.setattr(node, "poll", turn)
     encoded_in_turn.append(0)
     node.write_snapshot(h.now_ms)
     h.create("after")

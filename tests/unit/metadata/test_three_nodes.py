@@ -76,7 +76,11 @@ class Trio:
     def run(self, until: Callable[[], bool], limit_ms: int = 30_000) -> None:
         end_ms = self.now_ms + limit_ms
         while not until():
-            deadlines = [node.poll(self.now_ms) for number, node in self.nodes.items() if number not in self.down]
+            deadlines = []
+            for number, node in self.nodes.items():
+                if number not in self.down:
+                    node.tick(self.now_ms)
+                    deadlines.append(node.poll(self.now_ms))
             self.now_ms = max(self.now_ms + 1, min([*deadlines, *(event[0] for event in self.events), end_ms]))
             assert self.now_ms < end_ms, "it did not happen"
             due = sorted(event for event in self.events if event[0] <= self.now_ms)

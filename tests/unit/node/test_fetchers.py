@@ -100,7 +100,7 @@ class World:
         values.update({key.replace("_", "."): value for key, value in settings.items()})
         self.fetchers = Fetchers(BrokerConfig(values, warn=False), self.logs, self.outbox, lambda: self.broker_epoch)
         self.woken: list[int] = []
-        self.fetchers.set_wake_up(self.woken.append)
+        self.fetchers.on_deadline = self.woken.append
         self.image = MetadataImage()
         self.image.brokers = {LEADER: broker(LEADER, 9002), 3: broker(3, 9003)}
         self.fetchers.apply_image(self.image)
