@@ -15,8 +15,9 @@ def update_commit(core: RaftCore, now_ms: int) -> None:
     if core.local.id in role.voters:
         own = role.voters[core.local.id]
         own.end_offset = own.synced_offset = core.synced_offset
-    ends = sorted((role.voters[voter_id].synced_offset for voter_id in core.voters.ids()), reverse=True)
-    committed = ends[core.voters.majority() - 1]
+    voters = core.voters
+    ends = sorted((role.voters[voter_id].synced_offset for voter_id in voters.ids()), reverse=True)
+    committed = ends[voters.majority() - 1]
     if committed > role.epoch_start_offset and committed > core.high_watermark:
         core.advance_high_watermark(committed)
         fetches.serve_parked(core, now_ms)

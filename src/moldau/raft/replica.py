@@ -162,14 +162,14 @@ class Raft:
     def on_request(self, request: Request, token: object, now_ms: int) -> None:
         """A request from another replica; its answer appears in `Ready.replies` with the same token, maybe later."""
         core = self._core
-        if isinstance(request, VoteRequest):
+        if isinstance(request, FetchRequest):
+            leading.on_fetch_request(core, request, token, now_ms)
+        elif isinstance(request, VoteRequest):
             elections.on_vote_request(core, request, token, now_ms)
         elif isinstance(request, BeginEpochRequest):
             leading.on_begin_epoch_request(core, request, token, now_ms)
         elif isinstance(request, EndEpochRequest):
             elections.on_end_epoch_request(core, request, token, now_ms)
-        elif isinstance(request, FetchRequest):
-            leading.on_fetch_request(core, request, token, now_ms)
         elif isinstance(request, FetchSnapshotRequest):
             leading.on_fetch_snapshot_request(core, request, token, now_ms)
         elif isinstance(request, AddVoterRequest):
@@ -273,12 +273,12 @@ class Raft:
         """Sends what the role wants to send now; one request per destination at a time."""
         core = self._core
         role = core.role
-        if isinstance(role, Prospective | Candidate):
-            elections.drive_election(core, role, now_ms)
-        elif isinstance(role, Leader):
+        if isinstance(role, Leader):
             leading.drive_leader(core, role, now_ms)
         elif isinstance(role, Follower):
             following.drive_follower(core, role, now_ms)
+        elif isinstance(role, Prospective | Candidate):
+            elections.drive_election(core, role, now_ms)
         elif isinstance(role, Resigned):
             elections.drive_resignation(core, role, now_ms)
         elif isinstance(role, Unattached):
