@@ -64,7 +64,9 @@ def batch_of(records: int, size: int, producer_id: int = -1, transactional: bool
     for number in range(records):
         builder.append(now_ms, None, bytes((number + n) % 251 for n in range(size)))
     epoch, sequence = (0, 0) if producer_id >= 0 else (-1, -1)
-    return builder.build(producer_id, epoch, sequence, transactional=transactional)
+    return builder.build(
+        producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence, transactional=transactional
+    )
 
 
 def produce_request(topic: str, batch: bytes, partitions: int = 1, transactional_id: str | None = None) -> bytes:

@@ -109,7 +109,16 @@ class World:
         self.node.image = image
 
     def ask_all(self) -> None:
-        call = Call(self.node, ClientContext("PLAINTEXT", "client:1", False), 3, 12, 1, "client", True, START_MS)
+        call = Call(
+            self.node,
+            ClientContext("PLAINTEXT", "client:1", False),
+            api_key=3,
+            version=12,
+            correlation_id=1,
+            client_id="client",
+            flexible_response_header=True,
+            now_ms=START_MS,
+        )
         handle_metadata(call, MetadataRequest(topics=None))
 
 

@@ -9,6 +9,7 @@ from tests.architecture.source_tree import ROOT, compiled_names, modules, text_f
 
 LINES_MAX = 800
 FUNCTION_LINES_MAX = 90
+POSITIONAL_MAX = 7
 # Written in pieces, so that this file does not find itself.
 MACHINE_PATHS = re.compile(
     r"(?<![\w.$}~])/(?:" + "|".join(["tm" + "p", "wo" + "rk", "ho" + "me", "ro" + "ot"]) + r")/[\w.-]+"
@@ -53,6 +54,23 @@ def test_functions_fit_a_screen() -> None:
                 if lines > FUNCTION_LINES_MAX:
                     long.append(f"{module.where(node)} {node.name}: {lines} lines")
     assert not long, f"functions of more than {FUNCTION_LINES_MAX} lines:\n" + "\n".join(long)
+
+
+def test_no_call_is_a_row_of_values_without_names() -> None:
+    """Eight parameters and more are told by name. A command's function is called by click, by name as well."""
+    many = []
+    for module in modules():
+        if module.generated:
+            continue
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            is_command = any(ast.unparse(decorator).startswith("click.command(") for decorator in node.decorator_list)
+            positional = [argument.arg for argument in node.args.posonlyargs + node.args.args]
+            count = len(positional) - (positional[:1] in (["self"], ["cls"]))
+            if count > POSITIONAL_MAX and not is_command:
+                many.append(f"{module.where(node)} {node.name}: {count}")
+    assert not many, f"functions of more than {POSITIONAL_MAX} positional parameters:\n" + "\n".join(many)
 
 
 def test_no_path_of_one_machine_is_written_down() -> None:

@@ -207,12 +207,12 @@ def partition_is_not_noted(patch: pytest.MonkeyPatch) -> None:
     """The coordinator answers that a partition joined, and writes it down only with the first one."""
     original = partitions.add_partitions
 
-    def add_partitions(state: Any, transactional_id: str, *arguments: Any) -> Any:
+    def add_partitions(state: Any, transactional_id: str, **arguments: Any) -> Any:
         known = state.find(transactional_id)
         if known.state == ONGOING:
-            partitions.check_producer(known, arguments[0], arguments[1])
-            return Outcome(response=arguments[4])
-        return original(state, transactional_id, *arguments)
+            partitions.check_producer(known, arguments["producer_id"], arguments["producer_epoch"])
+            return Outcome(response=arguments["response"])
+        return original(state, transactional_id, **arguments)
 
     patch.setattr(partitions, "add_partitions", add_partitions)
     patch.setattr(txn_verification, "add_partitions", add_partitions)

@@ -70,6 +70,7 @@ class Call:
         self,
         node: Node,
         context: ClientContext,
+        *,
         api_key: int,
         version: int,
         correlation_id: int,

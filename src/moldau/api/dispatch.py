@@ -31,6 +31,7 @@ class Handler:
         self,
         key: int,
         name: str,
+        *,
         lowest: int,
         highest: int,
         first_flexible: int,
@@ -76,12 +77,12 @@ class Dispatcher:
         call = Call(
             self.node,
             context,
-            api_key,
-            version,
-            correlation_id,
-            client_id,
-            flexible and api_key != API_VERSIONS,
-            now_ms,
+            api_key=api_key,
+            version=version,
+            correlation_id=correlation_id,
+            client_id=client_id,
+            flexible_response_header=flexible and api_key != API_VERSIONS,
+            now_ms=now_ms,
         )
         handler.requests_total += 1
         call.size = end - start
@@ -109,12 +110,12 @@ class Dispatcher:
         handler = Handler(
             api_key,
             api.name,
-            api.lowest_version,
-            highest_version(api_key, self.node.config),
-            api.first_flexible_version,
-            message.decode,
-            function,
-            api_key in FORWARDED and not context.is_controller_listener,
+            lowest=api.lowest_version,
+            highest=highest_version(api_key, self.node.config),
+            first_flexible=api.first_flexible_version,
+            decode=message.decode,
+            handle=function,
+            keeps_frame=api_key in FORWARDED and not context.is_controller_listener,
         )
         handlers[api_key] = handler
         return handler
@@ -127,6 +128,15 @@ class Dispatcher:
         # The client may speak any version above ours: answered in version 0, which every client reads (KIP-511).
         from moldau.api.api_versions import unsupported_version_response
 
-        call = Call(self.node, context, API_VERSIONS, version, correlation_id, None, False, now_ms)
+        call = Call(
+            self.node,
+            context,
+            api_key=API_VERSIONS,
+            version=version,
+            correlation_id=correlation_id,
+            client_id=None,
+            flexible_response_header=False,
+            now_ms=now_ms,
+        )
         call.respond_in_version(unsupported_version_response(), UNSUPPORTED_VERSION_FALLBACK)
         return call.reply

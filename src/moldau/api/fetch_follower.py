@@ -312,10 +312,10 @@ def read_partition(
         session.broker_epoch,
         target.fetch_offset,
         min(target.max_bytes, left),
-        min_one_batch,
-        target.current_leader_epoch,
-        target.last_fetched_epoch,
-        now_ms,
+        min_one_batch=min_one_batch,
+        current_leader_epoch=target.current_leader_epoch,
+        last_fetched_epoch=target.last_fetched_epoch,
+        now_ms=now_ms,
     )
 
 

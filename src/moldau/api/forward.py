@@ -123,12 +123,12 @@ def handle_envelope(call: Call, request: EnvelopeRequest) -> None:
     inner = Call(
         call.node,
         context,
-        header.request_api_key,
-        header.request_api_version,
-        header.correlation_id,
-        header.client_id,
-        response_header_version(header.request_api_key, header.request_api_version) > 0,
-        call.now_ms,
+        api_key=header.request_api_key,
+        version=header.request_api_version,
+        correlation_id=header.correlation_id,
+        client_id=header.client_id,
+        flexible_response_header=response_header_version(header.request_api_key, header.request_api_version) > 0,
+        now_ms=call.now_ms,
     )
 
     def respond(reply: object) -> None:

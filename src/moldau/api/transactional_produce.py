@@ -131,7 +131,14 @@ def verify(call: Call, request: ProduceRequest, held: list[HeldAppend], on_verif
     places = frozenset([(one.partition.topic, one.partition.index) for one in held])
     assert request.transactional_id is not None
     question = Question(
-        request.transactional_id, producer[0], producer[1], places, held[0].adds, take_guards, done, call.now_ms
+        request.transactional_id,
+        producer[0],
+        producer[1],
+        partitions=places,
+        adds=held[0].adds,
+        take_guards=take_guards,
+        done=done,
+        now_ms=call.now_ms,
     )
     call.node.txn_verification.ask(question, call.now_ms)
 

@@ -137,12 +137,12 @@ class Joining:
         return add_partitions(
             machine.state,
             asked.transactional_id,
-            asked.producer_id,
-            asked.producer_epoch,
-            self.partitions,
-            2 if self._call.version >= FIRST_BATCHED_VERSION else 0,
-            self.result({}),
-            self._call.now_ms,
+            producer_id=asked.producer_id,
+            producer_epoch=asked.producer_epoch,
+            partitions=self.partitions,
+            client_version=2 if self._call.version >= FIRST_BATCHED_VERSION else 0,
+            response=self.result({}),
+            now_ms=self._call.now_ms,
         )
 
     def result(self, codes: dict[tuple[str, int], int]) -> AddPartitionsToTxnResult:
@@ -224,12 +224,12 @@ def handle_add_offsets_to_txn(call: Call, request: AddOffsetsToTxnRequest) -> No
         return add_partitions(
             machine.state,
             request.transactional_id,
-            request.producer_id,
-            request.producer_epoch,
-            frozenset([place]),
-            0,
-            AddOffsetsToTxnResponse(),
-            call.now_ms,
+            producer_id=request.producer_id,
+            producer_epoch=request.producer_epoch,
+            partitions=frozenset([place]),
+            client_version=0,
+            response=AddOffsetsToTxnResponse(),
+            now_ms=call.now_ms,
         )
 
     if not request.transactional_id:

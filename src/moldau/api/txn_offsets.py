@@ -98,11 +98,11 @@ class TransactionalCommit:
             request.transactional_id,
             request.producer_id,
             request.producer_epoch,
-            frozenset([(GROUP_TOPIC, self._index)]),
-            adds,
-            self._take_guard,
-            self._on_verified,
-            call.now_ms,
+            partitions=frozenset([(GROUP_TOPIC, self._index)]),
+            adds=adds,
+            take_guards=self._take_guard,
+            done=self._on_verified,
+            now_ms=call.now_ms,
         )
         verification.ask(question, call.now_ms)
 

@@ -128,12 +128,7 @@ def consume(
         one_by_one=share is not None or (group is not None and count is not None),
     )
     if share is not None:
-        from moldau.cli.consume_share import consume_shared
-
-        config = connection.config(
-            SHARE_CONSUMER, allow_auto_create_topics="false", default_api_timeout_ms=connection.timeout_ms
-        )
-        consume_shared(config, share, topics, ack or "accept", count, follow, output, connection.timeout_s)
+        _consume_shared(connection, share, topics, ack=ack or "accept", count=count, follow=follow, output=output)
         return
     config = connection.config(
         CONSUMER,
@@ -160,6 +155,23 @@ def consume(
             chosen += choose_partitions(topic, consumer.partitions_for(topic), wanted)
         ends = place(consumer, chosen, start, stop, follow)
         Reading(consumer, output, ends, count, connection.timeout_s).run()
+
+
+def _consume_shared(
+    connection: Connection,
+    group: str,
+    topics: tuple[str, ...],
+    *,
+    ack: str,
+    count: int | None,
+    follow: bool,
+    output: Output,
+) -> None:
+    from moldau.cli.consume_share import consume_shared
+
+    timeout_ms, timeout_s = connection.timeout_ms, connection.timeout_s
+    config = connection.config(SHARE_CONSUMER, allow_auto_create_topics="false", default_api_timeout_ms=timeout_ms)
+    consume_shared(config, group, topics, ack=ack, count=count, follow=follow, output=output, timeout_s=timeout_s)
 
 
 class Reading:

@@ -61,6 +61,7 @@ def consume_shared(
     config: dict[str, object],
     group: str,
     topics: tuple[str, ...],
+    *,
     ack: str,
     count: int | None,
     follow: bool,
@@ -79,7 +80,9 @@ def consume_shared(
         with ShareConsumer(config=wired(config, first_contact_ms=0)) as consumer:
             stop.interrupt = consumer.interrupt_poll
             consumer.subscribe(topics)
-            Sharing(consumer, group, ack, output, count, follow, timeout_s, stop).run()
+            Sharing(
+                consumer, group, ack=ack, output=output, count=count, follow=follow, timeout_s=timeout_s, stop=stop
+            ).run()
         stop.raise_requested()
 
 
@@ -96,6 +99,7 @@ class Sharing:
         self,
         consumer: ShareConsumer,
         group: str,
+        *,
         ack: str,
         output: Output,
         count: int | None,

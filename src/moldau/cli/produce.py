@@ -233,15 +233,15 @@ class Sending:
             partition = partition_for_key(lines.key, partitions)
         for name, source in _open_all(files):
             encoder = LineEncoder(
-                lines.delimiter,
-                lines.separator,
-                lines.key,
-                lines.null,
-                encode_headers(lines.headers),
-                partitions,
-                partition,
-                self._encoded.batch_bytes,
-                self._encoded.request_bytes_max,
+                delimiter=lines.delimiter,
+                separator=lines.separator,
+                key=lines.key,
+                null=lines.null,
+                headers=encode_headers(lines.headers),
+                partitions=partitions,
+                partition=partition,
+                batch_bytes=self._encoded.batch_bytes,
+                record_bytes_max=self._encoded.request_bytes_max,
             )
             self._pump(source, encoder)
             if encoder.problem != NOTHING_WRONG:

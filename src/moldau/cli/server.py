@@ -109,4 +109,12 @@ def run_server(arguments: Sequence[str]) -> int:
         return 2
     from moldau.server.main import run
 
-    return run(asked.file, asked.overrides, asked.port, asked.data_dir, asked.force, asked.cluster_id, asked.log_level)
+    return run(
+        asked.file,
+        asked.overrides,
+        port=asked.port,
+        data_directory=asked.data_dir,
+        force=asked.force,
+        cluster_id=asked.cluster_id,
+        log_level=asked.log_level,
+    )

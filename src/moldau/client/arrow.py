@@ -118,6 +118,7 @@ def send_table(
     producer: EncodedBatches,
     topic: str,
     table: object,
+    *,
     value: object,
     key: object,
     headers: object,
@@ -273,12 +274,12 @@ def _frame(
         None if keys is None else _column(keys, with_data),
         _column(values, with_data),
         _headers(pa, batch.column("headers")) if "headers" in names else None,
-        None if times is None else _numbers(times.fill_null(-1), 8),
-        time.time_ns() // 1_000_000,
-        batch.num_rows,
-        producer.encoded_bytes_max,
-        producer.request_bytes_max,
-        more_follows,
+        timestamps=None if times is None else _numbers(times.fill_null(-1), 8),
+        now_ms=time.time_ns() // 1_000_000,
+        rows=batch.num_rows,
+        batch_bytes=producer.encoded_bytes_max,
+        request_bytes=producer.request_bytes_max,
+        more_follows=more_follows,
     )
 
 

@@ -138,10 +138,10 @@ class Consumer:
             self._cluster,
             self._fetcher,
             self._positions,
-            self._request_timeout_ms,
-            self._metadata_age_max_ms,
-            read.get_bool("exclude.internal.topics"),
-            self._call_user,
+            request_timeout_ms=self._request_timeout_ms,
+            metadata_age_max_ms=self._metadata_age_max_ms,
+            exclude_internal=read.get_bool("exclude.internal.topics"),
+            call=self._call_user,
         )
         self._group.wakeup_requested = self._take_wakeup
         self._cluster.network = DrivenNetwork(self._cluster.network, self._group.drive, self._group.until_due_ms)

@@ -140,15 +140,15 @@ class Producer:
         self._sender: Sender = Sender(
             self._cluster,
             self._accumulator,
-            acks,
-            idempotent,
-            read.get_int("request.timeout.ms"),
-            read.get_int("max.in.flight.requests.per.connection"),
-            self._batch_bytes,
-            read.get_bool("partitioner.adaptive.partitioning.enable"),
-            read.get_int("partitioner.availability.timeout.ms"),
-            on_batch,
-            self._transactions,
+            acks=acks,
+            idempotent=idempotent,
+            request_timeout_ms=read.get_int("request.timeout.ms"),
+            in_flight_max=read.get_int("max.in.flight.requests.per.connection"),
+            batch_bytes=self._batch_bytes,
+            adaptive=read.get_bool("partitioner.adaptive.partitioning.enable"),
+            availability_timeout_ms=read.get_int("partitioner.availability.timeout.ms"),
+            on_batch=on_batch,
+            transactions=self._transactions,
         )
         self._topics: dict[str, TopicState] = self._sender.topics
         self._lock: Lock = self._sender.lock
@@ -236,7 +236,16 @@ class Producer:
         from moldau.client.arrow import send_table
         from moldau.client.encoded import EncodedBatches
 
-        return send_table(EncodedBatches(self), checked_topic(topic), table, value, key, headers, timestamp, partition)
+        return send_table(
+            EncodedBatches(self),
+            checked_topic(topic),
+            table,
+            value=value,
+            key=key,
+            headers=headers,
+            timestamp=timestamp,
+            partition=partition,
+        )
 
     def _send_encoded(
         self, topic: str, partition: int | None, data: Body, count: int, base_timestamp: int, max_timestamp: int
@@ -596,15 +605,15 @@ def _new_accumulator(config: settings.ClientConfig, idempotent: bool) -> Accumul
             raise ConfigError("delivery.timeout.ms should be equal to or larger than linger.ms + request.timeout.ms")
         timeout_ms = min(linger_ms + config.get_int("request.timeout.ms"), settings.INT_MAX)
     return Accumulator(
-        config.get_int("batch.size"),
-        linger_ms,
-        timeout_ms,
-        config.get_int("retries"),
-        config.get_int("max.request.size"),
-        CODECS[name],
-        -1 if name in ("none", "snappy") else config.get_int(f"compression.{name}.level"),
-        idempotent,
-        Backoff(config.get_int("retry.backoff.ms"), config.get_int("retry.backoff.max.ms"), random.random),
+        batch_bytes=config.get_int("batch.size"),
+        linger_ms=linger_ms,
+        delivery_timeout_ms=timeout_ms,
+        retries=config.get_int("retries"),
+        request_bytes_max=config.get_int("max.request.size"),
+        codec=CODECS[name],
+        level=-1 if name in ("none", "snappy") else config.get_int(f"compression.{name}.level"),
+        idempotent=idempotent,
+        backoff=Backoff(config.get_int("retry.backoff.ms"), config.get_int("retry.backoff.max.ms"), random.random),
     )
 
 

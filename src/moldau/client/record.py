@@ -34,6 +34,7 @@ class ConsumerRecord:
         topic: str,
         partition: int,
         offset: i64,
+        *,
         timestamp: i64,
         timestamp_type: i64,
         key: Any,
@@ -91,6 +92,7 @@ def decode_batch(
     position: i64,
     end: i64,
     header: BatchHeader,
+    *,
     topic: str,
     partition: int,
     from_offset: i64,
@@ -100,7 +102,7 @@ def decode_batch(
     if header.records_count > end - position:
         raise CorruptBatch(f"{header.records_count} records do not fit into {end - position} bytes")
     try:
-        _decode(data, position, end, header, topic, partition, from_offset, records)
+        _decode(data, position, end, header, topic=topic, partition=partition, from_offset=from_offset, records=records)
     except IndexError as error:
         raise CorruptBatch("a record reaches beyond the end of its batch") from error
 
@@ -110,6 +112,7 @@ def _decode(
     position: i64,
     end: i64,
     header: BatchHeader,
+    *,
     topic: str,
     partition: int,
     from_offset: i64,
@@ -154,7 +157,15 @@ def _decode(
             raise CorruptBatch("the fields of a record do not fill it")
         timestamp = header.max_timestamp if append_time else sum_of(header.base_timestamp, delta)
         record = ConsumerRecord(
-            topic, partition, base_offset + offset_delta, timestamp, kind, key, value, headers, epoch
+            topic,
+            partition,
+            base_offset + offset_delta,
+            timestamp=timestamp,
+            timestamp_type=kind,
+            key=key,
+            value=value,
+            headers=headers,
+            leader_epoch=epoch,
         )
         records.append(record)
     if position != end:

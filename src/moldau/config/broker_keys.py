@@ -76,10 +76,13 @@ def _key(
     validator: Validator | None,
     dynamic: str,
     documentation: str,
+    *,
     internal: bool = False,
     required: bool = False,
 ) -> ConfigKey:
-    return ConfigKey(name, type, default, validator, documentation, dynamic, internal=internal, required=required)
+    return ConfigKey(
+        name, type, default, validator, documentation, dynamic=dynamic, internal=internal, required=required
+    )
 
 
 # fmt: off

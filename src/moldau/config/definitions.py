@@ -82,6 +82,7 @@ class ConfigKey:
         default: str | None,
         validator: Validator | None,
         documentation: str,
+        *,
         dynamic: str = CLUSTER_WIDE,
         synonyms: tuple[str, ...] = (),
         internal: bool = False,

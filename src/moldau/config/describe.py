@@ -46,6 +46,7 @@ class DescribedConfig:
         name: str,
         value: str | None,
         synonyms: list[Synonym],
+        *,
         type: int = UNKNOWN,
         read_only: bool = False,
         sensitive: bool = False,
@@ -75,7 +76,7 @@ def describe_topic(overrides: dict[str, str], broker: DynamicBrokerConfig) -> li
         synonyms = broker_synonyms(key.synonyms[0], broker) if key.synonyms else []
         if name in overrides:
             synonyms.insert(0, Synonym(name, value, DYNAMIC_TOPIC_CONFIG))
-        described.append(DescribedConfig(name, value, synonyms, key.type, documentation=key.documentation))
+        described.append(DescribedConfig(name, value, synonyms, type=key.type, documentation=key.documentation))
     return described
 
 
@@ -89,7 +90,7 @@ def describe_new_topic(overrides: dict[str, str], broker: DynamicBrokerConfig) -
             value, source = overrides.get(name), DYNAMIC_TOPIC_CONFIG
         else:
             value, source = key.show(values.get(name)), _strongest_source(key.synonyms, broker)
-        described.append(DescribedConfig(name, value, [Synonym(name, value, source)], key.type))
+        described.append(DescribedConfig(name, value, [Synonym(name, value, source)], type=key.type))
     return described
 
 
@@ -129,7 +130,7 @@ def describe_group(overrides: dict[str, str], broker: DynamicBrokerConfig) -> li
         if name in overrides:
             value = _shown(key, overrides[name])
             synonyms.insert(0, Synonym(name, value, DYNAMIC_GROUP_CONFIG))
-        described.append(DescribedConfig(name, value, synonyms, key.type, documentation=key.documentation))
+        described.append(DescribedConfig(name, value, synonyms, type=key.type, documentation=key.documentation))
     return described
 
 
@@ -143,7 +144,7 @@ def describe_client_metrics(overrides: dict[str, str]) -> list[DescribedConfig]:
             continue
         value = _shown(key, overrides.get(name, key.default))
         synonyms = [Synonym(name, value, DYNAMIC_CLIENT_METRICS_CONFIG)] if name in overrides else []
-        described.append(DescribedConfig(name, value, synonyms, key.type, documentation=key.documentation))
+        described.append(DescribedConfig(name, value, synonyms, type=key.type, documentation=key.documentation))
     return described
 
 
@@ -195,7 +196,7 @@ def _broker_line(name: str, key: ConfigKey, value: str | None, synonyms: list[Sy
         name,
         value,
         synonyms,
-        key.type,
+        type=key.type,
         # A key with a listener's prefix can be altered and is nevertheless listed as read-only.
         read_only=key.dynamic == READ_ONLY or key.name != name,
         sensitive=key.sensitive,

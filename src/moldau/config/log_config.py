@@ -10,6 +10,7 @@ class LogConfig:
 
     def __init__(
         self,
+        *,
         segment_bytes: int = 1073741824,
         segment_ms: int = 604800000,
         segment_jitter_ms: int = 0,

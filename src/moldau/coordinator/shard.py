@@ -217,7 +217,10 @@ class Shard:
             builder.append(wall_ms, key, value)
         transactional = outcome.producer_id >= 0
         batch = builder.build(
-            outcome.producer_id, outcome.producer_epoch, base_sequence=self.base_sequence, transactional=transactional
+            producer_id=outcome.producer_id,
+            producer_epoch=outcome.producer_epoch,
+            base_sequence=self.base_sequence,
+            transactional=transactional,
         )
         self.written_end = self.log.append(batch, now_ms)
         if outcome.replay:

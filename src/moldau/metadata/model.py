@@ -78,6 +78,7 @@ class BrokerRegistration:
         broker_id: int,
         broker_epoch: int,
         incarnation_id: bytes,
+        *,
         end_points: dict[str, EndPoint],
         features: dict[str, VersionRange],
         rack: str | None,
@@ -111,14 +112,14 @@ class BrokerRegistration:
             record.broker_id,
             record.broker_epoch,
             record.incarnation_id,
-            {e.name: EndPoint(e.name, e.host, e.port, e.security_protocol) for e in record.end_points},
-            {f.name: VersionRange(f.min_supported_version, f.max_supported_version) for f in record.features},
-            record.rack,
-            record.fenced,
-            record.in_controlled_shutdown,
-            tuple(sorted(record.log_dirs)),
-            None if cordoned is None else tuple(cordoned),
-            idle_since,
+            end_points={e.name: EndPoint(e.name, e.host, e.port, e.security_protocol) for e in record.end_points},
+            features={f.name: VersionRange(f.min_supported_version, f.max_supported_version) for f in record.features},
+            rack=record.rack,
+            fenced=record.fenced,
+            in_controlled_shutdown=record.in_controlled_shutdown,
+            log_dirs=tuple(sorted(record.log_dirs)),
+            cordoned_log_dirs=None if cordoned is None else tuple(cordoned),
+            idle_since=idle_since,
         )
 
     def with_changes(
@@ -132,14 +133,16 @@ class BrokerRegistration:
             self.broker_id,
             self.broker_epoch,
             self.incarnation_id,
-            self.end_points,
-            self.features,
-            self.rack,
-            self.fenced if fenced is None else fenced,
-            self.in_controlled_shutdown if in_controlled_shutdown is None else in_controlled_shutdown,
-            self.log_dirs if log_dirs is None else log_dirs,
-            self.cordoned_log_dirs if cordoned_log_dirs is None else cordoned_log_dirs,
-            self.idle_since,
+            end_points=self.end_points,
+            features=self.features,
+            rack=self.rack,
+            fenced=self.fenced if fenced is None else fenced,
+            in_controlled_shutdown=self.in_controlled_shutdown
+            if in_controlled_shutdown is None
+            else in_controlled_shutdown,
+            log_dirs=self.log_dirs if log_dirs is None else log_dirs,
+            cordoned_log_dirs=self.cordoned_log_dirs if cordoned_log_dirs is None else cordoned_log_dirs,
+            idle_since=self.idle_since,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -214,6 +217,7 @@ class PartitionRegistration:
         replicas: tuple[int, ...],
         directories: tuple[bytes, ...],
         isr: tuple[int, ...],
+        *,
         removing_replicas: tuple[int, ...] = (),
         adding_replicas: tuple[int, ...] = (),
         leader: int = NO_LEADER,
@@ -243,14 +247,14 @@ class PartitionRegistration:
             replicas,
             directories,
             tuple(record.isr),
-            tuple(record.removing_replicas),
-            tuple(record.adding_replicas),
-            record.leader,
-            record.leader_recovery_state,
-            record.leader_epoch,
-            record.partition_epoch,
-            tuple(record.eligible_leader_replicas or ()),
-            tuple(record.last_known_elr or ()),
+            removing_replicas=tuple(record.removing_replicas),
+            adding_replicas=tuple(record.adding_replicas),
+            leader=record.leader,
+            leader_recovery_state=record.leader_recovery_state,
+            leader_epoch=record.leader_epoch,
+            partition_epoch=record.partition_epoch,
+            elr=tuple(record.eligible_leader_replicas or ()),
+            last_known_elr=tuple(record.last_known_elr or ()),
         )
 
     def to_record(self, topic_id: bytes, partition_id: int, version: int) -> PartitionRecord:
@@ -286,14 +290,18 @@ class PartitionRegistration:
             replicas,
             directories,
             self.isr if record.isr is None else tuple(record.isr),
-            self.removing_replicas if record.removing_replicas is None else tuple(record.removing_replicas),
-            self.adding_replicas if record.adding_replicas is None else tuple(record.adding_replicas),
-            record.leader if leader_changes else self.leader,
-            self.leader_recovery_state if record.leader_recovery_state < 0 else record.leader_recovery_state,
-            self.leader_epoch + 1 if leader_changes else self.leader_epoch,
-            self.partition_epoch + 1,
-            self.elr if elr is None else tuple(elr),
-            self.last_known_elr if last_known is None else tuple(last_known),
+            removing_replicas=self.removing_replicas
+            if record.removing_replicas is None
+            else tuple(record.removing_replicas),
+            adding_replicas=self.adding_replicas if record.adding_replicas is None else tuple(record.adding_replicas),
+            leader=record.leader if leader_changes else self.leader,
+            leader_recovery_state=self.leader_recovery_state
+            if record.leader_recovery_state < 0
+            else record.leader_recovery_state,
+            leader_epoch=self.leader_epoch + 1 if leader_changes else self.leader_epoch,
+            partition_epoch=self.partition_epoch + 1,
+            elr=self.elr if elr is None else tuple(elr),
+            last_known_elr=self.last_known_elr if last_known is None else tuple(last_known),
         )
 
     def directory_of(self, replica: int) -> bytes:

@@ -67,6 +67,7 @@ class Connection:
         loop: asyncio.AbstractEventLoop,
         handle: Handle,
         context: ClientContext,
+        *,
         scratch: Scratch,
         frame_bytes_max: int,
         clock: Callable[[], int],

@@ -68,6 +68,7 @@ class Listener:
         name: str,
         host: str,
         port: int,
+        *,
         is_controller: bool,
         handle: Handle,
         limits: ListenerLimits,
@@ -230,10 +231,10 @@ class Listener:
             asyncio.get_running_loop(),
             self._handle,
             context,
-            self._scratch,
-            self.limits.frame_bytes_max,
-            self._clock,
-            self._on_connection_closed,
+            scratch=self._scratch,
+            frame_bytes_max=self.limits.frame_bytes_max,
+            clock=self._clock,
+            on_close=self._on_connection_closed,
         )
         self.connections[connection] = None
         self._group.changed()

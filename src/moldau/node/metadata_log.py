@@ -443,10 +443,19 @@ def open_metadata_log(
             logger.error(
                 "writes of the previous process to %s are lost; continuing with what is on the disk", ", ".join(lost)
             )
-        log = load_log(disk, log_directory, directory, METADATA_TOPIC, 0, log_config, now_ms)
+        log = load_log(disk, log_directory, directory, METADATA_TOPIC, 0, config=log_config, now_ms=now_ms)
         log.topic_id = METADATA_TOPIC_UUID
     else:
-        log = create_log(disk, log_directory, directory, METADATA_TOPIC, 0, METADATA_TOPIC_UUID, log_config, now_ms)
+        log = create_log(
+            disk,
+            log_directory,
+            directory,
+            METADATA_TOPIC,
+            0,
+            topic_id=METADATA_TOPIC_UUID,
+            config=log_config,
+            now_ms=now_ms,
+        )
         disk.blocking().sync_directory(config.metadata_log_dir)
     metadata_log = MetadataLog(disk, log, config, rng)
     metadata_log.load_snapshots()

@@ -98,6 +98,7 @@ class Node:
         disk: Disk,
         rng: RandomSource,
         incarnation_id: bytes,
+        *,
         compaction_workers: CompactionWorkers | None = None,
         recovery_workers: RecoveryWorkers | None = None,
         outbox: Outbox | None = None,

@@ -53,6 +53,7 @@ class Question:
         transactional_id: str,
         producer_id: int,
         producer_epoch: int,
+        *,
         partitions: frozenset[TopicPartition],
         adds: bool,
         take_guards: Callable[[int], None],
@@ -94,12 +95,12 @@ class Question:
             return add_partitions(
                 machine.state,
                 self.transactional_id,
-                self.producer_id,
-                self.producer_epoch,
-                self.partitions,
-                CLIENT_VERSION,
-                Verified(self.for_all(errors.NONE)),
-                self.asked_ms,
+                producer_id=self.producer_id,
+                producer_epoch=self.producer_epoch,
+                partitions=self.partitions,
+                client_version=CLIENT_VERSION,
+                response=Verified(self.for_all(errors.NONE)),
+                now_ms=self.asked_ms,
             )
         missing = find_missing(
             machine.state, self.transactional_id, self.producer_id, self.producer_epoch, self.partitions

@@ -102,6 +102,7 @@ class FramedRows:
         self,
         keys: BinaryColumn | None,
         values: BinaryColumn,
+        *,
         row: i64,
         size: i64,
         delta: i64,
@@ -222,6 +223,7 @@ def frame_rows(
     keys: BinaryColumn | None,
     values: BinaryColumn,
     headers: HeaderColumn | None,
+    *,
     timestamps: bytes | None,
     now_ms: i64,
     rows: i64,
@@ -282,7 +284,9 @@ def frame_rows(
             framed.too_large = int(row)
             framed.too_large_size = int(HEADER_SIZE + whole)
         if not (plain and row > 0 and framed.add_plain(size, delta, count, value_start, value_size)):
-            framed.add(keys, values, row, size, delta, count, key_size, value_size)
+            framed.add(
+                keys, values, row=row, size=size, delta=delta, count=count, key_size=key_size, value_size=value_size
+            )
             if framed.lacks_data:
                 return framed
         framed.tail = tail

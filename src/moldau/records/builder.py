@@ -103,6 +103,7 @@ class BatchBuilder:
 
     def build(
         self,
+        *,
         producer_id: int = NO_PRODUCER_ID,
         producer_epoch: int = NO_PRODUCER_EPOCH,
         base_sequence: int = NO_SEQUENCE,
@@ -126,15 +127,15 @@ class BatchBuilder:
         return assemble_batch(
             compress(self.codec, self._records.getvalue(), self.level),
             self.base_offset,
-            partition_leader_epoch,
-            attributes,
-            i64(last) - self.base_offset,
-            self.base_timestamp if self.records_count > 0 else i64(NO_TIMESTAMP),
-            self.max_timestamp if log_append_time_ms == NO_TIMESTAMP else i64(log_append_time_ms),
-            producer_id,
-            producer_epoch,
-            base_sequence,
-            self.records_count,
+            partition_leader_epoch=partition_leader_epoch,
+            attributes=attributes,
+            last_offset_delta=i64(last) - self.base_offset,
+            base_timestamp=self.base_timestamp if self.records_count > 0 else i64(NO_TIMESTAMP),
+            max_timestamp=self.max_timestamp if log_append_time_ms == NO_TIMESTAMP else i64(log_append_time_ms),
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            records_count=self.records_count,
         )
 
 
@@ -202,6 +203,7 @@ def _encode_headers(headers: list[tuple[str, bytes | None]]) -> bytes:
 def assemble_batch(
     body: bytes,
     base_offset: i64,
+    *,
     partition_leader_epoch: i64,
     attributes: i64,
     last_offset_delta: i64,
@@ -214,14 +216,14 @@ def assemble_batch(
 ) -> bytes:
     """A batch of header fields and records that are encoded, and compressed as the attributes say."""
     tail = header_tail(
-        attributes,
-        last_offset_delta,
-        base_timestamp,
-        max_timestamp,
-        producer_id,
-        producer_epoch,
-        base_sequence,
-        records_count,
+        attributes=attributes,
+        last_offset_delta=last_offset_delta,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        records_count=records_count,
     )
     crc: int = crc32c(body, crc32c(tail))
     writer = BytesWriter()
@@ -243,6 +245,7 @@ def header_start(base_offset: i64, size: i64, partition_leader_epoch: i64, crc: 
 
 
 def header_tail(
+    *,
     attributes: i64,
     last_offset_delta: i64,
     base_timestamp: i64,

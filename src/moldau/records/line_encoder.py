@@ -46,6 +46,7 @@ class LineEncoder:
 
     def __init__(
         self,
+        *,
         delimiter: bytes,
         separator: bytes | None,
         key: bytes | None,

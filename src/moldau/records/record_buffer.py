@@ -134,14 +134,14 @@ class RecordBuffer:
             attributes |= TRANSACTIONAL_FLAG
         count = self.records_count
         tail = header_tail(
-            attributes,
-            count - 1,
-            self.base_timestamp,
-            self.max_timestamp,
-            producer_id,
-            producer_epoch,
-            base_sequence,
-            count,
+            attributes=attributes,
+            last_offset_delta=count - 1,
+            base_timestamp=self.base_timestamp,
+            max_timestamp=self.max_timestamp,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            records_count=count,
         )
         body = self._body
         crc: int = crc32c(body, crc32c(tail))
@@ -157,7 +157,20 @@ class RecordBuffer:
         if self.codec != NONE:
             body = decompress(self.codec, body, DECOMPRESSED_BYTES_MAX)
         header = BatchHeader(
-            0, 0, self.size, -1, 2, 0, 0, self.records_count - 1, self.base_timestamp, 0, -1, -1, -1, self.records_count
+            0,
+            0,
+            self.size,
+            partition_leader_epoch=-1,
+            magic=2,
+            crc=0,
+            attributes=0,
+            last_offset_delta=self.records_count - 1,
+            base_timestamp=self.base_timestamp,
+            max_timestamp=0,
+            producer_id=-1,
+            producer_epoch=-1,
+            base_sequence=-1,
+            records_count=self.records_count,
         )
         return parse_records(body, header)
 

@@ -132,13 +132,23 @@ class TextWriter:
             timestamp = header.max_timestamp if append_time else _sum(header.base_timestamp, delta)
             self.rows += 1
             self.record_bytes += max(key_size, i64(0)) + max(value_size, i64(0))
-            self._write(data, offset, timestamp, key_start, key_size, value_start, value_size, headers_start)
+            self._write(
+                data,
+                offset,
+                timestamp,
+                key_start=key_start,
+                key_size=key_size,
+                value_start=value_start,
+                value_size=value_size,
+                headers_start=headers_start,
+            )
 
     def _write(
         self,
         data: bytes,
         offset: i64,
         timestamp: i64,
+        *,
         key_start: i64,
         key_size: i64,
         value_start: i64,

@@ -480,6 +480,7 @@ class Partition:
         broker_epoch: int,
         fetch_offset: int,
         max_bytes: int,
+        *,
         min_one_batch: bool,
         current_leader_epoch: int,
         last_fetched_epoch: int,

@@ -30,6 +30,7 @@ log = logging.getLogger("moldau.server")
 def run(
     file: str | None,
     overrides: list[str],
+    *,
     port: int | None = None,
     data_directory: str | None = None,
     force: bool = False,

@@ -157,7 +157,14 @@ class ServerProcess:
         recovery = RecoveryProcesses(disk, lambda function: post(loop, self.turns, function))
         self._outbox = SocketOutbox(loop, self.clock, f"moldau-{self.config.node_id}", self.turns)
         self.node = Node(
-            self.config, disk, random.Random(), uuid.uuid4().bytes, compaction, recovery, self._outbox, self.clock.wall
+            self.config,
+            disk,
+            random.Random(),
+            uuid.uuid4().bytes,
+            compaction_workers=compaction,
+            recovery_workers=recovery,
+            outbox=self._outbox,
+            wall=self.clock.wall,
         )
         self._connection_limits = ConnectionLimits(self._groups, self._outbox.resolver)
         self.node.on_config_changed = self._apply_limits
@@ -250,12 +257,12 @@ class ServerProcess:
                 endpoint.name,
                 endpoint.host,
                 endpoint.port,
-                is_controller,
-                dispatcher.handle,
-                limits,
-                scratch,
-                self.clock,
-                self._controller_listeners if is_controller else self._broker_listeners,
+                is_controller=is_controller,
+                handle=dispatcher.handle,
+                limits=limits,
+                scratch=scratch,
+                clock=self.clock,
+                group=self._controller_listeners if is_controller else self._broker_listeners,
             )
             self.listeners.append(listener)
             try:

@@ -69,11 +69,11 @@ class FutureLogs:
                 path,
                 source.topic,
                 source.partition,
-                source.topic_id,
-                source.config,
-                now_ms,
-                manager.random_below,
-                source.base_offsets[0],
+                topic_id=source.topic_id,
+                config=source.config,
+                now_ms=now_ms,
+                random_below=manager.random_below,
+                start_offset=source.base_offsets[0],
             )
         except OSError as error:
             if error.errno in NO_SPACE:

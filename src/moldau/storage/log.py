@@ -59,6 +59,7 @@ class Log:
         directory: str,
         topic: str,
         partition: int,
+        *,
         topic_id: bytes,
         config: LogConfig,
         random_below: Callable[[int], int],
@@ -172,8 +173,8 @@ class Log:
             self.check_writable(origin)
             self.check_not_held()
         validated = validate(
-            records.data, records.start, records.end, self.log_end_offset, leader_epoch, self.wall.at(now_ms),
-            self.rules, origin,
+            records.data, records.start, records.end, self.log_end_offset,
+            leader_epoch=leader_epoch, now_ms=self.wall.at(now_ms), rules=self.rules, origin=origin,
         )  # fmt: skip
         headers = validated.batches
         size = validated.size
@@ -192,8 +193,8 @@ class Log:
         if leader_epoch != self.leader_epochs.latest_epoch:
             self.leader_epochs.assign(leader_epoch, self.log_end_offset)
         self._write(
-            validated.parts, size, headers, markers, validated.first_offset, validated.last_offset,
-            validated.max_timestamp, now_ms,
+            validated.parts, size, headers, markers=markers, first_offset=validated.first_offset,
+            last_offset=validated.last_offset, max_timestamp=validated.max_timestamp, now_ms=now_ms,
         )  # fmt: skip
         return AppendResult(
             validated.first_offset,
@@ -227,7 +228,16 @@ class Log:
         for header in headers:
             if header.partition_leader_epoch > self.leader_epochs.latest_epoch:
                 self.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
-        self._write([data], size, headers, markers, first_offset, last.last_offset, max_timestamp, now_ms)
+        self._write(
+            [data],
+            size,
+            headers,
+            markers=markers,
+            first_offset=first_offset,
+            last_offset=last.last_offset,
+            max_timestamp=max_timestamp,
+            now_ms=now_ms,
+        )
         return AppendResult(first_offset, last.last_offset, -1, max_timestamp, self.log_start_offset)
 
     def _check_replicated(self, records: MemoryRecords, leader_epoch: int) -> list[BatchHeader]:
@@ -266,6 +276,7 @@ class Log:
         parts: Sequence[Buffer],
         size: int,
         headers: list[BatchHeader],
+        *,
         markers: list[TransactionMarker | None] | None,
         first_offset: int,
         last_offset: int,
@@ -632,13 +643,13 @@ class Log:
             count = count_deletable(
                 self.segments,
                 self.config,
-                self.size_bytes,
-                self.log_start_offset,
-                self.log_end_offset,
-                high_watermark,
-                now_ms,
-                self.wall,
-                segments_max,
+                size_bytes=self.size_bytes,
+                log_start_offset=self.log_start_offset,
+                log_end_offset=self.log_end_offset,
+                high_watermark=high_watermark,
+                now_ms=now_ms,
+                wall=self.wall,
+                segments_max=segments_max,
             )
             if count > 0:
                 if count == len(self.segments):

@@ -229,14 +229,14 @@ class LogManager:
             task.directory,
             task.topic,
             task.partition,
-            self.config_of(task.topic),
-            task.now_ms,
-            task.recovery_point if recovered is None else recovered.end_offset,
-            task.log_start_offset if recovered is None else recovered.log_start_offset,
-            clean or recovered is not None,
-            self.random_below,
-            self.producer_expiration_ms,
-            task.gaps_to,
+            config=self.config_of(task.topic),
+            now_ms=task.now_ms,
+            recovery_point=task.recovery_point if recovered is None else recovered.end_offset,
+            log_start_offset=task.log_start_offset if recovered is None else recovered.log_start_offset,
+            clean=clean or recovered is not None,
+            random_below=self.random_below,
+            producer_expiration_ms=self.producer_expiration_ms,
+            gaps_to=task.gaps_to,
         )
         if recovered is not None:
             take_over(log, recovered)
@@ -306,8 +306,9 @@ class LogManager:
         try:
             directory.directories_changed += 1
             log = create_log(
-                self.disk, directory, path, topic, partition, topic_id, self.config_of(topic), now_ms, self.random_below
-            )
+                self.disk, directory, path, topic, partition,
+                topic_id=topic_id, config=self.config_of(topic), now_ms=now_ms, random_below=self.random_below,
+            )  # fmt: skip
         except OSError as error:
             if error.errno in NO_SPACE:
                 raise KafkaError(KAFKA_STORAGE_ERROR, f"No space for {topic}-{partition}: {error}") from error

@@ -63,6 +63,7 @@ def create_log(
     directory: str,
     topic: str,
     partition: int,
+    *,
     topic_id: bytes,
     config: LogConfig,
     now_ms: int,
@@ -71,7 +72,9 @@ def create_log(
 ) -> Log:
     """A new folder with an empty log. Nothing is synced: until something is acknowledged there is nothing to lose."""
     disk.make_directory(directory)
-    log = Log(disk, log_directory, directory, topic, partition, topic_id, config, random_below)
+    log = Log(
+        disk, log_directory, directory, topic, partition, topic_id=topic_id, config=config, random_below=random_below
+    )
     segment = log.new_segment(start_offset, now_ms)
     segment.create()
     segment.close_files()
@@ -91,6 +94,7 @@ def load_log(
     directory: str,
     topic: str,
     partition: int,
+    *,
     config: LogConfig,
     now_ms: int,
     recovery_point: int = 0,
@@ -103,7 +107,9 @@ def load_log(
     """Opens the log in `directory`. `recovery_point` and `log_start_offset` are what the checkpoints say (else 0);
     `clean` says that the last stop was a clean one; below `gaps_to` compaction may have removed records. Raises
     OSError when the disk fails."""
-    log = Log(disk, log_directory, directory, topic, partition, ZERO_UUID, config, random_below)
+    log = Log(
+        disk, log_directory, directory, topic, partition, topic_id=ZERO_UUID, config=config, random_below=random_below
+    )
     log.log_start_offset = log_start_offset
     log.recovery_point = recovery_point
     loader = Loader(log, now_ms, clean, producer_expiration_ms, gaps_to)
@@ -237,11 +243,11 @@ class Loader:
             self.disk,
             self.directory,
             base_offset,
-            size,
-            transaction_index in self.files,
-            config.index_interval_bytes,
-            config.segment_index_bytes,
-            self.now_ms,
+            size=size,
+            has_transaction_index=transaction_index in self.files,
+            index_interval_bytes=config.index_interval_bytes,
+            index_bytes_max=config.segment_index_bytes,
+            now_ms=self.now_ms,
         )
         if self.files.get(transaction_index, 0) % TRANSACTION_ENTRY_SIZE != 0:
             logger.warning(

@@ -18,6 +18,7 @@ NO_LIMIT: Final = 1 << 62
 def count_deletable(
     segments: list[Segment],
     config: LogConfig,
+    *,
     size_bytes: int,
     log_start_offset: int,
     log_end_offset: int,

@@ -151,6 +151,7 @@ class Segment:
         disk: Disk,
         directory: str,
         base_offset: int,
+        *,
         size: int,
         has_transaction_index: bool,
         index_interval_bytes: int,

@@ -112,6 +112,7 @@ class ValidationRules:
 
     def __init__(
         self,
+        *,
         compression_type: int = PRODUCER_COMPRESSION,
         level: int = DEFAULT_LEVEL,
         log_append_time: bool = False,
@@ -145,6 +146,7 @@ class ValidatedBatches:
         parts: list[bytes | memoryview],
         size: i64,
         batches: list[BatchHeader],
+        *,
         first_offset: i64,
         last_offset: i64,
         max_timestamp: i64,
@@ -172,6 +174,7 @@ def validate(
     start: i64,
     end: i64,
     next_offset: i64,
+    *,
     leader_epoch: i64,
     now_ms: i64,
     rules: ValidationRules,
@@ -199,7 +202,17 @@ def validate(
         return _keep(data, header, max_timestamp, next_offset, leader_epoch, now_ms, rules)
     if body_start > 0:
         body = body[body_start:body_end]
-    return _recompress(body, header, max_timestamp, findings, target, next_offset, leader_epoch, now_ms, rules)
+    return _recompress(
+        body,
+        header,
+        max_timestamp=max_timestamp,
+        findings=findings,
+        target=target,
+        next_offset=next_offset,
+        leader_epoch=leader_epoch,
+        now_ms=now_ms,
+        rules=rules,
+    )
 
 
 def _size_of_only_batch(data: bytes, start: i64, end: i64) -> i64:
@@ -384,12 +397,12 @@ def _keep(
         parts,
         header.size,
         [header],
-        next_offset,
-        last_offset,
-        max_timestamp,
-        last_offset,
-        append_time_ms,
-        header.records_count,
+        first_offset=next_offset,
+        last_offset=last_offset,
+        max_timestamp=max_timestamp,
+        offset_of_max_timestamp=last_offset,
+        append_time_ms=append_time_ms,
+        records_count=header.records_count,
     )
 
 
@@ -397,14 +410,14 @@ def _with_new_header(
     body: memoryview, header: BatchHeader, next_offset: i64, leader_epoch: i64
 ) -> list[bytes | memoryview]:
     tail = header_tail(
-        header.attributes,
-        header.last_offset_delta,
-        header.base_timestamp,
-        header.max_timestamp,
-        header.producer_id,
-        header.producer_epoch,
-        header.base_sequence,
-        header.records_count,
+        attributes=header.attributes,
+        last_offset_delta=header.last_offset_delta,
+        base_timestamp=header.base_timestamp,
+        max_timestamp=header.max_timestamp,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        records_count=header.records_count,
     )
     header.crc = CRC32C(body, CRC32C(tail))
     return [header_start(next_offset, header.size, leader_epoch, header.crc) + tail, body]
@@ -413,6 +426,7 @@ def _with_new_header(
 def _recompress(
     body: bytes,
     header: BatchHeader,
+    *,
     max_timestamp: i64,
     findings: i64,
     target: i64,
@@ -457,12 +471,12 @@ def _recompress(
         parts,
         size,
         [header],
-        next_offset,
-        last_offset,
-        max_timestamp,
-        last_offset,
-        append_time_ms,
-        header.records_count,
+        first_offset=next_offset,
+        last_offset=last_offset,
+        max_timestamp=max_timestamp,
+        offset_of_max_timestamp=last_offset,
+        append_time_ms=append_time_ms,
+        records_count=header.records_count,
     )
 
 
@@ -588,10 +602,10 @@ def check_replicated(
         [memoryview(data)[start:position]],
         position - start,
         batches,
-        batches[0].base_offset if batches else i64(-1),
-        last_offset,
-        max_timestamp,
-        offset_of_max_timestamp,
-        NO_TIMESTAMP,
-        records_count,
+        first_offset=batches[0].base_offset if batches else i64(-1),
+        last_offset=last_offset,
+        max_timestamp=max_timestamp,
+        offset_of_max_timestamp=offset_of_max_timestamp,
+        append_time_ms=NO_TIMESTAMP,
+        records_count=records_count,
     )

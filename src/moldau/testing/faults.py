@@ -28,6 +28,7 @@ class Fault:
         self,
         kind: str,
         what: str,
+        *,
         apis: frozenset[int] | None = None,
         client_id: str | None = None,
         times: int | None = None,

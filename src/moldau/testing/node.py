@@ -34,7 +34,9 @@ class FaultMethods:
         check_can_fail(found)
         _check_times(times)
         what = f"{found.name} fails with {error}"
-        return self._befall(Fault(FAIL, what, frozenset([found.key]), client_id, times, error=code))
+        return self._befall(
+            Fault(FAIL, what, apis=frozenset([found.key]), client_id=client_id, times=times, error=code)
+        )
 
     def lose_next_response(self, api: str | int, times: int | None = 1, client_id: str | None = None) -> Fault:
         """Lets the broker do what the next requests of an API ask for, and cuts the connection before the response."""
@@ -43,7 +45,7 @@ class FaultMethods:
         found = find_api(api)
         _check_times(times)
         what = f"a response to {found.name} is lost"
-        return self._befall(Fault(LOSE, what, frozenset([found.key]), client_id, times))
+        return self._befall(Fault(LOSE, what, apis=frozenset([found.key]), client_id=client_id, times=times))
 
     def delay(
         self,
@@ -61,7 +63,7 @@ class FaultMethods:
         found = None if api is None else find_api(api)
         what = f"{'every request' if found is None else found.name} is delayed by {delay_ms} ms"
         apis = None if found is None else frozenset([found.key])
-        return self._befall(Fault(DELAY, what, apis, client_id, times, delay_ms=delay_ms))
+        return self._befall(Fault(DELAY, what, apis=apis, client_id=client_id, times=times, delay_ms=delay_ms))
 
     def cut(self, client_id: str | None = None) -> Fault:
         """Closes the connections of clients, and their new ones as soon as they come."""

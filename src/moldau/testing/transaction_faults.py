@@ -13,11 +13,15 @@ def full_transaction_log() -> list[Fault]:
     what = "the transaction log is full"
     told = frozenset([apis.INIT_PRODUCER_ID, apis.ADD_PARTITIONS_TO_TXN, apis.ADD_OFFSETS_TO_TXN, apis.END_TXN])
     return [
-        Fault(FAIL, what, told, error=errors.NOT_COORDINATOR, only=_is_transactional),
+        Fault(FAIL, what, apis=told, error=errors.NOT_COORDINATOR, only=_is_transactional),
         # From these versions on the broker itself adds what they write to the transaction (KIP-890).
-        Fault(FAIL, what, frozenset([apis.PRODUCE]), error=errors.NOT_ENOUGH_REPLICAS, only=_adds_partitions),
+        Fault(FAIL, what, apis=frozenset([apis.PRODUCE]), error=errors.NOT_ENOUGH_REPLICAS, only=_adds_partitions),
         Fault(
-            FAIL, what, frozenset([apis.TXN_OFFSET_COMMIT]), error=errors.COORDINATOR_NOT_AVAILABLE, only=_adds_offsets
+            FAIL,
+            what,
+            apis=frozenset([apis.TXN_OFFSET_COMMIT]),
+            error=errors.COORDINATOR_NOT_AVAILABLE,
+            only=_adds_offsets,
         ),
     ]
 

@@ -65,7 +65,7 @@ class MemoryLog(CoordinatorLog):
             assert row.key is not None
             builder.append(row.timestamp, row.key, row.value)
             self.records.append((row.key, row.value))
-        self.batches.append((self.end, builder.build(-1, -1, base_sequence=0)))
+        self.batches.append((self.end, builder.build(producer_id=-1, producer_epoch=-1, base_sequence=0)))
         self.end += len(rows)
         if not self.held:
             self.committed = self.end

@@ -278,10 +278,10 @@ class World:
                 broker.broker_epoch,
                 asked.fetch_offset,
                 PLENTY,
-                True,
-                asked.current_leader_epoch,
-                asked.last_fetched_epoch,
-                self.now_ms,
+                min_one_batch=True,
+                current_leader_epoch=asked.current_leader_epoch,
+                last_fetched_epoch=asked.last_fetched_epoch,
+                now_ms=self.now_ms,
             )
         except KafkaError as error:
             data.error_code = error.code

@@ -134,7 +134,11 @@ class World:
             builder = BatchBuilder()
             builder.append(self.now_ms, None, value.encode())
             pid, _, sequence = producer.partition("/")
-            data = builder.build(int(pid), 0, int(sequence)) if producer else builder.build()
+            data = (
+                builder.build(producer_id=int(pid), producer_epoch=0, base_sequence=int(sequence))
+                if producer
+                else builder.build()
+            )
             try:
                 result = self.replicas[int(broker_id)].partition.append_as_leader(
                     MemoryRecords(data), 1, self.now_ms, CLIENT
@@ -190,8 +194,9 @@ class World:
                 asked.last_fetched_epoch, self.now_ms,
             )  # fmt: skip
             read = leader.read_as_follower(
-                replica.broker_id, -1, asked.fetch_offset, PLENTY, True, asked.current_leader_epoch,
-                asked.last_fetched_epoch, self.now_ms,
+                replica.broker_id, -1, asked.fetch_offset, PLENTY, min_one_batch=True,
+                current_leader_epoch=asked.current_leader_epoch, last_fetched_epoch=asked.last_fetched_epoch,
+                now_ms=self.now_ms,
             )  # fmt: skip
         except KafkaError as error:
             return PartitionData(error_code=error.code, high_watermark=-1)

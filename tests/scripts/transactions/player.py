@@ -176,8 +176,8 @@ class Player:
             else:
                 builder.append(self._now_ms(), None, b"%d" % number, [])
         data = builder.build(
-            producer_id,
-            epoch,
+            producer_id=producer_id,
+            producer_epoch=epoch,
             base_sequence=int(options.get("seq", "0")),
             transactional="plain" not in words,
             control="control" in words,

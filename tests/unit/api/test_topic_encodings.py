@@ -59,7 +59,16 @@ class FakeNode:
 
 
 def call_of(node: Any, listener: str, version: int) -> Call:
-    return Call(node, ClientContext(listener, "here:1", False), 3, version, 7, "me", version >= 9, 1)
+    return Call(
+        node,
+        ClientContext(listener, "here:1", False),
+        api_key=3,
+        version=version,
+        correlation_id=7,
+        client_id="me",
+        flexible_response_header=version >= 9,
+        now_ms=1,
+    )
 
 
 def ask(node: Any, listener: str, version: int, request: MetadataRequest) -> bytes:

@@ -55,7 +55,9 @@ def batch(now_ms: int, producer: Producer, sequence: int, values: list[bytes], *
     for value in values:
         builder.append(now_ms, None, value, [])
     flags.setdefault("transactional", True)
-    return builder.build(producer.producer_id, producer.epoch, base_sequence=sequence, **flags)
+    return builder.build(
+        producer_id=producer.producer_id, producer_epoch=producer.epoch, base_sequence=sequence, **flags
+    )
 
 
 class Producer:

@@ -14,7 +14,9 @@ Callback = Callable[[dict[TopicPartition, set[int]], ClientError | None], object
 
 
 def record(offset: int, value: bytes | None = b"v", key: bytes | None = None, deliveries: int = 1) -> ConsumerRecord:
-    made = ConsumerRecord("t", 0, offset, 1000, 0, key, value, None, 0)
+    made = ConsumerRecord(
+        "t", 0, offset, timestamp=1000, timestamp_type=0, key=key, value=value, headers=None, leader_epoch=0
+    )
     made.delivery_count = deliveries
     return made
 

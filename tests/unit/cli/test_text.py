@@ -28,7 +28,9 @@ def record(
     headers: list[tuple[str, bytes | None]] | None = None,
     timestamp: int = 1_700_000_000_123,
 ) -> ConsumerRecord:
-    return ConsumerRecord("t", 3, 42, timestamp, 0, key, value, headers, 0)
+    return ConsumerRecord(
+        "t", 3, 42, timestamp=timestamp, timestamp_type=0, key=key, value=value, headers=headers, leader_epoch=0
+    )
 
 
 @pytest.mark.parametrize(

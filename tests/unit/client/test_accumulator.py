@@ -26,15 +26,15 @@ def new_accumulator(**changes: int) -> Accumulator:
     values = {"batch_bytes": 1000, "linger_ms": 5, "delivery_timeout_ms": 10_000, "retries": 1_000_000}
     values.update(changes)
     accumulator = Accumulator(
-        values["batch_bytes"],
-        values["linger_ms"],
-        values["delivery_timeout_ms"],
-        values["retries"],
-        1_000_000,
-        0,
-        -1,
-        True,
-        Backoff(100, 1000, lambda: 0.5),
+        batch_bytes=values["batch_bytes"],
+        linger_ms=values["linger_ms"],
+        delivery_timeout_ms=values["delivery_timeout_ms"],
+        retries=values["retries"],
+        request_bytes_max=1_000_000,
+        codec=0,
+        level=-1,
+        idempotent=True,
+        backoff=Backoff(100, 1000, lambda: 0.5),
     )
     accumulator.producer_id, accumulator.first_epoch = 77, 0
     return accumulator

@@ -54,7 +54,9 @@ class KeptBatches:
 
 def send(table: Any) -> KeptBatches:
     kept = KeptBatches()
-    send_table(kept, "t", table, "value", "key", "headers", "timestamp", "partition")  # type: ignore[arg-type]
+    send_table(
+        kept, "t", table, value="value", key="key", headers="headers", timestamp="timestamp", partition="partition"
+    )  # type: ignore[arg-type]
     return kept
 
 
@@ -100,12 +102,16 @@ def test_long_values_and_times_far_apart_take_wider_framing() -> None:
     table = pa.table({"value": [b"x" * length for length in lengths], "timestamp": pa.array(times, pa.int64())})
     kept = KeptBatches()
     kept.encoded_bytes_max = kept.request_bytes_max = 1 << 20
-    send_table(kept, "t", table, "value", "key", "headers", "timestamp", "partition")  # type: ignore[arg-type]
+    send_table(
+        kept, "t", table, value="value", key="key", headers="headers", timestamp="timestamp", partition="partition"
+    )  # type: ignore[arg-type]
     assert [(len(record[1]), record[2]) for record in kept.records[-1]] == list(zip(lengths, times, strict=True))
     many = pa.table({"value": [b"x" * 20] * 9000})
     kept = KeptBatches()
     kept.encoded_bytes_max = kept.request_bytes_max = 1 << 20
-    send_table(kept, "t", many, "value", "key", "headers", "timestamp", "partition")  # type: ignore[arg-type]
+    send_table(
+        kept, "t", many, value="value", key="key", headers="headers", timestamp="timestamp", partition="partition"
+    )  # type: ignore[arg-type]
     assert len(kept.records[-1]) == 9000 and len(kept.sizes) == 1
 
 

@@ -13,7 +13,9 @@ P0 = SharePartition(b"i" * 16, "t", 0)
 
 
 def record(offset: int) -> ConsumerRecord:
-    return ConsumerRecord("t", 0, offset, 0, 0, None, b"v", None, 0)
+    return ConsumerRecord(
+        "t", 0, offset, timestamp=0, timestamp_type=0, key=None, value=b"v", headers=None, leader_epoch=0
+    )
 
 
 def test_equal_neighbours_are_one_range_with_one_type() -> None:

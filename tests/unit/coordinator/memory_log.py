@@ -47,7 +47,9 @@ class MemoryLog(CoordinatorLog):
         """What a transaction coordinator writes at the end of a transaction."""
         builder = BatchBuilder(base_offset=self.end)
         builder.append(0, b"\x00\x00" + (b"\x00\x01" if commit else b"\x00\x00"), bytes(6))
-        self.batches.append(builder.build(producer_id, epoch, transactional=True, control=True))
+        self.batches.append(
+            builder.build(producer_id=producer_id, producer_epoch=epoch, transactional=True, control=True)
+        )
         self.end += 1
         self.committed = self.end
 
@@ -116,4 +118,6 @@ def alone(header: BatchHeader, record: Record) -> bytes:
     builder = BatchBuilder(base_offset=record.offset)
     builder.append(record.timestamp, record.key, record.value)
     transactional = bool(header.is_transactional)
-    return builder.build(int(header.producer_id), int(header.producer_epoch), transactional=transactional)
+    return builder.build(
+        producer_id=int(header.producer_id), producer_epoch=int(header.producer_epoch), transactional=transactional
+    )

@@ -43,7 +43,15 @@ def test_records_have_the_bytes_of_apache_kafka() -> None:
     assert value.hex() == "0003" + "0000" + "00000000" + "ffff" + "ffff" + f"{1_794_713_910_923:016x}" + "00000000"
     member_id = "console-consumer-ed614c65-2db3-481c-92c4-7fb4ef4aa451"
     metadata = bytes.fromhex("0003") + subscription("orders")[2:] + bytes.fromhex("00000000ffffffffffff")
-    member = ClassicMember(member_id, None, "console-consumer", "/127.0.0.1", 300_000, 45_000, [("range", metadata)])
+    member = ClassicMember(
+        member_id,
+        None,
+        client_id="console-consumer",
+        client_host="/127.0.0.1",
+        rebalance_timeout_ms=300_000,
+        session_timeout_ms=45_000,
+        protocols=[("range", metadata)],
+    )
     group.member_protocol_type = "consumer"
     group.add(member, None)
     group.generation, group.protocol_name = 1, "range"

@@ -11,7 +11,18 @@ from moldau.protocol.uuids import uuid_from_text
 def make_image(racks: dict[int, str | None]) -> MetadataImage:
     image = MetadataImage()
     for broker_id, rack in racks.items():
-        image.brokers[broker_id] = BrokerRegistration(broker_id, 1, bytes(16), {}, {}, rack, False, False, (), None)
+        image.brokers[broker_id] = BrokerRegistration(
+            broker_id,
+            1,
+            bytes(16),
+            end_points={},
+            features={},
+            rack=rack,
+            fenced=False,
+            in_controlled_shutdown=False,
+            log_dirs=(),
+            cordoned_log_dirs=None,
+        )
     return image
 
 

@@ -124,7 +124,16 @@ class Clients:
         loop = asyncio.get_running_loop()
         context = ClientContext("L", f"test:{len(self.connections)}")
         self.connections.append(
-            Connection(ours, loop, handle, context, Scratch(), 1 << 20, Clock(), lambda connection: None)
+            Connection(
+                ours,
+                loop,
+                handle,
+                context,
+                scratch=Scratch(),
+                frame_bytes_max=1 << 20,
+                clock=Clock(),
+                on_close=lambda connection: None,
+            )
         )
         self.sockets.append(theirs)
         return theirs

@@ -79,7 +79,14 @@ def run(
         theirs.setblocking(False)
         dispatcher: Any = script if script is not None else Script()
         connection = Connection(
-            ours, loop, dispatcher.handle, ClientContext("L", "test:1"), Scratch(), 10_000_000, Clock(), lambda c: None
+            ours,
+            loop,
+            dispatcher.handle,
+            ClientContext("L", "test:1"),
+            scratch=Scratch(),
+            frame_bytes_max=10_000_000,
+            clock=Clock(),
+            on_close=lambda c: None,
         )
         try:
             await asyncio.wait_for(scenario(dispatcher, theirs, connection), patience(10))
@@ -338,7 +345,16 @@ def test_replies_that_another_connection_finishes_in_one_turn_leave_together() -
             return script.handle(context, b"n", 0, 1, now_ms)
 
         connections = [
-            Connection(sock, loop, handle, ClientContext("L", "test:1"), scratch, 1000, Clock(), lambda c: None)
+            Connection(
+                sock,
+                loop,
+                handle,
+                ClientContext("L", "test:1"),
+                scratch=scratch,
+                frame_bytes_max=1000,
+                clock=Clock(),
+                on_close=lambda c: None,
+            )
             for sock, handle in ((waiter, script.handle), (finisher, finish))
         ]
         theirs.send(framed(b"w1", b"w2", b"w3"))

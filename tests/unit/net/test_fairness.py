@@ -49,7 +49,14 @@ class World:
         loop = asyncio.get_running_loop()
         context = ClientContext("L", peer)
         connection = Connection(
-            ours, loop, self.handle, context, self.scratch, 100 << 20, lambda: 0, lambda connection: None
+            ours,
+            loop,
+            self.handle,
+            context,
+            scratch=self.scratch,
+            frame_bytes_max=100 << 20,
+            clock=lambda: 0,
+            on_close=lambda connection: None,
         )
         self.connections.append(connection)
         return connection

@@ -34,7 +34,17 @@ class Door:
         handle: Any = None
         scratch = Scratch(turns=self.turns)
         limits = ListenerLimits(idle_ms_max=100)
-        return Listener(name, "127.0.0.1", 0, False, handle, limits, scratch, lambda: self.now_ms, self.group)
+        return Listener(
+            name,
+            "127.0.0.1",
+            0,
+            is_controller=False,
+            handle=handle,
+            limits=limits,
+            scratch=scratch,
+            clock=lambda: self.now_ms,
+            group=self.group,
+        )
 
     @property
     def listener(self) -> Listener:

@@ -161,7 +161,16 @@ def test_time_goes_to_the_connection_it_was_spent_on_and_only_while_it_is_asked_
         context, script = ClientContext("L", "test:1"), Script()
         loop = asyncio.get_running_loop()
         scratch = Scratch(meter=meter)
-        connection = Connection(ours, loop, script.handle, context, scratch, 1000, Clock(), lambda c: None)
+        connection = Connection(
+            ours,
+            loop,
+            script.handle,
+            context,
+            scratch=scratch,
+            frame_bytes_max=1000,
+            clock=Clock(),
+            on_close=lambda c: None,
+        )
         theirs.send(framed(b"n1"))
         assert await receive(theirs, 2) == b"n1"
         assert context.unbilled_ns == 0
@@ -213,7 +222,16 @@ def test_time_for_frames_that_waited_out_the_muting_counts_too(monkeypatch: pyte
         context, script = ClientContext("L", "test:1"), Busy()
         scratch = Scratch(meter=TimeMeter(quotas))
         loop = asyncio.get_running_loop()
-        connection = Connection(ours, loop, script.handle, context, scratch, 1000, Clock(), lambda c: None)
+        connection = Connection(
+            ours,
+            loop,
+            script.handle,
+            context,
+            scratch=scratch,
+            frame_bytes_max=1000,
+            clock=Clock(),
+            on_close=lambda c: None,
+        )
         theirs.send(framed(b"s1", b"n2", b"n3"))
         assert await receive(theirs, 6) == b"s1n2n3"
         await settle()

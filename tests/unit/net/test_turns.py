@@ -207,7 +207,16 @@ def serve(turns: Turns, sent: bytes, handled: int, slow: Callable[[int], None]) 
         context = ClientContext("L", "client:1")
         loop = asyncio.get_running_loop()
         scratch = Scratch(turns=turns)
-        connection = Connection(ours, loop, handle, context, scratch, 1000, lambda: 1, lambda closed: None)
+        connection = Connection(
+            ours,
+            loop,
+            handle,
+            context,
+            scratch=scratch,
+            frame_bytes_max=1000,
+            clock=lambda: 1,
+            on_close=lambda closed: None,
+        )
         theirs.sendall(sent)
         await asyncio.wait_for(everything.wait(), patience(30))
         await asyncio.sleep(0)
@@ -255,7 +264,14 @@ def test_accepting_is_watched(time: FakeTime, turns: Turns) -> None:
     async def main() -> None:
         handle: Any = None
         listener = SlowListener(
-            "L", "127.0.0.1", 0, False, handle, ListenerLimits(), Scratch(turns=turns), lambda: 1_000
+            "L",
+            "127.0.0.1",
+            0,
+            is_controller=False,
+            handle=handle,
+            limits=ListenerLimits(),
+            scratch=Scratch(turns=turns),
+            clock=lambda: 1_000,
         )
         listener.bind()
         listener.start()

@@ -33,7 +33,20 @@ class KnownOutbox(Outbox):
 def image(port: int, fenced: bool = False) -> MetadataImage:
     found = MetadataImage()
     end_points = {"L": EndPoint("L", "h", port, 0)}
-    found.brokers = {2: BrokerRegistration(2, 10, bytes(16), end_points, {}, None, fenced, False, (), None)}
+    found.brokers = {
+        2: BrokerRegistration(
+            2,
+            10,
+            bytes(16),
+            end_points=end_points,
+            features={},
+            rack=None,
+            fenced=fenced,
+            in_controlled_shutdown=False,
+            log_dirs=(),
+            cordoned_log_dirs=None,
+        )
+    }
     return found
 
 

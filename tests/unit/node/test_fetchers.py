@@ -73,7 +73,18 @@ class FakeOutbox(Outbox):
 
 def broker(broker_id: int, port: int) -> BrokerRegistration:
     endpoint = EndPoint("PLAINTEXT", "leader", port, 0)
-    return BrokerRegistration(broker_id, 5, bytes(16), {"PLAINTEXT": endpoint}, {}, None, False, False, (), None)
+    return BrokerRegistration(
+        broker_id,
+        5,
+        bytes(16),
+        end_points={"PLAINTEXT": endpoint},
+        features={},
+        rack=None,
+        fenced=False,
+        in_controlled_shutdown=False,
+        log_dirs=(),
+        cordoned_log_dirs=None,
+    )
 
 
 class World:

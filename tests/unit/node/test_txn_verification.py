@@ -113,7 +113,16 @@ class World:
             self.judged.append((name, codes[("t", partitions[0])]))
 
         places = frozenset([("t", index) for index in partitions])
-        question = Question("x", PRODUCER, 0, places, adds, lambda now_ms: None, done, self.now_ms)
+        question = Question(
+            "x",
+            PRODUCER,
+            0,
+            partitions=places,
+            adds=adds,
+            take_guards=lambda now_ms: None,
+            done=done,
+            now_ms=self.now_ms,
+        )
         self.verification.ask(question, self.now_ms)
 
     def sent_to(self, broker_id: int) -> int:

@@ -27,7 +27,13 @@ def test_a_real_transaction_is_rebuilt_byte_for_byte() -> None:
         builder = BatchBuilder(int(header.base_offset))
         for record in read_records(log, header):
             builder.append(record.timestamp, record.key, record.value, record.headers)
-        rebuilt += builder.build(8, int(header.producer_epoch), 0, 0, transactional=True)
+        rebuilt += builder.build(
+            producer_id=8,
+            producer_epoch=int(header.producer_epoch),
+            base_sequence=0,
+            partition_leader_epoch=0,
+            transactional=True,
+        )
     assert rebuilt == log
 
 
@@ -39,7 +45,10 @@ def test_real_compressed_batches_are_rebuilt_byte_for_byte(codec: int) -> None:
     builder = BatchBuilder(codec=codec)
     for record in read_records(log, header):
         builder.append(record.timestamp, record.key, record.value, record.headers)
-    assert builder.build(int(header.producer_id), 0, 0, 0) == log
+    assert (
+        builder.build(producer_id=int(header.producer_id), producer_epoch=0, base_sequence=0, partition_leader_epoch=0)
+        == log
+    )
 
 
 def test_gzip_with_a_level_is_what_kafka_writes() -> None:
@@ -48,7 +57,7 @@ def test_gzip_with_a_level_is_what_kafka_writes() -> None:
     builder = BatchBuilder(codec=1, level=6)
     for record in read_records(log, read_header(log, 0, len(log))):
         builder.append(record.timestamp, record.key, record.value, record.headers)
-    assert builder.build(9, 0, 0, 0) == log
+    assert builder.build(producer_id=9, producer_epoch=0, base_sequence=0, partition_leader_epoch=0) == log
 
 
 def test_compaction_keeps_gaps_and_the_last_offset() -> None:
@@ -67,7 +76,9 @@ def test_compaction_keeps_gaps_and_the_last_offset() -> None:
 
 def test_an_emptied_batch_is_what_compaction_leaves() -> None:
     """No records, base timestamp -1, but offsets and producer fields; the largest timestamp is put in by its owner."""
-    data = BatchBuilder(0).build(1, 0, 0, 0, last_offset=1)
+    data = BatchBuilder(0).build(
+        producer_id=1, producer_epoch=0, base_sequence=0, partition_leader_epoch=0, last_offset=1
+    )
     header = read_header(data, 0, len(data))
     real = read_header(samples.COMPACTED_LOG, 0, 61)
     assert (header.last_offset, header.base_timestamp, header.records_count) == (
@@ -136,7 +147,7 @@ def test_what_is_built_comes_back(codec: int, entries: list[RawRecord]) -> None:
         assert builder.append(timestamp, key, value, headers) == 7 + delta
         size += record_size(timestamp - entries[0][0], delta, key, value, headers)
     assert builder.uncompressed_size == size
-    data = builder.build(5, 6, 7, 8)
+    data = builder.build(producer_id=5, producer_epoch=6, base_sequence=7, partition_leader_epoch=8)
     header = read_header(data, 0, len(data))
     assert has_valid_crc(data, header)
     assert header.size == len(data)
@@ -179,7 +190,7 @@ def test_other_clients_write_the_same_bytes() -> None:
         expected = bytearray(theirs.build())
         # They leave the leader epoch at 0 or -1; it is the broker's field.
         expected[12:16] = b"\xff\xff\xff\xff"
-        assert ours.build(5, 6, 7, transactional=True) == bytes(expected)
+        assert ours.build(producer_id=5, producer_epoch=6, base_sequence=7, transactional=True) == bytes(expected)
 
 
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])

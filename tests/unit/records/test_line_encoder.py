@@ -27,7 +27,17 @@ def encoder(
     delimiter: bytes = b"\n",
 ) -> LineEncoder:
     tail = encode_headers(headers or [])
-    return LineEncoder(delimiter, separator, key, null, tail, partitions, partition, batch_bytes, record_bytes_max)
+    return LineEncoder(
+        delimiter=delimiter,
+        separator=separator,
+        key=key,
+        null=null,
+        headers=tail,
+        partitions=partitions,
+        partition=partition,
+        batch_bytes=batch_bytes,
+        record_bytes_max=record_bytes_max,
+    )
 
 
 def decode(batch: EncodedBatch, timestamp: int = 5) -> list[Record]:

@@ -113,7 +113,17 @@ def new_log(path: Path, settings: LogConfig | None = None, disk: PosixDisk | Non
     directory = LogDirectory(str(path))
     settings = settings if settings is not None else config()
     folder = str(path / "topic-0")
-    return create_log(disk, directory, folder, "topic", 0, TOPIC_ID, settings, NOW_MS, start_offset=start_offset)
+    return create_log(
+        disk,
+        directory,
+        folder,
+        "topic",
+        0,
+        topic_id=TOPIC_ID,
+        config=settings,
+        now_ms=NOW_MS,
+        start_offset=start_offset,
+    )
 
 
 def reopen(
@@ -126,8 +136,8 @@ def reopen(
         log.directory,
         "topic",
         0,
-        log.config,
-        now_ms,
+        config=log.config,
+        now_ms=now_ms,
         recovery_point=log.recovery_point if recovery_point is None else recovery_point,
         log_start_offset=log.log_start_offset if log_start is None else log_start,
         clean=clean,

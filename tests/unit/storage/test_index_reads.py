@@ -82,8 +82,8 @@ def open_again(log: Log, disk: PosixDisk) -> Log:
         log.directory,
         "topic",
         0,
-        log.config,
-        NOW_MS,
+        config=log.config,
+        now_ms=NOW_MS,
         recovery_point=log.log_end_offset,
         clean=True,
     )

@@ -435,11 +435,11 @@ def test_when_a_producer_was_seen_is_written_in_calendar_time(log: Log) -> None:
         log.directory,
         "topic",
         0,
-        log.config,
-        NOW_MS - 9_000,
-        log.recovery_point,
-        0,
-        True,
+        config=log.config,
+        now_ms=NOW_MS - 9_000,
+        recovery_point=log.recovery_point,
+        log_start_offset=0,
+        clean=True,
     )
     passed_ms = (NOW_MS - 9_000 + 3_600_000) - (NOW_MS + 5_000)
     assert again.producers.entries[7].seen_ms == NOW_MS - 9_000 - passed_ms
@@ -450,6 +450,15 @@ def test_a_producer_that_was_seen_in_the_future_was_seen_now(log: Log) -> None:
     log.close(NOW_MS)
     log.log_directory.wall = WallClock(-86_400_000)
     again = load_log(
-        PosixDisk(), log.log_directory, log.directory, "topic", 0, log.config, NOW_MS + 10, log.recovery_point, 0, True
+        PosixDisk(),
+        log.log_directory,
+        log.directory,
+        "topic",
+        0,
+        config=log.config,
+        now_ms=NOW_MS + 10,
+        recovery_point=log.recovery_point,
+        log_start_offset=0,
+        clean=True,
     )
     assert again.producers.entries[7].seen_ms == NOW_MS + 10

@@ -59,7 +59,15 @@ def folder(tmp_path: Path, files: dict[str, bytes | int]) -> Path:
 def load(path: Path, clean: bool = False, recovery_point: int = 0) -> Log:
     directory = LogDirectory(str(path.parent))
     return load_log(
-        PosixDisk(), directory, str(path), "topic", 0, config(), NOW_MS, recovery_point=recovery_point, clean=clean
+        PosixDisk(),
+        directory,
+        str(path),
+        "topic",
+        0,
+        config=config(),
+        now_ms=NOW_MS,
+        recovery_point=recovery_point,
+        clean=clean,
     )
 
 

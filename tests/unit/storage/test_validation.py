@@ -64,7 +64,16 @@ def run(
     leader_epoch: int = 7,
     now_ms: int = NOW,
 ) -> ValidatedBatches:
-    return validate(data, 0, len(data), next_offset, leader_epoch, now_ms, the_rules or rules(), origin)
+    return validate(
+        data,
+        0,
+        len(data),
+        next_offset,
+        leader_epoch=leader_epoch,
+        now_ms=now_ms,
+        rules=the_rules or rules(),
+        origin=origin,
+    )
 
 
 def refusal(data: bytes, the_rules: ValidationRules | None = None, origin: int = CLIENT) -> InvalidRecords:
@@ -112,7 +121,7 @@ def vars_of(header: object) -> dict[str, object]:
 def test_a_batch_in_the_middle_of_a_frame_is_taken_from_there() -> None:
     """start and end are those of the records field in its request."""
     frame = b"before" + GOOD + b"after that"
-    result = validate(frame, 6, 6 + len(GOOD), 40, 7, NOW, rules(), CLIENT)
+    result = validate(frame, 6, 6 + len(GOOD), 40, leader_epoch=7, now_ms=NOW, rules=rules(), origin=CLIENT)
     assert result.to_bytes() == run(GOOD).to_bytes()
 
 
@@ -603,6 +612,6 @@ def test_indexes_outside_of_the_data_are_a_programming_error() -> None:
     """The caller has decoded the request; its bounds are trusted but checked."""
     for start, end in ((-1, 10), (0, len(GOOD) + 1)):
         with pytest.raises(IndexError):
-            validate(GOOD, start, end, 0, 0, NOW, rules(), CLIENT)
+            validate(GOOD, start, end, 0, leader_epoch=0, now_ms=NOW, rules=rules(), origin=CLIENT)
         with pytest.raises(IndexError):
             check_replicated(GOOD, start, end, "t-0")

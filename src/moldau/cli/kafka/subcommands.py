@@ -61,6 +61,7 @@ class Argument:
         self,
         flags: tuple[str, ...],
         help: str = "",
+        *,
         metavar: str | None = None,
         dest: str | None = None,
         required: bool = False,

@@ -496,14 +496,16 @@ def socket_network(config: ClientConfig) -> SocketNetwork:
         security = read_security(config)
     return SocketNetwork(
         config.get_text("client.id"),
-        config.get_int("socket.connection.setup.timeout.ms"),
-        config.get_int("request.timeout.ms"),
-        config.get_int("send.buffer.bytes"),
-        config.get_int("receive.buffer.bytes"),
-        Backoff(config.get_int("reconnect.backoff.ms"), config.get_int("reconnect.backoff.max.ms"), random.random),
-        config.get_int("connections.max.idle.ms"),
-        config.get_int("socket.connection.setup.timeout.max.ms"),
-        security,
+        connect_timeout_ms=config.get_int("socket.connection.setup.timeout.ms"),
+        request_timeout_ms=config.get_int("request.timeout.ms"),
+        send_buffer_bytes=config.get_int("send.buffer.bytes"),
+        receive_buffer_bytes=config.get_int("receive.buffer.bytes"),
+        reconnect_backoff=Backoff(
+            config.get_int("reconnect.backoff.ms"), config.get_int("reconnect.backoff.max.ms"), random.random
+        ),
+        idle_max_ms=config.get_int("connections.max.idle.ms"),
+        connect_timeout_max_ms=config.get_int("socket.connection.setup.timeout.max.ms"),
+        security=security,
     )
 
 

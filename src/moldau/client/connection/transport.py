@@ -119,6 +119,7 @@ class SocketNetwork(Network):
     def __init__(
         self,
         client_id: str,
+        *,
         connect_timeout_ms: int = 10_000,
         request_timeout_ms: int = 30_000,
         send_buffer_bytes: int = -1,

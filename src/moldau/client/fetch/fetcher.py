@@ -322,7 +322,16 @@ class Fetcher:
             assert state.position is not None
             records: list[ConsumerRecord] = []
             try:
-                decode_batch(data, start, end, header, topic, partition, state.position, records)
+                decode_batch(
+                    data,
+                    start,
+                    end,
+                    header,
+                    topic=topic,
+                    partition=partition,
+                    from_offset=state.position,
+                    records=records,
+                )
             except CorruptBatch as error:
                 raise self._corrupt(state, header, str(error)) from None
             if records:

@@ -23,6 +23,7 @@ class FetchSettings:
 
     def __init__(
         self,
+        *,
         isolation: int,
         max_wait_ms: int,
         min_bytes: int,

@@ -49,6 +49,7 @@ class ConsumerGroup:
         cluster: Cluster,
         fetcher: Fetcher,
         positions: Positions,
+        *,
         request_timeout_ms: int,
         metadata_age_max_ms: int,
         exclude_internal: bool,

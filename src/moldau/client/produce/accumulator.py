@@ -125,6 +125,7 @@ class Accumulator:
 
     def __init__(
         self,
+        *,
         batch_bytes: int,
         linger_ms: int,
         delivery_timeout_ms: int,

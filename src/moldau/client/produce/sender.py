@@ -69,6 +69,7 @@ class Sender:
         self,
         cluster: Cluster,
         accumulator: Accumulator,
+        *,
         acks: int,
         idempotent: bool,
         request_timeout_ms: int,

@@ -183,8 +183,10 @@ class ShareFetcher:
         topic, partition = arrived.partition.name
         if header.codec == 0:
             start, end = int(header.position) + HEADER_SIZE, int(header.end)
-            decode_batch(arrived.data, start, end, header, topic, partition, 0, records)
+            decode_batch(
+                arrived.data, start, end, header, topic=topic, partition=partition, from_offset=0, records=records
+            )
         else:
             body = records_bytes(arrived.data, header, DECOMPRESSED_BYTES_MAX)
-            decode_batch(body, 0, len(body), header, topic, partition, 0, records)
+            decode_batch(body, 0, len(body), header, topic=topic, partition=partition, from_offset=0, records=records)
         return records

@@ -154,12 +154,12 @@ class ClassicGroup(Group):
         new = ClassicMember(
             member_id,
             member.instance_id,
-            member.client_id,
-            member.client_host,
-            member.rebalance_timeout_ms,
-            member.session_timeout_ms,
-            member.protocols,
-            member.assignment,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            session_timeout_ms=member.session_timeout_ms,
+            protocols=member.protocols,
+            assignment=member.assignment,
         )
         if member.awaiting_join is not None:
             self.awaiting_join_count -= 1

@@ -182,11 +182,11 @@ class ClassicJoin:
         member = ClassicMember(
             member_id,
             request.group_instance_id,
-            joining.client_id,
-            joining.client_host,
-            joining.rebalance_timeout_ms,
-            request.session_timeout_ms,
-            joining.protocols,
+            client_id=joining.client_id,
+            client_host=joining.client_host,
+            rebalance_timeout_ms=joining.rebalance_timeout_ms,
+            session_timeout_ms=request.session_timeout_ms,
+            protocols=joining.protocols,
         )
         member.is_new = True
         if group.state == PREPARING_REBALANCE and group.previous_state == EMPTY:
@@ -257,7 +257,9 @@ class ClassicJoin:
         if group.state == STABLE and group.select_protocol() == group.protocol_name:
             # Nothing changes for the others: only the new id is written down.
             group.refresh_subscribed_topics()
-            on_written = partial(self._on_replaced, group, joining, old, member, leader_before, before)
+            on_written = partial(
+                self._on_replaced, group, joining, old, member, leader_before=leader_before, before=before
+            )
             return Outcome([group_record(group, current_assignments(group))], replay=False, on_written=on_written)
         # Otherwise the leader may be assigning partitions to the old id right now, or the protocol changes.
         reason = joining.reason(f"static member {member.instance_id} is {member.member_id} now")
@@ -269,10 +271,11 @@ class ClassicJoin:
         joining: Joining,
         old: ClassicMember,
         member: ClassicMember,
-        leader_before: str | None,
-        before: tuple[Protocols, int, int],
         error: KafkaError | None,
         now_ms: int,
+        *,
+        leader_before: str | None,
+        before: tuple[Protocols, int, int],
     ) -> None:
         if member.awaiting_join is not joining.answer or group.members.get(member.member_id) is not member:
             # A rebalance has answered in the meantime, or someone else is this instance now.

@@ -24,6 +24,7 @@ class ClassicMember:
         self,
         member_id: str,
         instance_id: str | None,
+        *,
         client_id: str,
         client_host: str,
         rebalance_timeout_ms: int,

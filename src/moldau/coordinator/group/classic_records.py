@@ -67,12 +67,12 @@ def load_group(group_id: str, value: bytes) -> ClassicGroup:
         member = ClassicMember(
             row.member_id,
             row.group_instance_id,
-            row.client_id,
-            row.client_host,
-            rebalance_timeout_ms,
-            row.session_timeout,
-            [(protocol_name or "", row.subscription)],
-            row.assignment,
+            client_id=row.client_id,
+            client_host=row.client_host,
+            rebalance_timeout_ms=rebalance_timeout_ms,
+            session_timeout_ms=row.session_timeout,
+            protocols=[(protocol_name or "", row.subscription)],
+            assignment=row.assignment,
         )
         group.add(member, None)
     group.load(data.generation, data.protocol_type, protocol_name, data.leader)

@@ -229,11 +229,11 @@ def downgraded(
         classic = ClassicMember(
             member.member_id,
             member.instance_id,
-            member.client_id,
-            member.client_host,
-            member.rebalance_timeout_ms,
-            member.classic.session_timeout_ms,
-            protocols,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            session_timeout_ms=member.classic.session_timeout_ms,
+            protocols=protocols,
         )
         result.add(classic, None)
     protocol_name = result.select_protocol()

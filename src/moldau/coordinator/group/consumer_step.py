@@ -81,7 +81,16 @@ class ConsumerSteps:
         """From what the member was to what it says it is, and one step on; adds the records."""
         epoch, changed = self._take_over(group, member, updated, records, now_ms)
         target_epoch, target = self._update_target(group, epoch, member, updated, records, now_ms)
-        return self._reconcile(group, updated, target_epoch, target, changed, owned, records, now_ms)
+        return self._reconcile(
+            group,
+            updated,
+            target_epoch=target_epoch,
+            target=target,
+            subscription_changed=changed,
+            owned=owned,
+            records=records,
+            now_ms=now_ms,
+        )
 
     def advance_to_known_target(
         self,
@@ -98,7 +107,16 @@ class ConsumerSteps:
             return updated, False
         target = group.target_of(updated.member_id, updated.instance_id)
         epoch = group.assignment_epoch
-        return self._reconcile(group, updated, epoch, target, changed, owned, records, now_ms), True
+        return self._reconcile(
+            group,
+            updated,
+            target_epoch=epoch,
+            target=target,
+            subscription_changed=changed,
+            owned=owned,
+            records=records,
+            now_ms=now_ms,
+        ), True
 
     def _take_over(
         self,
@@ -191,6 +209,7 @@ class ConsumerSteps:
         self,
         group: ConsumerGroup,
         member: ConsumerMember,
+        *,
         target_epoch: int,
         target: Partitions,
         subscription_changed: bool,

@@ -25,6 +25,7 @@ def check_producer(known: Transaction, producer_id: int, producer_epoch: int) ->
 def add_partitions(
     state: TransactionShardState,
     transactional_id: str,
+    *,
     producer_id: int,
     producer_epoch: int,
     partitions: frozenset[TopicPartition],

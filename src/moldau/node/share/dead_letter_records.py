@@ -62,6 +62,7 @@ def build_letters(
     group_id: str,
     topic: str,
     index: int,
+    *,
     due: list[Letters],
     source: Source,
     copies: bool,

@@ -289,7 +289,14 @@ class DeadLetters:
         wall_ms = self._replicas.logs.wall.at(now_ms)
         partition = one.partition
         sending.batch = build_letters(
-            one.key[0], partition.topic, partition.index, sending.due, source, copies, bytes_max, wall_ms
+            one.key[0],
+            partition.topic,
+            partition.index,
+            due=sending.due,
+            source=source,
+            copies=copies,
+            bytes_max=bytes_max,
+            wall_ms=wall_ms,
         )
         sending.source = None
         if sending.batch.size == 0:

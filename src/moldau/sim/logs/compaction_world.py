@@ -164,7 +164,9 @@ class CompactionWorld:
             added.append(Appended(-1, key, value, timestamp))
         sequence = self.sequences.get(producer_id, 0) if producer_id >= 0 else -1
         epoch = 0 if producer_id >= 0 else -1
-        data = builder.build(producer_id, epoch, sequence, transactional=transactional)
+        data = builder.build(
+            producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence, transactional=transactional
+        )
         result = self.log.append_as_leader(MemoryRecords(data), 0, self.now_ms)
         if producer_id >= 0:
             self.sequences[producer_id] = sequence + len(added)

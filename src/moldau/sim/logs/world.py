@@ -179,7 +179,9 @@ class LogWorld:
             builder.append(self.world.now_ms + self.rng.randint(-3000, 3000), None, value)
             model.on_sent(value, Sent("all", self.number, True))
             values.append(value)
-        data = builder.build(producer_id, 0 if producer_id >= 0 else -1, sequence)
+        data = builder.build(
+            producer_id=producer_id, producer_epoch=0 if producer_id >= 0 else -1, base_sequence=sequence
+        )
         try:
             result = log.append_as_leader(MemoryRecords(data, 0, len(data)), self.leader_epoch, self.world.now_ms)
         except KafkaError as error:

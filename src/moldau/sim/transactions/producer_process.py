@@ -56,30 +56,30 @@ class ProducerProcess:
         config = settings.read(settings.PRODUCER, brokers, given, {})
         cluster = Cluster(config, self.network, chance=self.rng)
         self._accumulator = Accumulator(
-            BATCH_BYTES,
-            0,
-            self.rng.choice((1600, 4000)),
-            1 << 30,
-            REQUEST_BYTES_MAX,
-            self.rng.choice((0, 0, 2)),
-            -1,
-            True,
-            cluster.backoff,
+            batch_bytes=BATCH_BYTES,
+            linger_ms=0,
+            delivery_timeout_ms=self.rng.choice((1600, 4000)),
+            retries=1 << 30,
+            request_bytes_max=REQUEST_BYTES_MAX,
+            codec=self.rng.choice((0, 0, 2)),
+            level=-1,
+            idempotent=True,
+            backoff=cluster.backoff,
         )
         session = new_session(config, cluster, self._accumulator)
         self.manager = session.manager
         self._sender = Sender(
             cluster,
             self._accumulator,
-            -1,
-            True,
-            request_timeout_ms,
-            self.rng.choice((1, 2, 5)),
-            BATCH_BYTES,
-            False,
-            0,
-            None,
-            session,
+            acks=-1,
+            idempotent=True,
+            request_timeout_ms=request_timeout_ms,
+            in_flight_max=self.rng.choice((1, 2, 5)),
+            batch_bytes=BATCH_BYTES,
+            adaptive=False,
+            availability_timeout_ms=0,
+            on_batch=None,
+            transactions=session,
         )
         # Moldau's client sends the first batch of an epoch to a partition alone. Others, like Java's, do not wait.
         self._is_eager = setting.world.derived_rng(f"eagerness of {name}").random() < 0.7

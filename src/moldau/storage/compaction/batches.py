@@ -208,15 +208,15 @@ def rebuild(header: BatchHeader, remains: Remains, new_horizon_ms: i64) -> bytes
     return assemble_batch(
         compress(int(attributes & CODEC_MASK), body, DEFAULT_LEVEL),
         header.base_offset,
-        header.partition_leader_epoch,
-        attributes,
-        header.last_offset_delta,
-        base_timestamp,
-        max_timestamp,
-        header.producer_id,
-        header.producer_epoch,
-        header.base_sequence,
-        remains.kept,
+        partition_leader_epoch=header.partition_leader_epoch,
+        attributes=attributes,
+        last_offset_delta=header.last_offset_delta,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        records_count=remains.kept,
     )
 
 
@@ -244,15 +244,15 @@ def empty_batch(header: BatchHeader) -> bytes:
     return assemble_batch(
         b"",
         header.base_offset,
-        header.partition_leader_epoch,
-        attributes,
-        header.last_offset_delta,
-        NO_TIMESTAMP,
-        header.max_timestamp,
-        header.producer_id,
-        header.producer_epoch,
-        header.base_sequence,
-        0,
+        partition_leader_epoch=header.partition_leader_epoch,
+        attributes=attributes,
+        last_offset_delta=header.last_offset_delta,
+        base_timestamp=NO_TIMESTAMP,
+        max_timestamp=header.max_timestamp,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        records_count=0,
     )
 
 

@@ -58,11 +58,11 @@ class SegmentSwap:
             log.disk,
             log.directory,
             cleaned.base_offset,
-            cleaned.size,
-            cleaned.has_transaction_index,
-            log.config.index_interval_bytes,
-            log.config.segment_index_bytes,
-            now_ms,
+            size=cleaned.size,
+            has_transaction_index=cleaned.has_transaction_index,
+            index_interval_bytes=log.config.index_interval_bytes,
+            index_bytes_max=log.config.segment_index_bytes,
+            now_ms=now_ms,
         )
         self.paths = [self.segment.path(suffix) for suffix in SUFFIXES if suffix != TRANSACTION_INDEX_SUFFIX]
         if cleaned.has_transaction_index:

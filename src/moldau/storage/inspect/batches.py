@@ -123,7 +123,20 @@ def legacy_header(data: bytes, index: int, size: int) -> BatchHeader:
     crc = int.from_bytes(data[index + 12 : index + 16], "big")
     timestamp = int.from_bytes(data[index + 18 : index + 26], "big", signed=True) if data[index + MAGIC] == 1 else -1
     return BatchHeader(
-        index, offset, size, -1, data[index + MAGIC], crc, data[index + 17], 0, timestamp, timestamp, -1, -1, -1, 0
+        index,
+        offset,
+        size,
+        partition_leader_epoch=-1,
+        magic=data[index + MAGIC],
+        crc=crc,
+        attributes=data[index + 17],
+        last_offset_delta=0,
+        base_timestamp=timestamp,
+        max_timestamp=timestamp,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        records_count=0,
     )
 
 

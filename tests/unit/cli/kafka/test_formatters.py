@@ -23,7 +23,9 @@ SERIALIZATION = "org.apache.kafka.common.serialization."
 def record(
     key: bytes | None = b"k", value: bytes | None = b"v", headers: list[tuple[str, bytes | None]] | None = None
 ) -> ConsumerRecord:
-    return ConsumerRecord("orders", 2, 7, 1234, 0, key, value, headers, 3)
+    return ConsumerRecord(
+        "orders", 2, 7, timestamp=1234, timestamp_type=0, key=key, value=value, headers=headers, leader_epoch=3
+    )
 
 
 def shown(settings: dict[str, str], *records: ConsumerRecord) -> bytes:
@@ -55,7 +57,9 @@ def test_headers_and_null_have_texts_of_their_own() -> None:
 
 
 def test_a_record_that_was_appended_by_the_broker_says_so() -> None:
-    appended = ConsumerRecord("orders", 0, 0, 99, 1, None, b"v", None, 0)
+    appended = ConsumerRecord(
+        "orders", 0, 0, timestamp=99, timestamp_type=1, key=None, value=b"v", headers=None, leader_epoch=0
+    )
     assert shown({"print.timestamp": "true"}, appended) == b"LogAppendTime:99\tv\n"
 
 
