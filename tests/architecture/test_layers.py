@@ -33,6 +33,10 @@ BANNED_BELOW = {
     "time",
 }
 PIPELINE = {"spark", "lake"}
+# The state machines: every input carries its time.
+MACHINES = {"raft", "controller", "coordinator", "replication", "quota"}
+CLOCKS = {"Callable[[], int]", "Callable[[], float]"}
+KEPT_TIMES = {"now_ms", "_now_ms", "now_s", "_now_s"}
 BANNED_CALLS = {"open", "input", "print", "eval", "exec"}
 BANNED_METHODS = {("datetime", "now"), ("datetime", "utcnow"), ("date", "today"), ("uuid", "uuid1"), ("uuid", "uuid4")}
 
@@ -151,6 +155,24 @@ def test_nothing_below_the_line_opens_files_or_asks_the_clock() -> None:
             elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
                 if (function.value.id, function.attr) in BANNED_METHODS:
                     wrong.append(f"{module.where(node)}: calls {function.value.id}.{function.attr}() below the line")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_state_machine_is_told_the_time_with_every_input() -> None:
+    """It neither asks a function for it nor keeps what it was told last, which may be another input's time."""
+    wrong = []
+    for module in modules():
+        if module.layer not in MACHINES:
+            continue
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Subscript) and ast.unparse(node) in CLOCKS:
+                wrong.append(f"{module.where(node)}: {ast.unparse(node)} may be a clock")
+            elif isinstance(node, ast.Attribute) and node.attr in KEPT_TIMES:
+                wrong.append(f"{module.where(node)}: {ast.unparse(node)} is a time that was kept")
+            elif isinstance(node, ast.ClassDef):
+                fields = [field.target for field in node.body if isinstance(field, ast.AnnAssign)]
+                kept = [field for field in fields if isinstance(field, ast.Name) and field.id in KEPT_TIMES]
+                wrong += [f"{module.where(field)}: {node.name}.{field.id} is a time that was kept" for field in kept]
     assert not wrong, "\n".join(wrong)
 
 

@@ -59,7 +59,9 @@ class Rest:
         quotas, context = self.node.quotas, self.context
         known = context.budgets
         if context.unbilled_ns > 0 and quotas.request.is_on and known is not None:
-            quotas.record_request(quotas.budgets_of(known, known.principal, known.client_id), context.unbilled_ns)
+            turn_ms = self.node.turn_ms
+            budgets = quotas.budgets_of(known, known.principal, known.client_id, turn_ms)
+            quotas.record_request(budgets, context.unbilled_ns, turn_ms)
             context.unbilled_ns = 0
 
 
@@ -152,9 +154,9 @@ class Call:
 
     # Quotas
 
-    def budgets(self) -> ClientBudgets:
+    def budgets(self, turn_ms: int) -> ClientBudgets:
         context = self.context
-        found = self.quotas.budgets_of(context.budgets, context.principal, self.client_id)
+        found = self.quotas.budgets_of(context.budgets, context.principal, self.client_id, turn_ms)
         context.budgets = found
         return found
 
@@ -166,36 +168,38 @@ class Call:
                 self.throttle_ms = self._charge(response)
             if self.controller_throttle_ms > self.throttle_ms:
                 self.throttle_ms = self.controller_throttle_ms
-                budget = self.budgets().request
+                turn_ms = self.node.turn_ms
+                budget = self.budgets(turn_ms).request
                 if budget is not None:
-                    self.quotas.request.note_throttle(budget, self.throttle_ms, self.quotas.now_ms)
+                    self.quotas.request.note_throttle(budget, self.throttle_ms, turn_ms)
         return self.throttle_ms
 
     def _charge(self, response: Message | None) -> int:
         quotas = self.quotas
         if self.api_key == ENVELOPE and not is_refused(response):
             return 0  # counted for the client whose request was inside
-        budgets = self.budgets()
-        bandwidth_ms = quotas.record_produce(budgets, self.size) if self.api_key == PRODUCE else 0
+        turn_ms = self.node.turn_ms
+        budgets = self.budgets(turn_ms)
+        bandwidth_ms = quotas.record_produce(budgets, self.size, turn_ms) if self.api_key == PRODUCE else 0
         nanoseconds = self._take_time()
         request_ms = 0
         if self._is_exempt() and not is_refused(response):
-            quotas.record_exempt(nanoseconds)
+            quotas.record_exempt(nanoseconds, turn_ms)
         else:
-            request_ms = quotas.record_request(budgets, nanoseconds)
-        return quotas.throttled(budgets, quotas.produce, bandwidth_ms, request_ms)
+            request_ms = quotas.record_request(budgets, nanoseconds, turn_ms)
+        return quotas.throttled(budgets, quotas.produce, bandwidth_ms, request_ms, turn_ms)
 
     def charge_fetch(self, size: int, takes_back: bool = True) -> int:
         """Records an answer to a consumer before it is sent. If it has to wait, its bytes are taken back: the answer
         then has to be an empty one, unless it is one that cannot be taken back."""
-        quotas = self.quotas
-        budgets = self.budgets()
-        request_ms = quotas.record_request(budgets, self._take_time())
-        bandwidth_ms = quotas.record_fetch(budgets, size)
+        quotas, turn_ms = self.quotas, self.node.turn_ms
+        budgets = self.budgets(turn_ms)
+        request_ms = quotas.record_request(budgets, self._take_time(), turn_ms)
+        bandwidth_ms = quotas.record_fetch(budgets, size, turn_ms)
         self.is_charged = True
-        self.throttle_ms = quotas.throttled(budgets, quotas.fetch, bandwidth_ms, request_ms)
+        self.throttle_ms = quotas.throttled(budgets, quotas.fetch, bandwidth_ms, request_ms, turn_ms)
         if self.throttle_ms > 0 and takes_back:
-            quotas.record_fetch(budgets, -size)
+            quotas.record_fetch(budgets, -size, turn_ms)
         return self.throttle_ms
 
     def size_of(self, response: Message) -> int:
@@ -206,7 +210,7 @@ class Call:
 
     def limit_fetch(self, max_bytes: int) -> int:
         """What fits into the consumer's quota, if that is less."""
-        limit = self.quotas.fetch_bytes_max(self.budgets())
+        limit = self.quotas.fetch_bytes_max(self.budgets(self.node.turn_ms))
         return max_bytes if limit < 0 else min(max_bytes, limit)
 
     def _take_time(self) -> int:

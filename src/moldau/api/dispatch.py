@@ -87,7 +87,7 @@ class Dispatcher:
         handler.requests_total += 1
         call.size = end - start
         if call.quotas.is_on:
-            call.quotas.now_ms = now_ms
+            self.node.turn_ms = now_ms
         if handler.keeps_frame:
             call.frame = data[start:end]
         try:

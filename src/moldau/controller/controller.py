@@ -110,15 +110,15 @@ class Controller:
 
     def create_topics(self, request: CreateTopicsRequest, now_ms: int, asker: Asker | None = None) -> Result:
         budget = self.mutations.budget(asker, now_ms)
-        return throttled(self.topics.create(request, budget), budget)
+        return throttled(self.topics.create(request, budget, now_ms), budget, now_ms)
 
     def delete_topics(self, request: DeleteTopicsRequest, now_ms: int, asker: Asker | None = None) -> Result:
         budget = self.mutations.budget(asker, now_ms)
-        return throttled(self.topics.delete(request, budget), budget)
+        return throttled(self.topics.delete(request, budget, now_ms), budget, now_ms)
 
     def create_partitions(self, request: CreatePartitionsRequest, now_ms: int, asker: Asker | None = None) -> Result:
         budget = self.mutations.budget(asker, now_ms)
-        return throttled(self.topics.create_partitions(request, budget), budget)
+        return throttled(self.topics.create_partitions(request, budget, now_ms), budget, now_ms)
 
     def elect_leaders(self, request: ElectLeadersRequest, now_ms: int) -> Result:
         return self.leadership.elect_leaders(request)
@@ -171,7 +171,7 @@ class Controller:
         return no_op()
 
 
-def throttled(result: Result, budget: MutationBudget) -> Result:
+def throttled(result: Result, budget: MutationBudget, now_ms: int) -> Result:
     """The answer says how long the client has to wait; the broker that passed the request on makes it wait."""
-    result.response.throttle_time_ms = budget.close()
+    result.response.throttle_time_ms = budget.close(now_ms)
     return result

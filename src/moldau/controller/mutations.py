@@ -45,18 +45,17 @@ class Usage:
 class MutationBudget:
     """For one request. `throttle_ms` is what its answer says."""
 
-    def __init__(self, usage: Usage | None, is_strict: bool, now_ms: int) -> None:
+    def __init__(self, usage: Usage | None, is_strict: bool) -> None:
         self._usage = usage
         self._is_strict = is_strict
-        self._now_ms = now_ms
         self.throttle_ms = 0
 
-    def charge(self, partitions: int) -> None:
+    def charge(self, partitions: int, now_ms: int) -> None:
         """KafkaError if the change is refused; then nothing is taken for it."""
         usage = self._usage
         if usage is None:
             return
-        bucket, now_ms = usage.bucket, self._now_ms
+        bucket = usage.bucket
         if self._is_strict and bucket.is_exhausted(now_ms):
             self.throttle_ms = bucket.wait_ms(now_ms)
             raise KafkaError(errors.THROTTLING_QUOTA_EXCEEDED)
@@ -65,14 +64,14 @@ class MutationBudget:
         if not self._is_strict:
             self.throttle_ms = bucket.wait_ms(now_ms)
 
-    def close(self) -> int:
+    def close(self, now_ms: int) -> int:
         """The request is decided: returns how long its client has to wait."""
         if self._usage is not None:
-            self._usage.throttle_time.record(self.throttle_ms, self._now_ms)
+            self._usage.throttle_time.record(self.throttle_ms, now_ms)
         return self.throttle_ms
 
 
-FREE: Final = MutationBudget(None, False, 0)
+FREE: Final = MutationBudget(None, False)
 """For what nobody pays for."""
 
 
@@ -105,7 +104,7 @@ class Mutations:
             usage = self.usages[match.tags] = Usage(bucket, WindowedRate(self._window_count, self._window_ms))
         elif usage.bucket.rate != match.bound:
             usage.bucket.change_rate(match.bound, now_ms)
-        return MutationBudget(usage, asker.is_strict, now_ms)
+        return MutationBudget(usage, asker.is_strict)
 
     def _make_room(self, now_ms: int) -> None:
         """A full bucket is as good as none. If all are in use, the oldest goes: clients choose their own ids."""

@@ -9,7 +9,7 @@ from moldau.config.resources import check_topic_name
 from moldau.controller.colliding_names import collision_key
 from moldau.controller.configs import SET, Configs
 from moldau.controller.leadership import Leadership
-from moldau.controller.mutations import FREE, MutationBudget
+from moldau.controller.mutations import MutationBudget
 from moldau.controller.placement import UsableBroker, place_replicas
 from moldau.controller.result import Result, VersionedRecord
 from moldau.controller.state import ControllerState
@@ -38,7 +38,7 @@ class Topics:
 
     # Creation
 
-    def create(self, request: CreateTopicsRequest, paid: MutationBudget = FREE) -> Result:
+    def create(self, request: CreateTopicsRequest, paid: MutationBudget, now_ms: int) -> Result:
         counts = Counter(topic.name for topic in request.topics)
         records: list[VersionedRecord] = []
         response = CreateTopicsResponse()
@@ -56,7 +56,7 @@ class Topics:
                 if budget < 0:
                     message = "Excessively large number of partitions per request."
                     raise KafkaError(errors.POLICY_VIOLATION, message)
-                paid.charge(result.num_partitions)
+                paid.charge(result.num_partitions, now_ms)
             except KafkaError as error:
                 response.topics.append(_creation_error(topic.name, error.code, _text(error)))
                 continue
@@ -189,7 +189,7 @@ class Topics:
 
     # Deletion
 
-    def delete(self, request: DeleteTopicsRequest, paid: MutationBudget = FREE) -> Result:
+    def delete(self, request: DeleteTopicsRequest, paid: MutationBudget, now_ms: int) -> Result:
         if not self.state.config.get_bool("delete.topic.enable"):
             raise KafkaError(errors.TOPIC_DELETION_DISABLED)
         records: list[VersionedRecord] = []
@@ -219,7 +219,7 @@ class Topics:
             if topic.topic_id in named_twice:
                 continue
             try:
-                paid.charge(len(topic.partitions))
+                paid.charge(len(topic.partitions), now_ms)
             except KafkaError as error:
                 row = DeletableTopicResult(topic.name, topic.topic_id, error.code, _text(error))
                 response.responses.append(row)
@@ -245,7 +245,7 @@ class Topics:
 
     # More partitions
 
-    def create_partitions(self, request: CreatePartitionsRequest, paid: MutationBudget = FREE) -> Result:
+    def create_partitions(self, request: CreatePartitionsRequest, paid: MutationBudget, now_ms: int) -> Result:
         counts = Counter(topic.name for topic in request.topics)
         records: list[VersionedRecord] = []
         response = CreatePartitionsResponse()
@@ -257,7 +257,7 @@ class Topics:
             if counts[topic.name] > 1:
                 continue
             try:
-                added = self._add_partitions(topic, paid)
+                added = self._add_partitions(topic, paid, now_ms)
             except KafkaError as error:
                 message = None if error.code == errors.UNKNOWN_TOPIC_OR_PARTITION else _text(error)
                 response.results.append(CreatePartitionsTopicResult(topic.name, error.code, message))
@@ -267,7 +267,9 @@ class Topics:
                 records += added
         return Result(records, response)
 
-    def _add_partitions(self, request: CreatePartitionsTopic, paid: MutationBudget) -> list[VersionedRecord]:
+    def _add_partitions(
+        self, request: CreatePartitionsTopic, paid: MutationBudget, now_ms: int
+    ) -> list[VersionedRecord]:
         topic = self.state.image.topic(request.name)
         if topic is None:
             raise KafkaError(errors.UNKNOWN_TOPIC_OR_PARTITION)
@@ -290,7 +292,7 @@ class Topics:
                 "were specified."
             )
             raise KafkaError(errors.INVALID_REPLICA_ASSIGNMENT, message)
-        paid.charge(additional)
+        paid.charge(additional, now_ms)
         factor = len(topic.partitions[0].replicas)
         if assignments is not None:
             placed = [list(assignment.broker_ids) for assignment in assignments]

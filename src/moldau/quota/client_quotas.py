@@ -179,8 +179,6 @@ class ClientQuotas:
         self.is_on = False
         self.measures_time = False
         """Whether those who handle requests are to measure what time they take."""
-        self.now_ms = 0
-        """Kept up to date by whoever runs the node: answers are often made in somebody else's turn."""
         self.produce = QuotaKind("Produce", PRODUCER_BYTE_RATE, count, sample_ms, 1, THROTTLE_MS_MAX)
         self.fetch = QuotaKind("Fetch", CONSUMER_BYTE_RATE, count, sample_ms, 1, THROTTLE_MS_MAX)
         self.request = QuotaKind("Request", REQUEST_PERCENTAGE, count, sample_ms, NS_PER_PERCENT, sample_ms)
@@ -215,7 +213,6 @@ class ClientQuotas:
 
     def poll(self, now_ms: int) -> None:
         """Forgets from time to time who was not here for an hour."""
-        self.now_ms = now_ms
         if now_ms < self._sweep_ms:
             return
         self._sweep_ms = now_ms + SWEEP_MS
@@ -228,7 +225,9 @@ class ClientQuotas:
     def generation(self) -> int:
         return self._generation + self.produce.generation + self.fetch.generation + self.request.generation
 
-    def budgets_of(self, known: ClientBudgets | None, principal: str, client_id: str | None) -> ClientBudgets:
+    def budgets_of(
+        self, known: ClientBudgets | None, principal: str, client_id: str | None, now_ms: int
+    ) -> ClientBudgets:
         """The budgets of a client; those it had before, if they still hold."""
         if (
             known is not None
@@ -240,7 +239,7 @@ class ClientQuotas:
         user = principal.partition(":")[2]
         client = client_id or ""
         found = ClientBudgets(principal, client_id, 0)
-        keys, now_ms = self.table.keys, self.now_ms
+        keys = self.table.keys
         if self.produce.is_on:
             found.produce = self.produce.budget_of(keys[PRODUCER_BYTE_RATE], user, client, now_ms)
         if self.fetch.is_on:
@@ -250,26 +249,26 @@ class ClientQuotas:
         found.generation = self.generation  # now: room may have been made for one of them
         return found
 
-    def record_produce(self, budgets: ClientBudgets, size: int) -> int:
+    def record_produce(self, budgets: ClientBudgets, size: int, now_ms: int) -> int:
         """The bytes of a produce request; returns the throttle time."""
         budget = budgets.produce
-        return 0 if budget is None else self.produce.record(budget, size, self.now_ms)
+        return 0 if budget is None else self.produce.record(budget, size, now_ms)
 
-    def record_fetch(self, budgets: ClientBudgets, size: int) -> int:
+    def record_fetch(self, budgets: ClientBudgets, size: int, now_ms: int) -> int:
         """The bytes of a response to a consumer, less than 0 to take some back; returns the throttle time."""
         budget = budgets.fetch
-        return 0 if budget is None else self.fetch.record(budget, size, self.now_ms)
+        return 0 if budget is None else self.fetch.record(budget, size, now_ms)
 
-    def record_request(self, budgets: ClientBudgets, nanoseconds: int) -> int:
+    def record_request(self, budgets: ClientBudgets, nanoseconds: int, now_ms: int) -> int:
         """Time spent on a client's requests; returns the throttle time, never more than one sample's."""
         budget = budgets.request
-        return 0 if budget is None else self.request.record(budget, nanoseconds, self.now_ms)
+        return 0 if budget is None else self.request.record(budget, nanoseconds, now_ms)
 
-    def record_exempt(self, nanoseconds: int) -> None:
+    def record_exempt(self, nanoseconds: int, now_ms: int) -> None:
         """Time spent on requests that nobody waits for."""
         if self.request.is_on:
-            self.exempt.record(nanoseconds, self.now_ms)
-            self.exempt.forget_old(self.now_ms)
+            self.exempt.record(nanoseconds, now_ms)
+            self.exempt.forget_old(now_ms)
 
     def fetch_bytes_max(self, budgets: ClientBudgets) -> int:
         """More than this does not fit into all whole samples; -1: anything does."""
@@ -278,16 +277,18 @@ class ClientQuotas:
             return -1
         return int(min(budget.bound * (self.count - 1) * self.sample_ms / 1000, float(THROTTLE_MS_MAX)))
 
-    def throttled(self, budgets: ClientBudgets, bandwidth: QuotaKind | None, bandwidth_ms: int, request_ms: int) -> int:
+    def throttled(
+        self, budgets: ClientBudgets, bandwidth: QuotaKind | None, bandwidth_ms: int, request_ms: int, now_ms: int
+    ) -> int:
         """Decides which kind a connection waits for, the longer one; returns how long."""
         if bandwidth_ms <= 0 and request_ms <= 0:
             return 0
         budget = budgets.fetch if bandwidth is self.fetch else budgets.produce
         if bandwidth is not None and budget is not None and bandwidth_ms > request_ms:
-            bandwidth.note_throttle(budget, bandwidth_ms, self.now_ms)
+            bandwidth.note_throttle(budget, bandwidth_ms, now_ms)
             return bandwidth_ms
         if request_ms > 0 and budgets.request is not None:
-            self.request.note_throttle(budgets.request, request_ms, self.now_ms)
+            self.request.note_throttle(budgets.request, request_ms, now_ms)
         return request_ms
 
     # What is seen of it

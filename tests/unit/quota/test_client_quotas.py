@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from moldau.quota.client_quotas import ClientQuotas
+from moldau.quota.client_quotas import ClientBudgets, ClientQuotas
 from moldau.quota.entities import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE, Entity
 
 ALICE: Entity = (("user", "alice"),)
@@ -17,6 +17,7 @@ class Clients:
 
     def __init__(self) -> None:
         self.quotas = ClientQuotas()
+        self.now_ms = 0
         self.values: dict[Entity, dict[str, float]] = {}
 
     def set(self, entity: Entity, key: str = PRODUCER_BYTE_RATE, value: float | None = None) -> None:
@@ -31,11 +32,14 @@ class Clients:
         self.quotas.apply(self.values, before, [entity])
 
     def at(self, seconds: float) -> Clients:
-        self.quotas.now_ms = int(seconds * 1000)
+        self.now_ms = int(seconds * 1000)
         return self
 
     def produce(self, size: int, client_id: str = "app", user: str = "alice") -> int:
-        return self.quotas.record_produce(self.quotas.budgets_of(None, f"User:{user}", client_id), size)
+        return self.quotas.record_produce(self.budgets(client_id, user), size, self.now_ms)
+
+    def budgets(self, client_id: str = "app", user: str = "alice", known: ClientBudgets | None = None) -> ClientBudgets:
+        return self.quotas.budgets_of(known, f"User:{user}", client_id, self.now_ms)
 
 
 def test_a_kind_is_off_until_somebody_has_a_quota_of_it() -> None:
@@ -97,32 +101,31 @@ def test_clients_that_share_an_entity_share_its_budget() -> None:
 def test_a_fetch_is_limited_to_what_fits_into_the_window() -> None:
     clients = Clients()
     clients.set(ALICE, CONSUMER_BYTE_RATE, 1000)
-    budgets = clients.quotas.budgets_of(None, "User:alice", "app")
+    budgets = clients.budgets()
     assert clients.quotas.fetch_bytes_max(budgets) == 10_000
-    assert clients.quotas.record_fetch(budgets, 20_000) > 0
-    assert clients.quotas.record_fetch(budgets, -20_000) == 0
-    assert clients.quotas.fetch_bytes_max(clients.quotas.budgets_of(None, "User:bob", "app")) == -1
+    assert clients.quotas.record_fetch(budgets, 20_000, 0) > 0
+    assert clients.quotas.record_fetch(budgets, -20_000, 0) == 0
+    assert clients.quotas.fetch_bytes_max(clients.budgets(user="bob")) == -1
 
 
 def test_nobody_waits_longer_than_a_sample_for_request_time() -> None:
     clients = Clients()
     clients.set(ALICE, REQUEST_PERCENTAGE, 1)
-    budgets = clients.quotas.budgets_of(None, "User:alice", "app")
-    assert clients.quotas.record_request(budgets, 100_000_000) == 0, "one percent of ten seconds"
-    assert clients.quotas.record_request(budgets, 1_000_000) == 100
-    assert clients.quotas.record_request(budgets, 10**12) == 1000
+    budgets = clients.budgets()
+    assert clients.quotas.record_request(budgets, 100_000_000, 0) == 0, "one percent of ten seconds"
+    assert clients.quotas.record_request(budgets, 1_000_000, 0) == 100
+    assert clients.quotas.record_request(budgets, 10**12, 0) == 1000
 
 
 def test_budgets_that_were_found_hold_until_something_changes() -> None:
     clients = Clients()
     clients.set(ALICE, value=1000)
-    quotas = clients.quotas
-    first = quotas.budgets_of(None, "User:alice", "app")
-    assert quotas.budgets_of(first, "User:alice", "app") is first
-    assert quotas.budgets_of(first, "User:alice", "other") is not first
-    assert quotas.budgets_of(first, "User:bob", "app") is not first
+    first = clients.budgets()
+    assert clients.budgets(known=first) is first
+    assert clients.budgets("other", known=first) is not first
+    assert clients.budgets(user="bob", known=first) is not first
     clients.set(ALICE, value=2000)
-    again = quotas.budgets_of(first, "User:alice", "app")
+    again = clients.budgets(known=first)
     assert again is not first and again.produce is first.produce
 
 
@@ -130,13 +133,13 @@ def test_who_was_not_there_for_an_hour_is_forgotten() -> None:
     clients = Clients()
     clients.set(ALICE, value=1000)
     quotas = clients.quotas
-    known = quotas.budgets_of(None, "User:alice", "app")
+    known = clients.budgets()
     clients.at(10).produce(1)
     quotas.poll(3_600_000)
     assert list(quotas.produce.budgets) == [("alice", "")]
     quotas.poll(3_700_000)
     assert not quotas.produce.budgets
-    assert quotas.budgets_of(known, "User:alice", "app").produce is quotas.produce.budgets["alice", ""]
+    assert clients.at(3700).budgets(known=known).produce is quotas.produce.budgets["alice", ""]
 
 
 def test_budgets_are_bounded_however_many_names_clients_make_up() -> None:
@@ -156,10 +159,9 @@ def test_who_waits_is_counted_until_the_time_is_over() -> None:
     clients = Clients()
     clients.set(ALICE, value=1000)
     quotas = clients.quotas
-    budgets: Any = quotas.budgets_of(None, "User:alice", "app")
-    quotas.now_ms = 1000
-    assert quotas.throttled(budgets, quotas.produce, 300, 200) == 300
-    assert quotas.throttled(budgets, quotas.produce, 100, 100) == 100, "request time, which is off"
+    budgets: Any = clients.budgets()
+    assert quotas.throttled(budgets, quotas.produce, 300, 200, 1000) == 300
+    assert quotas.throttled(budgets, quotas.produce, 100, 100, 1000) == 100, "request time, which is off"
     assert quotas.produce.queue_size(1299) == 1
     assert quotas.produce.queue_size(1300) == 0
     assert budgets.produce.throttles.average_ms(1300) == 300
