@@ -30,7 +30,7 @@ PYTHON ?= python3
 SEED ?= 1
 WORLD ?= cluster
 SIMS ?= 1000
-SEEDS ?= 25
+SEEDS ?= 10
 WORKERS ?= 2
 # Options of bench/compare.py.
 BENCH ?=
