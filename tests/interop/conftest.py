@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -51,6 +52,17 @@ THOROUGH = re.compile(
 )
 
 
+# Files with few tests that take long begin first: a worker that took one of them last would keep the others waiting.
+LONG = ("client_groups", "round_trip", "group_recovery", "share_consumers", "mixed_cluster", "same_quotas")
+
+
+def order_of_files(items: list[pytest.Item]) -> dict[Path, tuple[int, int]]:
+    """The long ones, then those with the most tests."""
+    counts = Counter(item.path for item in items)
+    ranks = {f"test_{name}.py": rank for rank, name in enumerate(LONG)}
+    return {path: (ranks.get(path.name, len(ranks)), -count) for path, count in counts.items()}
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if "interop" in item.path.parts:
@@ -59,6 +71,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if THOROUGH.search(item.nodeid)]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+    order = order_of_files(items)
+    items.sort(key=lambda item: order[item.path])
 
 
 def new_node(folder: Path, overrides: dict[str, str] | None = None) -> Node:

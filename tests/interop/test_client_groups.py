@@ -369,8 +369,14 @@ def test_two_members_cannot_have_one_instance_id(server: str, topic: str, mode: 
 
 
 def test_a_pattern_finds_topics(server: str, topic: str, mode: dict[str, Any]) -> None:
-    for name in (f"{topic}-a", f"{topic}-b", f"x{topic}-a"):
+    names = {f"{topic}-a", f"{topic}-b", f"x{topic}-a"}
+    for name in names:
         create(server, name, 1)
+    with Admin(server) as admin:  # a topic that metadata does not show yet is found metadata.max.age.ms later
+        deadline = time.monotonic() + SECONDS
+        while not names <= {found.name for found in admin.list_topics()}:
+            assert time.monotonic() < deadline, "the topics are not in the metadata"
+            time.sleep(0.02)
     with member(server, topic, mode) as consumer:
         consumer.subscribe(pattern=f"{topic}-.*")
         pump([consumer], lambda: counts(consumer) == [2])
