@@ -41,6 +41,7 @@ import subprocess
 import sys
 import threading
 import time
+from bisect import bisect_right
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -73,6 +74,7 @@ SMALL_BYTES_PER_SECOND = 1_000_000
 PERCENT = 5.0
 SETTLE_S = 27.5
 """In the middle between two bursts: what is measured has whole ones."""
+SAMPLE_S = 0.5
 EMPTY_BYTES_MAX = 100
 """An answer to a fetch that is not longer than this brings no records."""
 PRODUCE_THROTTLE, FETCH_THROTTLE = slice(-5, -1), slice(5, 9)
@@ -177,14 +179,35 @@ def at_once(brokers: list[Broker], work: Callable[[Broker], T]) -> list[T]:
         return list(pool.map(work, brokers))
 
 
+def rate_of(samples: list[tuple[float, int]]) -> float:
+    """What came a second: the slope of the line that is nearest to all samples of time and total.
+
+    What comes in bursts is a staircase. Its ends alone would say more or less by up to one step of them.
+    """
+    return statistics.linear_regression([time_s for time_s, _ in samples], [total for _, total in samples]).slope
+
+
+def sampled(total: Callable[[], int], seconds: float, wait: Callable[[float], None]) -> list[tuple[float, int]]:
+    """Time and total every SAMPLE_S; `wait` gets the moment of the next one."""
+    began_s = time.monotonic()
+    samples = [(began_s, total())]
+    for number in range(1, round(seconds / SAMPLE_S) + 1):
+        wait(began_s + number * SAMPLE_S)
+        samples.append((time.monotonic(), total()))
+    return samples
+
+
+def sleep_until(moment_s: float) -> None:
+    time.sleep(max(0.0, moment_s - time.monotonic()))
+
+
 def measure_rate(load: Load, seconds: float) -> tuple[float, float]:
     """What came a second, once it has settled, and what came before somebody had to wait for the first time."""
     try:
         load.run(load.began_s + SETTLE_S)
-        before, began_s = load.total, time.monotonic()
-        load.run(began_s + seconds)
-        burst = load.first_wait_total if load.first_wait_total >= 0 else before
-        return (load.total - before) / (time.monotonic() - began_s), burst
+        before = load.total
+        rate = rate_of(sampled(lambda: load.total, seconds, load.run))
+        return rate, load.first_wait_total if load.first_wait_total >= 0 else before
     finally:
         load.close()
 
@@ -306,9 +329,7 @@ class Workers:
     def rate(self, seconds: float) -> float:
         """What is done a second, once it has settled; the threads end."""
         time.sleep(SETTLE_S)
-        before, began_s = self.total, time.monotonic()
-        time.sleep(seconds)
-        rate = (self.total - before) / (time.monotonic() - began_s)
+        rate = rate_of(sampled(lambda: self.total, seconds, sleep_until))
         self._is_over = True
         for thread in self._threads:
             thread.join()
@@ -445,8 +466,9 @@ def run_consumers(brokers: list[Broker], table: Table, seconds: float, names: Na
             finally:
                 running.kill()
                 running.wait()
-            first = next(one for one in seen if one[0] >= seen[0][0] + SETTLE_S)
-            rate = (seen[-1][1] - first[1]) / (seen[-1][0] - first[0])
+            began_s, times = seen[0][0] + SETTLE_S, [time_s for time_s, _ in seen]
+            moments = [began_s + number * SAMPLE_S for number in range(round(seconds / SAMPLE_S))]
+            rate = rate_of([(moment_s, seen[bisect_right(times, moment_s) - 1][1]) for moment_s in moments])
             return abs(rate / READ_BYTES_PER_SECOND - 1) * 100
 
         table.add(f"consumer of {client}: percent off the limit", at_once(brokers, measure), False, "{:.2f}")
@@ -470,9 +492,7 @@ def run_clients(brokers: list[Broker], table: Table, seconds: float, names: Name
                     assert running.poll() is None, f"the producer of {client} has ended: {command}"
                     time.sleep(0.1)
                 time.sleep(SETTLE_S)
-                before, began_s = log_bytes(broker, name), time.monotonic()
-                time.sleep(seconds)
-                rate = (log_bytes(broker, name) - before) / (time.monotonic() - began_s)
+                rate = rate_of(sampled(lambda: log_bytes(broker, name), seconds, sleep_until))
             finally:
                 running.kill()
                 running.wait()
