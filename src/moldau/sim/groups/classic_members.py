@@ -73,6 +73,9 @@ class SimClassicGroup:
 
     def take(self, member: SimClassicMember, places: list[Place]) -> None:
         """The member was told that these are its own now."""
+        if self._begins_anew(member):
+            # A group that is empty and has no offsets is removed in the end; its name begins with generation 1 again.
+            self.given.clear()
         for place in places:
             owner = self.owners.get(place)
             if owner is not None and owner is not member and owner.owns(place):
@@ -85,6 +88,10 @@ class SimClassicGroup:
                 raise Violation(f"a generation gives a partition once: {place} of {self.group_id} {member.generation}")
             self.owners[place] = member
         self.setting.assignments += 1
+
+    def _begins_anew(self, member: SimClassicMember) -> bool:
+        others = [other for other in self.members if other is not member]
+        return member.generation == 1 and not any(other.owns(place) for other in others for place in other.owned)
 
     def fetch_request(self, places: list[Place]) -> OffsetFetchRequest:
         topics: dict[str, list[int]] = {}
