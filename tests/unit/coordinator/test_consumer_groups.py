@@ -189,6 +189,21 @@ def test_a_group_that_is_gone_when_its_topics_are_found(world: ConsumerWorld) ->
     assert world.new_records() == []
 
 
+def test_targets_of_another_coordinator_do_not_wait_for_a_wall_clock_that_stands_still(world: ConsumerWorld) -> None:
+    world.configure("consumer.assignment.interval.ms", "10000")
+    first, second = world.consumer("a"), world.consumer("b")
+    first.join("t")
+    world.lead()
+    epoch = world.group.assignment_epoch
+    second.join("t")
+    assert world.group.assignment_epoch == epoch
+    for _ in range(3):
+        world.sleep(4_000)
+        world.machine.state.wall.offset_ms -= 4_000
+        second.beat()
+    assert world.group.assignment_epoch == epoch + 1
+
+
 @pytest.mark.parametrize("step_ms", [3_600_000, -3_600_000, 5_000])
 def test_targets_wait_by_the_steady_clock(world: ConsumerWorld, step_ms: int) -> None:
     """Somebody sets the wall clock: the next assignment comes neither sooner nor later for it."""

@@ -317,6 +317,22 @@ def test_targets_are_not_computed_too_often(world: ShareWorld) -> None:
     assert member.beat().member_epoch == 3 and member.owned == {"t": [0, 1, 2]}
 
 
+def test_targets_of_another_coordinator_do_not_wait_for_a_wall_clock_that_stands_still(world: ShareWorld) -> None:
+    (first,) = joined(world, "m1")
+    world.configure("share.assignment.interval.ms", "10000")
+    world.lead()
+    epoch = world.share_group.assignment_epoch
+    second = world.member("m2")
+    second.join("t")
+    assert world.share_group.assignment_epoch == epoch
+    for _ in range(3):
+        world.sleep(4_000)
+        world.wall.offset_ms -= 4_000
+        first.beat()
+        second.beat()
+    assert world.share_group.assignment_epoch == epoch + 1
+
+
 # Deleting
 
 

@@ -200,10 +200,12 @@ class ConsumerSteps:
         epoch, computed_ms = self._computed.get(group.group_id, (-1, 0))
         if epoch == group.assignment_epoch:
             return now_ms - computed_ms >= interval_ms
-        # Another coordinator did it, and there is nothing but the wall clock to say when.
+        # Another coordinator did it, and only the wall clock says when; it may have been set, or stand still.
         waited_ms = self._state.wall.at(now_ms) - group.assignment_timestamp_ms
-        # Less than nothing: the wall clock was set back.
-        return waited_ms >= interval_ms or waited_ms < 0
+        if waited_ms < 0:
+            waited_ms = interval_ms
+        self._note_computed(group.group_id, group.assignment_epoch, now_ms - waited_ms)
+        return waited_ms >= interval_ms
 
     def _reconcile(
         self,

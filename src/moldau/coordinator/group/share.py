@@ -230,9 +230,12 @@ class ShareProtocol(GroupPart):
         interval_ms = self.settings.assignment_interval_ms(self._state.image, group.group_id)
         wall_ms = self._state.wall.at(now_ms)
         computed_ms = self._computed_ms.get(group.group_id)
-        waited_ms = now_ms - computed_ms if computed_ms is not None else wall_ms - group.assignment_timestamp_ms
-        # Less than nothing: the wall clock was set back.
-        too_soon = 0 <= waited_ms < interval_ms
+        if computed_ms is None:
+            # Another coordinator did it, and only the wall clock says when; it may have been set, or stand still.
+            waited_ms = wall_ms - group.assignment_timestamp_ms
+            computed_ms = now_ms - (waited_ms if waited_ms >= 0 else interval_ms)
+            self._computed_ms[group.group_id] = computed_ms
+        too_soon = now_ms - computed_ms < interval_ms
         if epoch <= group.assignment_epoch or too_soon:
             return group.assignment_epoch, group.target_of(updated.member_id)
         self._computed_ms[group.group_id] = now_ms
