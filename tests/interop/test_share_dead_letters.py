@@ -11,6 +11,7 @@ from tests.interop.test_client_share import EXPLICIT, QUICK, SECONDS, member, pr
 
 LETTERS = "dlq.jobs"
 SETTINGS = {**QUICK, "errors.deadletterqueue.auto.create.topics.enable": "true"}
+READER = {"auto.offset.reset": "earliest", "allow.auto.create.topics": "false"}
 
 
 def set_up(server: str) -> None:
@@ -26,11 +27,12 @@ def set_up(server: str) -> None:
 
 
 def letters(server: str, count: int, worker: ShareConsumer) -> list[ConsumerRecord]:
-    """Polls until so many records have one, and lets the worker poll too: a group works only while somebody fetches."""
+    """Polls until so many records have one, and lets the worker poll too: a group works only while somebody fetches.
+    The reader creates no topic: one that it made would not have the setting that lets dead letters in."""
     found: list[ConsumerRecord] = []
     records: set[str] = set()
     deadline = time.monotonic() + SECONDS
-    with Consumer(server, config={"auto.offset.reset": "earliest"}) as consumer:
+    with Consumer(server, config=READER) as consumer:
         consumer.assign([TopicPartition(LETTERS, 0)])
         while len(records) < count:
             assert time.monotonic() < deadline, f"{len(records)} of {count} records have dead letters"
