@@ -59,9 +59,8 @@ class Rest:
         quotas, context = self.node.quotas, self.context
         known = context.budgets
         if context.unbilled_ns > 0 and quotas.request.is_on and known is not None:
-            turn_ms = self.node.turn_ms
-            budgets = quotas.budgets_of(known, known.principal, known.client_id, turn_ms)
-            quotas.record_request(budgets, context.unbilled_ns, turn_ms)
+            budgets = quotas.budgets_of(known, known.principal, known.client_id)
+            quotas.record_request(budgets, context.unbilled_ns, quotas.turn_ms)
             context.unbilled_ns = 0
 
 
@@ -154,9 +153,9 @@ class Call:
 
     # Quotas
 
-    def budgets(self, turn_ms: int) -> ClientBudgets:
+    def budgets(self) -> ClientBudgets:
         context = self.context
-        found = self.quotas.budgets_of(context.budgets, context.principal, self.client_id, turn_ms)
+        found = self.quotas.budgets_of(context.budgets, context.principal, self.client_id)
         context.budgets = found
         return found
 
@@ -168,32 +167,32 @@ class Call:
                 self.throttle_ms = self._charge(response)
             if self.controller_throttle_ms > self.throttle_ms:
                 self.throttle_ms = self.controller_throttle_ms
-                turn_ms = self.node.turn_ms
-                budget = self.budgets(turn_ms).request
+                budget = self.budgets().request
                 if budget is not None:
-                    self.quotas.request.note_throttle(budget, self.throttle_ms, turn_ms)
+                    self.quotas.request.note_throttle(budget, self.throttle_ms, self.quotas.turn_ms)
         return self.throttle_ms
 
     def _charge(self, response: Message | None) -> int:
         quotas = self.quotas
         if self.api_key == ENVELOPE and not is_refused(response):
             return 0  # counted for the client whose request was inside
-        turn_ms = self.node.turn_ms
-        budgets = self.budgets(turn_ms)
+        turn_ms = quotas.turn_ms
+        budgets = self.budgets()
         bandwidth_ms = quotas.record_produce(budgets, self.size, turn_ms) if self.api_key == PRODUCE else 0
-        nanoseconds = self._take_time()
         request_ms = 0
-        if self._is_exempt() and not is_refused(response):
-            quotas.record_exempt(nanoseconds, turn_ms)
-        else:
-            request_ms = quotas.record_request(budgets, nanoseconds, turn_ms)
+        if quotas.measures_time:
+            nanoseconds = self._take_time()
+            if self._is_exempt() and not is_refused(response):
+                quotas.record_exempt(nanoseconds, turn_ms)
+            else:
+                request_ms = quotas.record_request(budgets, nanoseconds, turn_ms)
         return quotas.throttled(budgets, quotas.produce, bandwidth_ms, request_ms, turn_ms)
 
     def charge_fetch(self, size: int, takes_back: bool = True) -> int:
         """Records an answer to a consumer before it is sent. If it has to wait, its bytes are taken back: the answer
         then has to be an empty one, unless it is one that cannot be taken back."""
-        quotas, turn_ms = self.quotas, self.node.turn_ms
-        budgets = self.budgets(turn_ms)
+        quotas, turn_ms = self.quotas, self.quotas.turn_ms
+        budgets = self.budgets()
         request_ms = quotas.record_request(budgets, self._take_time(), turn_ms)
         bandwidth_ms = quotas.record_fetch(budgets, size, turn_ms)
         self.is_charged = True
@@ -210,7 +209,7 @@ class Call:
 
     def limit_fetch(self, max_bytes: int) -> int:
         """What fits into the consumer's quota, if that is less."""
-        limit = self.quotas.fetch_bytes_max(self.budgets(self.node.turn_ms))
+        limit = self.quotas.fetch_bytes_max(self.budgets())
         return max_bytes if limit < 0 else min(max_bytes, limit)
 
     def _take_time(self) -> int:

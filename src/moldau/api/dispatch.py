@@ -87,7 +87,7 @@ class Dispatcher:
         handler.requests_total += 1
         call.size = end - start
         if call.quotas.is_on:
-            self.node.turn_ms = now_ms
+            call.quotas.turn_ms = now_ms
         if handler.keeps_frame:
             call.frame = data[start:end]
         try:

@@ -128,9 +128,6 @@ class Node:
         self.quotas = ClientQuotas(
             config.get_int("quota.window.num"), config.get_int("quota.window.size.seconds") * 1000
         )
-        self.turn_ms = 0
-        """When this turn began, for what clients use of their quotas: answers are often made in somebody else's turn,
-        later than the request they answer."""
         self.waiting = WaitingRoom()
         self.fetch_sessions = FetchSessionCache(config.get_int("max.incremental.fetch.session.cache.slots"))
         self.fetch_bytes_max = config.get_int("fetch.max.bytes")
@@ -426,7 +423,7 @@ class Node:
         return min(self._poll(now_ms), now_ms + self._turn_ms_max)
 
     def _poll(self, now_ms: int) -> int:
-        self._now_ms = self.turn_ms = now_ms
+        self._now_ms = self.quotas.turn_ms = now_ms
         deadline_ms = NEVER_MS
         for stretch in self._alone:
             deadline_ms = min(deadline_ms, stretch.poll(now_ms))

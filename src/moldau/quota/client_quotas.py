@@ -184,8 +184,13 @@ class ClientQuotas:
         self.request = QuotaKind("Request", REQUEST_PERCENTAGE, count, sample_ms, NS_PER_PERCENT, sample_ms)
         self.kinds = [self.produce, self.fetch, self.request]
         self.exempt = WindowedRate(count, sample_ms)
+        self.turn_ms = 0
+        """When this turn began, for what clients use: answers are often made in somebody else's turn, later than the
+        request they answer."""
         self._source: dict[Entity, dict[str, float]] = {}
-        self._generation = 0
+        self.generation = 0
+        """Goes up when budgets that were found before may not hold any more."""
+        self._applied = 0
         self._sweep_ms = 0
 
     # Following the metadata
@@ -209,7 +214,11 @@ class ClientQuotas:
             kind.is_on = not self.table.keys[kind.key].is_empty
         self.measures_time = self.request.is_on
         self.is_on = self.produce.is_on or self.fetch.is_on or self.request.is_on
-        self._generation += 1
+        self._applied += 1
+        self._count_generation()
+
+    def _count_generation(self) -> None:
+        self.generation = self._applied + self.produce.generation + self.fetch.generation + self.request.generation
 
     def poll(self, now_ms: int) -> None:
         """Forgets from time to time who was not here for an hour."""
@@ -218,16 +227,11 @@ class ClientQuotas:
         self._sweep_ms = now_ms + SWEEP_MS
         for kind in self.kinds:
             kind.forget_idle(now_ms, IDLE_MS_MAX)
+        self._count_generation()
 
     # What a request uses
 
-    @property
-    def generation(self) -> int:
-        return self._generation + self.produce.generation + self.fetch.generation + self.request.generation
-
-    def budgets_of(
-        self, known: ClientBudgets | None, principal: str, client_id: str | None, now_ms: int
-    ) -> ClientBudgets:
+    def budgets_of(self, known: ClientBudgets | None, principal: str, client_id: str | None) -> ClientBudgets:
         """The budgets of a client; those it had before, if they still hold."""
         if (
             known is not None
@@ -238,6 +242,7 @@ class ClientQuotas:
             return known
         user = principal.partition(":")[2]
         client = client_id or ""
+        now_ms = self.turn_ms
         found = ClientBudgets(principal, client_id, 0)
         keys = self.table.keys
         if self.produce.is_on:
@@ -246,7 +251,8 @@ class ClientQuotas:
             found.fetch = self.fetch.budget_of(keys[CONSUMER_BYTE_RATE], user, client, now_ms)
         if self.request.is_on:
             found.request = self.request.budget_of(keys[REQUEST_PERCENTAGE], user, client, now_ms)
-        found.generation = self.generation  # now: room may have been made for one of them
+        self._count_generation()  # room may have been made for one of them
+        found.generation = self.generation
         return found
 
     def record_produce(self, budgets: ClientBudgets, size: int, now_ms: int) -> int:

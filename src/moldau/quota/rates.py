@@ -15,20 +15,29 @@ class Samples:
         self.count = count
         self.sample_ms = sample_ms
         self.total = 0
+        # The samples that are complete, oldest first: when each began, when it was last added to, its sum. The newest
+        # one, if there is any, is kept apart, since every request adds to it.
         self._starts: list[int] = []
         self._lasts: list[int] = []
         self._sums: list[int] = []
+        self._is_empty = True
+        self._start = self._last = self._sum = 0
 
     def record(self, value: int, now_ms: int) -> None:
-        starts = self._starts
-        if not starts or now_ms - starts[-1] >= self.sample_ms:
-            starts.append(now_ms)
-            self._lasts.append(now_ms)
-            self._sums.append(value)
-        else:
-            self._lasts[-1] = now_ms
-            self._sums[-1] += value
         self.total += value
+        if now_ms - self._start < self.sample_ms and not self._is_empty:
+            self._sum += value
+        else:
+            self._begin_sample(value, now_ms)
+        self._last = now_ms
+
+    def _begin_sample(self, value: int, now_ms: int) -> None:
+        if not self._is_empty:
+            self._starts.append(self._start)
+            self._lasts.append(self._last)
+            self._sums.append(self._sum)
+        self._is_empty = False
+        self._start, self._sum = now_ms, value
 
     def forget_old(self, now_ms: int) -> None:
         """Drops the samples in which nothing was recorded since so many sample times."""
@@ -39,15 +48,20 @@ class Samples:
             del lasts[0]
             del self._starts[0]
             del self._sums[0]
-        assert lasts or self.total == 0, f"{self.total} is left of no samples"
+        if not lasts and not self._is_empty and self._last <= oldest_ms:
+            self.total -= self._sum
+            self._is_empty = True
+        assert lasts or not self._is_empty or self.total == 0, f"{self.total} is left of no samples"
 
     def elapsed_ms(self, now_ms: int) -> int:
         """How long ago the oldest sample began; it may be more than all samples together should last."""
-        return now_ms - self._starts[0] if self._starts else 0
+        if self._is_empty:
+            return 0
+        return now_ms - (self._starts[0] if self._starts else self._start)
 
     def last_ms(self) -> int:
         """When something was last recorded; -1 if nothing is left of it."""
-        return self._lasts[-1] if self._lasts else -1
+        return -1 if self._is_empty else self._last
 
 
 class WindowedRate(Samples):

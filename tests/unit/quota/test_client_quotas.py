@@ -39,7 +39,8 @@ class Clients:
         return self.quotas.record_produce(self.budgets(client_id, user), size, self.now_ms)
 
     def budgets(self, client_id: str = "app", user: str = "alice", known: ClientBudgets | None = None) -> ClientBudgets:
-        return self.quotas.budgets_of(known, f"User:{user}", client_id, self.now_ms)
+        self.quotas.turn_ms = self.now_ms
+        return self.quotas.budgets_of(known, f"User:{user}", client_id)
 
 
 def test_a_kind_is_off_until_somebody_has_a_quota_of_it() -> None:
