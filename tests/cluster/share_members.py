@@ -1,7 +1,8 @@
 """Members of a share group over plain sockets, each in a thread: they accept, release and reject, and recall it all.
 
-A record counts as accepted when the answer said so while its lock could not have run out. What is answered later, or
-not at all, may have happened or not.
+A record counts as accepted when the answer said so while its lock could not have run out, nor the leader that gave it
+have been fenced and chosen again: such a leader has lost its locks, and ignores what is said of records below its start
+offset, as Kafka's do. What is answered later, or not at all, may have happened or not.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from tests.interop.wire import CLOSED, Wire
 from tests.pace import moment
 
 LOCK_S = moment(5)
+# A broker that is not heard of is fenced after two seconds (`QUICK`).
+CERTAIN_S = moment(1.5)
 ANSWER_S = moment(6)
 BEAT_S = 0.5
 ACCEPT, RELEASE, REJECT = 1, 2, 3
@@ -40,10 +43,11 @@ class Tally:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.accepted: dict[tuple[int, int], int] = {}
+        self.accepted: dict[tuple[int, int], str] = {}
+        """By whom, for the message of a failure."""
         self.tried: set[tuple[int, int]] = set()
         """Accepted or rejected by somebody, whatever the answer was."""
-        self.twice: list[tuple[int, int]] = []
+        self.twice: list[tuple[int, int, str, str]] = []
         self.late: list[str] = []
         self.delivered = 0
         self.problems: list[str] = []
@@ -57,12 +61,12 @@ class Tally:
             for partition, offsets in said.items():
                 self.tried.update((partition, offset) for offset, kind in offsets.items() if kind != RELEASE)
 
-    def on_accepted(self, partition: int, offset: int) -> None:
+    def on_accepted(self, partition: int, offset: int, who: str) -> None:
         with self._lock:
             place = (partition, offset)
             if place in self.accepted:
-                self.twice.append(place)
-            self.accepted[place] = 1
+                self.twice.append((partition, offset, self.accepted[place], who))
+            self.accepted[place] = who
 
 
 class Member(threading.Thread):
@@ -196,7 +200,9 @@ class Member(threading.Thread):
             return False
         self._epochs[node_id] = epoch + 1
         self._fetched_at[node_id] = sent_at
-        return self._take(node_id, answer, said, time.monotonic() - fetched_at < LOCK_S)
+        answered_at = time.monotonic()
+        who = f"{self.name} at node {node_id}, fetched {fetched_at:.3f}, said {sent_at:.3f}, answered {answered_at:.3f}"
+        return self._take(node_id, answer, said, who if answered_at - fetched_at < CERTAIN_S else "")
 
     def _choose(self, node_id: int) -> Said:
         said: Said = {}
@@ -210,7 +216,8 @@ class Member(threading.Thread):
             return ACCEPT
         return RELEASE if draw < 0.99 else REJECT
 
-    def _take(self, node_id: int, answer: Any, said: Said, in_time: bool) -> bool:
+    def _take(self, node_id: int, answer: Any, said: Said, in_time: str) -> bool:
+        """`in_time`: who said it and when, empty if locks may be gone meanwhile."""
         fine = True
         held: dict[int, list[int]] = {}
         for topic in answer.responses:
@@ -219,7 +226,7 @@ class Member(threading.Thread):
                 if row.acknowledge_error_code == errors.NONE and in_time:
                     for offset, kind in said.get(partition, {}).items():
                         if kind == ACCEPT:
-                            self._tally.on_accepted(partition, offset)
+                            self._tally.on_accepted(partition, offset, in_time)
                 if row.error_code != errors.NONE:
                     fine = False
                 for one in row.acquired_records:
