@@ -192,7 +192,7 @@ sims: $(COMPILED)/.installed
 	@$(COMPILED_BIN)/python -m moldau.sim $(if $(filter-out node,$(WORLD)),--$(WORLD)) --seed $(SEED) --count $(SIMS)
 
 planted: $(VENV)/.ready
-	@MOLDAU_SIM_SEEDS=10 $(ON_INTERPRETED) -n $(WORKERS) tests/sim -k "planted or trusted_too_much"
+	@MOLDAU_SIM_SEEDS=10 $(ON_INTERPRETED) -n $(WORKERS) tests/sim -k "planted or trusted_too_much or counts_too_few"
 
 lake-kills: $(COMPILED)/.installed
 	@MOLDAU_LAKE=thorough MOLDAU_LAKE_KILLS=10 MOLDAU_LAKE_SPARK_KILLS=30 $(ON_COMPILED) -s tests/lake

@@ -236,7 +236,6 @@ PLANTED: list[Plant] = [
     skip_truncation,
     count_any_replica,
     high_watermark_by_the_leader_alone,
-    high_watermark_without_the_replica_that_joins,
     high_watermark_without_the_replica_that_leaves,
     ignore_the_minimum,
     vote_twice,
@@ -256,4 +255,9 @@ PLANTED: list[Plant] = [
 PLANTED_IN_TRUST: list[Plant] = [
     trust_what_memory_shows,
     trust_a_shorter_log,
+]
+
+# What the controller has decided and the leader has not heard yet: seen where answers are long on their way.
+PLANTED_IN_SLOW_LINKS: list[Plant] = [
+    high_watermark_without_the_replica_that_joins,
 ]

@@ -6,7 +6,7 @@ import pytest
 
 from moldau.sim.__main__ import main
 from moldau.sim.cluster.world import DEFAULT_MILLISECONDS, ClusterWorld, OuterListenersWorld
-from tests.sim.planted_bugs import PLANTED, PLANTED_IN_TRUST, believe_any_refusal
+from tests.sim.planted_bugs import PLANTED, PLANTED_IN_SLOW_LINKS, PLANTED_IN_TRUST, believe_any_refusal
 from tests.sim.seeds import SEEDS, in_a_long_run, kept_seeds
 from tests.sim.worlds import IS_COMPILED, Plant, check_that_it_is_found, trace_digest
 
@@ -86,6 +86,25 @@ def test_what_was_acknowledged_is_not_lost_with_what_a_killed_broker_lost(seed: 
 def test_a_killed_broker_that_is_trusted_too_much_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
     check_that_it_is_found(TrustWorld, DEFAULT_MILLISECONDS)
+
+
+class SlowLinksWorld(ClusterWorld):
+    """Leaders die while the controller's decisions are on their way to them."""
+
+    only_faults = frozenset({"kill", "slow links"})
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_was_acknowledged_is_not_lost_with_a_decision_that_was_on_its_way(seed: int) -> None:
+    SlowLinksWorld(seed).run(DEFAULT_MILLISECONDS)
+
+
+@pytest.mark.skipif(IS_COMPILED, reason="compiled classes cannot be changed, so no bug can be planted into them")
+@in_a_long_run
+@pytest.mark.parametrize("plant", PLANTED_IN_SLOW_LINKS, ids=lambda plant: plant.__name__)
+def test_a_leader_that_counts_too_few_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    check_that_it_is_found(SlowLinksWorld, DEFAULT_MILLISECONDS, likely_seed=29)
 
 
 def test_the_same_seed_gives_the_same_trace_in_every_process() -> None:

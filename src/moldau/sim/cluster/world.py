@@ -50,9 +50,9 @@ LISTENERS = ("", "", CLIENT_LISTENER, CONTROLLER_LISTENER, OUTER_LISTENER)
 
 class ClusterWorld:
     breaks_disks = False
+    """Whether disks fail as a whole; seeds that were kept from before that mean the same as then without it."""
     only_faults: frozenset[str] = frozenset()
     """Where not all of them are wanted."""
-    """Whether disks fail as a whole; seeds that were kept from before that mean the same as then without it."""
 
     def __init__(self, seed: int) -> None:
         self.world = World(seed)
