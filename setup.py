@@ -121,6 +121,11 @@ def is_loop(source: str) -> bool:
 class BuildExtensions(build_ext):
     """Compiles the C files of one extension side by side, and lets go of all extensions when one of them fails."""
 
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        # Every module has a small extension of its own beside the large one: they fill the gaps that it leaves.
+        self.parallel = self.parallel or (os.cpu_count() or 1)
+
     def build_extensions(self) -> None:
         compile_one_after_the_other = self.compiler.compile
         # mypyc leaves a file alone whose text did not change, so times tell what a kept build folder can reuse.
