@@ -143,11 +143,18 @@ def measure_metadata(image: MetadataImage, rounds: int) -> list[tuple[str, float
 
 
 class NoVoters:
-    """A quorum without a history."""
+    """A quorum without a history, at which it is always the same time."""
 
     @property
     def voter_history(self) -> NoVoters:
         return self
+
+    @property
+    def wall(self) -> NoVoters:
+        return self
+
+    def at(self, now_ms: int) -> int:
+        return now_ms
 
     def voters_before(self, offset: int) -> tuple[int, None]:
         return 0, None
