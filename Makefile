@@ -42,6 +42,8 @@ COMPILED_BIN := $(COMPILED)/bin
 SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 FAST_TESTS := tests/architecture tests/unit tests/scripts
 SLOW_TESTS := tests/sim tests/fuzz tests/crash
+# What is never compiled is the same code in both builds: its tests run once, on the compiled one.
+NEVER_COMPILED := $(addprefix --ignore=tests/unit/,cli spark tools deploy testing)
 # Each worker has a Moldau and an Apache Kafka of its own; a file stays with one worker. These tests wait more than they
 # work (members that come and go, tools that start), so there are more workers than cores.
 INTEROP_WORKERS ?= 6
@@ -146,7 +148,7 @@ format-check: $(VENV)/.ready
 
 # Simulations do the same with a seed in both builds, and take twice as long here: they run compiled.
 test-interpreted: $(VENV)/.ready
-	@$(ON_INTERPRETED) -n $(WORKERS) $(FAST_TESTS)
+	@$(ON_INTERPRETED) -n $(WORKERS) $(FAST_TESTS) $(NEVER_COMPILED)
 	@$(ON_INTERPRETED) $(INTEROP) $(INTEROP_OF_THE_BROKER)
 
 # Nodes that are killed and Spark both wait more than they work, so three of them share the two cores.
