@@ -17,6 +17,7 @@ ALLOWED_BELOW: dict[str, set[str]] = {
     "config": {"protocol"},
     "records": {"protocol", "config"},
     "quota": set(),
+    "security": {"protocol"},
     "storage": {"protocol", "config", "records"},
     "raft": {"protocol", "config", "records"},
     "metadata": {"protocol", "config", "records"},

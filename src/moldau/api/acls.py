@@ -5,6 +5,7 @@ Versions 1-3 of all three (patterns, KIP-290). Without `authorizer.class.name` t
 
 from __future__ import annotations
 
+from moldau.api.authorize import check_cluster
 from moldau.api.call import Call
 from moldau.api.forward import submit
 from moldau.controller.security import check_filter, matches
@@ -17,10 +18,11 @@ from moldau.protocol.messages.create_acls_response import AclCreationResult, Cre
 from moldau.protocol.messages.delete_acls_request import DeleteAclsFilter, DeleteAclsRequest
 from moldau.protocol.messages.describe_acls_request import DescribeAclsRequest
 from moldau.protocol.messages.describe_acls_response import AclDescription, DescribeAclsResource, DescribeAclsResponse
+from moldau.security.rights import ALTER, DESCRIBE
 
 
 def _check_authorizer(call: Call) -> None:
-    if not call.node.config.get_str("authorizer.class.name"):
+    if call.node.rights is None:
         raise KafkaError(errors.SECURITY_DISABLED, "No Authorizer is configured.")
 
 
@@ -33,7 +35,7 @@ def handle_create_acls(call: Call, request: CreateAclsRequest) -> None:
     except KafkaError as error:
         call.respond(failed(error))
         return
-    submit(call, lambda controller: controller.create_acls(request, call.now_ms), failed)
+    submit(call, lambda controller: controller.create_acls(request, call.now_ms), failed, ALTER)
 
 
 def handle_delete_acls(call: Call, request: DeleteAclsRequest) -> None:
@@ -46,12 +48,13 @@ def handle_delete_acls(call: Call, request: DeleteAclsRequest) -> None:
     except KafkaError as error:
         call.respond(failed(error))
         return
-    submit(call, lambda controller: controller.delete_acls(request, call.now_ms), failed)
+    submit(call, lambda controller: controller.delete_acls(request, call.now_ms), failed, ALTER)
 
 
 def handle_describe_acls(call: Call, request: DescribeAclsRequest) -> None:
     try:
         _check_authorizer(call)
+        check_cluster(call, DESCRIBE)
         response = describe_acls(call.node.image, request)
     except KafkaError as error:
         response = DescribeAclsResponse(0, error.code, error.message)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from moldau.api.authorize import check_group
 from moldau.api.call import Call
 from moldau.api.coordinators import as_client_sees, check_group_id, responder, run_group
 from moldau.coordinator.group.classic_join import Joining
@@ -27,6 +28,7 @@ from moldau.protocol.messages.leave_group_request import LeaveGroupRequest, Memb
 from moldau.protocol.messages.leave_group_response import LeaveGroupResponse, MemberResponse
 from moldau.protocol.messages.sync_group_request import SyncGroupRequest
 from moldau.protocol.primitives import Message
+from moldau.security.rights import READ
 
 JOIN_NULL_PROTOCOL_VERSION: Final = 7
 SYNC_PROTOCOL_VERSION: Final = 5
@@ -40,6 +42,7 @@ def client_host(peer: str) -> str:
 
 def run(call: Call, group_id: str, verb: GroupVerb, done: Done) -> None:
     try:
+        check_group(call, READ, group_id)
         check_group_id(group_id)
     except KafkaError as error:
         done(error)
@@ -56,7 +59,9 @@ def handle_join_group(call: Call, request: JoinGroupRequest) -> None:
         if call.reply.done:
             return
         if isinstance(result, KafkaError):
-            result = join_error(as_client_sees(result).code, request.member_id)
+            # A member id of whoever may not read the group is not repeated.
+            member_id = "" if result.code == errors.GROUP_AUTHORIZATION_FAILED else request.member_id
+            result = join_error(as_client_sees(result).code, member_id)
         if isinstance(result, JoinGroupResponse) and call.version < JOIN_NULL_PROTOCOL_VERSION:
             result.protocol_name = result.protocol_name or ""
         call.respond(result)

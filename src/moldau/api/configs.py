@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from moldau.api.authorize import check_cluster, check_group, check_topic, may
 from moldau.api.forward import submit_rest
 from moldau.config.broker_config import find_broker_key
 from moldau.config.definitions import LIST, split_list
@@ -35,8 +36,11 @@ from moldau.config.resources import (
     TOPIC,
     check_topic_name,
 )
+from moldau.controller.controller import Controller
+from moldau.controller.result import Result
 from moldau.metadata.image import MetadataImage
 from moldau.protocol.errors import (
+    CLUSTER_AUTHORIZATION_FAILED,
     INVALID_CONFIG,
     INVALID_REQUEST,
     UNKNOWN_TOPIC_OR_PARTITION,
@@ -58,6 +62,7 @@ from moldau.protocol.messages.describe_configs_response import (
 from moldau.protocol.messages.list_config_resources_request import ListConfigResourcesRequest
 from moldau.protocol.messages.list_config_resources_response import ConfigResource, ListConfigResourcesResponse
 from moldau.protocol.primitives import Message, Writer
+from moldau.security.rights import ALTER_CONFIGS, CLUSTER, CLUSTER_ACTION, CLUSTER_NAME, DESCRIBE_CONFIGS
 
 if TYPE_CHECKING:
     from moldau.api.call import Call
@@ -70,11 +75,17 @@ Change = tuple[str, int, str | None]
 
 
 class ConfigContext:
-    """What configs are seen from: a node, the cluster as it sees it, and its own effective configuration."""
+    """What configs are seen from: a node, the cluster as it sees it, its own effective configuration, and who asks."""
 
     def __init__(
-        self, node_id: int, image: MetadataImage, broker: DynamicBrokerConfig, on_controller_listener: bool = False
+        self,
+        node_id: int,
+        image: MetadataImage,
+        broker: DynamicBrokerConfig,
+        on_controller_listener: bool = False,
+        call: Call | None = None,
     ) -> None:
+        self.call = call
         self.node_id = node_id
         self.image = image
         self.broker = broker
@@ -83,7 +94,26 @@ class ConfigContext:
 
 def _context(call: Call) -> ConfigContext:
     node = call.node
-    return ConfigContext(node.node_id, node.image, node.dynamic, call.context.is_controller_listener)
+    return ConfigContext(node.node_id, node.image, node.dynamic, call.context.is_controller_listener, call)
+
+
+# Whose configs belong to the cluster as a whole.
+_OF_THE_CLUSTER = (BROKER, BROKER_LOGGER, CLIENT_METRICS)
+
+
+def _check_rights(call: Call | None, operation: int, kind: int, name: str) -> None:
+    """Raises what who asks is told when it may not do this to the configs of a resource."""
+    if call is None or call.node.rights is None:
+        return
+    if kind in _OF_THE_CLUSTER:
+        if not may(call, operation, CLUSTER, CLUSTER_NAME):
+            raise KafkaError(CLUSTER_AUTHORIZATION_FAILED)
+    elif kind == TOPIC:
+        check_topic(call, operation, name)
+    elif kind == GROUP:
+        check_group(call, operation, name)
+    elif operation == ALTER_CONFIGS:
+        raise KafkaError(INVALID_REQUEST, f"Unexpected resource type {kind}")
 
 
 # Describing
@@ -103,6 +133,7 @@ def describe_configs(request: DescribeConfigsRequest, context: ConfigContext) ->
             error_message="", resource_type=resource.resource_type, resource_name=resource.resource_name
         )
         try:
+            _check_rights(context.call, DESCRIBE_CONFIGS, resource.resource_type, resource.resource_name)
             wanted = set(resource.configuration_keys or ())
             alike = _alike(resource, wanted, context)
             lines = topic_lines.get(alike) if alike else None
@@ -221,6 +252,11 @@ def describe_for_creation(overrides: dict[str, str], broker: DynamicBrokerConfig
 
 
 def handle_list_config_resources(call: Call, request: ListConfigResourcesRequest) -> None:
+    try:
+        check_cluster(call, DESCRIBE_CONFIGS)
+    except KafkaError as error:
+        call.respond(ListConfigResourcesResponse(error_code=error.code))
+        return
     if call.version == 0:
         request.resource_types = [CLIENT_METRICS]
     call.respond(list_config_resources(request, _context(call)))
@@ -269,9 +305,7 @@ def handle_incremental_alter_configs(call: Call, request: incremental_request.In
             call.respond(incremental_response.IncrementalAlterConfigsResponse(responses=rows))
 
     if forwarded.resources:
-        submit_rest(
-            call, forwarded, lambda controller: controller.incremental_alter_configs(forwarded, call.now_ms), done
-        )
+        submit_rest(call, forwarded, lambda controller: _alter_incrementally(call, controller, forwarded), done)
     else:
         done(incremental_response.IncrementalAlterConfigsResponse())
 
@@ -296,9 +330,46 @@ def handle_alter_configs(call: Call, request: plain_request.AlterConfigsRequest)
             call.respond(plain_response.AlterConfigsResponse(responses=rows))
 
     if forwarded.resources:
-        submit_rest(call, forwarded, lambda controller: controller.alter_configs(forwarded, call.now_ms), done)
+        submit_rest(call, forwarded, lambda controller: _alter_plainly(call, controller, forwarded), done)
     else:
         done(plain_response.AlterConfigsResponse())
+
+
+def _alter_incrementally(
+    call: Call, controller: Controller, request: incremental_request.IncrementalAlterConfigsRequest
+) -> Result:
+    if call.node.rights is None:
+        return controller.incremental_alter_configs(request, call.now_ms)
+    refused = _refused(call, [(each.resource_type, each.resource_name) for each in request.resources])
+    allowed = [each for each in request.resources if (each.resource_type, each.resource_name) not in refused]
+    rest = incremental_request.IncrementalAlterConfigsRequest(allowed, request.validate_only)
+    result = controller.incremental_alter_configs(rest, call.now_ms)
+    rows = [incremental_response.AlterConfigsResourceResponse(*row) for row in refused.values()]
+    result.response.responses += rows
+    return result
+
+
+def _alter_plainly(call: Call, controller: Controller, request: plain_request.AlterConfigsRequest) -> Result:
+    if call.node.rights is None:
+        return controller.alter_configs(request, call.now_ms)
+    refused = _refused(call, [(each.resource_type, each.resource_name) for each in request.resources])
+    allowed = [each for each in request.resources if (each.resource_type, each.resource_name) not in refused]
+    rest = plain_request.AlterConfigsRequest(allowed, request.validate_only)
+    result = controller.alter_configs(rest, call.now_ms)
+    rows = [plain_response.AlterConfigsResourceResponse(*row) for row in refused.values()]
+    result.response.responses += rows
+    return result
+
+
+def _refused(call: Call, resources: list[tuple[int, str]]) -> dict[tuple[int, str], Row]:
+    """Those whose configs who asks may not change, with what it is told. Checked on the controller."""
+    refused: dict[tuple[int, str], Row] = {}
+    for kind, name in resources:
+        try:
+            _check_rights(call, ALTER_CONFIGS, kind, name)
+        except KafkaError as error:
+            refused[kind, name] = (error.code, error.message, kind, name)
+    return refused
 
 
 Row = tuple[int, str | None, int, str]
@@ -328,6 +399,8 @@ class ConfigOutcomes:
                 raise KafkaError(INVALID_REQUEST, "Each resource must appear at most once.")
             _check_changes(changes)
             if kind == BROKER_LOGGER:
+                operation = CLUSTER_ACTION if context.on_controller_listener else ALTER_CONFIGS
+                _check_rights(context.call, operation, kind, name)
                 _alter_loggers(name, changes, context, validate_only)
                 self._found[kind, name] = (0, None, kind, name)
                 return True
@@ -335,6 +408,8 @@ class ConfigOutcomes:
                 _check_broker_change(name, changes, context, replaces_all)
         except KafkaError as error:
             self.refuse(kind, name, error)
+            if error.code == CLUSTER_AUTHORIZATION_FAILED and not context.on_controller_listener:
+                self._found[kind, name] = (error.code, None, kind, name)  # a broker tells only the code
             return True
         return False
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from moldau.api.authorize import authorized_operations, check_group, denied_topics, may
 from moldau.api.call import Call
 from moldau.api.classic_groups import client_host
 from moldau.api.coordinators import as_client_sees, responder, run_group
-from moldau.api.group_admin import ALL_GROUP_OPERATIONS, Responses, ask_shards
+from moldau.api.group_admin import Responses, ask_shards, split_allowed
 from moldau.coordinator.group.consumer_checks import check_heartbeat
 from moldau.coordinator.group.machine import GroupMachine
 from moldau.coordinator.outcome import Outcome
@@ -22,8 +23,11 @@ from moldau.protocol.messages.consumer_group_describe_response import ConsumerGr
 from moldau.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from moldau.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from moldau.protocol.primitives import Message
+from moldau.security.rights import DESCRIBE, GROUP, READ, TOPIC
 
 GROUP_VERSION: Final = "group.version"
+AUTHORIZATION_ERRORS: Final = (errors.GROUP_AUTHORIZATION_FAILED, errors.TOPIC_AUTHORIZATION_FAILED)
+HIDDEN_TOPICS: Final = "The group has topics that the client is not authorized to describe."
 
 
 def is_enabled(call: Call) -> bool:
@@ -45,7 +49,17 @@ class HeartbeatCall:
     def decide(self, machine: GroupMachine) -> Outcome:
         call = self._call
         host = client_host(call.context.peer)
-        return machine.consumer.heartbeat(self._request, call.version, call.client_id or "", host, call.now_ms)
+        if call.node.rights is None:
+            return machine.consumer.heartbeat(self._request, call.version, call.client_id or "", host, call.now_ms)
+        regexes = machine.consumer.steps.regexes
+        regexes.may_see = self._may_see
+        try:
+            return machine.consumer.heartbeat(self._request, call.version, call.client_id or "", host, call.now_ms)
+        finally:
+            regexes.may_see = None
+
+    def _may_see(self, topic: str) -> bool:
+        return may(self._call, DESCRIBE, TOPIC, topic, is_filter=True)
 
 
 def handle_consumer_group_heartbeat(call: Call, request: ConsumerGroupHeartbeatRequest) -> None:
@@ -54,6 +68,9 @@ def handle_consumer_group_heartbeat(call: Call, request: ConsumerGroupHeartbeatR
         call.respond(ConsumerGroupHeartbeatResponse(error_code=errors.UNSUPPORTED_VERSION))
         return
     try:
+        check_group(call, READ, request.group_id)
+        if request.subscribed_topic_names and denied_topics(call, DESCRIBE, set(request.subscribed_topic_names)):
+            raise KafkaError(errors.TOPIC_AUTHORIZATION_FAILED)
         check_heartbeat(request, call.version, call.node.coordinators.groups.settings.consumer.assignors)
     except KafkaError as error:
         done(error)
@@ -62,7 +79,8 @@ def handle_consumer_group_heartbeat(call: Call, request: ConsumerGroupHeartbeatR
 
 
 def heartbeat_error(error: KafkaError) -> Message:
-    return ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
+    message = None if error.code in AUTHORIZATION_ERRORS else error.message
+    return ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=message)
 
 
 # ConsumerGroupDescribe
@@ -81,20 +99,37 @@ def handle_consumer_group_describe(call: Call, request: ConsumerGroupDescribeReq
         refused = [DescribedGroup(errors.UNSUPPORTED_VERSION, None, group_id) for group_id in request.group_ids]
         call.respond(ConsumerGroupDescribeResponse(groups=refused))
         return
-    named = [group_id for group_id in request.group_ids if group_id]
-    nameless = len(request.group_ids) - len(named)
+    allowed, denied = split_allowed(call, DESCRIBE, request.group_ids)
+    named = [group_id for group_id in allowed if group_id]
+    nameless = len(allowed) - len(named)
 
     def finish(responses: Responses) -> None:
         response = ConsumerGroupDescribeResponse()
+        response.groups += [DescribedGroup(errors.GROUP_AUTHORIZATION_FAILED, None, group_id) for group_id in denied]
         response.groups += [DescribedGroup(errors.INVALID_GROUP_ID) for _ in range(nameless)]
         for group_ids, result in responses:
             response.groups += described(group_ids, result)
+        if call.node.rights is not None:
+            response.groups = [without_hidden_topics(call, group) for group in response.groups]
         for group in response.groups:
             if request.include_authorized_operations and group.error_code == 0:
-                group.authorized_operations = ALL_GROUP_OPERATIONS
+                group.authorized_operations = authorized_operations(call, GROUP, group.group_id)
         call.respond(response)
 
     ask_shards(call, named, lambda group_ids: DescribeVerb(group_ids).decide, finish)
+
+
+def without_hidden_topics(call: Call, group: DescribedGroup) -> DescribedGroup:
+    """Who may not see all topics of a group is not told anything of its members."""
+    names = {
+        topic.topic_name
+        for member in group.members
+        for assignment in (member.assignment, member.target_assignment)
+        for topic in assignment.topic_partitions
+    }
+    if not denied_topics(call, DESCRIBE, names):
+        return group
+    return DescribedGroup(errors.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS, group.group_id)
 
 
 def described(group_ids: list[str], result: Message | KafkaError) -> list[DescribedGroup]:

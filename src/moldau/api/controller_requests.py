@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from moldau.api.authorize import may_cluster_now
 from moldau.api.call import Call
 from moldau.api.forward import submit
 from moldau.node.controller_verbs import VERBS
@@ -28,11 +29,14 @@ from moldau.protocol.messages.controller_registration_response import Controller
 from moldau.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from moldau.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
 from moldau.protocol.primitives import Message
+from moldau.security.rights import ALTER, CLUSTER_ACTION
 
 
-def _decide(call: Call, request: Message, failed: Callable[[KafkaError], Message]) -> None:
+def _decide(
+    call: Call, request: Message, failed: Callable[[KafkaError], Message], operation: int = CLUSTER_ACTION
+) -> None:
     verb = VERBS[call.api_key]
-    submit(call, lambda controller: verb(controller, request, call.now_ms), failed)
+    submit(call, lambda controller: verb(controller, request, call.now_ms), failed, operation)
 
 
 def handle_broker_registration(call: Call, request: BrokerRegistrationRequest) -> None:
@@ -41,7 +45,8 @@ def handle_broker_registration(call: Call, request: BrokerRegistrationRequest) -
 
 def handle_broker_heartbeat(call: Call, request: BrokerHeartbeatRequest) -> None:
     watch = call.node.watch_heartbeats
-    if watch is not None:
+    # Whoever is no broker must not be taken for the connection of one.
+    if watch is not None and may_cluster_now(call, CLUSTER_ACTION):
         watch(call.context, request.broker_id, call.now_ms)
     _decide(call, request, lambda error: BrokerHeartbeatResponse(error_code=error.code))
 
@@ -67,4 +72,9 @@ def handle_assign_replicas_to_dirs(call: Call, request: AssignReplicasToDirsRequ
 
 
 def handle_unregister_broker(call: Call, request: UnregisterBrokerRequest) -> None:
-    _decide(call, request, lambda error: UnregisterBrokerResponse(error_code=error.code, error_message=error.message))
+    _decide(
+        call,
+        request,
+        lambda error: UnregisterBrokerResponse(error_code=error.code, error_message=error.message),
+        ALTER,
+    )

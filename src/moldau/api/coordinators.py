@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from moldau.api.authorize import check_cluster, check_group, check_transactional_id
 from moldau.api.call import Call
 from moldau.coordinator.shard import Done
 from moldau.coordinator.share.share_state import SharePartitionKey
@@ -23,6 +24,7 @@ from moldau.protocol.messages.find_coordinator_response import Coordinator, Find
 from moldau.protocol.primitives import Message
 from moldau.protocol.topic_names import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC
 from moldau.protocol.uuids import uuid_from_text
+from moldau.security.rights import CLUSTER_ACTION, DESCRIBE
 
 GROUP_KEY: Final = 0
 TRANSACTION_KEY: Final = 1
@@ -132,19 +134,31 @@ def find_coordinator(call: Call, key_type: int, key: str) -> Coordinator:
     try:
         return Coordinator(key, *coordinator_node(call, key_type, key))
     except KafkaError as error:
-        return Coordinator(key, *NO_NODE, error.code)
+        is_refused = error.code == errors.CLUSTER_AUTHORIZATION_FAILED
+        return Coordinator(key, *NO_NODE, error.code, errors.default_text(error.code) if is_refused else "")
 
 
 def coordinator_node(call: Call, key_type: int, key: str) -> tuple[int, str, int]:
     """Id, host and port of the broker that coordinates this key."""
     coordinators = call.node.coordinators
+    if key_type == SHARE_KEY and call.version < FIRST_SHARE_VERSION:
+        raise KafkaError(errors.INVALID_REQUEST)
+    check_key(call, key_type, key)
     if key_type == GROUP_KEY:
         return leader_node(call, GROUP_TOPIC, coordinators.groups.partition_for(key))
     if key_type == TRANSACTION_KEY:
         return leader_node(call, TRANSACTION_TOPIC, coordinators.transactions.partition_for(key))
-    if key_type == SHARE_KEY and call.version >= FIRST_SHARE_VERSION:
-        return leader_node(call, SHARE_TOPIC, coordinators.shares.partition_for(parse_share_key(key)))
-    raise KafkaError(errors.INVALID_REQUEST)
+    return leader_node(call, SHARE_TOPIC, coordinators.shares.partition_for(parse_share_key(key)))
+
+
+def check_key(call: Call, key_type: int, key: str) -> None:
+    """Who coordinates something is told to those who may see it, of share partitions to brokers."""
+    if key_type == GROUP_KEY:
+        check_group(call, DESCRIBE, key)
+    elif key_type == TRANSACTION_KEY:
+        check_transactional_id(call, DESCRIBE, key)
+    else:
+        check_cluster(call, CLUSTER_ACTION)
 
 
 def parse_share_key(key: str) -> SharePartitionKey:

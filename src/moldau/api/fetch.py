@@ -8,9 +8,10 @@ waits until that is in memory and reads again. Fetches of followers are in `fetc
 
 from __future__ import annotations
 
+from moldau.api.authorize import denied_topics, may_cluster
 from moldau.api.call import Call
 from moldau.api.fetch_context import FetchContext, open_context
-from moldau.api.fetch_follower import handle_follower_fetch
+from moldau.api.fetch_follower import handle_follower_fetch, refuse_follower
 from moldau.api.fetch_responses import FetchLimits, add_partition, failed_read
 from moldau.node.cold_requests import ColdWait
 from moldau.node.fetch_session import FetchedPartition
@@ -24,6 +25,7 @@ from moldau.protocol.messages.fetch_response import FetchResponse
 from moldau.protocol.uuids import ZERO_UUID
 from moldau.replication.partition import Partition, PartitionRead
 from moldau.replication.replica_selector import NO_PREFERENCE
+from moldau.security.rights import CLUSTER_ACTION, READ
 from moldau.storage.disk import ColdRead
 
 
@@ -103,6 +105,10 @@ def handle_fetch(call: Call, request: FetchRequest) -> None:
     replica_id = max(request.replica_id, request.replica_state.replica_id)
     if replica_id >= 0:
         call.is_exempt = True
+        # A replica id is nothing that a client may just say (CVE-2018-1288).
+        if node.rights is not None and not may_cluster(call, CLUSTER_ACTION):
+            refuse_follower(call, request, replica_id)
+            return
         handle_follower_fetch(call, request, replica_id)
         return
     context = open_context(node, request, call.version, call.now_ms)
@@ -110,6 +116,8 @@ def handle_fetch(call: Call, request: FetchRequest) -> None:
         call.respond(FetchResponse(error_code=context.error))
         return
     limits = FetchLimits(request, node.fetch_bytes_max, call)
+    if node.rights is not None:
+        limits.denied = denied_topics(call, READ, [target.topic for target in context.targets if target.topic])
     if node.quotas.is_on:
         limits.max_bytes = call.limit_fetch(limits.max_bytes)
         limits.min_bytes = min(limits.min_bytes, limits.max_bytes)
@@ -187,6 +195,8 @@ def read_partition(
 ) -> PartitionRead:
     if not target.topic:
         raise KafkaError(errors.UNKNOWN_TOPIC_ID)
+    if limits.denied is not None and target.topic in limits.denied:
+        raise KafkaError(errors.TOPIC_AUTHORIZATION_FAILED)
     partition = node.replicas.find(target.topic, target.index)
     if partition is None:
         raise node.replicas.why_missing(target.topic, target.index)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 from moldau.api.call import Call
-from moldau.api.fetch_context import FIRST_SESSION_VERSION, FIRST_TOPIC_ID_VERSION, topic_name
+from moldau.api.fetch_context import FIRST_SESSION_VERSION, FIRST_TOPIC_ID_VERSION, list_targets, topic_name
 from moldau.api.fetch_responses import FetchLimits, add_partition, failed_read
-from moldau.node.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, SessionKey
+from moldau.node.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, FetchedPartition, SessionKey
 from moldau.node.node import Node
 from moldau.node.replica_session import FollowedPartition, ReplicaSession, note_connection
 from moldau.node.waiting import ParkedRequest
@@ -111,6 +111,25 @@ def handle_follower_fetch(call: Call, request: FetchRequest, replica_id: int) ->
         return
     deadline_ms = call.now_ms + request.max_wait_ms
     session.park(ParkedFollowerFetch(call, session, limits, incremental, deadline_ms), call.now_ms)
+
+
+def refuse_follower(call: Call, request: FetchRequest, replica_id: int) -> None:
+    """For who is no broker: every partition is refused, and nothing is learned from the request."""
+    epoch = request.session_epoch if call.version >= FIRST_SESSION_VERSION else FINAL_EPOCH
+    response = FetchResponse()
+    targets: list[FetchedPartition] = []
+    if epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
+        known = call.node.fetch_sessions.get(request.session_id)
+        error = check_session(known, epoch, replica_id, call.version)
+        if error != NO_ERROR or not isinstance(known, ReplicaSession):
+            call.respond(FetchResponse(error_code=error))
+            return
+        targets.extend(known.followed.values())
+    else:
+        targets.extend(list_targets(call.node, request, call.version))
+    for target in targets:
+        add_partition(call, response, target, failed_read(errors.TOPIC_AUTHORIZATION_FAILED))
+    call.respond(response)
 
 
 # Sessions

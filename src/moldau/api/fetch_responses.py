@@ -25,7 +25,12 @@ FIRST_RACK_VERSION: Final = 11
 FIRST_LEADER_HINT_VERSION: Final = 16
 UNKNOWN_OFFSET: Final = -1
 # The partition was never looked at: its list of aborted transactions is empty, not null, as in Kafka.
-ERRORS_WITHOUT_READ: Final = (errors.UNKNOWN_TOPIC_OR_PARTITION, errors.UNKNOWN_TOPIC_ID, errors.INCONSISTENT_TOPIC_ID)
+ERRORS_WITHOUT_READ: Final = (
+    errors.UNKNOWN_TOPIC_OR_PARTITION,
+    errors.UNKNOWN_TOPIC_ID,
+    errors.INCONSISTENT_TOPIC_ID,
+    errors.TOPIC_AUTHORIZATION_FAILED,
+)
 
 
 class FetchLimits:
@@ -39,6 +44,8 @@ class FetchLimits:
         self.listener = call.context.listener
         self.max_bytes = min(request.max_bytes, bytes_max)
         self.min_bytes = min(request.min_bytes, self.max_bytes)
+        # Topics that the client may not read; decided once, also for a fetch that waits.
+        self.denied: set[str] | None = None
 
 
 def failed_read(code: int) -> PartitionRead:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
+from moldau.api.authorize import check_cluster
 from moldau.api.call import Call
 from moldau.api.registry import FORWARDED, load_handler
 from moldau.controller.controller import Controller
@@ -23,17 +24,31 @@ from moldau.protocol.messages.envelope_request import EnvelopeRequest
 from moldau.protocol.messages.envelope_response import EnvelopeResponse
 from moldau.protocol.messages.headers import RequestHeader
 from moldau.protocol.primitives import DecodeError, Message, Reader
+from moldau.security.rights import CLUSTER_ACTION
 
 log = logging.getLogger("moldau.api")
 
 PATIENCE_MS: Final = 30_000
 """As long as clients wait for an answer, unless they are told otherwise."""
 
+NO_CHECK: Final = 0
+"""The verb itself looks at the rights, one thing after the other."""
+
 Verb = Callable[[Controller], Result]
 
 
-def submit(call: Call, verb: Verb, on_error: Callable[[KafkaError], Message]) -> None:
-    """Answers with what the controller decides. `on_error` makes the answer when it could not decide at all."""
+def submit(call: Call, verb: Verb, on_error: Callable[[KafkaError], Message], operation: int = NO_CHECK) -> None:
+    """Answers with what the controller decides. `on_error` makes the answer when it could not decide at all, and when
+    who asks may not do `operation` to the cluster: that is checked by the controller, not by the broker before it."""
+    if operation != NO_CHECK and call.node.rights is not None:
+        if call.context.is_controller_listener:
+            try:
+                check_cluster(call, operation)
+            except KafkaError as error:
+                call.respond(on_error(error))
+                return
+        else:
+            verb = checked_verb(call, verb, operation)
 
     def done(response: Any) -> None:
         if call.reply.done:
@@ -58,6 +73,16 @@ def submit(call: Call, verb: Verb, on_error: Callable[[KafkaError], Message]) ->
         return pack(call.context, call.frame)
 
     _run(call, verb, envelope, done)
+
+
+def checked_verb(call: Call, verb: Verb, operation: int) -> Verb:
+    """For a broker that is the active controller itself."""
+
+    def decide(controller: Controller) -> Result:
+        check_cluster(call, operation)
+        return verb(controller)
+
+    return decide
 
 
 def submit_rest(call: Call, request: Message, verb: Verb, done: Callable[[Message | KafkaError], None]) -> None:
@@ -110,6 +135,7 @@ def handle_envelope(call: Call, request: EnvelopeRequest) -> None:
     from moldau.node.envelope import unpack_context
 
     try:
+        check_cluster(call, CLUSTER_ACTION)  # only a broker may say in whose name something is asked
         context = unpack_context(call.context.listener, request)
         context.unbilled_ns, call.context.unbilled_ns = call.context.unbilled_ns, 0
         header, message = unpack_request(request.request_data)

@@ -8,8 +8,8 @@ groups: 3 adds the authorized operations, 4 static members, 6 says that a group 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
+from moldau.api.authorize import authorized_operations, may, may_cluster
 from moldau.api.call import Call
 from moldau.api.coordinators import Gathering, as_client_sees, run_group
 from moldau.coordinator.group.group import SHARE
@@ -28,14 +28,18 @@ from moldau.protocol.messages.describe_groups_response import DescribedGroup, De
 from moldau.protocol.messages.list_groups_request import ListGroupsRequest
 from moldau.protocol.messages.list_groups_response import ListGroupsResponse
 from moldau.protocol.primitives import Message
-
-# Read, delete, describe, describe and alter configs, as bits of the operations' codes: without an authorizer, all are
-# allowed.
-ALL_GROUP_OPERATIONS: Final = (1 << 3) | (1 << 6) | (1 << 8) | (1 << 10) | (1 << 11)
-
+from moldau.security.rights import DELETE, DESCRIBE, GROUP
 
 Responses = list[tuple[list[str], Message | KafkaError]]
 """What each shard said about the groups that it was asked for."""
+
+
+def split_allowed(call: Call, operation: int, group_ids: list[str]) -> tuple[list[str], list[str]]:
+    """Those that who asks may do this to, and the others."""
+    if call.node.rights is None:
+        return group_ids, []
+    denied = {group_id for group_id in dict.fromkeys(group_ids) if not may(call, operation, GROUP, group_id)}
+    return [one for one in group_ids if one not in denied], [one for one in group_ids if one in denied]
 
 
 def ask_shards(
@@ -69,7 +73,12 @@ def handle_list_groups(call: Call, request: ListGroupsRequest) -> None:
 
     def finish(results: list[Message | KafkaError]) -> None:
         if not call.reply.done:
-            call.respond(joined_list(results))
+            response = joined_list(results)
+            if call.node.rights is not None and not may_cluster(call, DESCRIBE, is_filter=True):
+                response.groups = [
+                    one for one in response.groups if may(call, DESCRIBE, GROUP, one.group_id, is_filter=True)
+                ]
+            call.respond(response)
 
     gathering = Gathering(len(indexes), finish)
     for number, index in enumerate(indexes):
@@ -95,16 +104,19 @@ def joined_list(results: list[Message | KafkaError]) -> ListGroupsResponse:
 
 
 def handle_describe_groups(call: Call, request: DescribeGroupsRequest) -> None:
+    allowed, denied = split_allowed(call, DESCRIBE, request.groups)
+
     def finish(responses: Responses) -> None:
         response = DescribeGroupsResponse()
+        response.groups += [DescribedGroup(errors.GROUP_AUTHORIZATION_FAILED, None, group_id) for group_id in denied]
         for group_ids, result in responses:
             response.groups += described(group_ids, result)
         for group in response.groups:
             if request.include_authorized_operations and group.error_code == 0:
-                group.authorized_operations = ALL_GROUP_OPERATIONS
+                group.authorized_operations = authorized_operations(call, GROUP, group.group_id)
         call.respond(response)
 
-    ask_shards(call, request.groups, lambda group_ids: DescribeVerb(group_ids, call.version).decide, finish)
+    ask_shards(call, allowed, lambda group_ids: DescribeVerb(group_ids, call.version).decide, finish)
 
 
 class DescribeVerb:
@@ -128,11 +140,11 @@ def described(group_ids: list[str], result: Message | KafkaError) -> list[Descri
 
 
 def handle_delete_groups(call: Call, request: DeleteGroupsRequest) -> None:
-    group_ids = list(dict.fromkeys(request.groups_names))
+    group_ids, denied = split_allowed(call, DELETE, list(dict.fromkeys(request.groups_names)))
 
     def delete(results: list[Message | KafkaError]) -> None:
         """What share coordinators could not forget keeps its group."""
-        failed: dict[str, int] = {}
+        failed = dict.fromkeys(denied, errors.GROUP_AUTHORIZATION_FAILED)
         for group_id, result in zip(group_ids, results, strict=True):
             if isinstance(result, KafkaError):
                 failed[group_id] = as_client_sees(result).code

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from moldau.api.authorize import denied_topics, may
 from moldau.api.call import Call
 from moldau.api.coordinators import Gathering, as_client_sees
 from moldau.coordinator.group.machine import GroupMachine
@@ -52,6 +53,7 @@ from moldau.protocol.messages.offset_fetch_response import (
 )
 from moldau.protocol.primitives import Message
 from moldau.protocol.uuids import ZERO_UUID
+from moldau.security.rights import DELETE, DESCRIBE, GROUP, READ, TOPIC
 
 FIRST_TOPIC_ID_VERSION: Final = 10
 FIRST_GROUPS_VERSION: Final = 8
@@ -93,8 +95,15 @@ def handle_offset_commit(call: Call, request: OffsetCommitRequest) -> None:
     refused: list[OffsetCommitResponseTopic] = []
     accepted: list[OffsetCommitRequestTopic] = []
     image = call.node.image
+    has_rights = call.node.rights is not None
+    if has_rights and not may(call, READ, GROUP, request.group_id):
+        failed = failed_topics(request.topics, errors.GROUP_AUTHORIZATION_FAILED)
+        call.respond(OffsetCommitResponse(topics=failed))
+        return
     for topic in request.topics:
-        if is_wholly_known(image, topic, call.version):
+        if has_rights and not may_commit(call, image, topic):
+            add_to(refused, failed_topic(topic, topic.partitions, errors.TOPIC_AUTHORIZATION_FAILED))
+        elif is_wholly_known(image, topic, call.version):
             accepted.append(topic)
         else:
             refuse_unknown(image, topic, call.version, accepted, refused)
@@ -104,6 +113,17 @@ def handle_offset_commit(call: Call, request: OffsetCommitRequest) -> None:
         return
     commit = CommitCall(call, request, refused)
     call.node.coordinators.groups.run(request.group_id, commit.decide, commit.done, call.now_ms)
+
+
+def may_commit(call: Call, image: MetadataImage, topic: OffsetCommitRequestTopic) -> bool:
+    """An id that is not known names nothing that could be forbidden."""
+    name = topic.name
+    if call.version >= FIRST_TOPIC_ID_VERSION:
+        found = image.topics_by_id.get(topic.topic_id)
+        if found is None:
+            return True
+        name = found.name
+    return may(call, READ, TOPIC, name, len(topic.partitions))
 
 
 def is_wholly_known(image: MetadataImage, topic: OffsetCommitRequestTopic, version: int) -> bool:
@@ -195,8 +215,12 @@ class FetchOfGroup:
         self._call = call
         self._require_stable = require_stable
         self._unknown: list[OffsetFetchRequestTopics] = []
-        if group.topics is not None:
+        self._denied: list[OffsetFetchRequestTopics] = []
+        self.is_denied = not may(call, DESCRIBE, GROUP, group.group_id)
+        if group.topics is not None and not self.is_denied:
             group.topics = self._resolved(group.topics)
+            if call.node.rights is not None:
+                group.topics = self._allowed(group.topics)
 
     def _resolved(self, topics: list[OffsetFetchRequestTopics]) -> list[OffsetFetchRequestTopics]:
         """Gives each topic both its name and its id. Names that are not known are fine: offsets may outlive a topic."""
@@ -214,6 +238,12 @@ class FetchOfGroup:
             resolved.append(topic)
         return resolved
 
+    def _allowed(self, topics: list[OffsetFetchRequestTopics]) -> list[OffsetFetchRequestTopics]:
+        names = [topic.name for topic in topics for _ in topic.partition_indexes]
+        denied = denied_topics(self._call, DESCRIBE, names)
+        self._denied = [topic for topic in topics if topic.name in denied]
+        return [topic for topic in topics if topic.name not in denied]
+
     def decide(self, machine: GroupMachine) -> Outcome:
         return Outcome(response=machine.offsets.fetch(self.group, self._require_stable))
 
@@ -226,7 +256,19 @@ class FetchOfGroup:
                 result.topics = self._with_ids(result.topics)
             for topic in self._unknown:
                 result.topics.append(failed_fetch(topic, errors.UNKNOWN_TOPIC_ID))
+        if self._call.node.rights is not None:
+            self._hide_topics(result)
         return result
+
+    def _hide_topics(self, result: OffsetFetchResponseGroup) -> None:
+        """Of the topics that were not named, those that may not be seen are left out."""
+        if result.error_code != errors.NONE:
+            return
+        if self.group.topics is None:
+            denied = denied_topics(self._call, DESCRIBE, [topic.name for topic in result.topics])
+            result.topics = [topic for topic in result.topics if topic.name not in denied]
+        for topic in self._denied:
+            result.topics.append(failed_fetch(topic, errors.TOPIC_AUTHORIZATION_FAILED))
 
     def _failed(self, code: int) -> OffsetFetchResponseGroup:
         response = OffsetFetchResponseGroup(group_id=self.group.group_id, error_code=code)
@@ -258,6 +300,9 @@ class FetchCall:
     def start(self) -> None:
         coordinators = self._call.node.coordinators
         for number, one in enumerate(self._groups):
+            if one.is_denied:
+                self._gathering.fill(number, KafkaError(errors.GROUP_AUTHORIZATION_FAILED))
+                continue
             coordinators.groups.run(one.group.group_id, one.decide, self._gathering.slot(number), self._call.now_ms)
         self._gathering.begin()
 
@@ -328,13 +373,20 @@ class DeleteCall:
 def handle_offset_delete(call: Call, request: OffsetDeleteRequest) -> None:
     refused: list[OffsetDeleteResponseTopic] = []
     accepted: list[OffsetDeleteRequestTopic] = []
+    if not may(call, DELETE, GROUP, request.group_id):
+        call.respond(OffsetDeleteResponse(error_code=errors.GROUP_AUTHORIZATION_FAILED))
+        return
+    denied = denied_topics(call, READ, [topic.name for topic in request.topics for _ in topic.partitions])
     for topic in request.topics:
         found = call.node.image.topics_by_name.get(topic.name)
         partitions = {} if found is None else found.partitions
         known: list[OffsetDeleteRequestPartition] = []
         unknown: list[OffsetDeleteResponsePartition] = []
         for partition in topic.partitions:
-            if partition.partition_index in partitions:
+            if topic.name in denied:
+                code = errors.TOPIC_AUTHORIZATION_FAILED
+                unknown.append(OffsetDeleteResponsePartition(partition.partition_index, code))
+            elif partition.partition_index in partitions:
                 known.append(partition)
             else:
                 code = errors.UNKNOWN_TOPIC_OR_PARTITION

@@ -5,6 +5,7 @@ Versions 1-5. Null topics means all. Version 4 adds the size of the volume, 5 wh
 
 from __future__ import annotations
 
+from moldau.api.authorize import may_cluster
 from moldau.api.call import Call
 from moldau.protocol import errors
 from moldau.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
@@ -14,9 +15,14 @@ from moldau.protocol.messages.describe_log_dirs_response import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
+from moldau.security.rights import DESCRIBE
 
 
 def handle_describe_log_dirs(call: Call, request: DescribeLogDirsRequest) -> None:
+    if not may_cluster(call, DESCRIBE):
+        # Older clients have no field for it and see no directories.
+        call.respond(DescribeLogDirsResponse(error_code=errors.CLUSTER_AUTHORIZATION_FAILED))
+        return
     wanted: dict[str, set[int]] | None = None
     if request.topics is not None:
         wanted = {topic.topic: set(topic.partitions) for topic in request.topics}

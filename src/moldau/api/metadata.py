@@ -7,6 +7,7 @@ says UNKNOWN_TOPIC_OR_PARTITION. DescribeTopicPartitions 0 pages with a cursor. 
 
 from __future__ import annotations
 
+from moldau.api.authorize import authorized_operations, check_cluster, cluster_operations, may, may_cluster
 from moldau.api.call import Call
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import NO_LEADER, BrokerRegistration, PartitionRegistration, TopicImage
@@ -20,6 +21,7 @@ from moldau.node.topic_encodings import (
 )
 from moldau.node.topic_names import is_internal, is_valid_topic_name
 from moldau.protocol import errors
+from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from moldau.protocol.messages.describe_cluster_response import DescribeClusterBroker, DescribeClusterResponse
 from moldau.protocol.messages.describe_topic_partitions_request import DescribeTopicPartitionsRequest
@@ -38,13 +40,11 @@ from moldau.protocol.messages.metadata_response import (
 )
 from moldau.protocol.primitives import Message, Writer
 from moldau.protocol.uuids import ZERO_UUID
+from moldau.security.rights import ALL_TOPIC_OPERATIONS, ALTER, CREATE, DESCRIBE, TOPIC
 
 FIRST_TOPIC_ID_VERSION = 12
 FIRST_LISTENER_ERROR_VERSION = 6
-
-# Without an authorizer everyone may do everything: one bit per operation that exists for the resource.
-ALL_TOPIC_OPERATIONS = 0b1101_1111_1000
-ALL_CLUSTER_OPERATIONS = 0b1_1111_1010_0000
+FIRST_TAGS_VERSION = 9
 
 BROKERS = 1
 CONTROLLERS = 2
@@ -62,12 +62,14 @@ def handle_metadata(call: Call, request: MetadataRequest) -> None:
     with_operations = request.include_topic_authorized_operations
     view = encodings.view(image, call.context.listener, call.version, with_operations)
     if asked is None or (call.version == 0 and not asked):
+        has_rights = call.node.rights is not None
         for topic in image.topics_by_name.values():
-            response.topics.append(view.find(topic) or encode_topic(call, image, topic, view, with_operations))
+            if not has_rights or may(call, DESCRIBE, TOPIC, topic.name, is_filter=True):
+                response.topics.append(describe_topic(call, image, topic, view, with_operations))
     else:
         describe_asked_topics(call, image, request, asked, response, view)
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS
+        response.cluster_authorized_operations = cluster_operations(call)
     call.respond(response)
     encodings.trim()
 
@@ -81,6 +83,7 @@ def describe_asked_topics(
     view: TopicView,
 ) -> None:
     with_operations = request.include_topic_authorized_operations
+    has_rights = call.node.rights is not None
     missing: list[str] = []
     seen: set[str | bytes] = set()
     for wanted in asked:
@@ -93,8 +96,11 @@ def describe_asked_topics(
         if key in seen:
             continue
         seen.add(key)
-        if topic is not None:
-            response.topics.append(view.find(topic) or encode_topic(call, image, topic, view, with_operations))
+        name = topic.name if topic is not None else wanted.name or ""
+        if has_rights and not (by_id and topic is None) and not may(call, DESCRIBE, TOPIC, name):
+            response.topics.append(hidden_topic(wanted, by_id))
+        elif topic is not None:
+            response.topics.append(describe_topic(call, image, topic, view, with_operations))
         elif by_id:
             response.topics.append(
                 MetadataResponseTopic(error_code=errors.UNKNOWN_TOPIC_ID, name=None, topic_id=wanted.topic_id)
@@ -105,12 +111,28 @@ def describe_asked_topics(
         create_missing_topics(call.node, missing, call.context, call.client_id, call.now_ms)
 
 
+def hidden_topic(wanted: MetadataRequestTopic, by_id: bool) -> MetadataResponseTopic:
+    """Whether it exists is not told, nor anything else of it."""
+    code = errors.TOPIC_AUTHORIZATION_FAILED
+    if by_id:
+        return MetadataResponseTopic(error_code=code, name=None, topic_id=wanted.topic_id)
+    return MetadataResponseTopic(error_code=code, name=wanted.name or "")
+
+
+def may_create_topic(call: Call, name: str) -> bool:
+    """Whoever may not create a topic must not do so by asking for it."""
+    return may_cluster(call, CREATE, is_filter=True) or may(call, CREATE, TOPIC, name)
+
+
 def describe_missing(call: Call, request: MetadataRequest, name: str, missing: list[str]) -> MetadataResponseTopic:
     error = errors.UNKNOWN_TOPIC_OR_PARTITION
-    may_create = request.allow_auto_topic_creation or call.version < 4
-    if not is_valid_topic_name(name):
+    is_wanted = request.allow_auto_topic_creation or call.version < 4
+    is_created = is_wanted and call.node.config.get_bool("auto.create.topics.enable")
+    if is_created and not may_create_topic(call, name):
+        error = errors.TOPIC_AUTHORIZATION_FAILED
+    elif not is_valid_topic_name(name):
         error = errors.INVALID_TOPIC_EXCEPTION
-    elif may_create and call.node.config.get_bool("auto.create.topics.enable"):
+    elif is_created:
         missing.append(name)
     return MetadataResponseTopic(error_code=error, name=name, is_internal=is_internal(name))
 
@@ -126,6 +148,22 @@ def list_brokers(image: MetadataImage, listener: str) -> list[MetadataResponseBr
                 )
             )
     return brokers
+
+
+def describe_topic(
+    call: Call, image: MetadataImage, topic: TopicImage, view: TopicView, with_operations: bool
+) -> EncodedTopic:
+    encoded = view.find(topic) or encode_topic(call, image, topic, view, with_operations)
+    if with_operations and call.node.rights is not None:
+        return with_bits(encoded, call.version, authorized_operations(call, TOPIC, topic.name))
+    return encoded
+
+
+def with_bits(encoded: EncodedTopic, version: int, bits: int) -> EncodedTopic:
+    """What is kept has the operations of nobody in particular: they are its last field, before the tags if any."""
+    tags = 1 if version >= FIRST_TAGS_VERSION else 0
+    data, end = encoded.data, len(encoded.data) - tags
+    return EncodedTopic(encoded.topic, data[: end - 4] + bits.to_bytes(4, "big") + data[end:])
 
 
 def encode_topic(
@@ -216,6 +254,7 @@ def handle_describe_topic_partitions(call: Call, request: DescribeTopicPartition
     image = call.node.image
     response = DescribeTopicPartitionsResponse()
     names = sorted({topic.name for topic in request.topics} or set(image.topics_by_name))
+    hidden: list[DescribeTopicPartitionsResponseTopic] = []
     cursor = request.cursor
     if cursor is not None:
         asked = [topic.name for topic in request.topics]
@@ -227,6 +266,13 @@ def handle_describe_topic_partitions(call: Call, request: DescribeTopicPartition
             call.respond(response)
             return
         names = [name for name in names if name >= cursor.topic_name]
+    if call.node.rights is not None:
+        all_topics = not request.topics
+        denied = {name for name in names if not may(call, DESCRIBE, TOPIC, name, is_filter=all_topics)}
+        names = [name for name in names if name not in denied]
+        if not all_topics:
+            code = errors.TOPIC_AUTHORIZATION_FAILED
+            hidden = [DescribeTopicPartitionsResponseTopic(error_code=code, name=name) for name in sorted(denied)]
     left = max(min(request.response_partition_limit, call.node.config.get_int("max.request.partition.size.limit")), 1)
     for name in names:
         first = cursor.partition_index if cursor is not None and name == cursor.topic_name else 0
@@ -239,6 +285,7 @@ def handle_describe_topic_partitions(call: Call, request: DescribeTopicPartition
         if next_index >= 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=next_index)
             break
+    response.topics += hidden
     call.respond(response)
 
 
@@ -250,14 +297,14 @@ def describe_partitions(
     if topic is None:
         error = errors.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else errors.INVALID_TOPIC_EXCEPTION
         missing = DescribeTopicPartitionsResponseTopic(error_code=error, name=name, is_internal=is_internal(name))
-        missing.topic_authorized_operations = ALL_TOPIC_OPERATIONS
+        missing.topic_authorized_operations = authorized_operations(call, TOPIC, name)
         return missing, -1
     described = DescribeTopicPartitionsResponseTopic(
         error_code=errors.NONE,
         name=name,
         topic_id=topic.topic_id,
         is_internal=is_internal(name),
-        topic_authorized_operations=ALL_TOPIC_OPERATIONS,
+        topic_authorized_operations=authorized_operations(call, TOPIC, name),
     )
     listener = call.context.listener
     view = call.node.topic_encodings.view(image, listener, DESCRIBE_TOPIC_PARTITIONS, True)
@@ -292,6 +339,12 @@ def describe_row(
 
 def handle_describe_cluster(call: Call, request: DescribeClusterRequest) -> None:
     own_type = CONTROLLERS if call.context.is_controller_listener else BROKERS
+    if own_type == CONTROLLERS:
+        try:
+            check_cluster(call, ALTER)
+        except KafkaError as error:
+            call.respond(DescribeClusterResponse(error_code=error.code, error_message=error.message))
+            return
     if request.endpoint_type != own_type:
         known = request.endpoint_type in (BROKERS, CONTROLLERS)
         code = errors.MISMATCHED_ENDPOINT_TYPE if known else errors.UNSUPPORTED_ENDPOINT_TYPE
@@ -323,7 +376,7 @@ def handle_describe_cluster(call: Call, request: DescribeClusterRequest) -> None
                     )
                 )
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS
+        response.cluster_authorized_operations = cluster_operations(call)
     call.respond(response)
 
 

@@ -7,6 +7,7 @@ DeleteRecords 0-2: offset -1 means up to the high watermark; it waits for the ot
 
 from __future__ import annotations
 
+from moldau.api.authorize import denied_topics, may_cluster
 from moldau.api.call import Call
 from moldau.api.cold_calls import ColdCall
 from moldau.node.node import Node
@@ -38,6 +39,7 @@ from moldau.replication.partition import (
     MAX_TIMESTAMP,
     Partition,
 )
+from moldau.security.rights import CLUSTER_ACTION, DELETE, DESCRIBE
 
 # The first version that knows each of the special timestamps.
 FIRST_VERSION_OF_TIMESTAMP = {
@@ -64,6 +66,7 @@ def handle_list_offsets(call: Call, request: ListOffsetsRequest) -> None:
 
 def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
     response = ListOffsetsResponse()
+    denied = denied_topics(call, DESCRIBE, [topic.name for topic in request.topics for _ in topic.partitions])
     seen: dict[tuple[str, int], int] = {}
     for topic in request.topics:
         for asked in topic.partitions:
@@ -76,6 +79,8 @@ def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse
             row = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
             topic_response.partitions.append(row)
             try:
+                if topic.name in denied:
+                    raise KafkaError(errors.TOPIC_AUTHORIZATION_FAILED)
                 if seen[(topic.name, asked.partition_index)] > 1:
                     raise KafkaError(errors.INVALID_REQUEST)
                 list_offset(call, request, topic.name, asked, row)
@@ -106,6 +111,10 @@ def list_offset(
 
 def handle_offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochRequest) -> None:
     response = OffsetForLeaderEpochResponse()
+    # Followers ask too; consumers need to see the topic.
+    is_broker = call.node.rights is None or may_cluster(call, CLUSTER_ACTION, is_filter=True)
+    names = [] if is_broker else [topic.topic for topic in request.topics for _ in topic.partitions]
+    denied = denied_topics(call, DESCRIBE, names)
     for topic in request.topics:
         topic_response = OffsetForLeaderTopicResult(topic=topic.topic)
         response.topics.append(topic_response)
@@ -113,6 +122,8 @@ def handle_offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochRequ
             row = EpochEndOffset(partition=asked.partition)
             topic_response.partitions.append(row)
             try:
+                if topic.topic in denied:
+                    raise KafkaError(errors.TOPIC_AUTHORIZATION_FAILED)
                 partition = find_partition(call.node, topic.topic, asked.partition)
                 row.leader_epoch, row.end_offset = partition.end_offset_for_epoch(
                     asked.current_leader_epoch, asked.leader_epoch
@@ -172,6 +183,7 @@ class ParkedDeletion(ParkedRequest):
 
 def handle_delete_records(call: Call, request: DeleteRecordsRequest) -> None:
     response = DeleteRecordsResponse()
+    denied = denied_topics(call, DELETE, [topic.name for topic in request.topics for _ in topic.partitions])
     awaited: list[AwaitedDeletion] = []
     for topic in request.topics:
         topic_result = DeleteRecordsTopicResult(name=topic.name)
@@ -180,6 +192,8 @@ def handle_delete_records(call: Call, request: DeleteRecordsRequest) -> None:
             result = DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=-1)
             topic_result.partitions.append(result)
             try:
+                if topic.name in denied:
+                    raise KafkaError(errors.TOPIC_AUTHORIZATION_FAILED)
                 if call.node.replicas.is_internal(topic.name):
                     raise KafkaError(errors.INVALID_TOPIC_EXCEPTION)
                 partition = find_partition(call.node, topic.name, asked.partition_index)

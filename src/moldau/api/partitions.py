@@ -15,13 +15,14 @@ from moldau.protocol.messages.elect_leaders_request import ElectLeadersRequest
 from moldau.protocol.messages.elect_leaders_response import ElectLeadersResponse
 from moldau.protocol.messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
 from moldau.protocol.messages.list_partition_reassignments_response import ListPartitionReassignmentsResponse
+from moldau.security.rights import ALTER, DESCRIBE
 
 
 def handle_elect_leaders(call: Call, request: ElectLeadersRequest) -> None:
     def failed(error: KafkaError) -> ElectLeadersResponse:
         return ElectLeadersResponse(error_code=error.code if call.version >= 1 else 0)
 
-    submit(call, lambda controller: controller.elect_leaders(request, call.now_ms), failed)
+    submit(call, lambda controller: controller.elect_leaders(request, call.now_ms), failed, ALTER)
 
 
 def handle_alter_partition_reassignments(call: Call, request: AlterPartitionReassignmentsRequest) -> None:
@@ -35,11 +36,11 @@ def handle_alter_partition_reassignments(call: Call, request: AlterPartitionReas
             response.responses.append(altered.ReassignableTopicResponse(topic.name, rows))
         return response
 
-    submit(call, lambda controller: controller.alter_partition_reassignments(request, call.now_ms), failed)
+    submit(call, lambda controller: controller.alter_partition_reassignments(request, call.now_ms), failed, ALTER)
 
 
 def handle_list_partition_reassignments(call: Call, request: ListPartitionReassignmentsRequest) -> None:
     def failed(error: KafkaError) -> ListPartitionReassignmentsResponse:
         return ListPartitionReassignmentsResponse(error_code=error.code, error_message=error.message)
 
-    submit(call, lambda controller: controller.list_partition_reassignments(request, call.now_ms), failed)
+    submit(call, lambda controller: controller.list_partition_reassignments(request, call.now_ms), failed, DESCRIBE)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from moldau.api.authorize import may
 from moldau.api.call import Call
 from moldau.api.leader_hints import leader_hint, node_endpoint
 from moldau.api.transactional_produce import HeldAppend, hold_unverified, verify
@@ -31,6 +32,7 @@ from moldau.protocol.records_data import MemoryRecords
 from moldau.records.clocks import NEVER_MS
 from moldau.records.codecs import ZSTD
 from moldau.replication.partition import Partition
+from moldau.security.rights import TOPIC, TRANSACTIONAL_ID, WRITE
 from moldau.storage.validation import CLIENT, InvalidRecords, NotOneBatch
 
 ADMIN_CLIENT_ID: Final = "__admin_client"
@@ -38,6 +40,7 @@ FIRST_ZSTD_VERSION: Final = 7
 FIRST_LEADER_HINT_VERSION: Final = 10
 FIRST_TOPIC_ID_VERSION: Final = 13
 HEADER_BYTES: Final = 61
+LENGTH_BYTE: Final = 8
 ATTRIBUTES_LOW_BYTE: Final = 22
 CODEC_MASK: Final = 7
 TRANSACTIONAL_FLAG: Final = 0x10
@@ -52,6 +55,7 @@ ERRORS_WITHOUT_LOG_START: Final = frozenset(
         errors.MESSAGE_TOO_LARGE,
         errors.NOT_LEADER_OR_FOLLOWER,
         errors.RECORD_LIST_TOO_LARGE,
+        errors.TOPIC_AUTHORIZATION_FAILED,
         errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
         errors.UNKNOWN_TOPIC_ID,
         errors.UNKNOWN_TOPIC_OR_PARTITION,
@@ -118,16 +122,25 @@ def handle_produce(call: Call, request: ProduceRequest) -> None:
     awaited: list[Awaited] = []
     held: list[HeldAppend] = []
     failed = False
+    has_rights = node.rights is not None
+    if has_rights and not may_write_in_transactions(call, request):
+        refuse_all(call, request, response)
+        return
     for topic in request.topic_data:
         name: str | None = topic.name
         if call.version >= FIRST_TOPIC_ID_VERSION:
             name = node.replicas.topic_name(topic.topic_id)
+        is_denied = (
+            has_rights and name is not None and not may(call, WRITE, TOPIC, name, count=len(topic.partition_data))
+        )
         topic_response = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
         response.responses.append(topic_response)
         for data in without_repeats(topic.partition_data):
             row = PartitionProduceResponse(index=data.index)
             topic_response.partition_responses.append(row)
             try:
+                if is_denied:
+                    raise KafkaError(errors.TOPIC_AUTHORIZATION_FAILED)
                 append(call, request, name, data, row, awaited, held)
             except KafkaError as error:
                 failed = True
@@ -142,6 +155,41 @@ def handle_produce(call: Call, request: ProduceRequest) -> None:
         verify(call, request, held, HeldProduce(call, request, response, awaited, held, failed).on_verified)
     else:
         finish(call, request, response, awaited, failed, call.now_ms)
+
+
+def may_write_in_transactions(call: Call, request: ProduceRequest) -> bool:
+    """What the batches say counts, all of them, and not what the request says of them (CVE-2018-17196)."""
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            records = data.records
+            if isinstance(records, MemoryRecords) and has_transactional_batch(records):
+                transactional_id = request.transactional_id
+                return transactional_id is not None and may(call, WRITE, TRANSACTIONAL_ID, transactional_id)
+    return True
+
+
+def has_transactional_batch(records: MemoryRecords) -> bool:
+    data, at, end = records.data, records.start, records.end
+    while at + HEADER_BYTES <= end:
+        if data[at + ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_FLAG:
+            return True
+        length = int.from_bytes(data[at + LENGTH_BYTE : at + LENGTH_BYTE + 4], "big", signed=True)
+        if length <= 0:
+            break
+        at += LENGTH_BYTE + 4 + length
+    return False
+
+
+def refuse_all(call: Call, request: ProduceRequest, response: ProduceResponse) -> None:
+    """The transactional id is not the client's: nothing of the request is looked at."""
+    for topic in request.topic_data:
+        topic_response = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
+        response.responses.append(topic_response)
+        for data in without_repeats(topic.partition_data):
+            row = PartitionProduceResponse(index=data.index)
+            topic_response.partition_responses.append(row)
+            fail(row, KafkaError(errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+    finish(call, request, response, [], True, call.now_ms)
 
 
 def finish(

@@ -7,6 +7,9 @@ A broker that does not lead the quorum itself passes on what its clients ask.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from moldau.api.authorize import check_cluster
 from moldau.api.call import Call
 from moldau.api.forward import note_failure, submit
 from moldau.controller.controller import Controller
@@ -17,6 +20,7 @@ from moldau.protocol.messages.describe_quorum_request import DescribeQuorumReque
 from moldau.protocol.messages.describe_quorum_response import DescribeQuorumResponse
 from moldau.protocol.primitives import Message
 from moldau.raft.wire import error_to_wire, without_endpoints
+from moldau.security.rights import ALTER, CLUSTER_ACTION, DESCRIBE
 
 
 def handle_describe_quorum(call: Call, request: DescribeQuorumRequest) -> None:
@@ -28,12 +32,14 @@ def handle_describe_quorum(call: Call, request: DescribeQuorumRequest) -> None:
     def failed(error: KafkaError) -> DescribeQuorumResponse:
         return DescribeQuorumResponse(error_code=error.code, error_message=error.message)
 
+    if not _is_allowed(call, DESCRIBE, failed):
+        return
     if _is_answered_here(call):
         if not metadata.raft.is_leader:
             note_failure(call, _not_leader())
         call.respond(describe().response)
     else:
-        submit(call, describe, failed)
+        submit(call, describe, failed, DESCRIBE)
 
 
 def handle_change_of_voters(call: Call, request: Message) -> None:
@@ -46,15 +52,36 @@ def handle_change_of_voters(call: Call, request: Message) -> None:
         # This node began to lead while the request was on its way: the next attempt finds another leader or none.
         raise _not_leader()
 
+    if not _is_allowed(call, ALTER, failed):
+        return
     if _is_answered_here(call):
-        handle_raft(call, request)
+        _ask_raft(call, request)
     else:
-        submit(call, elsewhere, failed)
+        submit(call, elsewhere, failed, ALTER)
 
 
 def handle_raft(call: Call, request: Message) -> None:
-    """What a replica of the metadata log asks another one, and what anybody asks the leader about its voters."""
+    """What a replica of the metadata log asks another one."""
 
+    def failed(error: KafkaError) -> Message:
+        return error_to_wire(call.api_key, error.code, error.message)
+
+    if _is_allowed(call, CLUSTER_ACTION, failed):
+        _ask_raft(call, request)
+
+
+def _is_allowed(call: Call, operation: int, failed: Callable[[KafkaError], Message]) -> bool:
+    """Asked where the request is answered; a broker that passes it on leaves that to the leader."""
+    if call.node.rights is not None and _is_answered_here(call):
+        try:
+            check_cluster(call, operation)
+        except KafkaError as error:
+            call.respond(failed(error))
+            return False
+    return True
+
+
+def _ask_raft(call: Call, request: Message) -> None:
     def respond(response: Message) -> None:
         if getattr(response, "error_code", errors.NONE) == errors.NOT_LEADER_OR_FOLLOWER:
             note_failure(call, _not_leader())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from moldau.api.authorize import check_cluster, may_cluster_now
 from moldau.api.call import Call
 from moldau.api.forward import submit
 from moldau.metadata.image import MetadataImage, QuotaEntity
@@ -17,6 +18,7 @@ from moldau.protocol.messages import describe_client_quotas_response as describe
 from moldau.protocol.messages.alter_client_quotas_request import AlterClientQuotasRequest
 from moldau.protocol.messages.describe_client_quotas_request import ComponentData, DescribeClientQuotasRequest
 from moldau.quota.connection_quotas import address_key
+from moldau.security.rights import ALTER_CONFIGS, DESCRIBE_CONFIGS
 
 USER = "user"
 CLIENT_ID = "client-id"
@@ -36,9 +38,16 @@ def handle_alter_client_quotas(call: Call, request: AlterClientQuotasRequest) ->
         return altered.AlterClientQuotasResponse(entries=rows)
 
     def alter(unknown_hosts: frozenset[str]) -> None:
-        submit(call, lambda controller: controller.alter_client_quotas(request, call.now_ms, unknown_hosts), failed)
+        submit(
+            call,
+            lambda controller: controller.alter_client_quotas(request, call.now_ms, unknown_hosts),
+            failed,
+            ALTER_CONFIGS,
+        )
 
     hosts = {e.entity_name for entry in request.entries for e in entry.entity if e.entity_type == IP and e.entity_name}
+    if not may_cluster_now(call, ALTER_CONFIGS):
+        hosts.clear()  # nobody looks up names for who may not change anything; what it is told is up to the controller
     find_unknown_hosts(call, {host for host in hosts if address_key(host) is None}, alter)
 
 
@@ -63,9 +72,11 @@ def find_unknown_hosts(call: Call, hosts: set[str], done: Callable[[frozenset[st
 
 def handle_describe_client_quotas(call: Call, request: DescribeClientQuotasRequest) -> None:
     try:
+        check_cluster(call, DESCRIBE_CONFIGS)
         response = describe_client_quotas(call.node.image, request)
     except KafkaError as error:
-        response = described.DescribeClientQuotasResponse(0, error.code, error.message, None)
+        message = None if error.code == errors.CLUSTER_AUTHORIZATION_FAILED else error.message
+        response = described.DescribeClientQuotasResponse(0, error.code, message, None)
     call.respond(response)
 
 

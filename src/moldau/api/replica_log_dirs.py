@@ -6,6 +6,7 @@ is made in the directory named when it comes.
 
 from __future__ import annotations
 
+from moldau.api.authorize import may_cluster
 from moldau.api.call import Call
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
@@ -15,15 +16,19 @@ from moldau.protocol.messages.alter_replica_log_dirs_response import (
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopicResult,
 )
+from moldau.security.rights import ALTER
 
 
 def handle_alter_replica_log_dirs(call: Call, request: AlterReplicaLogDirsRequest) -> None:
     results: dict[str, AlterReplicaLogDirTopicResult] = {}
+    is_allowed = may_cluster(call, ALTER)
     for wanted in request.dirs:
         for topic in wanted.topics:
             result = results.setdefault(topic.name, AlterReplicaLogDirTopicResult(topic_name=topic.name))
             for index in topic.partitions:
-                code = begin_move(call, topic.name, index, wanted.path)
+                code = errors.CLUSTER_AUTHORIZATION_FAILED
+                if is_allowed:
+                    code = begin_move(call, topic.name, index, wanted.path)
                 result.partitions.append(AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code))
     call.respond(AlterReplicaLogDirsResponse(results=list(results.values())))
 

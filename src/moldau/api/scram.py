@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from moldau.api.authorize import check_cluster
 from moldau.api.call import Call
 from moldau.api.forward import submit
 from moldau.metadata.image import MetadataImage
@@ -23,6 +24,7 @@ from moldau.protocol.messages.describe_user_scram_credentials_response import (
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
+from moldau.security.rights import ALTER, DESCRIBE
 
 
 def handle_alter_user_scram_credentials(call: Call, request: AlterUserScramCredentialsRequest) -> None:
@@ -31,10 +33,16 @@ def handle_alter_user_scram_credentials(call: Call, request: AlterUserScramCrede
         rows = [AlterUserScramCredentialsResult(user, error.code, error.message) for user in users]
         return AlterUserScramCredentialsResponse(results=rows)
 
-    submit(call, lambda controller: controller.alter_user_scram_credentials(request, call.now_ms), failed)
+    submit(call, lambda controller: controller.alter_user_scram_credentials(request, call.now_ms), failed, ALTER)
 
 
 def handle_describe_user_scram_credentials(call: Call, request: DescribeUserScramCredentialsRequest) -> None:
+    try:
+        check_cluster(call, DESCRIBE)
+    except KafkaError as error:
+        rows = [DescribeUserScramCredentialsResult("", error.code, None) for _ in request.users or ()]
+        call.respond(DescribeUserScramCredentialsResponse(0, error.code, None, rows))
+        return
     call.respond(describe_user_scram_credentials(call.node.image, request))
 
 

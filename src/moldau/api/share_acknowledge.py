@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from moldau.api.authorize import check_topic
 from moldau.api.call import Call
 from moldau.api.share_checks import (
     ERRORS_WITH_LEADER,
@@ -29,6 +30,7 @@ from moldau.protocol.messages.share_acknowledge_response import (
     ShareAcknowledgeResponse,
     ShareAcknowledgeTopicResponse,
 )
+from moldau.security.rights import READ
 
 FIRST_RENEW_VERSION = 2
 
@@ -60,7 +62,7 @@ class Acknowledging:
 
     def _acknowledge(self, place: PlaceKey, entries: list[Acknowledgement]) -> None:
         node = self._call.node
-        topic_name(node, place[0])
+        check_topic(self._call, READ, topic_name(node, place[0]))
         check_request(entries, self._renews)
         check_partition(node, *place)
         if not entries:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from moldau.api.authorize import check_group
 from moldau.api.call import Call
 from moldau.api.leader_hints import Endpoint, leader_hint, node_endpoint
 from moldau.node.auto_creation import create_own_topic
@@ -13,6 +14,7 @@ from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages import share_acknowledge_request, share_fetch_request
 from moldau.protocol.topic_names import SHARE_TOPIC
+from moldau.security.rights import READ
 
 MEMBER_ID_LENGTH_MAX: Final = 36
 ERRORS_WITH_LEADER: Final = (errors.NOT_LEADER_OR_FOLLOWER, errors.FENCED_LEADER_EPOCH)
@@ -24,7 +26,10 @@ def check_member(call: Call, group_id: str | None, member_id: str | None) -> tup
     """Group and member of a request; raises what the whole request is answered with."""
     if not call.node.shares.is_enabled:
         raise KafkaError(errors.UNSUPPORTED_VERSION)
-    if group_id is None or not member_id or len(member_id) > MEMBER_ID_LENGTH_MAX:
+    if group_id is None:
+        raise KafkaError(errors.INVALID_REQUEST)
+    check_group(call, READ, group_id)
+    if not member_id or len(member_id) > MEMBER_ID_LENGTH_MAX:
         raise KafkaError(errors.INVALID_REQUEST)
     ensure_state_topic(call)
     return group_id, member_id

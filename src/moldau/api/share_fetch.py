@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from moldau.api.authorize import denied_topics
 from moldau.api.call import Call
 from moldau.api.share_acknowledge import FIRST_RENEW_VERSION, Acknowledging, Results
 from moldau.api.share_checks import ERRORS_WITH_LEADER, LeaderHints, check_member, check_partition, entries_of
@@ -27,6 +28,7 @@ from moldau.protocol.messages.share_fetch_response import (
     ShareFetchResponse,
 )
 from moldau.protocol.records_data import MemoryRecords
+from moldau.security.rights import READ
 
 BY_RECORD: Final = 1
 NO_RECORDS: Final = MemoryRecords(b"", 0, 0)
@@ -90,6 +92,16 @@ class ShareFetchCall(RecordsWaiter):
             target = Target((partition.topic_id, partition.index))
             target.key = (group_id, partition.topic_id, partition.index)
             self._targets.append(target)
+        if self._node.rights is not None:
+            self._refuse_denied()
+
+    def _refuse_denied(self) -> None:
+        by_id = self._node.image.topics_by_id
+        names = {id(one): by_id[one.place[0]].name for one in self._targets if one.place[0] in by_id}
+        denied = denied_topics(self._call, READ, list(names.values()))
+        for target in self._targets:
+            if names.get(id(target)) in denied:
+                target.error = KafkaError(errors.TOPIC_AUTHORIZATION_FAILED)
 
     def _prepare(self, target: Target, now_ms: int) -> None:
         """Finds the share partition, or why there is none."""

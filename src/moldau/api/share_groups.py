@@ -6,10 +6,12 @@ coordinator's.
 
 from __future__ import annotations
 
+from moldau.api.authorize import authorized_operations, check_group, denied_topics
 from moldau.api.call import Call
 from moldau.api.classic_groups import client_host
+from moldau.api.consumer_groups import AUTHORIZATION_ERRORS, HIDDEN_TOPICS
 from moldau.api.coordinators import as_client_sees, responder, run_group
-from moldau.api.group_admin import ALL_GROUP_OPERATIONS, Responses, ask_shards
+from moldau.api.group_admin import Responses, ask_shards, split_allowed
 from moldau.api.share_checks import MEMBER_ID_LENGTH_MAX, ensure_state_topic
 from moldau.coordinator.group.machine import GroupMachine
 from moldau.coordinator.outcome import Outcome
@@ -20,6 +22,7 @@ from moldau.protocol.messages.share_group_describe_response import DescribedGrou
 from moldau.protocol.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from moldau.protocol.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
 from moldau.protocol.primitives import Message
+from moldau.security.rights import DESCRIBE, GROUP, READ
 
 # ShareGroupHeartbeat
 
@@ -51,8 +54,11 @@ def handle_share_group_heartbeat(call: Call, request: ShareGroupHeartbeatRequest
 def check_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> None:
     if not call.node.shares.is_enabled:
         raise KafkaError(errors.UNSUPPORTED_VERSION)
+    check_group(call, READ, request.group_id)
     if not request.member_id or len(request.member_id) > MEMBER_ID_LENGTH_MAX:
         raise KafkaError(errors.INVALID_REQUEST, "MemberId must be set and have at most 36 characters.")
+    if request.subscribed_topic_names and denied_topics(call, DESCRIBE, set(request.subscribed_topic_names)):
+        raise KafkaError(errors.TOPIC_AUTHORIZATION_FAILED)
     if not request.group_id.strip():
         raise KafkaError(errors.INVALID_REQUEST, "GroupId can't be empty.")
     if request.rack_id is not None and not request.rack_id.strip():
@@ -64,7 +70,8 @@ def check_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> None:
 
 
 def heartbeat_error(error: KafkaError) -> Message:
-    return ShareGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
+    message = None if error.code in AUTHORIZATION_ERRORS else error.message
+    return ShareGroupHeartbeatResponse(error_code=error.code, error_message=message)
 
 
 # ShareGroupDescribe
@@ -83,20 +90,32 @@ def handle_share_group_describe(call: Call, request: ShareGroupDescribeRequest) 
         refused = [DescribedGroup(errors.UNSUPPORTED_VERSION, None, group_id) for group_id in request.group_ids]
         call.respond(ShareGroupDescribeResponse(groups=refused))
         return
-    named = [group_id for group_id in request.group_ids if group_id]
-    nameless = len(request.group_ids) - len(named)
+    allowed, denied = split_allowed(call, DESCRIBE, request.group_ids)
+    named = [group_id for group_id in allowed if group_id]
+    nameless = len(allowed) - len(named)
 
     def finish(responses: Responses) -> None:
         response = ShareGroupDescribeResponse()
+        response.groups += [DescribedGroup(errors.GROUP_AUTHORIZATION_FAILED, None, group_id) for group_id in denied]
         response.groups += [DescribedGroup(errors.INVALID_GROUP_ID) for _ in range(nameless)]
         for group_ids, result in responses:
             response.groups += described(group_ids, result)
+        if call.node.rights is not None:
+            response.groups = [without_hidden_topics(call, group) for group in response.groups]
         for group in response.groups:
             if request.include_authorized_operations and group.error_code == 0:
-                group.authorized_operations = ALL_GROUP_OPERATIONS
+                group.authorized_operations = authorized_operations(call, GROUP, group.group_id)
         call.respond(response)
 
     ask_shards(call, named, lambda group_ids: DescribeVerb(group_ids).decide, finish)
+
+
+def without_hidden_topics(call: Call, group: DescribedGroup) -> DescribedGroup:
+    """Who may not see all topics of a group is not told anything of its members."""
+    names = {topic.topic_name for member in group.members for topic in member.assignment.topic_partitions}
+    if not denied_topics(call, DESCRIBE, names):
+        return group
+    return DescribedGroup(errors.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS, group.group_id)
 
 
 def described(group_ids: list[str], result: Message | KafkaError) -> list[DescribedGroup]:

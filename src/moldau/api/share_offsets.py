@@ -6,6 +6,7 @@ group, which asks the share coordinators; offsets of a group that has members ca
 
 from __future__ import annotations
 
+from moldau.api.authorize import denied_topics, may
 from moldau.api.call import Call
 from moldau.api.coordinators import Gathering, as_client_sees, run_group
 from moldau.api.share_checks import ensure_state_topic
@@ -40,6 +41,7 @@ from moldau.protocol.messages.describe_share_group_offsets_response import (
 from moldau.protocol.messages.read_share_group_state_summary_response import PartitionResult
 from moldau.protocol.primitives import Message
 from moldau.protocol.uuids import ZERO_UUID
+from moldau.security.rights import DELETE, DESCRIBE, GROUP, READ
 
 UNKNOWN = -1
 
@@ -64,18 +66,37 @@ class DescribedOffsets:
         self._counts: dict[Place, int] = {}
 
     def begin(self) -> None:
+        if not may(self._call, DESCRIBE, GROUP, self._asked.group_id):
+            code = errors.GROUP_AUTHORIZATION_FAILED
+            self._done(DescribeShareGroupOffsetsResponseGroup(self._asked.group_id, [], code, None))
+            return
         run_group(self._call, self._asked.group_id, self._decide, self._on_group)
 
     def _decide(self, machine: GroupMachine) -> Outcome:
         known = machine.share.initialized_partitions(self._asked.group_id)
         if self._asked.topics is None:
+            hidden = denied_topics(self._call, DESCRIBE, [name for name, _ in known.initialized.values()])
             for topic_id, (name, indexes) in known.initialized.items():
-                self._add_topic(name, topic_id, sorted(indexes))
+                if name not in hidden:
+                    self._add_topic(name, topic_id, sorted(indexes))
         else:
+            hidden = denied_topics(self._call, DESCRIBE, [topic.topic_name for topic in self._asked.topics])
             for topic in self._asked.topics:
+                if topic.topic_name in hidden:
+                    self._add_hidden(topic.topic_name, topic.partitions)
+                    continue
                 found = self._call.node.image.topics_by_name.get(topic.topic_name)
                 self._add_topic(topic.topic_name, ZERO_UUID if found is None else found.topic_id, topic.partitions)
         return Outcome(response=self._group)
+
+    def _add_hidden(self, name: str, indexes: list[int]) -> None:
+        code = errors.TOPIC_AUTHORIZATION_FAILED
+        text = errors.default_text(code)
+        rows = [
+            DescribeShareGroupOffsetsResponsePartition(index, UNKNOWN, error_code=code, error_message=text)
+            for index in indexes
+        ]
+        self._group.topics.append(DescribeShareGroupOffsetsResponseTopic(name, ZERO_UUID, rows))
 
     def _add_topic(self, name: str, topic_id: bytes, indexes: list[int]) -> None:
         rows = [DescribeShareGroupOffsetsResponsePartition(index, start_offset=UNKNOWN) for index in indexes]
@@ -157,6 +178,7 @@ class AlteredOffsets:
         self._epoch = 0
 
     def begin(self) -> None:
+        denied = denied_topics(self._call, READ, [topic.topic_name for topic in self._request.topics])
         for topic in self._request.topics:
             found = self._call.node.image.topics_by_name.get(topic.topic_name)
             row = AlterShareGroupOffsetsResponseTopic(topic.topic_name, ZERO_UUID if found is None else found.topic_id)
@@ -164,6 +186,11 @@ class AlteredOffsets:
             for partition in topic.partitions:
                 result = AlterShareGroupOffsetsResponsePartition(partition.partition_index)
                 row.partitions.append(result)
+                if topic.topic_name in denied:
+                    row.topic_id = ZERO_UUID
+                    result.error_code = errors.TOPIC_AUTHORIZATION_FAILED
+                    result.error_message = errors.default_text(result.error_code)
+                    continue
                 if found is None or partition.partition_index not in found.partitions:
                     result.error_code = errors.UNKNOWN_TOPIC_OR_PARTITION
                     result.error_message = errors.default_text(result.error_code)
@@ -173,6 +200,9 @@ class AlteredOffsets:
                 self._offsets[place] = partition.start_offset
                 known = self._topics.get(found.topic_id, (topic.topic_name, frozenset()))
                 self._topics[found.topic_id] = (topic.topic_name, known[1] | {partition.partition_index})
+        if denied and not self._offsets:
+            self._call.respond(self._response)  # a group is not made by who may not use any of its topics
+            return
         run_group(self._call, self._request.group_id, self._decide, self._on_ready)
 
     def _decide(self, machine: GroupMachine) -> Outcome:
@@ -204,7 +234,7 @@ class AlteredOffsets:
 
 
 def handle_alter_share_group_offsets(call: Call, request: AlterShareGroupOffsetsRequest) -> None:
-    code = check_group(call, request.group_id)
+    code = check_group(call, READ, request.group_id)
     if code != errors.NONE:
         call.respond(AlterShareGroupOffsetsResponse(error_code=code, error_message=errors.default_text(code)))
         return
@@ -212,9 +242,11 @@ def handle_alter_share_group_offsets(call: Call, request: AlterShareGroupOffsets
     AlteredOffsets(call, request).begin()
 
 
-def check_group(call: Call, group_id: str) -> int:
+def check_group(call: Call, operation: int, group_id: str) -> int:
     if not call.node.shares.is_enabled:
         return errors.UNSUPPORTED_VERSION
+    if not may(call, operation, GROUP, group_id):
+        return errors.GROUP_AUTHORIZATION_FAILED
     return errors.NONE if group_id.strip() else errors.INVALID_GROUP_ID
 
 
@@ -241,10 +273,15 @@ class DeletedOffsets:
         group = share.find_group(self._request.group_id)
         group.check_delete()
         wanted: set[bytes] = set()
+        denied = denied_topics(self._call, READ, [topic.topic_name for topic in self._request.topics])
         for topic in self._request.topics:
             found = self._call.node.image.topics_by_name.get(topic.topic_name)
             row = DeleteShareGroupOffsetsResponseTopic(topic.topic_name)
             self._response.responses.append(row)
+            if topic.topic_name in denied:
+                row.error_code = errors.TOPIC_AUTHORIZATION_FAILED
+                row.error_message = errors.default_text(row.error_code)
+                continue
             if found is None or found.topic_id not in group.partitions.topic_ids():
                 row.error_code = errors.UNKNOWN_TOPIC_OR_PARTITION
                 row.error_message = errors.default_text(row.error_code) if found is None else NOTHING_TO_DELETE
@@ -284,7 +321,7 @@ class DeletedOffsets:
 
 
 def handle_delete_share_group_offsets(call: Call, request: DeleteShareGroupOffsetsRequest) -> None:
-    code = check_group(call, request.group_id)
+    code = check_group(call, DELETE, request.group_id)
     if code != errors.NONE:
         call.respond(DeleteShareGroupOffsetsResponse(error_code=code, error_message=errors.default_text(code)))
         return

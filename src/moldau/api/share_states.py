@@ -7,12 +7,14 @@ without a group, topics or partitions gets an empty answer.
 
 from __future__ import annotations
 
+from moldau.api.authorize import may_cluster
 from moldau.api.call import Call
 from moldau.api.coordinators import Gathering, as_client_sees
 from moldau.coordinator.outcome import Outcome
 from moldau.coordinator.share.machine import ShareMachine
 from moldau.node.share.state_messages import DELETE, INITIALIZE, READ, SUMMARY, WRITE, Result, response_for
 from moldau.node.share.states import StateQuestion
+from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.delete_share_group_state_request import DeleteShareGroupStateRequest
 from moldau.protocol.messages.initialize_share_group_state_request import InitializeShareGroupStateRequest
@@ -20,6 +22,7 @@ from moldau.protocol.messages.read_share_group_state_request import ReadShareGro
 from moldau.protocol.messages.read_share_group_state_summary_request import ReadShareGroupStateSummaryRequest
 from moldau.protocol.messages.write_share_group_state_request import WriteShareGroupStateRequest
 from moldau.protocol.primitives import Message
+from moldau.security.rights import CLUSTER_ACTION
 
 StateRequest = (
     InitializeShareGroupStateRequest
@@ -70,7 +73,11 @@ def respond(call: Call, kind: int, request: StateRequest) -> None:
             call.respond(response_for(kind, rows))
 
     gathering = Gathering(len(questions), on_all)
+    is_broker = may_cluster(call, CLUSTER_ACTION)
     for number, question in enumerate(questions):
+        if not is_broker:
+            gathering.fill(number, Refused(errors.CLUSTER_AUTHORIZATION_FAILED))
+            continue
         question.asked_ms = call.now_ms
         decide = Answered(question).decide
         call.node.coordinators.shares.run(question.key, decide, gathering.slot(number), call.now_ms)

@@ -12,6 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from moldau.api.authorize import (
+    check_group,
+    check_transactional_id,
+    denied_topics,
+    may,
+    may_any,
+    may_cluster,
+)
 from moldau.api.call import Call
 from moldau.api.coordinators import Gathering, as_client_sees, responder
 from moldau.coordinator.group.topic_regex import TopicRegex
@@ -25,6 +33,7 @@ from moldau.coordinator.txn.partitions import add_partitions, find_missing
 from moldau.coordinator.txn.state import TransactionShardState
 from moldau.coordinator.txn.transaction import STATE_NAMES
 from moldau.node.marker_writer import Marker, Results
+from moldau.node.topic_names import is_internal
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages import describe_transactions_response as described
@@ -52,6 +61,17 @@ from moldau.protocol.messages.list_transactions_request import ListTransactionsR
 from moldau.protocol.messages.write_txn_markers_request import WriteTxnMarkersRequest
 from moldau.protocol.primitives import Message
 from moldau.protocol.topic_names import GROUP_TOPIC
+from moldau.security.rights import (
+    ALTER,
+    CLUSTER_ACTION,
+    DESCRIBE,
+    IDEMPOTENT_WRITE,
+    READ,
+    TOPIC,
+    TRANSACTIONAL_ID,
+    TWO_PHASE_COMMIT,
+    WRITE,
+)
 
 FIRST_FENCED_VERSION: Final = 2
 FIRST_FENCED_INIT_VERSION: Final = 4
@@ -75,6 +95,11 @@ def handle_init_producer_id(call: Call, request: InitProducerIdRequest) -> None:
         code = told(error, call.version, FIRST_FENCED_INIT_VERSION)
         return InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1)
 
+    try:
+        check_producer(call, request)
+    except KafkaError as error:
+        call.respond(refuse(error))
+        return
     if (request.producer_id == -1) != (request.producer_epoch == -1) or request.transactional_id == "":
         call.respond(refuse(KafkaError(errors.INVALID_REQUEST)))
         return
@@ -87,6 +112,19 @@ def handle_init_producer_id(call: Call, request: InitProducerIdRequest) -> None:
 
     coordinator = call.node.coordinators.transactions
     coordinator.run_with_producer_id(request.transactional_id, decide, responder(call, refuse), call.now_ms)
+
+
+def check_producer(call: Call, request: InitProducerIdRequest) -> None:
+    """Who writes somewhere may do so idempotently; a transactional id is needed by name."""
+    transactional_id = request.transactional_id
+    if call.node.rights is None:
+        return
+    if transactional_id is not None:
+        check_transactional_id(call, WRITE, transactional_id)
+        if request.enable2_pc:
+            check_transactional_id(call, TWO_PHASE_COMMIT, transactional_id)
+    elif not may_cluster(call, IDEMPOTENT_WRITE, is_filter=True) and not may_any(call, WRITE, TOPIC):
+        raise KafkaError(errors.CLUSTER_AUTHORIZATION_FAILED)
 
 
 def give_producer_id(call: Call) -> None:
@@ -111,14 +149,25 @@ class Joining:
         self.codes: dict[tuple[str, int], int] = {}
         by_name = call.node.image.topics_by_name
         known: list[tuple[str, int]] = []
+        hidden = self._hidden_topics(transaction)
         for topic in transaction.topics:
             found = by_name.get(topic.name)
             for index in topic.partitions:
-                if found is None or index not in found.partitions:
+                if topic.name in hidden:
+                    self.codes[(topic.name, index)] = errors.TOPIC_AUTHORIZATION_FAILED
+                elif found is None or index not in found.partitions:
                     self.codes[(topic.name, index)] = errors.UNKNOWN_TOPIC_OR_PARTITION
                 else:
                     known.append((topic.name, index))
         self.partitions = frozenset(known)
+
+    def _hidden_topics(self, transaction: AddPartitionsToTxnTransaction) -> set[str]:
+        """What a client may not write to, internal topics in any case; brokers have asked their clients' rights."""
+        if self._call.version >= FIRST_BATCHED_VERSION:
+            return set()
+        internal = {topic.name for topic in transaction.topics if is_internal(topic.name)}
+        others = [topic.name for topic in transaction.topics for _ in topic.partitions if topic.name not in internal]
+        return internal | denied_topics(self._call, WRITE, others)
 
     @property
     def is_refused(self) -> bool:
@@ -168,8 +217,15 @@ class Joining:
 def handle_add_partitions_to_txn(call: Call, request: AddPartitionsToTxnRequest) -> None:
     if call.version < FIRST_BATCHED_VERSION:
         asked = [only_transaction(request)]
+        if not may(call, WRITE, TRANSACTIONAL_ID, asked[0].transactional_id):
+            code = errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            call.respond(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=failed_partitions(asked[0], code)))
+            return
     else:
         asked = request.transactions
+        if not may_cluster(call, CLUSTER_ACTION):
+            call.respond(AddPartitionsToTxnResponse(error_code=errors.CLUSTER_AUTHORIZATION_FAILED))
+            return
     joining = [Joining(call, transaction) for transaction in asked]
 
     def finish(results: list[Message | KafkaError]) -> None:
@@ -197,6 +253,15 @@ def handle_add_partitions_to_txn(call: Call, request: AddPartitionsToTxnRequest)
         else:
             coordinator.run(one.transaction.transactional_id, one.decide, gathering.slot(number), call.now_ms)
     gathering.begin()
+
+
+def failed_partitions(transaction: AddPartitionsToTxnTransaction, code: int) -> list[AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnTopicResult(
+            topic.name, [AddPartitionsToTxnPartitionResult(index, code) for index in topic.partitions]
+        )
+        for topic in transaction.topics
+    ]
 
 
 def only_transaction(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
@@ -232,8 +297,13 @@ def handle_add_offsets_to_txn(call: Call, request: AddOffsetsToTxnRequest) -> No
             now_ms=call.now_ms,
         )
 
-    if not request.transactional_id:
-        call.respond(refuse(KafkaError(errors.INVALID_REQUEST)))
+    try:
+        check_transactional_id(call, WRITE, request.transactional_id)
+        check_group(call, READ, request.group_id)
+        if not request.transactional_id:
+            raise KafkaError(errors.INVALID_REQUEST)
+    except KafkaError as error:
+        call.respond(refuse(error))
         return
     coordinator = call.node.coordinators.transactions
     coordinator.run(request.transactional_id, decide, responder(call, refuse), call.now_ms)
@@ -250,8 +320,12 @@ def handle_end_txn(call: Call, request: EndTxnRequest) -> None:
         version = 2 if call.version >= FIRST_EPOCH_BUMP_VERSION else 1
         return end_transaction(state, request, version, new_producer_id, call.now_ms)
 
-    if not request.transactional_id:
-        call.respond(refuse(KafkaError(errors.INVALID_REQUEST)))
+    try:
+        check_transactional_id(call, WRITE, request.transactional_id)
+        if not request.transactional_id:
+            raise KafkaError(errors.INVALID_REQUEST)
+    except KafkaError as error:
+        call.respond(refuse(error))
         return
     coordinator = call.node.coordinators.transactions
     coordinator.run_with_producer_id(request.transactional_id, decide, responder(call, refuse), call.now_ms)
@@ -260,7 +334,22 @@ def handle_end_txn(call: Call, request: EndTxnRequest) -> None:
 # WriteTxnMarkers
 
 
+def refused_markers(request: WriteTxnMarkersRequest, code: int) -> written.WriteTxnMarkersResponse:
+    response = written.WriteTxnMarkersResponse()
+    for marker in request.markers:
+        row = written.WritableTxnMarkerResult(marker.producer_id)
+        response.markers.append(row)
+        for topic in marker.topics:
+            rows = [written.WritableTxnMarkerPartitionResult(index, code) for index in topic.partition_indexes]
+            row.topics.append(written.WritableTxnMarkerTopicResult(topic.name, rows))
+    return response
+
+
 def handle_write_txn_markers(call: Call, request: WriteTxnMarkersRequest) -> None:
+    # Coordinators write them, and administrators who end a transaction that hangs (KIP-664).
+    if not may_cluster(call, ALTER, is_filter=True) and not may_cluster(call, CLUSTER_ACTION):
+        call.respond(refused_markers(request, errors.CLUSTER_AUTHORIZATION_FAILED))
+        return
     markers = [
         Marker(
             one.producer_id,
@@ -304,6 +393,9 @@ def handle_describe_transactions(call: Call, request: DescribeTransactionsReques
                 response.transaction_states.append(described.TransactionState(code, transactional_id))
             else:
                 assert isinstance(result, described.TransactionState)
+                hidden = denied_topics(call, DESCRIBE, [topic.topic for topic in result.topics])
+                if hidden:
+                    result.topics = [topic for topic in result.topics if topic.topic not in hidden]
                 response.transaction_states.append(result)
         if not call.reply.done:
             call.respond(response)
@@ -314,7 +406,9 @@ def handle_describe_transactions(call: Call, request: DescribeTransactionsReques
     gathering = Gathering(len(ids), finish)
     coordinator = call.node.coordinators.transactions
     for number, transactional_id in enumerate(ids):
-        if not transactional_id:
+        if not may(call, DESCRIBE, TRANSACTIONAL_ID, transactional_id):
+            gathering.fill(number, KafkaError(errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+        elif not transactional_id:
             gathering.fill(number, KafkaError(errors.INVALID_REQUEST))
         else:
             coordinator.run(transactional_id, verb(transactional_id), gathering.slot(number), call.now_ms)
@@ -345,6 +439,12 @@ def handle_list_transactions(call: Call, request: ListTransactionsRequest) -> No
             else:
                 assert isinstance(result, listed.ListTransactionsResponse)
                 response.transaction_states += result.transaction_states
+        if call.node.rights is not None:
+            response.transaction_states = [
+                one
+                for one in response.transaction_states
+                if may(call, DESCRIBE, TRANSACTIONAL_ID, one.transactional_id)
+            ]
         if not call.reply.done:
             call.respond(response)
 

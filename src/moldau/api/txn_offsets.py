@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from moldau.api.authorize import check_group, check_transactional_id, denied_topics
 from moldau.api.call import Call
 from moldau.api.coordinators import as_client_sees
 from moldau.coordinator.group.machine import GroupMachine
@@ -25,6 +26,7 @@ from moldau.protocol.messages.txn_offset_commit_response import (
 from moldau.protocol.primitives import Message
 from moldau.protocol.topic_names import GROUP_TOPIC
 from moldau.replication.partition import Partition
+from moldau.security.rights import READ, WRITE
 from moldau.storage.log import Log
 from moldau.storage.producer_state import VerificationGuard
 
@@ -37,7 +39,17 @@ NO_SEQUENCE: Final = 0
 def handle_txn_offset_commit(call: Call, request: TxnOffsetCommitRequest) -> None:
     refused: list[TxnOffsetCommitResponseTopic] = []
     accepted: list[TxnOffsetCommitRequestTopic] = []
+    try:
+        check_transactional_id(call, WRITE, request.transactional_id)
+        check_group(call, READ, request.group_id)
+    except KafkaError as error:
+        call.respond(TxnOffsetCommitResponse(topics=[failed_topic(topic, error.code) for topic in request.topics]))
+        return
+    denied = denied_topics(call, READ, [topic.name for topic in request.topics for _ in topic.partitions])
     for topic in request.topics:
+        if topic.name in denied:
+            refused.append(failed_topic(topic, errors.TOPIC_AUTHORIZATION_FAILED))
+            continue
         found = call.node.image.topics_by_name.get(topic.name)
         indexes = {} if found is None else found.partitions
         known = [one for one in topic.partitions if one.partition_index in indexes]
@@ -53,6 +65,11 @@ def handle_txn_offset_commit(call: Call, request: TxnOffsetCommitRequest) -> Non
         call.respond(TxnOffsetCommitResponse(topics=refused))
         return
     TransactionalCommit(call, request, refused).start()
+
+
+def failed_topic(topic: TxnOffsetCommitRequestTopic, code: int) -> TxnOffsetCommitResponseTopic:
+    rows = [TxnOffsetCommitResponsePartition(one.partition_index, code) for one in topic.partitions]
+    return TxnOffsetCommitResponseTopic(topic.name, rows)
 
 
 class TransactionalCommit:
@@ -136,13 +153,7 @@ class TransactionalCommit:
             return
         if isinstance(result, KafkaError):
             code = as_client_sees(result).code
-            topics = [
-                TxnOffsetCommitResponseTopic(
-                    topic.name,
-                    [TxnOffsetCommitResponsePartition(one.partition_index, code) for one in topic.partitions],
-                )
-                for topic in self._request.topics
-            ]
+            topics = [failed_topic(topic, code) for topic in self._request.topics]
         else:
             assert isinstance(result, TxnOffsetCommitResponse)
             topics = result.topics

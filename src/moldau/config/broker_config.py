@@ -280,6 +280,19 @@ class BrokerConfig:
             self._check_controller_listeners(names, is_voter, voter_ids)
         if self.is_broker:
             self._check_advertised(names)
+        for name in self.early_start_listeners:
+            _require(
+                name in names or name in controllers,
+                f"early.start.listeners contains {name}, which is neither in listeners nor in "
+                "controller.listener.names",
+            )
+
+    @property
+    def early_start_listeners(self) -> list[str]:
+        """Those that open before the authorizer has its ACLs: controllers need each other for that."""
+        if not self.is_given("early.start.listeners"):
+            return self.controller_listener_names
+        return [name.upper() for name in self.get_list("early.start.listeners")]
 
     def _check_controller_listeners(self, names: list[str], is_voter: bool, voter_ids: str) -> None:
         _require(

@@ -6,6 +6,7 @@ from typing import Final
 from moldau.protocol.errors import INVALID_CONFIG, INVALID_REQUEST, KafkaError
 
 ROOT: Final = "root"
+AUDIT: Final = "kafka.authorizer.logger"
 
 SET: Final = 0
 DELETE: Final = 1
@@ -23,7 +24,7 @@ LEVELS: Final = {
 
 def logger_levels() -> dict[str, str]:
     """The level each of the node's loggers works at, its own or its parent's."""
-    names = [name for name in logging.root.manager.loggerDict if name == "moldau" or name.startswith("moldau.")]
+    names = [name for name in logging.root.manager.loggerDict if f"{name}.".startswith("moldau.") or name == AUDIT]
     levels = {name: _level_name(logging.getLogger(name).getEffectiveLevel()) for name in sorted(names)}
     levels[ROOT] = _level_name(logging.root.level)
     return levels

@@ -31,7 +31,8 @@ _PROMISES: Final = frozenset(
         "ssl.client.auth",
     }
 )
-# Read by Kafka's authorizer from the same file.
+STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+# Read by the authorizer from the same file.
 _AUTHORIZER_KEYS: Final = ("allow.everyone.if.no.acl.found", "super.users")
 # Decides the name of a listener, which is checked as such.
 _READ_WITH_LISTENERS: Final = ("security.inter.broker.protocol",)
@@ -98,11 +99,11 @@ def _logins(config: BrokerConfig) -> list[str]:
 
 def _rights(config: BrokerConfig) -> list[str]:
     authorizer = config.get_str("authorizer.class.name")
-    if not authorizer:
+    if authorizer in ("", STANDARD_AUTHORIZER):
         return []
     sentence = (
-        f"authorizer.class.name is {authorizer}, but this broker does not check rights yet and would let everyone do "
-        "everything. Leave it out, and let only those reach the listeners whom you trust."
+        f"authorizer.class.name is {authorizer}, which this broker does not have: rights would not be decided by it. "
+        f"Set it to {STANDARD_AUTHORIZER}, or leave it out and let only those reach the listeners whom you trust."
     )
     return [sentence]
 
@@ -113,7 +114,8 @@ def without_effect(config: BrokerConfig, given: Iterable[str]) -> list[str]:
     found = []
     for name in given:
         if name in _AUTHORIZER_KEYS:
-            found.append(name)
+            if not config.get_str("authorizer.class.name"):
+                found.append(name)  # there is nobody to read it
         elif split_listener_key(name) is not None:
             if find_broker_key(name) is not None:
                 found.append(name)  # a listener has no settings of its own yet

@@ -44,6 +44,7 @@ CLUSTER_NAME = "kafka-cluster"
 RESOURCE_TYPE_MAX = 7
 OPERATION_MAX = 15
 PERMISSION_MAX = 3
+ACLS_PER_REQUEST_MAX = 10_000
 
 
 def scram_record(user: str, mechanism: int, salt: bytes, salted: bytes, iterations: int) -> r.UserScramCredentialRecord:
@@ -109,7 +110,7 @@ class Security:
         response = CreateAclsResponse()
         existing = {_acl_key(acl) for acl in self.state.image.acls.values()}
         for creation in request.creations:
-            row = AclCreationResult(0, None)
+            row = AclCreationResult(0, "")
             problem = _acl_problem(creation)
             if problem is not None:
                 row.error_code, row.error_message = errors.INVALID_REQUEST, problem
@@ -128,9 +129,11 @@ class Security:
                     existing.add(_acl_key(record))
                     records.append((record, 0))
             response.results.append(row)
+        _check_count(len(records))
         return Result(records, response)
 
     def delete_acls(self, request: DeleteAclsRequest) -> Result:
+        """Nothing goes when more than a batch holds would go."""
         gone: dict[bytes, VersionedRecord] = {}
         response = deleted.DeleteAclsResponse()
         for wanted in request.filters:
@@ -145,7 +148,14 @@ class Security:
                 if matches(wanted, acl):
                     gone[acl_id] = (r.RemoveAccessControlEntryRecord(acl_id), 0)
                     row.matching_acls.append(_matching(acl))
+        _check_count(len(gone))
         return Result(list(gone.values()), response)
+
+
+def _check_count(count: int) -> None:
+    if count > ACLS_PER_REQUEST_MAX:
+        message = f"{count} ACLs would change in one request, more than the {ACLS_PER_REQUEST_MAX} that may."
+        raise KafkaError(errors.INVALID_REQUEST, message)
 
 
 def _matching(acl: r.AccessControlEntryRecord) -> deleted.DeleteAclsMatchingAcl:

@@ -30,8 +30,23 @@ NO_PEER = "0.0.0.0:0"
 
 def create_own_topic(node: Node, name: str, now_ms: int) -> None:
     """Starts the creation of a topic that this broker needs itself."""
-    context = ClientContext(node.config.inter_broker_listener_name, NO_PEER)
-    create_missing_topics(node, [name], context, str(node.node_id), now_ms)
+    if node.rights is None:
+        context = ClientContext(node.config.inter_broker_listener_name, NO_PEER)
+        create_missing_topics(node, [name], context, str(node.node_id), now_ms)
+    elif name not in node.topics_in_creation:
+        create_as_broker(node, name, now_ms)
+
+
+def create_as_broker(node: Node, name: str, now_ms: int) -> None:
+    """Where there are rights, the broker asks in its own name, with those of its connection to the controller."""
+    node.topics_in_creation.add(name)
+    topic = internal_topic(name, node.config) or CreatableTopic(name=name, num_partitions=-1, replication_factor=-1)
+    request = CreateTopicsRequest(topics=[topic], timeout_ms=PATIENCE_MS)
+
+    def done(result: Message | KafkaError, now_ms: int) -> None:
+        tell_created(node, [name], result)
+
+    node.forwarding.ask_until(now_ms + PATIENCE_MS, CREATE_TOPICS, request, done, now_ms)
 
 
 def create_missing_topics(
@@ -52,15 +67,7 @@ def create_missing_topics(
             from moldau.node.envelope import unpack_response
 
             result = unpack_response(result, CREATE_TOPICS, REQUEST_VERSION)
-        node.topics_in_creation.difference_update(wanted)
-        if isinstance(result, KafkaError):
-            log.warning("cannot create %s automatically: %s", ", ".join(wanted), result)
-            return
-        assert isinstance(result, CreateTopicsResponse)
-        for topic in result.topics:
-            if topic.error_code not in (errors.NONE, errors.TOPIC_ALREADY_EXISTS):
-                reason = topic.error_message or default_text(topic.error_code)
-                log.warning("cannot create %s automatically: %s", topic.name, reason)
+        tell_created(node, wanted, result)
 
     def envelope() -> Message:
         from moldau.node.envelope import pack_request
@@ -76,3 +83,15 @@ def create_missing_topics(
         now_ms,
         lambda controller: controller.create_topics(request, now_ms, asker),
     )
+
+
+def tell_created(node: Node, wanted: list[str], result: Message | KafkaError) -> None:
+    node.topics_in_creation.difference_update(wanted)
+    if isinstance(result, KafkaError):
+        log.warning("cannot create %s automatically: %s", ", ".join(wanted), result)
+        return
+    assert isinstance(result, CreateTopicsResponse)
+    for topic in result.topics:
+        if topic.error_code not in (errors.NONE, errors.TOPIC_ALREADY_EXISTS):
+            reason = topic.error_message or default_text(topic.error_code)
+            log.warning("cannot create %s automatically: %s", topic.name, reason)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from moldau.quota.client_quotas import ClientBudgets
+from moldau.security.authorizer import SessionRights
 
 
 class ClientContext:
@@ -15,6 +16,8 @@ class ClientContext:
         self.peer = peer
         self.is_controller_listener = is_controller_listener
         self.principal = "User:ANONYMOUS"
+        self.token_authenticated = False
+        self.rights: SessionRights | None = None  # what it was allowed lately, if there is an authorizer
         self.software_name = "unknown"
         self.software_version = "unknown"
         # A client of a broker whose request came here in an envelope, and whether that met the active controller.

@@ -23,7 +23,7 @@ def pack(context: ClientContext, frame: bytes) -> EnvelopeRequest:
     kind, _, name = context.principal.partition(":")
     writer = Writer()
     writer.int16(PRINCIPAL_VERSION)
-    DefaultPrincipalData(kind, name).encode(writer, PRINCIPAL_VERSION)
+    DefaultPrincipalData(kind, name, context.token_authenticated).encode(writer, PRINCIPAL_VERSION)
     return EnvelopeRequest(frame, writer.to_bytes(), address_of(context.peer))
 
 
@@ -53,20 +53,20 @@ def unpack_context(listener: str, envelope: EnvelopeRequest) -> ClientContext:
     if len(envelope.client_host_address) not in (4, 16):
         raise KafkaError(errors.INVALID_REQUEST, "The envelope's client address is neither IPv4 nor IPv6.")
     context = ClientContext(listener, f"{ip_address(envelope.client_host_address)}:0", True)
-    context.principal = principal
+    context.principal = f"{principal.type}:{principal.name}"
+    context.token_authenticated = principal.token_authenticated
     context.is_forwarded = True
     return context
 
 
-def unpack_principal(data: bytes | None) -> str:
+def unpack_principal(data: bytes | None) -> DefaultPrincipalData:
     try:
         reader = Reader(data or b"")
         version = reader.int16()
-        principal = DefaultPrincipalData.decode(reader, version)
+        return DefaultPrincipalData.decode(reader, version)
     except DecodeError as error:
         text = f"The envelope's principal cannot be read: {error}"
         raise KafkaError(errors.PRINCIPAL_DESERIALIZATION_FAILURE, text) from error
-    return f"{principal.type}:{principal.name}"
 
 
 def response_data(response: EnvelopeResponse) -> bytes | KafkaError:

@@ -544,6 +544,11 @@ class MetadataNode:
         return self._loader.image
 
     @property
+    def is_caught_up(self) -> bool:
+        """Somebody leads, and the image has all that this node knows to be committed."""
+        return self.raft.leader_id >= 0 and 0 < self.raft.high_watermark <= self.image.offset + 1
+
+    @property
     def now_ms(self) -> int:
         """The time of the turn that runs."""
         return self._now_ms

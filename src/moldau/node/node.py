@@ -19,6 +19,7 @@ from moldau.metadata.features import SUPPORTED_FEATURES
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import BROKER_RESOURCE, TOPIC_RESOURCE, EndPoint
 from moldau.node.answering_endpoints import AnsweringEndpoints
+from moldau.node.authorization import Authorization, make_authorization
 from moldau.node.broker_channels import BrokerChannels
 from moldau.node.broker_lifecycle import BrokerLifecycle
 from moldau.node.context import ClientContext
@@ -117,6 +118,8 @@ class Node:
         self._now_ms = 0
         self.on_ready: Callable[[], None] | None = None
         self.on_fatal: Callable[[str], None] | None = None
+        self.on_rights_loaded: Callable[[], None] | None = None
+        """Called when the authorizer has its ACLs; only now may listeners open that do not start early."""
         self.on_config_changed: Callable[[], None] | None = None
         self.on_client_quotas_changed: Callable[[], None] | None = None
         # Looks a host up off the loop and tells its name and whether it has an address; None where nobody can.
@@ -128,6 +131,8 @@ class Node:
         self.quotas = ClientQuotas(
             config.get_int("quota.window.num"), config.get_int("quota.window.size.seconds") * 1000
         )
+        self.rights = make_authorization(config)
+        """Who may do what; None where everyone may do everything."""
         self.waiting = WaitingRoom()
         self.fetch_sessions = FetchSessionCache(config.get_int("max.incremental.fetch.session.cache.slots"))
         self.fetch_bytes_max = config.get_int("fetch.max.bytes")
@@ -335,6 +340,7 @@ class Node:
         self.image = self.metadata.image
         self.quotas.apply(self.image.client_quotas)
         self._update_dynamic_config()
+        self._maybe_complete_rights()
         self._is_started = True
         if self.is_broker:
             self._loading = self.logs.begin_load(now_ms)
@@ -385,6 +391,8 @@ class Node:
         self.quotas.apply(self.image.client_quotas)
         self._update_dynamic_config()
         self._is_following = True
+        if self.rights is not None:
+            self._complete_rights(self.rights)
         self.replicas.apply_image(self.image, now_ms)
         self.replicas.rename_stray_logs(now_ms)
         self._schedule.add("housekeeping", lambda: HOUSEKEEPING_MS, self._keep_house, now_ms)
@@ -428,6 +436,7 @@ class Node:
         for stretch in self._alone:
             deadline_ms = min(deadline_ms, stretch.poll(now_ms))
             self.on_step(stretch.name)
+        self._maybe_complete_rights()
         if self._is_following:
             for stretch in self._following:
                 deadline_ms = min(deadline_ms, stretch.poll(now_ms))
@@ -514,6 +523,8 @@ class Node:
         self._now_ms = max(self._now_ms, self.metadata.now_ms)
         if delta.changed_quotas:
             self.quotas.apply(image.client_quotas, delta.base.client_quotas, list(delta.changed_quotas))
+        if self.rights is not None and delta.changed_acls:
+            self.rights.authorizer.apply(delta.changed_acls)
         for resource_type, name in delta.changed_configs:
             if resource_type == TOPIC_RESOURCE:
                 self._log_configs.pop(name, None)
@@ -536,6 +547,22 @@ class Node:
             self.failure_detection.apply(delta, image, self._now_ms)
         if self.is_broker:
             self.lifecycle.on_metadata(delta, image, self._now_ms)
+
+    def _maybe_complete_rights(self) -> None:
+        """The active controller knows all ACLs, another one those that it knows to be committed. A broker waits until
+        it sees its own registration, which comes after all that was there before it."""
+        rights = self.rights
+        if rights is None or rights.authorizer.is_loaded:
+            return
+        metadata = self.metadata
+        if metadata.is_active_controller or (not self.is_broker and metadata.is_caught_up):
+            self._complete_rights(rights)
+
+    def _complete_rights(self, rights: Authorization) -> None:
+        if not rights.authorizer.is_loaded:
+            rights.authorizer.complete_load()
+            if self.on_rights_loaded is not None:
+                self.on_rights_loaded()
 
     def _update_dynamic_config(self) -> None:
         self.dynamic.update_default(self.image.broker_defaults())

@@ -26,6 +26,7 @@ from moldau.net.meter import TimeMeter
 from moldau.net.outbound import SocketOutbox
 from moldau.net.turns import CLOSE, DISK, TIMERS, Turns
 from moldau.node.node import Node
+from moldau.server.authorizer_metrics import authorizer_metrics
 from moldau.server.clock import Clock
 from moldau.server.compaction_processes import CompactionProcesses
 from moldau.server.connection_limits import ConnectionLimits, make_quotas
@@ -137,6 +138,7 @@ class ServerProcess:
         metrics = collect(self.node, now_ms, self.turns)
         metrics += connection_metrics(self._groups, now_ms)
         metrics += mutation_metrics(self.node.metadata.active_controller, now_ms)
+        metrics += authorizer_metrics(self.node, now_ms)
         return to_text(metrics)
 
     async def run(self) -> None:
@@ -176,10 +178,10 @@ class ServerProcess:
             self._bind_listeners()
             self._start_node()
             await self._start_metrics_page()
-            self._start_listeners(is_controller=True)
+            self._start_controller_listeners()
             pump.run()
             if await self._wait_until_ready(stop):
-                self._start_listeners(is_controller=False)
+                self._start_listeners([endpoint.name for endpoint in self.config.broker_listeners()])
                 gc.collect()
                 gc.freeze()
                 gc.enable()
@@ -301,10 +303,21 @@ class ServerProcess:
     def _apply_client_quotas(self) -> None:
         self._connection_limits.apply_client_quotas(self.node.image.client_quotas)
 
-    def _start_listeners(self, is_controller: bool) -> None:
+    def _start_controller_listeners(self) -> None:
+        """Some may have to wait until the authorizer has its ACLs."""
         names = self.config.controller_listener_names
+        rights = self.node.rights
+        if rights is None or rights.authorizer.is_loaded:
+            self._start_listeners(names)
+            return
+        early = self.config.early_start_listeners
+        late = [name for name in names if name not in early]
+        self.node.on_rights_loaded = lambda: self._start_listeners(late)
+        self._start_listeners([name for name in names if name in early])
+
+    def _start_listeners(self, names: list[str]) -> None:
         for listener in self.listeners:
-            if (listener.name in names) == is_controller:
+            if listener.name in names:
                 listener.start()
 
     async def _wait_until_ready(self, stop: asyncio.Event) -> bool:

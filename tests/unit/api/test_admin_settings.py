@@ -11,6 +11,8 @@ from moldau.api import acls, quotas, scram
 from moldau.controller.security import scram_record
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
+from moldau.node.authorization import Authorization
+from moldau.node.context import ClientContext
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages import create_acls_request as creating
@@ -23,6 +25,7 @@ from moldau.protocol.messages.describe_user_scram_credentials_request import (
 )
 from moldau.protocol.primitives import Message
 from moldau.protocol.stored import metadata_records as r
+from moldau.security.authorizer import Authorizer
 from tests.unit.controller.world import World
 
 ANY, MATCH, LITERAL, PREFIXED = 1, 2, 3, 4
@@ -127,10 +130,11 @@ def test_users_are_described_without_anything_of_their_passwords() -> None:
 class Asked:
     """A call to a node with or without an authorizer."""
 
-    def __init__(self, authorizer: str) -> None:
+    def __init__(self, rights: Authorization | None) -> None:
         self.response: Any = None
-        config = SimpleNamespace(get_str=lambda name: authorizer)
-        self.node = SimpleNamespace(config=config, image=MetadataImage())
+        self.node = SimpleNamespace(rights=rights, image=MetadataImage())
+        self.context = ClientContext("PLAINTEXT", "127.0.0.1:5000")
+        self.api_key = DescribeAclsRequest.API_KEY
         self.now_ms = 0
 
     def respond(self, response: Message) -> None:
@@ -146,7 +150,7 @@ class Asked:
     ],
 )
 def test_without_an_authorizer_security_is_disabled(handle: Any, request_: Message) -> None:
-    call = Asked("")
+    call = Asked(None)
     handle(call, request_)
     rows = getattr(call.response, "results", None) or getattr(call.response, "filter_results", None) or [call.response]
     assert [(row.error_code, row.error_message) for row in rows] == [
@@ -155,7 +159,7 @@ def test_without_an_authorizer_security_is_disabled(handle: Any, request_: Messa
 
 
 def test_with_an_authorizer_entries_are_described() -> None:
-    call = Asked("org.apache.kafka.metadata.authorizer.StandardAuthorizer")
+    call = Asked(Authorization(Authorizer(frozenset({"User:ANONYMOUS"}), False)))
     acls.handle_describe_acls(call, DescribeAclsRequest(ANY, None, ANY, None, None, ANY, ANY))  # type: ignore[arg-type]
     assert (call.response.error_code, call.response.resources) == (0, [])
 
@@ -220,3 +224,18 @@ def test_an_entry_that_cannot_be_is_refused(made: creating.AclCreation, problem:
     row = w.run(w.controller.create_acls(creating.CreateAclsRequest([made]), 0)).results[0]
     assert (row.error_code, row.error_message) == (errors.INVALID_REQUEST, problem)
     assert w.records == []
+
+
+def test_more_acls_than_a_batch_holds_are_refused_as_a_whole() -> None:
+    world = World()
+    many = [creating.AclCreation(TOPIC, f"t{n}", LITERAL, "User:x", "*", READ, ALLOW) for n in range(10_001)]
+    with pytest.raises(KafkaError) as failure:
+        world.controller.create_acls(creating.CreateAclsRequest(many), 0)
+    assert failure.value.code == errors.INVALID_REQUEST
+    for part in (many[:6000], many[6000:]):
+        world.run(world.controller.create_acls(creating.CreateAclsRequest(part), 0))
+    everything = deleting.DeleteAclsRequest([deleting.DeleteAclsFilter(ANY, None, ANY, None, None, ANY, ANY)])
+    with pytest.raises(KafkaError) as failure:
+        world.controller.delete_acls(everything, 0)
+    assert failure.value.code == errors.INVALID_REQUEST
+    assert len(world.controller.image.acls) == 10_001

@@ -203,6 +203,7 @@ class FakeCall:
 
     def __init__(self, context: ConfigContext, controller: FakeController) -> None:
         self.node = SimpleNamespace(
+            rights=None,
             node_id=context.node_id,
             image=context.image,
             dynamic=context.broker,

@@ -39,6 +39,7 @@ class FakeNode:
         self.cluster_id = "a-cluster"
         self.topic_encodings = TopicEncodings()
         self.quotas = ClientQuotas()
+        self.rights = None
 
     @property
     def config(self) -> FakeNode:

@@ -241,3 +241,12 @@ def test_the_values_of_a_single_node_are_valid() -> None:
     """What an embedded node starts with passes every check."""
     config = BrokerConfig(single_node_values(node_id=5, port=0, controller_port=0))
     assert config.node_id == 5
+
+
+def test_listeners_that_start_early_are_the_controllers_unless_others_are_named() -> None:
+    assert build_with({}).early_start_listeners == build_with({}).controller_listener_names
+    assert build_with({"early.start.listeners": ""}).early_start_listeners == []
+    named = build_with({"early.start.listeners": "plaintext"})
+    assert named.early_start_listeners == ["PLAINTEXT"]
+    with pytest.raises(ConfigError, match=r"early\.start\.listeners contains OTHER"):
+        build_with({"early.start.listeners": "OTHER"})

@@ -94,8 +94,6 @@ def test_broker_keys_named_beside_the_table_exist() -> None:
     assert named <= set(BROKER_KEYS.names())
 
 
-# Named, but not obeyed: there is no authorizer yet, and a local cluster only writes its nodes' files.
-NAMED_WITHOUT_EFFECT = {"authorizer.class.name"}
 READERS = ("api", "node", "net", "raft", "replication", "controller", "coordinator", "storage", "metadata")
 
 
@@ -104,7 +102,7 @@ def test_what_the_code_reads_is_said_to_have_an_effect() -> None:
     root = Path(moldau.__file__).parent
     sources = [path.read_text() for part in READERS for path in (root / part).rglob("*.py")]
     read = {name for text in sources for name in re.findall(r'"([a-z0-9]+(?:\.[a-z0-9]+)+)"', text)}
-    assert (read & set(BROKER_KEYS.names())) - honoured_broker_keys() <= NAMED_WITHOUT_EFFECT
+    assert (read & set(BROKER_KEYS.names())) <= honoured_broker_keys()
     assert (read & set(TOPIC_KEYS.names())) <= HONOURED_TOPIC_KEYS
 
 

@@ -24,7 +24,8 @@ from tests.pace import patience
 CLUSTER_ID = "M" + "A" * 21
 READY_S_MAX = patience(60)
 STARTS_S = 20.0
-AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+STANDARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+AUTHORIZER = "org.example.OurAuthorizer"
 ALL_PROTOCOLS = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
 
 # What Apache Kafka's config/server.properties says, with a few settings that people add.
@@ -398,3 +399,14 @@ def test_a_second_up_in_a_folder_says_who_runs_there(tmp_path: Path, started: li
     started.append(again)
     assert again.ready().startswith("1 nodes are ready")
     assert "keeps the ports it had first" in again.errors.read_text()
+
+
+def test_the_standard_authorizer_starts_and_its_settings_have_an_effect(tmp_path: Path, started: list[Started]) -> None:
+    """Nobody but the super user may ask for anything, and it is told who was refused."""
+    file = formatted(tmp_path, **{"authorizer.class.name": STANDARD, "super.users": "User:ANONYMOUS"})
+    node = Started(tmp_path, "server", str(file))
+    started.append(node)
+    assert node.ready().startswith("moldau ready:")
+    assert node.stop() == 0
+    errors = node.errors.read_text()
+    assert "background.threads (moldau.server)" in errors and "super.users" not in errors

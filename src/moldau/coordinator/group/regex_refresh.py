@@ -40,13 +40,18 @@ METADATA_REFRESH_MS: Final = 0x7FFFFFFF
 logger = logging.getLogger("moldau.coordinator")
 
 MetadataHash = Callable[[set[str]], int]
+MaySee = Callable[[str], bool]
+"""Whether the member whose heartbeat began a search may know that a topic exists."""
 
 
 class RegexJob:
     """One search for one group: all its expressions over all topics that there were when it began."""
 
-    def __init__(self, group_id: str, regexes: list[str], image: MetadataImage, wall_ms: int) -> None:
+    def __init__(
+        self, group_id: str, regexes: list[str], image: MetadataImage, wall_ms: int, may_see: MaySee | None = None
+    ) -> None:
         self.group_id = group_id
+        self._may_see = may_see
         self.version = image.offset
         self.started_ms = wall_ms
         self._topics = list(image.topics_by_name)
@@ -102,7 +107,9 @@ class RegexJob:
 
     def _finish_current(self) -> None:
         text = self._pending.pop(0)
-        self.resolved[text] = ResolvedRegex(frozenset(self._found), self.version, self.started_ms)
+        may_see = self._may_see
+        found = self._found if may_see is None else {name for name in self._found if may_see(name)}
+        self.resolved[text] = ResolvedRegex(frozenset(found), self.version, self.started_ms)
         self._current = None
         self._found = set()
         self._position = 0
@@ -117,6 +124,8 @@ class RegexRefresh:
         self._metadata_hash = metadata_hash
         self._jobs: dict[str, RegexJob] = {}
         self._new_topics_version = -1
+        self.may_see: MaySee | None = None
+        """Of the member whose heartbeat is being handled; None where everyone sees everything."""
 
     def on_new_topics(self, version: int) -> None:
         self._new_topics_version = version
@@ -166,7 +175,7 @@ class RegexRefresh:
             or passed_ms > self._state.settings.consumer.regex_refresh_ms
         )
         if is_due:
-            self._jobs[group_id] = RegexJob(group_id, list(regexes), self._state.image, wall_ms)
+            self._jobs[group_id] = RegexJob(group_id, list(regexes), self._state.image, wall_ms, self.may_see)
             self._state.timers.schedule(_key(group_id), now_ms, self._step_of(group_id))
 
     # Afterwards
