@@ -16,6 +16,7 @@ ALLOWED_BELOW: dict[str, set[str]] = {
     "protocol": set(),
     "config": {"protocol"},
     "records": {"protocol", "config"},
+    "security": {"protocol", "config"},
     "quota": set(),
     "security": {"protocol"},
     "storage": {"protocol", "config", "records"},
@@ -31,7 +32,7 @@ BELOW = set(ALLOWED_BELOW)
 ALLOWED_ABOVE: dict[str, set[str]] = {
     "net": BELOW,
     "server": BELOW | {"net"},
-    "client": {"protocol", "config", "records"},
+    "client": {"protocol", "config", "records", "security"},
     "cli": BELOW | {"server", "client", "testing", "spark", "lake"},
     "spark": {"protocol", "config", "records", "client"},
     "lake": {"protocol", "config", "records", "client", "spark"},

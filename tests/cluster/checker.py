@@ -15,11 +15,13 @@ from tests.pace import patience
 READ_S_MAX = patience(60)
 
 
-def read_all(bootstrap: str, topic: str, partitions: int) -> list[dict[int, int]]:
+def read_all(
+    bootstrap: str, topic: str, partitions: int, security: dict[str, object] | None = None
+) -> list[dict[int, int]]:
     """Of every partition: offset and number of each record, up to the end there is now."""
     found: list[dict[int, int]] = [{} for _ in range(partitions)]
     everywhere = [TopicPartition(topic, number) for number in range(partitions)]
-    with Consumer(bootstrap, config={"request.timeout.ms": 5000}) as consumer:
+    with Consumer(bootstrap, config={"request.timeout.ms": 5000, **(security or {})}) as consumer:
         consumer.assign(everywhere)
         consumer.seek_to_beginning()
         ends = consumer.end_offsets(everywhere)

@@ -138,10 +138,12 @@ class Cluster:
         size: int = 3,
         overrides: dict[str, str] | None = None,
         node_class: type[ClusterNode] = ClusterNode,
+        security: dict[str, object] | None = None,
     ) -> None:
         self.network = ProxyNetwork()
         self.nodes = {number: node_class(number, folder / f"node-{number}") for number in range(1, size + 1)}
         self._admin: Admin | None = None
+        self.security = security or {}
         self._write_properties(overrides or {})
         cluster_id = random_cluster_id()
         for node in self.nodes.values():
@@ -238,7 +240,11 @@ class Cluster:
         if self._admin is None:
             self._admin = Admin(
                 self.bootstrap,
-                config={"request.timeout.ms": moment_ms(3000), "default.api.timeout.ms": patience_ms(15000)},
+                config={
+                    "request.timeout.ms": moment_ms(3000),
+                    "default.api.timeout.ms": patience_ms(15000),
+                    **self.security,
+                },
             )
         return self._admin
 

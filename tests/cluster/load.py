@@ -58,7 +58,14 @@ class PartitionLoad:
 class Load:
     """Writes to all partitions of a topic at a steady rate until told to stop."""
 
-    def __init__(self, bootstrap: str, topic: str, partitions: int, records_per_second: int = 300) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        partitions: int,
+        records_per_second: int = 300,
+        security: dict[str, object] | None = None,
+    ) -> None:
         self.topic = topic
         self.parts = [PartitionLoad(number) for number in range(partitions)]
         self._producer = Producer(
@@ -72,6 +79,7 @@ class Load:
                 "max.block.ms": DELIVERY_S_MAX * 1000,
                 "retry.backoff.ms": 20,
                 "retry.backoff.max.ms": 200,
+                **(security or {}),
             },
         )
         self._pause_s = partitions / records_per_second

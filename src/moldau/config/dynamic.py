@@ -5,6 +5,7 @@ The properties file is weakest, then the default of all brokers (resource name "
 """
 
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from moldau.config.broker_config import BrokerConfig, find_broker_key, split_listener_key
@@ -19,7 +20,7 @@ from moldau.config.definitions import PER_BROKER, READ_ONLY, ConfigError, Failed
 from moldau.config.group_keys import BOUNDED_GROUP_KEYS, DEAD_LETTER_TOPIC_KEY, GROUP_KEYS
 from moldau.config.listeners import parse_connection_overrides, parse_protocol_map
 from moldau.config.topic_keys import FLUSH, RETENTION, ROLL, ROLL_JITTER, TOPIC_KEYS
-from moldau.config.unserved import check_served, may_promise_safety, unserved_settings
+from moldau.config.unserved import check_served, may_promise_safety, unserved_changes, unserved_settings
 from moldau.protocol.errors import INVALID_CONFIG, INVALID_REQUEST, KafkaError
 
 _logger = logging.getLogger("moldau.config")
@@ -112,9 +113,13 @@ def validate_client_metrics_configs(configs: dict[str, str | None]) -> None:
 
 
 def validate_broker_configs(
-    configs: dict[str, str | None], per_broker: bool, current: BrokerConfig | None = None
+    configs: dict[str, str | None],
+    per_broker: bool,
+    current: BrokerConfig | None = None,
+    check: Callable[[BrokerConfig], None] | None = None,
 ) -> None:
-    """Checks all dynamic configs a broker or the default of all would have; `current` adds checks against it."""
+    """Checks all dynamic configs a broker or the default of all would have; `current` adds checks against it, and
+    `check` what only the running process can tell."""
     given = _without_nulls(configs)
     try:
         _refuse("Cannot update these configs dynamically", [name for name in given if _is_read_only(name)])
@@ -136,6 +141,9 @@ def validate_broker_configs(
             _check_local_retention(proposed)
             _check_connection_limits(proposed, current)
             check_served(proposed)
+            _refuse_sentences(unserved_changes(proposed, current))
+            if check is not None:
+                check(proposed)
     except FailedRequirement as error:
         raise KafkaError(INVALID_REQUEST, "requirement failed: " + error.message) from None
     except ConfigError as error:
@@ -150,6 +158,8 @@ class DynamicBrokerConfig:
         self.default_values: dict[str, str] = {}
         self.broker_values: dict[str, str] = {}
         self.current = static
+        self.check: Callable[[BrokerConfig], None] | None = None
+        """Raises ConfigError for what the running process cannot take, such as certificates that cannot be read."""
 
     def update_default(self, configs: dict[str, str]) -> None:
         """Takes the dynamic default of all brokers as it now is."""
@@ -163,12 +173,12 @@ class DynamicBrokerConfig:
 
     def validate(self, configs: dict[str, str | None], per_broker: bool) -> None:
         """Raises KafkaError unless `configs` could become the dynamic configs of this broker, or of all brokers."""
-        validate_broker_configs(configs, per_broker, self.current)
+        validate_broker_configs(configs, per_broker, self.current, self.check)
 
     def _rebuild(self) -> None:
         try:
             proposed = BrokerConfig(self._merged(with_promises=True), warn=False)
-            sentences = unserved_settings(proposed)
+            sentences = unserved_settings(proposed) + unserved_changes(proposed, self.static)
             if sentences:
                 _logger.error("dynamic configs of listeners are ignored: %s", " ".join(sentences))
                 proposed = BrokerConfig(self._merged(with_promises=False), warn=False)
@@ -224,6 +234,11 @@ def _is_per_broker(name: str) -> bool:
 def _refuse(reason: str, names: list[str]) -> None:
     if names:
         raise ConfigError(f"{reason}: [{', '.join(sorted(names))}]")
+
+
+def _refuse_sentences(sentences: list[str]) -> None:
+    if sentences:
+        raise ConfigError("\n".join(sentences))
 
 
 def _check_broker_values(given: dict[str, str]) -> None:

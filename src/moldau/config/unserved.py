@@ -13,13 +13,12 @@ from typing import Final
 from moldau.config.broker_config import BrokerConfig, find_broker_key, split_listener_key
 from moldau.config.broker_keys import BROKER_KEYS
 from moldau.config.definitions import ConfigError
-from moldau.config.honoured import honoured_broker_keys
+from moldau.config.honoured import HONOURED_BROKER_KEYS, honoured_broker_keys
 
-SERVED_PROTOCOLS: Final = ("PLAINTEXT",)
+SERVED_PROTOCOLS: Final = ("PLAINTEXT", "SSL")
 _MISSING: Final = {
-    "SSL": "connections would not be encrypted",
     "SASL_PLAINTEXT": "nobody would be asked to log in",
-    "SASL_SSL": "connections would not be encrypted and nobody asked to log in",
+    "SASL_SSL": "nobody would be asked to log in",
 }
 _PROMISES: Final = frozenset(
     {
@@ -50,6 +49,17 @@ def unserved_settings(config: BrokerConfig) -> list[str]:
     return [*_listeners(config), *_client_certificates(config), *_logins(config), *_rights(config)]
 
 
+def unserved_changes(proposed: BrokerConfig, running: BrokerConfig) -> list[str]:
+    """The same for what cannot be had while the node runs: a listener keeps the protocol that it began with."""
+    begun = {endpoint.name: endpoint.protocol for endpoint in running.listeners}
+    return [
+        f"listener {one.name} has the security protocol {one.protocol} from the next start on and not before: set it "
+        "in the properties file and restart the broker."
+        for one in proposed.listeners
+        if one.protocol != begun.get(one.name, "PLAINTEXT")
+    ]
+
+
 def may_promise_safety(name: str) -> bool:
     """Whether `unserved_settings` looks at this setting, or at one of the same name for a single listener."""
     return (split_listener_key(name) or ("", name))[1] in _PROMISES
@@ -67,20 +77,23 @@ def _listeners(config: BrokerConfig) -> list[str]:
         if protocol in _MISSING and protocol not in SERVED_PROTOCOLS:
             sentences.append(
                 f"{shown} has the security protocol {protocol}, which this broker does not serve yet: "
-                f"{_MISSING[protocol]}. Give it PLAINTEXT in listener.security.protocol.map, on an address that only "
-                "those can reach whom you trust."
+                f"{_MISSING[protocol]}. Give it SSL in listener.security.protocol.map, with ssl.client.auth=required, "
+                "or PLAINTEXT on an address that only those can reach whom you trust."
             )
     return sentences
 
 
 def _client_certificates(config: BrokerConfig) -> list[str]:
+    """Asked for on a listener without TLS, or on all where none has it."""
+    encrypted = {endpoint.name.lower() for endpoint in config.listeners if endpoint.protocol.endswith("SSL")}
     sentences = []
     for name in config.values:
-        prefixed = split_listener_key(name)
-        if (prefixed[1] if prefixed else name) == "ssl.client.auth" and config.get(name) in ("required", "requested"):
+        listener, key = split_listener_key(name) or ("", name)
+        is_kept = listener in encrypted if listener else bool(encrypted)
+        if key == "ssl.client.auth" and not is_kept and config.get(name) in ("required", "requested"):
             sentences.append(
-                f"{name} is {config.get(name)}, but this broker does not serve TLS yet and would ask nobody for a "
-                "certificate. Set it to none, or leave it out."
+                f"{name} is {config.get(name)}, but without TLS nobody is asked for a certificate. Give the listener "
+                "SSL in listener.security.protocol.map, or leave this out."
             )
     return sentences
 
@@ -117,10 +130,17 @@ def without_effect(config: BrokerConfig, given: Iterable[str]) -> list[str]:
             if not config.get_str("authorizer.class.name"):
                 found.append(name)  # there is nobody to read it
         elif split_listener_key(name) is not None:
-            if find_broker_key(name) is not None:
-                found.append(name)  # a listener has no settings of its own yet
+            if find_broker_key(name) is not None and not _counts_for_listener(config, name):
+                found.append(name)
         elif name in BROKER_KEYS and name not in honoured and name not in _READ_WITH_LISTENERS:
             key = BROKER_KEYS[name]
             if config.get(name) != key.parse(key.default):
                 found.append(name)
     return sorted(found)
+
+
+def _counts_for_listener(config: BrokerConfig, name: str) -> bool:
+    """Whether a setting of one listener has an effect there: those of TLS, where there is TLS."""
+    listener, key = split_listener_key(name) or ("", name)
+    protocol = config.security_protocols.get(listener.upper(), "")
+    return key.startswith("ssl.") and key in HONOURED_BROKER_KEYS and protocol.endswith("SSL")

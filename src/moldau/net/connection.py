@@ -2,7 +2,7 @@
 
 The connection is bounded in both directions: it stops reading while too many replies wait for their turn or too many
 bytes wait for the client, so a client that does not read costs a socket and nothing else. Record data leaves with
-`sendfile` straight from the segment file.
+`sendfile` straight from the segment file; under TLS it is read a piece at a time and encrypted.
 
 What is not in the system's memory is not sent before a thread has brought it there, a window at a time: the one thread
 that serves all connections never waits for the medium. A connection sends so much in one turn and not more.
@@ -22,6 +22,7 @@ from itertools import islice
 from moldau.net.framing import Frame, FrameError, FrameReader, Scratch
 from moldau.net.log_limit import LogLimit
 from moldau.net.low_water import LargeReads
+from moldau.net.tls import TlsSocket
 from moldau.net.turns import CLOSE, SEND
 from moldau.node.context import ClientContext
 from moldau.node.reply import Reply
@@ -41,6 +42,8 @@ WARM_MS = 1000
 WARMINGS_MAX = 3
 # Less than this is read and sent together with what stands around it: one packet and one wake-up instead of three.
 READ_BYTES_MAX = 32 * 1024
+# Under TLS records are read and encrypted in pieces of this size.
+TLS_PIECE_BYTES = 128 * 1024
 # What one connection may have read and handled before the others have their turn; `Turns` knows how long it may take.
 RECEIVED_PER_TURN_MAX = 2 << 20
 FRAMES_PER_TURN_MAX = 16
@@ -63,7 +66,7 @@ class Connection:
 
     def __init__(
         self,
-        sock: socket.socket,
+        sock: socket.socket | TlsSocket,
         loop: asyncio.AbstractEventLoop,
         handle: Handle,
         context: ClientContext,
@@ -73,6 +76,7 @@ class Connection:
         clock: Callable[[], int],
         on_close: Callable[[Connection], None],
     ) -> None:
+        self._tls: TlsSocket | None = sock if isinstance(sock, TlsSocket) else None
         self._sock = sock
         self._fd = sock.fileno()
         self._loop = loop
@@ -100,6 +104,7 @@ class Connection:
         self._mute_timer: asyncio.TimerHandle | None = None
         self._advances_at_end = False
         self._is_postponed = False
+        self._reads_pending = False
         self._close_when_sent = False
         self.closed = False
         self.last_active_ms = clock()
@@ -116,11 +121,25 @@ class Connection:
         if not self._reading and not self.closed:
             self._reading = True
             self._loop.add_reader(self._fd, self._on_readable)
+            if self._tls is not None:
+                self._maybe_read_pending()
 
     def _pause_reading(self) -> None:
         if self._reading:
             self._reading = False
             self._loop.remove_reader(self._fd)
+
+    def _maybe_read_pending(self) -> None:
+        """The rest of a record, which TLS has and of which the system tells nobody."""
+        tls = self._tls
+        if tls is not None and self._reading and not self._reads_pending and not self.closed and tls.pending:
+            self._reads_pending = True
+            self._loop.call_soon(self._on_pending)
+
+    def _on_pending(self) -> None:
+        self._reads_pending = False
+        if self._reading and not self.closed:
+            self._on_readable()
 
     def _on_readable(self) -> None:
         turns = self._scratch.turns
@@ -132,6 +151,8 @@ class Connection:
             meter.end(before)
         else:
             self._receive()
+        if self._tls is not None:
+            self._maybe_read_pending()
         if turns.end():
             turns.tell_requests(self.context.peer)
 
@@ -142,9 +163,11 @@ class Connection:
         left = RECEIVED_PER_TURN_MAX
         try:
             while left > 0:
-                wanted = frames.piece_wanted
+                wanted = frames.piece_wanted if self._tls is None else 0
                 if wanted > 0 and not self._close_when_sent:
-                    there = self._large_reads.receive(self._sock, wanted)
+                    sock = self._sock
+                    assert isinstance(sock, socket.socket)
+                    there = self._large_reads.receive(sock, wanted)
                     if there is None:
                         return
                     piece = there
@@ -443,6 +466,8 @@ class Connection:
             self._warm_end = self._file_sent + window
             self._warm_ms = self.last_active_ms
         count = self._warm_end - self._file_sent
+        if self._tls is not None:
+            return self._read_for_tls(part, file.read(position, min(count, TLS_PIECE_BYTES)))
         if _HAS_SENDFILE:
             sent = os.sendfile(self._fd, file.fileno(), position, count)
         else:
@@ -452,6 +477,15 @@ class Connection:
             raise ConnectionAbortedError("segment file ended early")
         self._skip_in_file(part, sent)
         return sent
+
+    def _read_for_tls(self, part: FileRecords, data: bytes | bytearray) -> int:
+        """The bytes are kept until they have left: what TLS could not send has to come again as it was."""
+        if not data:
+            raise ConnectionAbortedError("segment file ended early")
+        self._skip_in_file(part, len(data))
+        self._unsent.appendleft(data)
+        self._unsent_bytes += len(data)
+        return 0
 
     def _skip_in_file(self, part: FileRecords, size: int) -> None:
         self._file_sent += size

@@ -2,7 +2,8 @@
 
 What is decided about a new connection, and in which order, is in `moldau.quota.connection_quotas`. One that has to wait
 is held here, and the listener takes no other until it may go on; who comes meanwhile waits in the backlog. One whose
-address comes too often is left alone, unread, and closed after its delay.
+address comes too often is left alone, unread, and closed after its delay. Where there is TLS, a connection begins
+with the end of its handshake; until then it is counted and has a deadline.
 """
 
 from __future__ import annotations
@@ -13,14 +14,21 @@ import heapq
 import logging
 import socket
 from collections.abc import Callable
-from itertools import count
+from itertools import count, islice
+from typing import TYPE_CHECKING
 
 from moldau.net.connection import Connection, Handle
 from moldau.net.framing import Scratch
+from moldau.net.handshakes import DONE, FAILED, HANDSHAKE_MS_MAX, Handshake, HandshakeThreads
 from moldau.net.listener_group import ListenerGroup
+from moldau.net.tls import TlsSocket
 from moldau.net.turns import ACCEPT
 from moldau.node.context import ClientContext
+from moldau.node.reply import Reply
 from moldau.quota.connection_quotas import THROTTLED, TOO_MANY, ConnectionQuotas, address_key
+
+if TYPE_CHECKING:
+    from moldau.net.tls_contexts import ServerTls
 
 log = logging.getLogger("moldau.net")
 
@@ -58,6 +66,8 @@ class Arrival:
         self.port = port
         self.since_ms = now_ms
         self.end_ms = now_ms + delay_ms
+        self.peer = f"{host}:{port}"
+        self.channel_id = ""
 
 
 class Listener:
@@ -75,7 +85,10 @@ class Listener:
         scratch: Scratch,
         clock: Callable[[], int],
         group: ListenerGroup | None = None,
+        tls: ServerTls | None = None,
+        threads: HandshakeThreads | None = None,
     ) -> None:
+        assert tls is None or threads is not None, "handshakes need threads"
         self.name = name
         self.host = host
         self.port = port
@@ -91,6 +104,12 @@ class Listener:
         self._group.add(self)
         # In the order in which they came.
         self.connections: dict[Connection, None] = {}
+        self.tls = tls
+        self._threads = threads
+        # Who has not yet shown that they speak TLS, in the order in which they came.
+        self.handshakes: dict[Handshake, Arrival] = {}
+        self.authenticated_total = 0
+        self.failed_authentication_total = 0
         self._waiting: Arrival | None = None
         # By the end of their delay.
         self._throttled: list[tuple[int, int, socket.socket]] = []
@@ -225,11 +244,16 @@ class Listener:
             if self.limits.send_buffer_bytes > 102400:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.limits.send_buffer_bytes)
         self.accepted_total += 1
-        context = ClientContext(self.name, f"{arrival.host}:{arrival.port}", self.is_controller)
+        if self.tls is None:
+            self._open(sock, arrival, ClientContext(self.name, arrival.peer, self.is_controller), self._handle)
+        else:
+            self._shake_hands(self.tls, arrival)
+
+    def _open(self, sock: socket.socket | TlsSocket, arrival: Arrival, context: ClientContext, handle: Handle) -> None:
         connection = Connection(
             sock,
             asyncio.get_running_loop(),
-            self._handle,
+            handle,
             context,
             scratch=self._scratch,
             frame_bytes_max=self.limits.frame_bytes_max,
@@ -238,6 +262,73 @@ class Listener:
         )
         self.connections[connection] = None
         self._group.changed()
+
+    # Handshakes
+
+    def _shake_hands(self, tls: ServerTls, arrival: Arrival) -> None:
+        assert self._threads is not None
+        deadline_ms = self._clock() + HANDSHAKE_MS_MAX
+        local_host, local_port = arrival.sock.getsockname()[:2]
+        arrival.channel_id = f"{local_host}:{local_port}-{arrival.peer}-0-{self.accepted_total}"
+        handshake = Handshake(
+            arrival.sock, self._threads, lambda: tls.context, None, self._on_handshake_ended, deadline_ms
+        )
+        self.handshakes[handshake] = arrival
+        self._group.changed()
+
+    def _on_handshake_ended(self, handshake: Handshake) -> None:
+        arrival = self.handshakes.pop(handshake, None)
+        if arrival is None:
+            return
+        if handshake.outcome == DONE:
+            self._welcome_authenticated(handshake, arrival)
+            return
+        if handshake.outcome == FAILED:
+            self._tell_failed(arrival, handshake.reason)
+        else:
+            log.debug("connection from %s ended before its TLS handshake did: %s", arrival.peer, handshake.reason)
+        self._group.quotas.release(self.name, arrival.host)
+        self._group.changed()
+
+    def _tell_failed(self, arrival: Arrival, reason: str) -> None:
+        self.failed_authentication_total += 1
+        log.warning(
+            "Failed authentication with /%s (channelId=%s) (SSL handshake failed): %s",
+            arrival.host,
+            arrival.channel_id,
+            reason,
+        )
+
+    def _welcome_authenticated(self, handshake: Handshake, arrival: Arrival) -> None:
+        assert self.tls is not None
+        context = ClientContext(self.name, arrival.peer, self.is_controller)
+        handle = self._handle
+        principal = self.tls.principal(handshake)
+        if principal is None:
+            handle = refuse_unnamed
+        else:
+            self.authenticated_total += 1
+            context.principal = principal
+        self._open(handshake.take_socket(), arrival, context, handle)
+
+    def _close_handshake(self, handshake: Handshake) -> None:
+        arrival = self.handshakes.pop(handshake)
+        handshake.close()
+        self._group.quotas.release(self.name, arrival.host)
+        self._group.changed()
+
+    def close_handshakes(self, count: int) -> int:
+        """Closes the oldest, so many at the most; returns how many."""
+        leaving = list(islice(self.handshakes, count))
+        for handshake in leaving:
+            self._close_handshake(handshake)
+        return len(leaving)
+
+    def _close_late_handshakes(self) -> None:
+        now_ms = self._clock()
+        for handshake in [one for one in self.handshakes if one.deadline_ms <= now_ms]:
+            self._tell_failed(self.handshakes[handshake], "it did not end in time")
+            self._close_handshake(handshake)
 
     def change_limits(self, limits: ListenerLimits) -> None:
         self.limits = limits
@@ -294,7 +385,8 @@ class Listener:
         return len(self.connections)
 
     def close_idle(self) -> None:
-        """Closes connections on which nothing happened for `connections.max.idle.ms`."""
+        """Closes connections on which nothing happened for `connections.max.idle.ms`, and handshakes that take long."""
+        self._close_late_handshakes()
         if self.limits.idle_ms_max < 0:
             return
         oldest_ms = self._clock() - self.limits.idle_ms_max
@@ -316,5 +408,15 @@ class Listener:
 
     def close(self) -> None:
         self.stop_accepting()
+        self.close_handshakes(len(self.handshakes))
         for connection in list(self.connections):
             connection.close()
+
+
+def refuse_unnamed(context: ClientContext, data: bytes, start: int, end: int, now_ms: int) -> Reply:
+    """In the dispatcher's place where no rule makes a principal of a certificate: the first request is the last."""
+    log.warning("closing connection from %s: no rule of ssl.principal.mapping.rules fits its name", context.peer)
+    reply = Reply()
+    reply.close_connection = True
+    reply.complete(None)
+    return reply

@@ -51,6 +51,11 @@ class ListenerGroup:
     def _close_excess(self) -> None:
         """Some in a turn. What the protected listener has stays, so there may be nobody left to close."""
         excess = self.quotas.excess()
+        for listener in self.listeners:
+            if excess > 0 and not self.quotas.is_protected(listener.name):
+                closed = listener.close_handshakes(min(excess, CLOSED_PER_TURN_MAX))
+                self.excess_closed_total += closed
+                excess -= closed
         if excess == 0:
             return
         candidates: list[Connection] = []

@@ -2,7 +2,8 @@
 
 Nothing here tries again by itself: a connection is made for the next request, and what breaks is told to whoever waits
 for an answer. All callbacks run in a turn of the event loop of their own, never inside `send`; one that raises is
-reported to the loop's exception handler, and the others are called all the same.
+reported to the loop's exception handler, and the others are called all the same. Where there is TLS, the handshake is
+part of connecting (`net/handshakes.py`).
 """
 
 from __future__ import annotations
@@ -12,13 +13,17 @@ import contextlib
 import errno
 import logging
 import socket
+import ssl
 from collections import deque
 from collections.abc import Callable
 from typing import Final
 
 from moldau.net.framing import FrameError, FrameReader, Scratch
+from moldau.net.handshakes import DONE, FAILED, Handshake, HandshakeThreads
+from moldau.net.log_limit import LogLimit
 from moldau.net.low_water import LargeReads
 from moldau.net.resolver import Resolver
+from moldau.net.tls import TlsSocket
 from moldau.net.turns import ANSWER, Turns
 from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, UNREACHABLE, Channel, NoResponse, OnResponse, Outbox
 from moldau.protocol import api_keys
@@ -29,6 +34,8 @@ from moldau.records.clocks import NEVER_MS
 
 # For each address of a name. A process that is there answers at once, whatever else it does: the kernel does it.
 CONNECT_TIMEOUT_MS: Final = 1500
+# A handshake is work for the process itself, and it may have much of it.
+HANDSHAKE_TIMEOUT_MS: Final = 5000
 RESPONSE_BYTES_MAX: Final = 1 << 30
 
 IDLE: Final = 0
@@ -36,6 +43,7 @@ RESOLVING: Final = 1
 CONNECTING: Final = 2
 CONNECTED: Final = 3
 FAILING: Final = 4  # a turn that tells everybody is on its way
+SHAKING_HANDS: Final = 5
 
 API_VERSIONS: Final = 18
 
@@ -43,6 +51,15 @@ API_VERSIONS: Final = 18
 Address = tuple[int, tuple[str, int]]
 
 log = logging.getLogger("moldau.net")
+log.addFilter(LogLimit())
+
+
+class OutboundTls:
+    """TLS for connections to other nodes: the context of the moment, and the threads for handshakes."""
+
+    def __init__(self, context: Callable[[], ssl.SSLContext], threads: HandshakeThreads) -> None:
+        self.context = context
+        self.threads = threads
 
 
 class AwaitedResponse:
@@ -74,7 +91,10 @@ class SocketChannel(Channel):
         self._closed = False
         # Counts connections, so that news of an earlier one does not reach a later one.
         self._attempt = 0
-        self._sock: socket.socket | None = None
+        self._sock: socket.socket | TlsSocket | None = None
+        self._tls: TlsSocket | None = None
+        self._handshake: Handshake | None = None
+        self._reads_pending = False
         self._fd = -1
         self._addresses: list[Address] = []
         self._reason = UNREACHABLE
@@ -165,7 +185,7 @@ class SocketChannel(Channel):
 
     def _on_connected(self) -> None:
         sock = self._sock
-        assert sock is not None
+        assert isinstance(sock, socket.socket)
         code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code != 0:
             self._drop_socket()
@@ -175,10 +195,44 @@ class SocketChannel(Channel):
         with contextlib.suppress(OSError):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        self._state = CONNECTED
         self._addresses = []
+        if self._outbox.tls is not None:
+            self._shake_hands(sock, self._outbox.tls)
+            return
+        self._on_open()
+
+    def _on_open(self) -> None:
+        self._state = CONNECTED
         self._connect_deadline_ms = NEVER_MS
         self._loop.add_reader(self._fd, self._on_readable)
+
+    def _shake_hands(self, sock: socket.socket, tls: OutboundTls) -> None:
+        self._stop_writing()
+        self._sock = None
+        self._state = SHAKING_HANDS
+        self._set_connect_deadline(HANDSHAKE_TIMEOUT_MS)
+        self._handshake = Handshake(sock, tls.threads, tls.context, self.host, self._on_handshake_ended, NEVER_MS)
+
+    def _on_handshake_ended(self, handshake: Handshake) -> None:
+        if handshake is not self._handshake:
+            return
+        self._handshake = None
+        if handshake.outcome != DONE:
+            level = logging.ERROR if handshake.outcome == FAILED else logging.DEBUG
+            log.log(
+                level,
+                "Connection to %s:%d (%s) failed authentication due to: SSL handshake failed: %s",
+                self.host,
+                self.port,
+                self.purpose,
+                handshake.reason,
+            )
+            self._fail(CLOSED)
+            return
+        self._sock = self._tls = handshake.take_socket()
+        self._fd = self._tls.fileno()
+        self._on_open()
+        self._flush()
 
     # Sending
 
@@ -217,6 +271,9 @@ class SocketChannel(Channel):
             # What it had answered before it closed may still be there to read, but nothing in it is owed to us now.
             self._fail_soon(CLOSED)
             return
+        self._stop_writing()
+
+    def _stop_writing(self) -> None:
         if self._writing:
             self._writing = False
             self._loop.remove_writer(self._fd)
@@ -226,7 +283,17 @@ class SocketChannel(Channel):
     def _on_readable(self) -> None:
         self._turns.begin()
         self._receive()
+        tls = self._tls
+        if tls is not None and not self._reads_pending and tls.pending:
+            # The rest of a record, of which the system tells nobody.
+            self._reads_pending = True
+            self._loop.call_soon(self._on_pending, self._attempt)
         self._end_turn()
+
+    def _on_pending(self, attempt: int) -> None:
+        self._reads_pending = False
+        if attempt == self._attempt and self._state == CONNECTED:
+            self._on_readable()
 
     def _receive(self) -> None:
         sock = self._sock
@@ -235,8 +302,9 @@ class SocketChannel(Channel):
         frames = self._frames
         try:
             while True:
-                wanted = frames.piece_wanted
+                wanted = frames.piece_wanted if self._tls is None else 0
                 if wanted > 0:
+                    assert isinstance(sock, socket.socket)
                     there = self._large_reads.receive(sock, wanted)
                     if there is None:
                         return
@@ -320,13 +388,16 @@ class SocketChannel(Channel):
         self._connect_deadline_ms = NEVER_MS
 
     def _drop_socket(self) -> None:
+        if self._handshake is not None:
+            self._handshake.close()
+            self._handshake = None
         sock = self._sock
         if sock is None:
             return
         self._sock = None
-        if self._writing:
-            self._writing = False
-            self._loop.remove_writer(self._fd)
+        self._tls = None
+        self._reads_pending = False
+        self._stop_writing()
         self._loop.remove_reader(self._fd)
         sock.close()
         self._frames = FrameReader(self._outbox.scratch, RESPONSE_BYTES_MAX)
@@ -334,8 +405,8 @@ class SocketChannel(Channel):
 
     # Deadlines: one timer, which is set again when it comes too early, not with every request
 
-    def _set_connect_deadline(self) -> None:
-        self._connect_deadline_ms = self._clock() + CONNECT_TIMEOUT_MS
+    def _set_connect_deadline(self, timeout_ms: int = CONNECT_TIMEOUT_MS) -> None:
+        self._connect_deadline_ms = self._clock() + timeout_ms
         if self._connect_deadline_ms < self._timer_ms:
             self._set_timer(self._connect_deadline_ms)
 
@@ -385,13 +456,20 @@ class SocketOutbox(Outbox):
     """Channels on one event loop. `client_id` tells the other side who asks."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, clock: Callable[[], int], client_id: str, turns: Turns | None = None
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Callable[[], int],
+        client_id: str,
+        turns: Turns | None = None,
+        tls: OutboundTls | None = None,
+        resolver: Resolver | None = None,
     ) -> None:
         self.loop = loop
         self.clock = clock
         self.client_id = client_id
         self.scratch = Scratch(turns=turns)
-        self.resolver = Resolver(loop)
+        self.resolver = resolver if resolver is not None else Resolver(loop)
+        self.tls = tls
         self._channels: set[SocketChannel] = set()
 
     def open(self, purpose: str, host: str, port: int) -> Channel:

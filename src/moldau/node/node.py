@@ -103,14 +103,21 @@ class Node:
         compaction_workers: CompactionWorkers | None = None,
         recovery_workers: RecoveryWorkers | None = None,
         outbox: Outbox | None = None,
+        controller_outbox: Outbox | None = None,
+        probe_outbox: Outbox | None = None,
         wall: WallClock | None = None,
     ) -> None:
-        """`now_ms` is everywhere the steady clock's; `wall`, kept up to date by whoever runs the node, is for what is
+        """`outbox` leads to brokers; to controllers and to whom a controller asks whether it is there, which may be
+        secured otherwise, lead the other two where they are given.
+
+        `now_ms` is everywhere the steady clock's; `wall`, kept up to date by whoever runs the node, is for what is
         stored and for ages (`moldau.records.clocks`)."""
         self.wall = wall if wall is not None else WallClock()
         self.node_id = config.node_id
         self.is_broker = config.is_broker
         self.outbox = outbox if outbox is not None else NoOutbox()
+        self.controller_outbox = controller_outbox if controller_outbox is not None else self.outbox
+        self.probe_outbox = probe_outbox if probe_outbox is not None else self.outbox
         self.dynamic = DynamicBrokerConfig(config)
         self.disk = disk
         self.incarnation_id = incarnation_id
@@ -142,9 +149,9 @@ class Node:
         self.logs = self._make_logs(config, recovery_workers)
         self.metadata = self._make_metadata(config)
         # A heartbeat must not wait for anything, and what brokers ask not for what their clients ask.
-        self._heartbeats = ControllerChannel(self.metadata, self.outbox, "heartbeat")
-        self.controller = ControllerChannel(self.metadata, self.outbox, "controller")
-        self.forwarding = ControllerChannel(self.metadata, self.outbox, "forwarding")
+        self._heartbeats = ControllerChannel(self.metadata, self.controller_outbox, "heartbeat")
+        self.controller = ControllerChannel(self.metadata, self.controller_outbox, "controller")
+        self.forwarding = ControllerChannel(self.metadata, self.controller_outbox, "forwarding")
         self.lifecycle = BrokerLifecycle(self.metadata, self._heartbeats)
         self.lifecycle.on_registered = self.logs.runs.note_run
         self.lifecycle.on_gave_up = self._fatal
@@ -209,7 +216,9 @@ class Node:
         return logs
 
     def _make_metadata(self, config: BrokerConfig) -> MetadataNode:
-        metadata = MetadataNode(config, self.disk, self._rng, self.incarnation_id, self.dynamic, self.outbox, self.wall)
+        metadata = MetadataNode(
+            config, self.disk, self._rng, self.incarnation_id, self.dynamic, self.controller_outbox, self.wall
+        )
         metadata.on_fatal = self._fatal
         metadata.on_disk_failed = self._on_metadata_disk_failed
         metadata.on_opened = self.logs.runs.take_clean_shutdown_files
@@ -223,8 +232,8 @@ class Node:
         failure_detection = FailureDetection(
             lambda: self.metadata.active_controller,
             self.metadata.submit,
-            self.outbox,
-            AnsweringEndpoints(self.outbox, listener, self.node_id),
+            self.probe_outbox,
+            AnsweringEndpoints(self.probe_outbox, listener, self.node_id),
             self.node_id,
             config.get_int("broker.heartbeat.interval.ms"),
         )

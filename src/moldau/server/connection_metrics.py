@@ -36,6 +36,10 @@ def connection_metrics(groups: Iterable[ListenerGroup], now_ms: int) -> list[Met
     excess = Metric(
         "moldau_connections_excess_closed_total", COUNTER, "Silent connections closed for those of other brokers"
     )
+    succeeded = Metric(
+        f"{PREFIX}_successful_authentication_total", COUNTER, "Connections whose TLS handshake or login succeeded"
+    )
+    failed = Metric(f"{PREFIX}_failed_authentication_total", COUNTER, "Connections whose TLS handshake or login failed")
     addresses: dict[str, float] = {}
     for group in groups:
         quotas = group.quotas
@@ -54,10 +58,25 @@ def connection_metrics(groups: Iterable[ListenerGroup], now_ms: int) -> list[Met
             blocked.values[labels] = listener.blocked_ms_total / 1000
             refused.values[labels] = listener.refused_total
             throttled.values[labels] = listener.throttled_total
+            if listener.tls is not None:
+                succeeded.values[labels] = listener.authenticated_total
+                failed.values[labels] = listener.failed_authentication_total
             for metric, times in ((throttle, own.throttle_time), (ip_throttle, own.ip_throttle_time)):
                 average_ms = times.average_ms(now_ms)
                 if average_ms == average_ms:
                     metric.values[labels] = round(average_ms, 3)
     for address in heapq.nlargest(ADDRESSES_SHOWN_MAX, addresses, key=lambda one: addresses[one]):
         rate.values[("ip", address),] = round(addresses[address], 3)
-    return [rate, throttle, ip_throttle, all_together, open_now, blocked, refused, throttled, excess]
+    return [
+        rate,
+        throttle,
+        ip_throttle,
+        all_together,
+        open_now,
+        blocked,
+        refused,
+        throttled,
+        excess,
+        succeeded,
+        failed,
+    ]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.definitions import ConfigError
 from moldau.config.unserved import check_served, without_effect
+from moldau.server.certificates import Certificates
 from moldau.server.config_file import (
     DEFAULT_DATA_DIRECTORY,
     DEFAULT_PORT,
@@ -44,6 +45,7 @@ def run(
         built_in = built_in_values(DEFAULT_PORT if port is None else port, data_directory or DEFAULT_DATA_DIRECTORY)
         config = load_config(file, overrides, built_in=built_in)
         check_served(config)
+        certificates = Certificates(config)
         check_directories(config, may_format=file is None)
         if file is None:
             format_if_new(config, force, cluster_id)
@@ -63,7 +65,7 @@ def run(
             on_ready(process)
 
     try:
-        asyncio.run(ServerProcess(config, report_ready).run())
+        asyncio.run(ServerProcess(config, report_ready, certificates).run())
         say(f"moldau stopped: node {config.node_id}, {time_of_day()}")
     except CannotListen as error:
         return fail(f"{error} {port_advice(config, file)}")

@@ -20,13 +20,16 @@ from moldau.config.broker_config import BrokerConfig
 from moldau.config.listeners import EVERY_ADDRESS
 from moldau.config.own_keys import METRICS_LISTENER_KEY, split_address
 from moldau.net.framing import Scratch
+from moldau.net.handshakes import HandshakeThreads
 from moldau.net.listener import Listener, ListenerLimits
 from moldau.net.listener_group import ListenerGroup
 from moldau.net.meter import TimeMeter
-from moldau.net.outbound import SocketOutbox
+from moldau.net.outbound import OutboundTls, SocketOutbox
 from moldau.net.turns import CLOSE, DISK, TIMERS, Turns
 from moldau.node.node import Node
+from moldau.node.outbox import Outbox
 from moldau.server.authorizer_metrics import authorizer_metrics
+from moldau.server.certificates import Certificates
 from moldau.server.clock import Clock
 from moldau.server.compaction_processes import CompactionProcesses
 from moldau.server.connection_limits import ConnectionLimits, make_quotas
@@ -115,8 +118,14 @@ class Pump:
 class ServerProcess:
     """One node on sockets and files."""
 
-    def __init__(self, config: BrokerConfig, on_ready: Callable[[ServerProcess], None]) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        on_ready: Callable[[ServerProcess], None],
+        certificates: Certificates | None = None,
+    ) -> None:
         self.config = config
+        self._certificates = certificates if certificates is not None else Certificates(config)
         self._on_ready = on_ready
         self.clock = Clock()
         self.listeners: list[Listener] = []
@@ -157,7 +166,9 @@ class ServerProcess:
         disk = PosixDisk(lambda function: post(loop, self.turns, function), self._open_files_max)
         compaction = CompactionProcesses(disk, self.turns)
         recovery = RecoveryProcesses(disk, lambda function: post(loop, self.turns, function))
+        self._handshake_threads = HandshakeThreads(loop, self.turns)
         self._outbox = SocketOutbox(loop, self.clock, f"moldau-{self.config.node_id}", self.turns)
+        self._secured_outboxes: list[SocketOutbox] = []
         self.node = Node(
             self.config,
             disk,
@@ -165,9 +176,14 @@ class ServerProcess:
             uuid.uuid4().bytes,
             compaction_workers=compaction,
             recovery_workers=recovery,
-            outbox=self._outbox,
+            outbox=self._outbox_to(self.config.inter_broker_listener_name),
+            controller_outbox=self._outbox_to(*self.config.controller_listener_names[:1]),
+            probe_outbox=self._outbox,
             wall=self.clock.wall,
         )
+        if self._certificates.are_there:
+            self.node.dynamic.check = self._certificates.check
+            self._certificates.watch()
         self._connection_limits = ConnectionLimits(self._groups, self._outbox.resolver)
         self.node.on_config_changed = self._apply_limits
         self.node.on_client_quotas_changed = self._apply_client_quotas
@@ -196,11 +212,30 @@ class ServerProcess:
             for listener in self.listeners:
                 listener.close()
             self.metrics_page.close()
-            self._outbox.close()
+            for outbox in (self._outbox, *self._secured_outboxes):
+                outbox.close()
+            self._handshake_threads.close()
+            self._certificates.close()
             disk.close()
             self._systemd.close()
         if self._fatal is not None:
             raise StartFailed(self._fatal)
+
+    def _outbox_to(self, listener: str = "") -> Outbox:
+        """For connections to that listener of other nodes, with TLS where it speaks TLS."""
+        client = self._certificates.client(listener)
+        if client is None:
+            return self._outbox
+        outbox = SocketOutbox(
+            self._outbox.loop,
+            self.clock,
+            self._outbox.client_id,
+            self.turns,
+            OutboundTls(lambda: client.context, self._handshake_threads),
+            self._outbox.resolver,
+        )
+        self._secured_outboxes.append(outbox)
+        return outbox
 
     def _start_node(self) -> None:
         try:
@@ -265,6 +300,8 @@ class ServerProcess:
                 scratch=scratch,
                 clock=self.clock,
                 group=self._controller_listeners if is_controller else self._broker_listeners,
+                tls=self._certificates.server(endpoint.name),
+                threads=self._handshake_threads,
             )
             self.listeners.append(listener)
             try:
@@ -295,6 +332,7 @@ class ServerProcess:
         for listener in self.listeners:
             listener.change_limits(limits)
         self._connection_limits.apply_config(self.node.config)
+        self._certificates.apply_config(self.node.config)
         self._apply_client_quotas()
 
     def _resolve_host(self, host: str, done: Callable[[str, bool], None]) -> None:

@@ -162,7 +162,7 @@ UNSAFE: list[tuple[dict[str, str], list[str]]] = [
             "ssl.keystore.location": "/nonexistent.jks",
             "ssl.client.auth": "required",
         },
-        ["listener SSL has the security protocol SSL", "ssl.client.auth is required"],
+        ["listener SSL: SSL key store is specified, but key store password is not specified."],
     ),
     (
         {
@@ -181,9 +181,9 @@ UNSAFE: list[tuple[dict[str, str], list[str]]] = [
             "process.roles": "broker",
             "node.id": "2",
             "listeners": "PLAINTEXT://127.0.0.1:0",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:SSL",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:SASL_SSL",
         },
-        ["controller listener CONTROLLER has the security protocol SSL"],
+        ["controller listener CONTROLLER has the security protocol SASL_SSL"],
     ),
     (
         {"listener.name.plaintext.ssl.client.auth": "requested"},
@@ -224,11 +224,11 @@ def test_it_does_not_matter_where_the_setting_comes_from(
         monkeypatch.setenv("KAFKA_LISTENERS", "SSL://127.0.0.1:0,CONTROLLER://127.0.0.1:0")
         monkeypatch.setenv("KAFKA_INTER_BROKER_LISTENER_NAME", "SSL")
     (line,) = refusal(capsys, file, overrides)
-    assert line.startswith("listener SSL has the security protocol SSL")
+    assert line.startswith("listener SSL has no key store")
     if not with_file:
         assert tree(tmp_path) == {}
         (line,) = refusal(capsys, file, ["listeners=SSL://127.0.0.1:0,CONTROLLER://127.0.0.1:0"])
-        assert line.startswith("listener SSL has the security protocol SSL")
+        assert line.startswith("listener SSL has no key store")
 
 
 def test_a_cluster_is_not_begun_with_such_a_setting(tmp_path: Path) -> None:

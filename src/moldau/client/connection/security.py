@@ -11,11 +11,12 @@ import socket
 import ssl
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 from moldau.client.config import ClientConfig
-from moldau.client.connection import keystores
 from moldau.client.connection.sasl import Login, login_maker
 from moldau.client.errors import ClientError, ConfigError, TlsError
+from moldau.security.keystores import StoreError, is_pem, read_key_store, read_trust_store
 
 DONE, WANTS_READ, WANTS_WRITE = range(3)
 
@@ -114,7 +115,7 @@ def _load_trusted(context: ssl.SSLContext, config: ClientConfig) -> None:
     location = config.get_optional("ssl.truststore.location")
     trusted = config.get_optional("ssl.truststore.certificates")
     if location:
-        trusted = keystores.trusted_pem(location, config.get_optional("ssl.truststore.password"))
+        trusted = _trusted_pem(location, config.get_optional("ssl.truststore.password"))
     if not trusted:
         context.load_default_certs()
         return
@@ -130,7 +131,7 @@ def _load_own(context: ssl.SSLContext, config: ClientConfig) -> None:
     password = config.get_optional("ssl.key.password")
     if location:
         store_password = config.get_optional("ssl.keystore.password")
-        text, is_encrypted = keystores.key_and_chain_pem(location, store_password)
+        text, is_encrypted = _key_and_chain_pem(location, store_password, password)
         password = (password or store_password) if is_encrypted else None
     elif key and chain:
         text = f"{key}\n{chain}"
@@ -155,3 +156,31 @@ def _load_own(context: ssl.SSLContext, config: ClientConfig) -> None:
     finally:
         with contextlib.suppress(OSError):
             os.unlink(path)
+
+
+def _trusted_pem(path: str, password: str | None) -> str:
+    data = _read("ssl.truststore.location", path)
+    if is_pem(data):
+        return data.decode()
+    try:
+        return "".join(ssl.DER_cert_to_PEM_cert(one) for one in read_trust_store(data, path, password))
+    except StoreError as error:
+        raise ConfigError(f"ssl.truststore: {error}") from None
+
+
+def _key_and_chain_pem(path: str, password: str | None, key_password: str | None) -> tuple[str, bool]:
+    """The private key of a keystore and its certificates; whether the key is still encrypted."""
+    data = _read("ssl.keystore.location", path)
+    if is_pem(data):
+        return data.decode(), b"ENCRYPTED" in data
+    try:
+        return read_key_store(data, path, password, key_password).pem(), False
+    except StoreError as error:
+        raise ConfigError(f"ssl.keystore: {error}") from None
+
+
+def _read(setting: str, path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{setting}: {path} cannot be read: {error.strerror}.") from None

@@ -1,0 +1,123 @@
+"""Reads DER, the binary form of certificates: tags, lengths and what is inside, as far as names need it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+INTEGER: Final = 0x02
+OCTET_STRING: Final = 0x04
+OBJECT_IDENTIFIER: Final = 0x06
+SEQUENCE: Final = 0x30
+SET: Final = 0x31
+VERSION: Final = 0xA0
+EXTENSIONS: Final = 0xA3
+SUBJECT_ALTERNATIVE_NAMES: Final = "2.5.29.17"
+
+_LENGTH_BYTES_MAX: Final = 4
+
+
+class DerError(ValueError):
+    """It is no DER, or not what it should be."""
+
+
+class Element:
+    """One value: its tag, where it begins with the tag, where its content begins, where it ends."""
+
+    __slots__ = ("content", "data", "end", "start", "tag")
+
+    def __init__(self, data: bytes, tag: int, start: int, content: int, end: int) -> None:
+        self.data = data
+        self.tag = tag
+        self.start = start
+        self.content = content
+        self.end = end
+
+    @property
+    def value(self) -> bytes:
+        return self.data[self.content : self.end]
+
+    @property
+    def encoded(self) -> bytes:
+        """With its tag and length."""
+        return self.data[self.start : self.end]
+
+    def children(self) -> Iterator[Element]:
+        position = self.content
+        while position < self.end:
+            child = element_at(self.data, position, self.end)
+            yield child
+            position = child.end
+
+    def expect(self, tag: int) -> Element:
+        if self.tag != tag:
+            raise DerError(f"tag {self.tag:#x} where {tag:#x} was expected")
+        return self
+
+
+def element_at(data: bytes, position: int = 0, limit: int | None = None) -> Element:
+    """The element that begins there and ends before `limit`."""
+    limit = len(data) if limit is None else limit
+    if position + 2 > limit:
+        raise DerError("it ends in the middle of an element")
+    tag, length, content = data[position], data[position + 1], position + 2
+    if tag & 0x1F == 0x1F:
+        raise DerError("a tag of several bytes")
+    if length >= 0x80:
+        count = length & 0x7F
+        if not 1 <= count <= _LENGTH_BYTES_MAX or content + count > limit:
+            raise DerError("a length that cannot be")
+        length = int.from_bytes(data[content : content + count], "big")
+        content += count
+    if content + length > limit:
+        raise DerError("an element is longer than what it is in")
+    return Element(data, tag, position, content, content + length)
+
+
+def object_identifier(value: bytes) -> str:
+    """The number with dots."""
+    if not value or value[-1] & 0x80:
+        raise DerError("an object identifier that does not end")
+    numbers: list[int] = []
+    number = 0
+    for byte in value:
+        number = number << 7 | byte & 0x7F
+        if not byte & 0x80:
+            numbers.append(number)
+            number = 0
+    first = min(numbers[0] // 40, 2)
+    return ".".join(str(part) for part in [first, numbers[0] - 40 * first, *numbers[1:]])
+
+
+class Certificate:
+    """The parts of an X.509 certificate that tell whose it is."""
+
+    def __init__(self, data: bytes) -> None:
+        signed = next(element_at(data).expect(SEQUENCE).children()).expect(SEQUENCE)
+        fields = list(signed.children())
+        if fields and fields[0].tag == VERSION:
+            fields = fields[1:]
+        if len(fields) < 6:
+            raise DerError("a certificate without all of its parts")
+        # Serial number, signature, issuer, validity, subject, public key.
+        self.subject = fields[4].expect(SEQUENCE)
+        self._extensions = next((field for field in fields[6:] if field.tag == EXTENSIONS), None)
+
+    def alternative_names(self) -> frozenset[tuple[int, bytes]]:
+        """Kind and text of each; kinds are the tags of RFC 5280."""
+        if self._extensions is None:
+            return frozenset()
+        for extension in next(self._extensions.children()).expect(SEQUENCE).children():
+            parts = list(extension.expect(SEQUENCE).children())
+            if object_identifier(parts[0].expect(OBJECT_IDENTIFIER).value) == SUBJECT_ALTERNATIVE_NAMES:
+                names = element_at(parts[-1].expect(OCTET_STRING).value).expect(SEQUENCE)
+                return frozenset((name.tag, name.value) for name in names.children())
+        return frozenset()
+
+
+def read_certificate(data: bytes) -> Certificate:
+    """DerError for what is none."""
+    try:
+        return Certificate(data)
+    except (StopIteration, IndexError):
+        raise DerError("a certificate without all of its parts") from None
