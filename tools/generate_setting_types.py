@@ -135,6 +135,8 @@ def type_of(name: str, row: config.Setting) -> str:
         return "bool | str"
     if isinstance(row.default, int):
         return "int | str"
+    if row.is_function:
+        return "Callable[[], str] | None"
     return "str | None" if row.default is None else "str"
 
 

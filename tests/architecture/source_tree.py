@@ -18,12 +18,11 @@ ALLOWED_BELOW: dict[str, set[str]] = {
     "records": {"protocol", "config"},
     "security": {"protocol", "config"},
     "quota": set(),
-    "security": {"protocol"},
     "storage": {"protocol", "config", "records"},
     "raft": {"protocol", "config", "records"},
     "metadata": {"protocol", "config", "records"},
     "replication": {"protocol", "config", "records", "quota", "storage", "metadata"},
-    "controller": {"protocol", "config", "records", "quota", "metadata"},
+    "controller": {"protocol", "config", "records", "quota", "security", "metadata"},
     "coordinator": {"protocol", "config", "records", "metadata"},
 }
 ALLOWED_BELOW["node"] = set(ALLOWED_BELOW)

@@ -24,6 +24,10 @@ NONE = {
     (True, api.SASL_HANDSHAKE): "part of the login itself",
     (False, api.SASL_AUTHENTICATE): "part of the login itself",
     (True, api.SASL_AUTHENTICATE): "part of the login itself",
+    (False, api.RENEW_DELEGATION_TOKEN): "its owner and renewers may, whom the controller knows",
+    (True, api.RENEW_DELEGATION_TOKEN): "its owner and renewers may",
+    (False, api.EXPIRE_DELEGATION_TOKEN): "its owner and renewers may, whom the controller knows",
+    (True, api.EXPIRE_DELEGATION_TOKEN): "its owner and renewers may",
 }
 HANDLERS = [
     *((False, key, path) for key, path in registry.BROKER_HANDLERS.items()),

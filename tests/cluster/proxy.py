@@ -3,6 +3,7 @@
 Each node has front doors (one for brokers, one for controllers) whose addresses it tells the others. Who comes in is
 known from the client id of the first request, so that traffic can be stopped for each pair of nodes and each direction.
 Stopped means what it means in a network: bytes neither arrive nor are refused, and go on when the way is free again.
+Under TLS nobody can be told from another, and only doors can be shut.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ CHUNK_BYTES = 1 << 18
 FIRST_FRAME_BYTES_MAX = 1 << 20
 _CLIENT_ID = re.compile(r"moldau-(\d+)-")
 UNKNOWN = -1
+TLS_HANDSHAKE = 0x16
 
 T = TypeVar("T")
 
@@ -146,6 +148,8 @@ class ProxyNetwork:
             reset(inner_writer)
 
     def _who(self, frame: bytes) -> int:
+        if frame[0] == TLS_HANDSHAKE:
+            return UNKNOWN
         length = int.from_bytes(frame[12:14], "big", signed=True)
         client_id = frame[14 : 14 + max(0, length)].decode(errors="replace")
         match = _CLIENT_ID.match(client_id)
@@ -157,6 +161,8 @@ class ProxyNetwork:
 
 async def first_frame(reader: asyncio.StreamReader) -> bytes:
     size = await reader.readexactly(4)
+    if size[0] == TLS_HANDSHAKE:
+        return size
     length = int.from_bytes(size, "big")
     if length > FIRST_FRAME_BYTES_MAX:
         raise ValueError(f"a first request of {length} bytes")

@@ -29,6 +29,7 @@ TOOL_CLASSES = {
     "console-share-consumer": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
     "consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
     "consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
+    "delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
     "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
     "compaction-tester": "org.apache.kafka.tools.LogCompactionTester",
     "dump-log": "org.apache.kafka.tools.DumpLogSegments",

@@ -251,10 +251,10 @@ def test_stores_that_cannot_be_read(tmp_path: Path, secured: SecuredKafka) -> No
     for settings, sentence in [
         ({"ssl.truststore.location": str(made.truststore_p12), "ssl.truststore.password": "wrong"}, "does not fit"),
         ({"ssl.truststore.location": str(tmp_path / "none")}, "cannot be read"),
-        ({"ssl.truststore.location": str(nonsense)}, "No trusted certificates"),
+        ({"ssl.truststore.location": str(nonsense)}, "is a JKS store that is damaged"),
         ({"ssl.truststore.certificates": "nonsense"}, "cannot be read"),
         ({"ssl.keystore.location": str(made.client_pem_encrypted)}, "ssl.key.password"),
-        ({"ssl.keystore.location": str(nonsense)}, "keytool -importkeystore"),
+        ({"ssl.keystore.location": str(nonsense)}, "is a JKS store that is damaged"),
         ({"ssl.keystore.key": made.client_key.read_text()}, "belong together"),
         ({"ssl.enabled.protocols": "TLSv1"}, "TLSv1.2 and TLSv1.3"),
     ]:

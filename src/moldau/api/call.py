@@ -240,12 +240,18 @@ def is_refused(response: Any) -> bool:
 
 
 def throttle_position(response: bytes, api_key: int, flexible: bool) -> int:
-    """Where it is, -1 if it is not there: the first field, after a header whose tags are empty."""
-    if response_class(api_key).FIELDS[0] != THROTTLE_FIELD:
+    """Where it is, -1 if it is not there: the first field, after a header whose tags are empty, or the last one, before
+    tags that are."""
+    fields = response_class(api_key).FIELDS
+    if fields[0] == THROTTLE_FIELD:
+        position = 5 if flexible else 4
+        is_there = len(response) >= position + 4 and (not flexible or response[4] == 0)
+    elif fields[-1] == THROTTLE_FIELD:
+        position = len(response) - (5 if flexible else 4)
+        is_there = position >= 4 and (not flexible or response[-1] == 0)
+    else:
         return -1
-    if not flexible:
-        return 4 if len(response) >= 8 else -1
-    return 5 if len(response) >= 9 and response[4] == 0 else -1
+    return position if is_there else -1
 
 
 def read_throttle(response: bytes, api_key: int, flexible: bool) -> int:

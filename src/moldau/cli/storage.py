@@ -104,10 +104,6 @@ def format_storage(
     values = _values(file)
     done = _try(lambda: storage_format.format_directories(values, cluster_id, PosixDisk(), options))
     _tell_unserved(values)
-    if add_scram:
-        from moldau.controller.security import SCRAM_WITHOUT_EFFECT
-
-        click.echo(SCRAM_WITHOUT_EFFECT, err=True)
     if output_format == "json":
         print_json(_formatted_json(done, cluster_id))
     else:

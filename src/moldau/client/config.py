@@ -6,7 +6,7 @@ exists, because a misspelt setting that is silently ignored is found much later.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from moldau.client.errors import ConfigError
@@ -40,6 +40,8 @@ class Setting(NamedTuple):
     any_case: bool = False
     # A sentence for users, in editors (setting_types.py) and in docs/client-settings.md.
     about: str = ""
+    # It takes a function, which is not shown.
+    is_function: bool = False
 
 
 # What all clients take.
@@ -91,7 +93,19 @@ COMMON: dict[str, Setting] = {
     "sasl.jaas.config": Setting(
         None, about='The login as for Java: \'…LoginModule required username="…" password="…";\'.'
     ),
-    "sasl.mechanism": Setting("GSSAPI", about="How to log in: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."),
+    "sasl.mechanism": Setting("GSSAPI", about="How to log in: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER."),
+    "sasl.oauthbearer.client.credentials.client.id": Setting(None, about="Who asks the token endpoint for a token."),
+    "sasl.oauthbearer.client.credentials.client.secret": Setting(None, about="The secret of that client id."),
+    "sasl.oauthbearer.scope": Setting(None, about="The scope that a token is asked for with."),
+    "sasl.oauthbearer.token.endpoint.url": Setting(
+        None, about="Where tokens are asked for, or file: and the path of one; KAFKA_OPTS has to allow it."
+    ),
+    # Not Kafka's, which names a class there.
+    "sasl.oauthbearer.token.provider": Setting(
+        None,
+        about="A function that returns a token for OAUTHBEARER, called when a new one is needed.",
+        is_function=True,
+    ),
     # Not Kafka's, but librdkafka's: what a JAAS line would say.
     "sasl.password": Setting(None, about="The password of sasl.username."),
     "sasl.username": Setting(None, about="Who logs in, in place of sasl.jaas.config, as librdkafka names it."),
@@ -350,6 +364,7 @@ class ClientConfig:
 
     def __init__(self, settings: Mapping[str, Setting], given: Mapping[str, object]) -> None:
         self._values: dict[str, Value | None] = {name: row.default for name, row in settings.items()}
+        self._functions: dict[str, Callable[[], object]] = {}
         self.given: set[str] = set()
         for spelling, value in given.items():
             name = dotted(spelling)
@@ -360,7 +375,12 @@ class ClientConfig:
                 raise ConfigError(_unknown(name, settings))
             if value is None and row.default is None:
                 continue  # the same as not set
-            self._values[name] = _check(name, row, value)
+            if row.is_function:
+                if not callable(value):
+                    raise ConfigError(f"{name} has to be a function.")
+                self._functions[name] = value
+            else:
+                self._values[name] = _check(name, row, value)
             self.given.add(name)
 
     def get_int(self, name: str) -> int:
@@ -375,6 +395,9 @@ class ClientConfig:
         value = self._values[name]
         assert isinstance(value, str)
         return value
+
+    def get_callable(self, name: str) -> Callable[[], object] | None:
+        return self._functions.get(name)
 
     def get_optional(self, name: str) -> str | None:
         """The text of a setting that need not be set."""

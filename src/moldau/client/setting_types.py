@@ -42,7 +42,19 @@ class CommonSettings(TypedDict, total=False):
     sasl_jaas_config: str | None
     """The login as for Java: '…LoginModule required username="…" password="…";'. [sasl.jaas.config, not set]"""
     sasl_mechanism: str
-    """How to log in: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. [sasl.mechanism, default GSSAPI]"""
+    """How to log in: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. [sasl.mechanism, default GSSAPI]"""
+    sasl_oauthbearer_client_credentials_client_id: str | None
+    """Who asks the token endpoint for a token. [sasl.oauthbearer.client.credentials.client.id, not set]"""
+    sasl_oauthbearer_client_credentials_client_secret: str | None
+    """The secret of that client id. [sasl.oauthbearer.client.credentials.client.secret, not set]"""
+    sasl_oauthbearer_scope: str | None
+    """The scope that a token is asked for with. [sasl.oauthbearer.scope, not set]"""
+    sasl_oauthbearer_token_endpoint_url: str | None
+    """Where tokens are asked for, or file: and the path of one; KAFKA_OPTS has to allow it.
+    [sasl.oauthbearer.token.endpoint.url, not set]"""
+    sasl_oauthbearer_token_provider: Callable[[], str] | None
+    """A function that returns a token for OAUTHBEARER, called when a new one is needed.
+    [sasl.oauthbearer.token.provider, not set]"""
     sasl_password: str | None
     """The password of sasl.username. [sasl.password, not set]"""
     sasl_username: str | None

@@ -35,6 +35,7 @@ REPLICA_SELECTORS = (
     "org.apache.kafka.common.replica.RackAwareReplicaSelector",
 )
 LISTENER_PREFIX: Final = "listener.name."
+SASL_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
 
 _logger = logging.getLogger("moldau.config")
 
@@ -70,10 +71,21 @@ def split_listener_key(name: str) -> tuple[str, str] | None:
     return (listener, key) if dot and listener and key else None
 
 
+def split_mechanism_key(key: str) -> tuple[str, str]:
+    """(mechanism, key) of what follows a listener's prefix; the mechanism is empty where the key is for all of them."""
+    for mechanism in SASL_MECHANISMS:
+        prefix = f"{mechanism.lower()}."
+        if key.startswith(prefix):
+            return mechanism, key[len(prefix) :]
+    return "", key
+
+
 def find_broker_key(name: str) -> ConfigKey | None:
-    """The row of a broker key, of a replication throttle, of an own key, or of the key behind a listener's prefix."""
+    """The row of a broker key, of a replication throttle, of an own key, or of the key behind the prefix of a listener
+    and of one of its SASL mechanisms."""
     prefixed = split_listener_key(name)
-    return BROKER_KEYS.get(prefixed[1] if prefixed else name) or BROKER_QUOTA_KEYS.get(name) or OWN_KEYS.get(name)
+    bare = split_mechanism_key(prefixed[1])[1] if prefixed else name
+    return BROKER_KEYS.get(bare) or BROKER_QUOTA_KEYS.get(name) or OWN_KEYS.get(name)
 
 
 class BrokerConfig:
@@ -148,6 +160,13 @@ class BrokerConfig:
         if prefixed in self.values:
             return BROKER_KEYS[name].parse(self.values[prefixed])
         return self.get(name)
+
+    def get_for_mechanism(self, listener: str, mechanism: str, name: str) -> Value:
+        """The value that a SASL mechanism of a listener uses: its own, the listener's, or that of all."""
+        prefixed = f"{LISTENER_PREFIX}{listener.lower()}.{mechanism.lower()}.{name}"
+        if prefixed in self.values:
+            return BROKER_KEYS[name].parse(self.values[prefixed])
+        return self.get_for_listener(listener, name)
 
     # Values that several keys make together
 

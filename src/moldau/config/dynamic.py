@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from moldau.config.broker_config import BrokerConfig, find_broker_key, split_listener_key
+from moldau.config.broker_config import BrokerConfig, find_broker_key, split_listener_key, split_mechanism_key
 from moldau.config.broker_keys import (
     BROKER_KEYS,
     CLUSTER_WIDE_LISTENER_KEYS,
@@ -140,6 +140,7 @@ def validate_broker_configs(
             proposed = BrokerConfig(_overlay(current.values, given), warn=False)
             _check_local_retention(proposed)
             _check_connection_limits(proposed, current)
+            _check_logins_stay(given, current)
             check_served(proposed)
             _refuse_sentences(unserved_changes(proposed, current))
             if check is not None:
@@ -268,6 +269,25 @@ def _check_thread_counts(given: dict[str, str], current: BrokerConfig) -> None:
             raise _nested(f"Log cleaner threads cannot be increased to more than double the current value {old}")
         if new < old // 2 or new < 1:
             raise _nested(f"Log cleaner threads cannot be reduced to less than half the current value {old}")
+
+
+def _check_logins_stay(given: dict[str, str], current: BrokerConfig) -> None:
+    """What a listener asks of its clients is read when the node starts, and must not be taken without effect."""
+    changed = []
+    for name, text in given.items():
+        prefixed = split_listener_key(name)
+        if prefixed is None:
+            continue
+        bare = split_mechanism_key(prefixed[1])[1]
+        is_login = bare.startswith("sasl.") or bare == "connections.max.reauth.ms"
+        protocol = current.security_protocols.get(prefixed[0].upper(), "")
+        if is_login and protocol.startswith("SASL_") and current.values.get(name) != text:
+            changed.append(name)
+    if changed:
+        raise ConfigError(
+            "Configs cannot be updated dynamically for existing listeners, restart the broker with them in its "
+            f"properties: {', '.join(changed)}"
+        )
 
 
 def _check_connection_limits(proposed: BrokerConfig, current: BrokerConfig) -> None:

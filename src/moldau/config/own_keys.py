@@ -18,6 +18,7 @@ FREE_BYTES_MIN_KEY: Final = "moldau.log.dir.free.bytes.min"
 SCRUB_RATE_KEY: Final = "moldau.log.scrub.bytes.per.second"
 
 METRICS_LISTENER_KEY: Final = "moldau.metrics.listener"
+LOGIN_TIMEOUT_KEY: Final = "moldau.login.timeout.ms"
 
 
 def split_address(text: str) -> tuple[str, int]:
@@ -40,6 +41,7 @@ def address_or_nothing(name: str, value: Value) -> None:
 # ruff: noqa: E501
 OWN_KEYS: Final = ConfigKeys((
     ConfigKey(FREE_BYTES_MIN_KEY,   LONG,   "-1",      at_least(-1),       "Free space of a log directory's volume below which producers are refused; -1 is 256 MiB or a twentieth of the volume, whichever is less, 0 never refuses.", dynamic=CLUSTER_WIDE),
+    ConfigKey(LOGIN_TIMEOUT_KEY,    LONG,   "30000",   at_least(1),        "Time a connection to a listener with SASL has until its client has logged in.", dynamic=READ_ONLY),
     ConfigKey(METRICS_LISTENER_KEY, STRING, "",        address_or_nothing, "Address, as host:port, of a page /metrics over HTTP in the text form of Prometheus; empty for none.", dynamic=READ_ONLY),
     ConfigKey(SCRUB_RATE_KEY,       LONG,   "4194304", at_least(0),        "Bytes per second of old segments that are read to verify their checksums; 0 reads none.", dynamic=CLUSTER_WIDE),
 ))

@@ -10,16 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from moldau.config.broker_config import BrokerConfig, find_broker_key, split_listener_key
+from moldau.config.broker_config import BrokerConfig, find_broker_key, split_listener_key, split_mechanism_key
 from moldau.config.broker_keys import BROKER_KEYS
 from moldau.config.definitions import ConfigError
-from moldau.config.honoured import HONOURED_BROKER_KEYS, honoured_broker_keys
+from moldau.config.honoured import HONOURED_BROKER_KEYS, HONOURED_LISTENER_KEYS, honoured_broker_keys
 
-SERVED_PROTOCOLS: Final = ("PLAINTEXT", "SSL")
-_MISSING: Final = {
-    "SASL_PLAINTEXT": "nobody would be asked to log in",
-    "SASL_SSL": "nobody would be asked to log in",
-}
+SERVED_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _PROMISES: Final = frozenset(
     {
         "advertised.listeners",
@@ -46,7 +42,7 @@ def check_served(config: BrokerConfig) -> None:
 
 def unserved_settings(config: BrokerConfig) -> list[str]:
     """A sentence for each setting that promises safety and is not served: what it is, and what to do."""
-    return [*_listeners(config), *_client_certificates(config), *_logins(config), *_rights(config)]
+    return [*_client_certificates(config), *_logins(config), *_rights(config)]
 
 
 def unserved_changes(proposed: BrokerConfig, running: BrokerConfig) -> list[str]:
@@ -65,24 +61,6 @@ def may_promise_safety(name: str) -> bool:
     return (split_listener_key(name) or ("", name))[1] in _PROMISES
 
 
-def _listeners(config: BrokerConfig) -> list[str]:
-    """All that this node listens on or connects to: its own listeners, the controllers', and those between brokers."""
-    used = {endpoint.name: f"listener {endpoint.name}" for endpoint in config.listeners}
-    for name in config.controller_listener_names:
-        used.setdefault(name, f"controller listener {name}")
-    used.setdefault(config.inter_broker_listener_name, f"inter-broker listener {config.inter_broker_listener_name}")
-    sentences = []
-    for name, shown in used.items():
-        protocol = config.security_protocols.get(name, name)
-        if protocol in _MISSING and protocol not in SERVED_PROTOCOLS:
-            sentences.append(
-                f"{shown} has the security protocol {protocol}, which this broker does not serve yet: "
-                f"{_MISSING[protocol]}. Give it SSL in listener.security.protocol.map, with ssl.client.auth=required, "
-                "or PLAINTEXT on an address that only those can reach whom you trust."
-            )
-    return sentences
-
-
 def _client_certificates(config: BrokerConfig) -> list[str]:
     """Asked for on a listener without TLS, or on all where none has it."""
     encrypted = {endpoint.name.lower() for endpoint in config.listeners if endpoint.protocol.endswith("SSL")}
@@ -99,15 +77,23 @@ def _client_certificates(config: BrokerConfig) -> list[str]:
 
 
 def _logins(config: BrokerConfig) -> list[str]:
-    protocols = {config.security_protocols.get(endpoint.name, "") for endpoint in config.listeners}
-    if not any(protocol.startswith("SASL_") and protocol not in SERVED_PROTOCOLS for protocol in protocols):
-        return []
-    return [
-        f"{name} is {config.values[name]}, but this broker does not serve SASL yet and nobody could log in. Leave it "
-        "out, together with its listeners."
-        for name in config.values
-        if (split_listener_key(name) or ("", name))[1] == "sasl.enabled.mechanisms"
-    ]
+    """Of each listener that asks for a login: mechanisms that nobody could log in with."""
+    sentences = []
+    for endpoint in config.listeners:
+        protocol = config.security_protocols.get(endpoint.name, "")
+        if not protocol.startswith("SASL_"):
+            continue
+        enabled = config.get_for_listener(endpoint.name, "sasl.enabled.mechanisms")
+        assert isinstance(enabled, list)
+        unserved = [name for name in enabled if name not in SERVED_MECHANISMS]
+        if unserved or not enabled:
+            sentences.append(
+                f"listener {endpoint.name} has sasl.enabled.mechanisms={','.join(enabled)}, but this broker does not "
+                f"serve {' or '.join(unserved) or 'logins without a mechanism'}"
+                f"{', so there are no logins with Kerberos' if 'GSSAPI' in unserved else ''}. Choose from "
+                f"{', '.join(SERVED_MECHANISMS)}."
+            )
+    return sentences
 
 
 def _rights(config: BrokerConfig) -> list[str]:
@@ -140,7 +126,9 @@ def without_effect(config: BrokerConfig, given: Iterable[str]) -> list[str]:
 
 
 def _counts_for_listener(config: BrokerConfig, name: str) -> bool:
-    """Whether a setting of one listener has an effect there: those of TLS, where there is TLS."""
+    """Whether a setting of one listener has an effect there: of TLS, where there is TLS, or of logins."""
     listener, key = split_listener_key(name) or ("", name)
+    if split_mechanism_key(key)[1] in HONOURED_LISTENER_KEYS:
+        return True
     protocol = config.security_protocols.get(listener.upper(), "")
     return key.startswith("ssl.") and key in HONOURED_BROKER_KEYS and protocol.endswith("SSL")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from moldau.controller.brokers import Brokers
 from moldau.controller.configs import Configs
+from moldau.controller.delegation_tokens import DelegationTokens
 from moldau.controller.duties import ELECTIONS_PER_BATCH_MAX, Duties, no_op
 from moldau.controller.feature_levels import FeatureLevels
 from moldau.controller.isr import InSyncReplicas
@@ -34,13 +35,16 @@ from moldau.protocol.messages.broker_heartbeat_request import BrokerHeartbeatReq
 from moldau.protocol.messages.broker_registration_request import BrokerRegistrationRequest
 from moldau.protocol.messages.controller_registration_request import ControllerRegistrationRequest
 from moldau.protocol.messages.create_acls_request import CreateAclsRequest
+from moldau.protocol.messages.create_delegation_token_request import CreateDelegationTokenRequest
 from moldau.protocol.messages.create_partitions_request import CreatePartitionsRequest
 from moldau.protocol.messages.create_topics_request import CreateTopicsRequest
 from moldau.protocol.messages.delete_acls_request import DeleteAclsRequest
 from moldau.protocol.messages.delete_topics_request import DeleteTopicsRequest
 from moldau.protocol.messages.elect_leaders_request import ElectLeadersRequest
+from moldau.protocol.messages.expire_delegation_token_request import ExpireDelegationTokenRequest
 from moldau.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from moldau.protocol.messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
+from moldau.protocol.messages.renew_delegation_token_request import RenewDelegationTokenRequest
 from moldau.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from moldau.protocol.messages.update_features_request import UpdateFeaturesRequest
 from moldau.protocol.stored.metadata_records import RegisterBrokerRecord
@@ -60,9 +64,10 @@ class Controller:
         self.producer_ids = ProducerIds(state, self.brokers)
         self.quotas = Quotas(state)
         self.security = Security(state)
+        self.tokens = DelegationTokens(state)
         self.in_sync_replicas = InSyncReplicas(state, self.brokers, self.leadership)
         self.reassignments = Reassignments(state, self.topics, self.leadership)
-        self.duties = Duties(state, self.brokers, self.leadership)
+        self.duties = Duties(state, self.brokers, self.leadership, self.tokens)
 
     @property
     def image(self) -> MetadataImage:
@@ -162,6 +167,15 @@ class Controller:
 
     def delete_acls(self, request: DeleteAclsRequest, now_ms: int) -> Result:
         return self.security.delete_acls(request)
+
+    def create_delegation_token(self, request: CreateDelegationTokenRequest, requester: str, now_ms: int) -> Result:
+        return self.tokens.create(request, requester, now_ms)
+
+    def renew_delegation_token(self, request: RenewDelegationTokenRequest, principal: str, now_ms: int) -> Result:
+        return self.tokens.renew(request, principal, now_ms)
+
+    def expire_delegation_token(self, request: ExpireDelegationTokenRequest, principal: str, now_ms: int) -> Result:
+        return self.tokens.expire(request, principal, now_ms)
 
     def allocate_producer_ids(self, request: AllocateProducerIdsRequest, now_ms: int) -> Result:
         return self.producer_ids.allocate(request)

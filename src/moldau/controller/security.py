@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import logging
-
 from moldau.controller.result import Result, VersionedRecord
 from moldau.controller.state import ControllerState
 from moldau.protocol import errors
@@ -24,13 +20,10 @@ from moldau.protocol.messages.create_acls_response import AclCreationResult, Cre
 from moldau.protocol.messages.delete_acls_request import DeleteAclsFilter, DeleteAclsRequest
 from moldau.protocol.stored import metadata_records as r
 from moldau.protocol.uuids import random_uuid
+from moldau.security.scram import HASHES, TYPES, keys_of
 
-logger = logging.getLogger("moldau.controller")
-
-# For as long as brokers ask nobody to log in.
-SCRAM_WITHOUT_EFFECT = "SCRAM users are stored and have no effect yet: no listener of this version asks for a login."
-
-SCRAM_HASHES = {1: "sha256", 2: "sha512"}
+SCRAM_HASHES = {number: HASHES[name] for name, number in TYPES.items()}
+SCRAM_NAMES = {number: name for name, number in TYPES.items()}
 ITERATIONS_MIN = 4096
 ITERATIONS_MAX = 16384
 
@@ -49,17 +42,13 @@ ACLS_PER_REQUEST_MAX = 10_000
 
 def scram_record(user: str, mechanism: int, salt: bytes, salted: bytes, iterations: int) -> r.UserScramCredentialRecord:
     """What is stored of a salted password (RFC 5802): never the password, nor what it could be derived from."""
-    name = SCRAM_HASHES[mechanism]
-    client_key = hmac.new(salted, b"Client Key", name).digest()
-    stored_key = hashlib.new(name, client_key).digest()
-    server_key = hmac.new(salted, b"Server Key", name).digest()
-    return r.UserScramCredentialRecord(user, mechanism, salt, stored_key, server_key, iterations)
+    keys = keys_of(SCRAM_NAMES[mechanism], salted, salt, iterations)
+    return r.UserScramCredentialRecord(user, mechanism, salt, keys.stored_key, keys.server_key, iterations)
 
 
 class Security:
     def __init__(self, state: ControllerState) -> None:
         self.state = state
-        self._scram_told = False
 
     # SCRAM
 
@@ -89,9 +78,6 @@ class Security:
             for user, error in users.items()
         ]
         kept = [record for user, record in records.items() if users[user] is None]
-        if not self._scram_told and any(isinstance(record, r.UserScramCredentialRecord) for record, _ in kept):
-            self._scram_told = True
-            logger.warning(SCRAM_WITHOUT_EFFECT)
         return Result(kept, AlterUserScramCredentialsResponse(results=rows))
 
     def _check_deletion(self, user: str, mechanism: int) -> KafkaError | None:

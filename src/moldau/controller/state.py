@@ -14,6 +14,7 @@ from moldau.controller.partition_index import PartitionIndex
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import BROKER_RESOURCE, TOPIC_RESOURCE
+from moldau.records.clocks import WallClock
 from moldau.records.random_source import RandomSource
 
 
@@ -40,6 +41,7 @@ class ControllerState:
     image: MetadataImage
     next_offset: int = 0
     """Where the next record will be: the epoch of a broker that registers now."""
+    wall: WallClock = field(default_factory=WallClock)
     contacts: dict[int, BrokerContact] = field(default_factory=dict)
     registration_offsets: dict[int, int] = field(default_factory=dict)
     partitions: PartitionIndex = field(init=False)

@@ -116,6 +116,10 @@ def supports_transactions(metadata_version: int) -> bool:
     return metadata_version >= 14
 
 
+def supports_delegation_tokens(metadata_version: int) -> bool:
+    return metadata_version >= 14
+
+
 def supports_controller_registration(metadata_version: int) -> bool:
     return metadata_version >= 15
 

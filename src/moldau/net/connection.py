@@ -110,6 +110,11 @@ class Connection:
         self.last_active_ms = clock()
         self._resume_reading()
 
+    def handle_with(self, handle: Handle, frame_bytes_max: int, limit_name: str) -> None:
+        """Frames go there from now on: before a login, and when it is complete."""
+        self._handle = handle
+        self._frames.limit(frame_bytes_max, limit_name)
+
     @property
     def is_closing(self) -> bool:
         """Whether it only waits until what was answered has left."""

@@ -45,11 +45,17 @@ class FrameReader:
     def __init__(self, scratch: Scratch, frame_bytes_max: int) -> None:
         self._scratch = scratch
         self._frame_bytes_max = frame_bytes_max
+        self._limit_name = "socket.request.max.bytes"
         self._tail = b""
         self._large: bytearray | None = None
         self._large_size = 0
         self._large_filled = 0
         self._expects_large = False
+
+    def limit(self, frame_bytes_max: int, name: str) -> None:
+        """Another limit from now on, by the setting of that name."""
+        self._frame_bytes_max = frame_bytes_max
+        self._limit_name = name
 
     @property
     def wants_more(self) -> bool:
@@ -101,7 +107,7 @@ class FrameReader:
         while end - position >= 4:
             size = int.from_bytes(data[position : position + 4], "big", signed=True)
             if size < 0 or size > self._frame_bytes_max:
-                raise FrameError(f"frame of {size} bytes; socket.request.max.bytes is {self._frame_bytes_max}")
+                raise FrameError(f"frame of {size} bytes; {self._limit_name} is {self._frame_bytes_max}")
             stop = position + 4 + size
             if stop > end:
                 if size > len(self._scratch.view):

@@ -17,10 +17,11 @@ from collections.abc import Callable
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
+from moldau.api.login_gate import GateKeeper
 from moldau.net.connection import Connection, Handle
 from moldau.net.framing import Scratch
 from moldau.net.handshakes import DONE, FAILED, HANDSHAKE_MS_MAX, Handshake, HandshakeThreads
-from moldau.net.listener_group import ListenerGroup
+from moldau.net.listener_group import CLOSED_PER_TURN_MAX, ListenerGroup
 from moldau.net.tls import TlsSocket
 from moldau.net.turns import ACCEPT
 from moldau.node.context import ClientContext
@@ -87,7 +88,9 @@ class Listener:
         group: ListenerGroup | None = None,
         tls: ServerTls | None = None,
         threads: HandshakeThreads | None = None,
+        gate_keeper: GateKeeper | None = None,
     ) -> None:
+        """`tls` is there where connections are encrypted, `gate_keeper` where clients have to log in."""
         assert tls is None or threads is not None, "handshakes need threads"
         self.name = name
         self.host = host
@@ -110,6 +113,9 @@ class Listener:
         self.handshakes: dict[Handshake, Arrival] = {}
         self.authenticated_total = 0
         self.failed_authentication_total = 0
+        self.gate_keeper = gate_keeper
+        # Those whose clients are not known yet, until when they may stay so, in the order in which they came.
+        self._strangers: dict[Connection, int] = {}
         self._waiting: Arrival | None = None
         # By the end of their delay.
         self._throttled: list[tuple[int, int, socket.socket]] = []
@@ -261,6 +267,8 @@ class Listener:
             on_close=self._on_connection_closed,
         )
         self.connections[connection] = None
+        if self.gate_keeper is not None:
+            self._close_gate(self.gate_keeper, connection)
         self._group.changed()
 
     # Handshakes
@@ -307,8 +315,9 @@ class Listener:
         if principal is None:
             handle = refuse_unnamed
         else:
-            self.authenticated_total += 1
             context.principal = principal
+            if self.tls.settings.names_principals:  # where one logs in as well, the login counts
+                self.authenticated_total += 1
         self._open(handshake.take_socket(), arrival, context, handle)
 
     def _close_handshake(self, handshake: Handshake) -> None:
@@ -330,12 +339,39 @@ class Listener:
             self._tell_failed(self.handshakes[handshake], "it did not end in time")
             self._close_handshake(handshake)
 
+    # Logins
+
+    def _close_gate(self, keeper: GateKeeper, connection: Connection) -> None:
+        """Nothing but a login is read until it is complete, and that for a limited time."""
+        gate = keeper.new_gate(connection.context)
+        gate.on_open = lambda handle: self._on_login(connection, handle)
+        connection.handle_with(gate.handle, keeper.receive_bytes_max, "sasl.server.max.receive.size")
+        now_ms = self._clock()
+        self._strangers[connection] = now_ms + keeper.timeout_ms
+        self._wake_at(now_ms + keeper.timeout_ms, now_ms)
+
+    def _on_login(self, connection: Connection, handle: Handle) -> None:
+        self._strangers.pop(connection, None)
+        connection.handle_with(handle, self.limits.frame_bytes_max, "socket.request.max.bytes")
+
+    @property
+    def stranger_count(self) -> int:
+        return len(self._strangers)
+
+    def _close_strangers(self, now_ms: int) -> None:
+        for connection, deadline_ms in list(islice(self._strangers.items(), CLOSED_PER_TURN_MAX)):
+            if deadline_ms > now_ms:
+                return
+            log.warning("closing connection from %s: nobody has logged in in time", connection.context.peer)
+            connection.close()
+
     def change_limits(self, limits: ListenerLimits) -> None:
         self.limits = limits
 
     def _on_connection_closed(self, connection: Connection) -> None:
         if connection in self.connections:
             del self.connections[connection]
+            self._strangers.pop(connection, None)
             self._group.quotas.release(self.name, connection.context.peer.rpartition(":")[0])
             self._group.changed()
 
@@ -374,7 +410,10 @@ class Listener:
         self._timer = None
         now_ms = self._clock()
         self._close_throttled(now_ms)
+        self._close_strangers(now_ms)
         self.go_on()
+        if self._strangers:
+            self._wake_at(next(iter(self._strangers.values())), now_ms)
         if self._throttled:
             self._wake_at(self._throttled[0][0], now_ms)
         if self._waiting is not None and self._waiting.end_ms > now_ms:

@@ -3,7 +3,8 @@
 Nothing here tries again by itself: a connection is made for the next request, and what breaks is told to whoever waits
 for an answer. All callbacks run in a turn of the event loop of their own, never inside `send`; one that raises is
 reported to the loop's exception handler, and the others are called all the same. Where there is TLS, the handshake is
-part of connecting (`net/handshakes.py`).
+part of connecting (`net/handshakes.py`); where the other side wants a login, requests wait for it
+(`net/outbound_login.py`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from moldau.net.framing import FrameError, FrameReader, Scratch
 from moldau.net.handshakes import DONE, FAILED, Handshake, HandshakeThreads
 from moldau.net.log_limit import LogLimit
 from moldau.net.low_water import LargeReads
+from moldau.net.outbound_login import RENEW_PERCENT, LoginTalk, OutboundLogin
 from moldau.net.resolver import Resolver
 from moldau.net.tls import TlsSocket
 from moldau.net.turns import ANSWER, Turns
@@ -31,6 +33,7 @@ from moldau.protocol.errors import UNSUPPORTED_VERSION
 from moldau.protocol.messages.headers import RequestHeader, ResponseHeader
 from moldau.protocol.primitives import DecodeError, Message, Reader, Writer
 from moldau.records.clocks import NEVER_MS
+from moldau.security.exchange import LoginRefused
 
 # For each address of a name. A process that is there answers at once, whatever else it does: the kernel does it.
 CONNECT_TIMEOUT_MS: Final = 1500
@@ -44,6 +47,8 @@ CONNECTING: Final = 2
 CONNECTED: Final = 3
 FAILING: Final = 4  # a turn that tells everybody is on its way
 SHAKING_HANDS: Final = 5
+LOGGING_IN: Final = 6
+LOGIN_TIMEOUT_MS: Final = 10_000
 
 API_VERSIONS: Final = 18
 
@@ -103,6 +108,12 @@ class SocketChannel(Channel):
         self._awaited: deque[AwaitedResponse] = deque()
         self._unsent: deque[bytes | memoryview] = deque()
         self._writing = False
+        self._login: LoginTalk | None = None
+        # Requests that were sent before the login that goes on, and what the login itself sends.
+        self._before_login: deque[AwaitedResponse] = deque()
+        self._login_unsent: deque[bytes | memoryview] = deque()
+        self._renew_ms = NEVER_MS
+        self._was_logged_in = False
         self._next_correlation_id = 0
         self._connect_deadline_ms = NEVER_MS
         self._timer: asyncio.TimerHandle | None = None
@@ -113,7 +124,10 @@ class SocketChannel(Channel):
         correlation_id = self._next_correlation_id
         self._next_correlation_id = (correlation_id + 1) & 0x7FFFFFFF
         frame = encode_request(api_key, version, correlation_id, self._client_id, request)
-        deadline_ms = self._clock() + timeout_ms
+        now_ms = self._clock()
+        deadline_ms = now_ms + timeout_ms
+        if now_ms >= self._renew_ms and self._state == CONNECTED and not self._unsent:
+            self._log_in()
         self._awaited.append(AwaitedResponse(correlation_id, api_key, version, deadline_ms, on_response))
         self._unsent.append(frame)
         if deadline_ms < self._timer_ms:
@@ -127,6 +141,7 @@ class SocketChannel(Channel):
     def close(self) -> None:
         self._closed = True
         self._awaited.clear()
+        self._before_login.clear()
         self._drop_connection()
         self._state = IDLE
         self._cancel_timer()
@@ -205,6 +220,48 @@ class SocketChannel(Channel):
         self._state = CONNECTED
         self._connect_deadline_ms = NEVER_MS
         self._loop.add_reader(self._fd, self._on_readable)
+        if self._outbox.login is not None:
+            self._log_in()
+
+    # Logging in
+
+    def _log_in(self) -> None:
+        """What was sent before is answered first, what comes meanwhile waits."""
+        login = self._outbox.login
+        assert login is not None and not self._login_unsent
+        self._state = LOGGING_IN
+        if self._was_logged_in:
+            self._before_login, self._awaited = self._awaited, deque()
+        self._set_connect_deadline(LOGIN_TIMEOUT_MS)
+        self._login = login.begin(self._client_id, self._send_login, self._on_logged_in)
+        self._login.on_failed = self._on_login_failed
+        self._login.start()
+
+    def _send_login(self, frame: bytes) -> None:
+        self._login_unsent.append(frame)
+        if not self._writing:
+            self._flush()
+
+    def _on_logged_in(self, lifetime_ms: int) -> None:
+        self._turns.begin()
+        self._login = None
+        self._was_logged_in = True
+        self._state = CONNECTED
+        self._connect_deadline_ms = NEVER_MS
+        self._renew_ms = self._clock() + lifetime_ms * RENEW_PERCENT // 100 if lifetime_ms > 0 else NEVER_MS
+        if not self._writing:
+            self._flush()
+        self._end_turn()
+
+    def _on_login_failed(self, reason: str) -> None:
+        self._turns.begin()
+        self._refused(reason)
+        self._end_turn()
+
+    def _refused(self, reason: str) -> None:
+        where = (self.host, self.port, self.purpose)
+        log.error("Connection to %s:%d (%s) failed authentication due to: %s", *where, reason)
+        self._fail(CLOSED)
 
     def _shake_hands(self, sock: socket.socket, tls: OutboundTls) -> None:
         self._stop_writing()
@@ -240,14 +297,14 @@ class SocketChannel(Channel):
         self._turns.begin()
         if self._state == CONNECTING:
             self._on_connected()
-        if self._state == CONNECTED:
+        if self._state in (CONNECTED, LOGGING_IN):
             self._flush()
         self._end_turn()
 
     def _flush(self) -> None:
         sock = self._sock
         assert sock is not None
-        unsent = self._unsent
+        unsent = self._login_unsent if self._state == LOGGING_IN else self._unsent
         try:
             while unsent:
                 part = unsent.popleft()
@@ -320,7 +377,7 @@ class SocketChannel(Channel):
                     attempt = self._attempt
                     for data, start, end in complete:
                         self._on_frame(data, start, end)
-                        if self._attempt != attempt or self._state != CONNECTED:
+                        if self._attempt != attempt or self._state not in (CONNECTED, LOGGING_IN):
                             return
                     return
                 if not frames.wants_more:
@@ -335,10 +392,22 @@ class SocketChannel(Channel):
 
     def _on_frame(self, data: bytes, start: int, end: int) -> None:
         awaited = self._awaited
+        if self._state == LOGGING_IN:
+            awaited = self._before_login
+            if not awaited:
+                self._on_login_frame(data, start, end)
+                return
         if not awaited or awaited[0].correlation_id != int.from_bytes(data[start : start + 4], "big", signed=True):
             raise DecodeError("it is no response to a request of ours")
         response = decode_response(awaited[0].api_key, awaited[0].version, data, start, end)
         self._tell(awaited.popleft(), response, self._clock())
+
+    def _on_login_frame(self, data: bytes, start: int, end: int) -> None:
+        assert self._login is not None
+        try:
+            self._login.receive(data, start, end)
+        except LoginRefused as refused:
+            self._refused(str(refused))
 
     # Failing
 
@@ -360,8 +429,9 @@ class SocketChannel(Channel):
         self._drop_connection()
         self._state = IDLE
         self._cancel_timer()
-        unanswered = self._awaited
+        unanswered = [*self._before_login, *self._awaited]
         # What a callback sends is for the next connection.
+        self._before_login = deque()
         self._awaited = deque()
         now_ms = self._clock()
         for awaited in unanswered:
@@ -385,12 +455,18 @@ class SocketChannel(Channel):
         self._drop_socket()
         self._addresses = []
         self._unsent.clear()
+        self._login_unsent.clear()
         self._connect_deadline_ms = NEVER_MS
 
     def _drop_socket(self) -> None:
         if self._handshake is not None:
             self._handshake.close()
             self._handshake = None
+        if self._login is not None:
+            self._login.is_over = True
+            self._login = None
+        self._was_logged_in = False
+        self._renew_ms = NEVER_MS
         sock = self._sock
         if sock is None:
             return
@@ -431,7 +507,7 @@ class SocketChannel(Channel):
         self._timer_ms = NEVER_MS
         now_ms = self._clock()
         earliest_ms = NEVER_MS
-        for awaited in self._awaited:
+        for awaited in (*self._before_login, *self._awaited):
             earliest_ms = min(earliest_ms, awaited.deadline_ms)
         if earliest_ms <= now_ms:
             self._fail(TIMED_OUT)
@@ -470,6 +546,7 @@ class SocketOutbox(Outbox):
         self.scratch = Scratch(turns=turns)
         self.resolver = resolver if resolver is not None else Resolver(loop)
         self.tls = tls
+        self.login: OutboundLogin | None = None
         self._channels: set[SocketChannel] = set()
 
     def open(self, purpose: str, host: str, port: int) -> Channel:
@@ -483,6 +560,8 @@ class SocketOutbox(Outbox):
     def close(self) -> None:
         for channel in list(self._channels):
             channel.close()
+        if self.login is not None:
+            self.login.close()
 
 
 class Wording:

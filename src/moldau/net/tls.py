@@ -7,7 +7,8 @@ socket readable as ever; only the rest of a record that was read in part is nowh
 from __future__ import annotations
 
 import ssl
-from typing import Final
+from collections.abc import Callable
+from typing import Final, cast
 
 RECORD_BYTES_MAX: Final = 16384
 
@@ -17,6 +18,8 @@ class TlsSocket:
 
     def __init__(self, sock: ssl.SSLSocket) -> None:
         self._sock = sock
+        # With a buffer it returns how much it has read; the types that Python has for it do not say so.
+        self._read = cast("Callable[[int, memoryview], int]", sock.read)
 
     def fileno(self) -> int:
         return self._sock.fileno()
@@ -39,10 +42,6 @@ class TlsSocket:
             if total > 0:
                 return total  # what was wrong is found again by the next read
             raise ConnectionAbortedError(str(error)) from None
-
-    def _read(self, size: int, view: memoryview) -> int:
-        count: int = self._sock.read(size, view)  # type: ignore[assignment]
-        return count
 
     @property
     def pending(self) -> bool:

@@ -122,7 +122,8 @@ class MetadataNode:
         self._read_position = 0
         self._published_offset = -1
         self._next_housekeeping_ms = 0
-        self._bootstrap: list[Message] = []
+        self.bootstrap: list[Message] = []
+        """What the node was formatted with; it counts until the metadata log says more."""
 
     # Start and stop
 
@@ -130,7 +131,7 @@ class MetadataNode:
         """Opens the log and takes up its role; the only voter is the active controller when this returns."""
         self._now_ms = now_ms
         self.cluster_id, self.directory_id = read_identity(self.config, self._disk)
-        self._bootstrap = read_bootstrap_records(self._disk, self.config.metadata_log_dir)
+        self.bootstrap = read_bootstrap_records(self._disk, self.config.metadata_log_dir)
         try:
             self.log: MetadataLog = open_metadata_log(
                 self._disk, self.config, self._rng, now_ms, self._on_directory_failed, self.wall
@@ -497,7 +498,13 @@ class MetadataNode:
         now_ms = self._now_ms
         logger.info("node %d is the active controller of epoch %d", self.node_id, self.raft.epoch)
         state = ControllerState(
-            self.cluster_id, self.node_id, self._dynamic, self._rng, self._loader.image, self.log.end_offset()
+            self.cluster_id,
+            self.node_id,
+            self._dynamic,
+            self._rng,
+            self._loader.image,
+            self.log.end_offset(),
+            self.wall,
         )
         controller = Controller(state)
         controller.features.kraft_version = self.raft.voter_history.kraft_version()
@@ -507,7 +514,7 @@ class MetadataNode:
             active.append([(AbortTransactionRecord("A new controller found it open."), 0)], True, now_ms)
         if not controller.image.features:
             minimum = self.config.get_int("min.insync.replicas")
-            active.append(bootstrap_records(self._bootstrap, minimum), True, now_ms)
+            active.append(bootstrap_records(self.bootstrap, minimum), True, now_ms)
         controller.duties.activate(now_ms)
         if self.is_registration_due(controller.image):
             # In the same batch of syncs as what a new cluster begins with.

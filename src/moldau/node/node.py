@@ -152,9 +152,7 @@ class Node:
         self._heartbeats = ControllerChannel(self.metadata, self.controller_outbox, "heartbeat")
         self.controller = ControllerChannel(self.metadata, self.controller_outbox, "controller")
         self.forwarding = ControllerChannel(self.metadata, self.controller_outbox, "forwarding")
-        self.lifecycle = BrokerLifecycle(self.metadata, self._heartbeats)
-        self.lifecycle.on_registered = self.logs.runs.note_run
-        self.lifecycle.on_gave_up = self._fatal
+        self.lifecycle = self._make_lifecycle()
         self.failure_detection = self._make_failure_detection(config)
         self.watch_heartbeats: Callable[[ClientContext, int, int], None] | None = self.failure_detection.on_heartbeat
         """Told of every heartbeat that came over a connection: from where, of which broker, and when."""
@@ -165,14 +163,7 @@ class Node:
         self.isr_changes = IsrChanges(
             self.node_id, lambda: self.lifecycle.broker_epoch, self.controller, self.replicas.context
         )
-        self.cleaner = LogCleaner(
-            self.logs,
-            compaction_workers if compaction_workers is not None else InlineWorkers(disk),
-            cleaner_settings(config),
-            self.replicas.high_watermark_of,
-            lambda: self._now_ms,
-            rng.randrange(1 << 62),
-        )
+        self.cleaner = self._make_cleaner(config, compaction_workers)
         self.scrub = Scrub(self.logs, lambda: self._now_ms, config.get_int(SCRUB_RATE_KEY))
         self.coordinators = Coordinators(config, self.replicas, rng)
         self._controller_registration = ControllerRegistration(self.metadata, self.controller)
@@ -224,6 +215,22 @@ class Node:
         metadata.on_opened = self.logs.runs.take_clean_shutdown_files
         metadata.add_listener(self._on_metadata)
         return metadata
+
+    def _make_cleaner(self, config: BrokerConfig, workers: CompactionWorkers | None) -> LogCleaner:
+        return LogCleaner(
+            self.logs,
+            workers if workers is not None else InlineWorkers(self.disk),
+            cleaner_settings(config),
+            self.replicas.high_watermark_of,
+            lambda: self._now_ms,
+            self._rng.randrange(1 << 62),
+        )
+
+    def _make_lifecycle(self) -> BrokerLifecycle:
+        lifecycle = BrokerLifecycle(self.metadata, self._heartbeats)
+        lifecycle.on_registered = self.logs.runs.note_run
+        lifecycle.on_gave_up = self._fatal
+        return lifecycle
 
     def _make_failure_detection(self, config: BrokerConfig) -> FailureDetection:
         # A controller alone need not have been told which listener brokers use among themselves.

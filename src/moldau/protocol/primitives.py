@@ -644,6 +644,15 @@ def tag_of(field: tuple[int, bytes]) -> int:
     return field[0]
 
 
+# Not shown where a message is, in a log or an error (CVE-2026-33558).
+SECRET_FIELDS: Final = frozenset({"auth_bytes", "hmac", "salt", "salted_password", "server_key", "stored_key"})
+SECRET_FIELDS_OF: Final = {
+    "AlterableConfig": frozenset({"value"}),
+    "EnvelopeRequest": frozenset({"request_data"}),
+    "EnvelopeResponse": frozenset({"response_data"}),
+}
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Message:
     """A request, response, header, stored record, or a struct inside of one.
@@ -680,7 +689,8 @@ class Message:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        fields = [f"{name}={getattr(self, name)!r}" for name in self.FIELDS]
+        hidden = SECRET_FIELDS_OF.get(type(self).__name__, SECRET_FIELDS)
+        fields = [f"{name}={'hidden' if name in hidden else repr(getattr(self, name))}" for name in self.FIELDS]
         if self.unknown_tags is not None:
             fields.append(f"unknown_tags={self.unknown_tags!r}")
         return f"{type(self).__name__}({', '.join(fields)})"

@@ -1,7 +1,8 @@
 """`ssl.principal.mapping.rules`: turns the name in a certificate into the name of a principal.
 
 Rules are tried in their order, and the first that matches the whole name decides. What a matching rule makes of the
-name is what Java's `replaceAll` does: every match in the name is replaced, not only the one that covers all of it.
+name is what Java's `replaceAll` does: every match in the name is replaced, not only the one that covers all of it. A
+replacement that cannot be made of a match ends the search, and there is no principal.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from moldau.security.java_patterns import compile_java_pattern
 DEFAULT: Final = "DEFAULT"
 _RULE: Final = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)", re.DOTALL)
 _ENDS: Final = ",\n"
+_REFERENCE: Final = re.compile(r"\$([0-9]+)")
 
 
 class Rule:
@@ -22,19 +24,16 @@ class Rule:
 
     def __init__(self, pattern: re.Pattern[str] | None = None, replacement: str = "", case: str = "") -> None:
         self._pattern = pattern
-        self._replacement = replacement
+        self._replacement = replacement if pattern is None else escape_missing_groups(replacement, pattern.groups)
         self._case = case
 
     def apply(self, name: str) -> str | None:
-        """None if it does not match, or if its replacement cannot be made."""
+        """None if it does not match; IndexError or ValueError if its replacement cannot be made."""
         if self._pattern is None:
             return name
         if self._pattern.fullmatch(name) is None:
             return None
-        try:
-            mapped = self._pattern.sub(self._expand, name)
-        except (IndexError, ValueError):
-            return None
+        mapped = self._pattern.sub(self._expand, name)
         if self._case == "L":
             return mapped.lower()
         return mapped.upper() if self._case == "U" else mapped
@@ -61,14 +60,11 @@ class Rule:
         return "".join(made)
 
     def _expand_number(self, match: re.Match[str], groups: int, at: int, made: list[str]) -> int:
-        """As many digits as make a group that there is; a first digit that makes none is text, and so is its `$`."""
+        """As many digits as make a group that there is."""
         text = self._replacement
         if not (text[at : at + 1].isascii() and text[at : at + 1].isdigit()):
             raise ValueError("Illegal group reference")
         number = int(text[at])
-        if number > groups:
-            made.append("$")
-            return at
         at += 1
         while at < len(text) and text[at] in "0123456789" and 10 * number + int(text[at]) <= groups:
             number = 10 * number + int(text[at])
@@ -85,11 +81,31 @@ class PrincipalRules:
 
     def principal_name(self, name: str) -> str | None:
         """What comes behind `User:`; None if no rule matches."""
-        for rule in self._rules:
-            mapped = rule.apply(name)
-            if mapped is not None:
-                return mapped
+        try:
+            for rule in self._rules:
+                mapped = rule.apply(name)
+                if mapped is not None:
+                    return mapped
+        except (IndexError, ValueError):
+            pass
         return None
+
+
+def escape_missing_groups(replacement: str, groups: int) -> str:
+    """A reference to a group that is not there is text, where the pattern has groups at all.
+
+    As in Kafka this works for one such reference: the backslash of the next stands a place too early.
+    """
+    if groups == 0:
+        return replacement
+    escaped = replacement
+    for found in _REFERENCE.finditer(replacement):
+        number = int(found[1])
+        while number > groups and number >= 10:
+            number //= 10
+        if number > groups and not found[1].startswith("0"):
+            escaped = escaped[: found.start()] + "\\" + escaped[found.start() :]
+    return escaped
 
 
 def parse_principal_rules(text: str) -> PrincipalRules:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.definitions import ConfigError
 from moldau.config.unserved import check_served, without_effect
+from moldau.security.sasl_settings import check_logins
 from moldau.server.certificates import Certificates
 from moldau.server.config_file import (
     DEFAULT_DATA_DIRECTORY,
@@ -21,6 +22,7 @@ from moldau.server.config_file import (
     load_config,
 )
 from moldau.server.directory_check import DirectoryInUse, check_no_cluster
+from moldau.server.logins import check_sources
 from moldau.server.posix_disk import PosixDisk
 from moldau.server.process import CannotListen, ServerProcess, StartFailed
 from moldau.storage.log_manager import CannotStart
@@ -46,6 +48,8 @@ def run(
         config = load_config(file, overrides, built_in=built_in)
         check_served(config)
         certificates = Certificates(config)
+        check_logins(config)
+        check_sources(config)
         check_directories(config, may_format=file is None)
         if file is None:
             format_if_new(config, force, cluster_id)

@@ -25,15 +25,19 @@ from moldau.net.listener import Listener, ListenerLimits
 from moldau.net.listener_group import ListenerGroup
 from moldau.net.meter import TimeMeter
 from moldau.net.outbound import OutboundTls, SocketOutbox
+from moldau.net.outbound_login import OutboundLogin
 from moldau.net.turns import CLOSE, DISK, TIMERS, Turns
 from moldau.node.node import Node
 from moldau.node.outbox import Outbox
+from moldau.security.sasl_settings import OwnCredentials, controller_credentials, inter_broker_credentials
 from moldau.server.authorizer_metrics import authorizer_metrics
 from moldau.server.certificates import Certificates
 from moldau.server.clock import Clock
 from moldau.server.compaction_processes import CompactionProcesses
 from moldau.server.connection_limits import ConnectionLimits, make_quotas
 from moldau.server.connection_metrics import connection_metrics
+from moldau.server.login_metrics import login_metrics
+from moldau.server.logins import Logins, client_maker
 from moldau.server.metrics import collect, to_text
 from moldau.server.metrics_page import MetricsPage
 from moldau.server.mutation_metrics import mutation_metrics
@@ -139,6 +143,7 @@ class ServerProcess:
         self._fatal: str | None = None
         self._hurry = False
         self._finished = asyncio.Event()
+        self._logins: Logins | None = None
         self._descriptors_max = 0
         self._open_files_max = 0
 
@@ -146,6 +151,7 @@ class ServerProcess:
         now_ms = self.clock()
         metrics = collect(self.node, now_ms, self.turns)
         metrics += connection_metrics(self._groups, now_ms)
+        metrics += login_metrics(self._groups)
         metrics += mutation_metrics(self.node.metadata.active_controller, now_ms)
         metrics += authorizer_metrics(self.node, now_ms)
         return to_text(metrics)
@@ -176,8 +182,10 @@ class ServerProcess:
             uuid.uuid4().bytes,
             compaction_workers=compaction,
             recovery_workers=recovery,
-            outbox=self._outbox_to(self.config.inter_broker_listener_name),
-            controller_outbox=self._outbox_to(*self.config.controller_listener_names[:1]),
+            outbox=self._outbox_to(self.config.inter_broker_listener_name, inter_broker_credentials(self.config)),
+            controller_outbox=self._outbox_to(
+                next(iter(self.config.controller_listener_names), ""), controller_credentials(self.config)
+            ),
             probe_outbox=self._outbox,
             wall=self.clock.wall,
         )
@@ -216,24 +224,30 @@ class ServerProcess:
                 outbox.close()
             self._handshake_threads.close()
             self._certificates.close()
+            if self._logins is not None:
+                self._logins.close()
             disk.close()
             self._systemd.close()
         if self._fatal is not None:
             raise StartFailed(self._fatal)
 
-    def _outbox_to(self, listener: str = "") -> Outbox:
-        """For connections to that listener of other nodes, with TLS where it speaks TLS."""
+    def _outbox_to(self, listener: str, credentials: OwnCredentials | None) -> Outbox:
+        """For connections to that listener of other nodes: with TLS where it speaks TLS, with a login where it wants
+        to know who asks."""
         client = self._certificates.client(listener)
-        if client is None:
+        if client is None and credentials is None:
             return self._outbox
+        tls = OutboundTls(lambda: client.context, self._handshake_threads) if client is not None else None
         outbox = SocketOutbox(
             self._outbox.loop,
             self.clock,
             self._outbox.client_id,
             self.turns,
-            OutboundTls(lambda: client.context, self._handshake_threads),
+            tls,
             self._outbox.resolver,
         )
+        if credentials is not None:
+            outbox.login = OutboundLogin(outbox.loop, client_maker(credentials))
         self._secured_outboxes.append(outbox)
         return outbox
 
@@ -288,6 +302,9 @@ class ServerProcess:
         dispatcher = Dispatcher(self.node)
         scratch = Scratch(turns=self.turns, meter=TimeMeter(self.node.quotas))
         limits = self._limits(self.config)
+        logins = self._logins = Logins(
+            self.node, self.config, self.clock, asyncio.get_running_loop(), dispatcher.handle
+        )
         for endpoint in self.config.listeners:
             is_controller = endpoint.name in self.config.controller_listener_names
             listener = Listener(
@@ -302,6 +319,7 @@ class ServerProcess:
                 group=self._controller_listeners if is_controller else self._broker_listeners,
                 tls=self._certificates.server(endpoint.name),
                 threads=self._handshake_threads,
+                gate_keeper=logins.keeper_for(endpoint.name),
             )
             self.listeners.append(listener)
             try:

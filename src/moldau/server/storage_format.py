@@ -327,13 +327,19 @@ def _parse_scram(text: str) -> UserScramCredentialRecord:
         raise FormatError(f"The add-scram mechanism {mechanism_name} is not supported.")
     match = re.fullmatch(r"\[(.*)\]", rest.strip())
     if match is None:
-        raise FormatError(f"Expected configuration to be in the form [name=…,password=…], but got: {rest}")
-    fields = dict(part.strip().split("=", 1) for part in match[1].split(",") if "=" in part)
+        raise FormatError("Expected the value of add-scram to be in the form [name=…,password=…]")
+    parts = [part.strip().split("=", 1) for part in match[1].split(",") if "=" in part]
+    fields = {name.strip(): _unquoted(value.strip()) for name, value in parts}
     if "name" not in fields:
         raise FormatError("You must supply 'name' to add-scram")
     if ("password" in fields) == ("saltedpassword" in fields):
         raise FormatError("You must supply one of 'password' or 'saltedpassword' to add-scram")
-    iterations = int(fields.get("iterations", DEFAULT_ITERATIONS))
+    if "saltedpassword" in fields and "salt" not in fields:
+        raise FormatError("You must supply 'salt' with 'saltedpassword' to add-scram")
+    try:
+        iterations = int(fields.get("iterations", DEFAULT_ITERATIONS))
+    except ValueError:
+        raise FormatError("The 'iterations' value must be a number for add-scram") from None
     if not ITERATIONS_MIN <= iterations <= ITERATIONS_MAX:
         limit = f"{'>=' if iterations < ITERATIONS_MIN else '<='}"
         bound = ITERATIONS_MIN if iterations < ITERATIONS_MIN else ITERATIONS_MAX
@@ -350,9 +356,13 @@ def _from_base64(text: str) -> bytes:
     import base64
 
     try:
-        return base64.b64decode(text.strip('"'), validate=True)
+        return base64.b64decode(text, validate=True)
     except ValueError:
-        raise FormatError(f"not base64: {text}") from None
+        raise FormatError("'salt' and 'saltedpassword' have to be base64 for add-scram") from None
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) >= 2 and text[0] == text[-1] == '"' else text
 
 
 # Info

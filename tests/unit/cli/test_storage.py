@@ -61,11 +61,11 @@ def test_format_then_info_then_format_again(properties: Path) -> None:
     assert (ignored.exit_code, ignored.stdout) == (0, "All of the log directories are already formatted.\n")
 
 
-def test_scram_users_that_have_no_effect_are_told_when_they_are_stored(properties: Path) -> None:
+def test_scram_users_are_stored_and_their_passwords_not_told(properties: Path) -> None:
     user = "SCRAM-SHA-256=[name=alice,password=secret]"
     done = run("format", "-t", ID, "-c", str(properties), "--standalone", "--add-scram", user)
     assert done.exit_code == 0, done.output
-    assert done.stderr.count("SCRAM users are stored and have no effect yet") == 1
+    assert "secret" not in done.output and "no effect" not in done.output
 
 
 def test_flags_that_are_missing_or_unknown_are_explained(properties: Path) -> None:
@@ -220,3 +220,35 @@ def test_directories_of_two_clusters_or_copies_are_told(properties: Path) -> Non
     assert a["problems"] == []
     assert "is it a copy?" in str(b["problems"])
     assert "belongs to cluster AAAA" in str(c["problems"])
+
+
+@pytest.mark.parametrize(
+    ("user", "sentence"),
+    [
+        ("SCRAM-SHA-256=name=alice,password=secret-1", "to be in the form"),
+        ("SCRAM-SHA-256=[name=alice,saltedpassword=secret-1]", "supply 'salt'"),
+        ("SCRAM-SHA-256=[name=alice,saltedpassword=secret-1!,salt=YWJj]", "base64"),
+        ("SCRAM-SHA-256=[name=alice,password=secret-1,iterations=many]", "must be a number"),
+        ("SCRAM-SHA-256=[name=alice,password=secret-1,iterations=1]", ">= 4096"),
+        ("SCRAM-SHA-256=[name=alice,password=secret-1,iterations=99999]", "<= 16384"),
+        ("SCRAM-SHA-1=[name=alice,password=secret-1]", "not supported"),
+        ("SCRAM-SHA-256=[password=secret-1]", "'name'"),
+    ],
+)
+def test_scram_users_that_cannot_be_read_are_not_quoted(properties: Path, user: str, sentence: str) -> None:
+    done = run("format", "-t", ID, "-c", str(properties), "--standalone", "--add-scram", user)
+    assert done.exit_code == 1 and sentence in done.stderr, done.output
+    assert "secret-1" not in done.output
+
+
+def test_values_of_scram_users_may_be_quoted(properties: Path) -> None:
+    user = 'SCRAM-SHA-512=[name="alice", password="secret-1", iterations=8192]'
+    done = run("format", "-t", ID, "-c", str(properties), "--standalone", "--add-scram", user)
+    assert done.exit_code == 0 and "name='alice'" in done.output + _bootstrap(properties), done.output
+
+
+def _bootstrap(properties: Path) -> str:
+    from moldau.node.metadata_snapshots import read_bootstrap_records
+    from moldau.server.posix_disk import PosixDisk
+
+    return "".join(map(repr, read_bootstrap_records(PosixDisk(), str(properties.parent / "a"))))

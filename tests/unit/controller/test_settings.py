@@ -174,14 +174,6 @@ def test_scram_credentials_are_stored_without_the_password(w: World) -> None:
     assert w.image.scram == {}
 
 
-def test_scram_users_without_effect_are_told_once(w: World, caplog: pytest.LogCaptureFixture) -> None:
-    for name in ("alice", "bob"):
-        user = ScramCredentialUpsertion(name, 1, 4096, b"salt", b"salted")
-        w.run(w.controller.alter_user_scram_credentials(AlterUserScramCredentialsRequest([], [user]), 0))
-    (told,) = [record for record in caplog.records if "SCRAM users" in record.getMessage()]
-    assert told.levelname == "WARNING" and "have no effect yet" in told.getMessage()
-
-
 def test_access_control_entries_are_stored_once_and_deleted_by_filter(w: World) -> None:
     creation = AclCreation(2, "t", 3, "User:bob", "*", 3, 3)
     for expected in (1, 1):

@@ -39,7 +39,10 @@ USER = "CN=Anna,OU=ServiceUsers,O=Org,C=DE"
         # What decides is that all of it matches; what is replaced is what is found first.
         ("RULE:CN=(.*?)/$1/", "CN=Anna", "Anna"),
         (r"RULE:^CN=(\p{Alpha}+),.*$/$1/", USER, "Anna"),
-        ("RULE:^CN=([^,]+),.*$/$x/", USER, None),
+        # A replacement that cannot be made ends the search.
+        ("RULE:^CN=([^,]+),.*$/$x/,DEFAULT", USER, None),
+        ("RULE:^CN=.*$/$1/,DEFAULT", USER, None),
+        ("RULE:^CN=([^,]+),.*$/$2.$3/,DEFAULT", USER, None),
     ],
 )
 def test_a_rule_makes_this_of_the_name(rules: str, name: str, mapped: str | None) -> None:

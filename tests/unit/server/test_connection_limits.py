@@ -130,6 +130,8 @@ def test_listeners_and_addresses_are_exported_and_these_are_few() -> None:
     assert f'{prefix}_connection_accept_rate{{listener="PLAINTEXT"}} 30.0' in lines
     assert f'{prefix}_broker_connection_accept_rate{{role="broker"}} 30.0' in lines
     assert f'{prefix}_connection_count{{listener="PLAINTEXT"}} 300' in lines
+    assert f'{prefix}_successful_authentication_total{{listener="PLAINTEXT"}} 7' in lines
+    assert f'{prefix}_failed_authentication_total{{listener="PLAINTEXT"}} 2' in lines
     assert sum("ip=" in line for line in lines) == ADDRESSES_SHOWN_MAX
     assert not any(line.startswith(f"{prefix}_connection_accept_throttle_time{{") for line in lines)
 
@@ -142,6 +144,8 @@ class Stand:
         self.is_controller = False
         self.connection_count = 300
         self.blocked_ms_total = self.refused_total = self.throttled_total = 0
+        self.tls = object()
+        self.authenticated_total, self.failed_authentication_total = 7, 2
 
 
 def test_buckets_are_exported_and_these_are_few() -> None:

@@ -170,11 +170,18 @@ UNSAFE: list[tuple[dict[str, str], list[str]]] = [
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OUTSIDE:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
             "sasl.enabled.mechanisms": "PLAIN",
         },
-        ["listener OUTSIDE has the security protocol SASL_PLAINTEXT", "sasl.enabled.mechanisms is PLAIN"],
+        ["listener OUTSIDE offers PLAIN, but has no users"],
+    ),
+    (
+        {
+            "listeners": "PLAINTEXT://127.0.0.1:0,OUTSIDE://127.0.0.1:0,CONTROLLER://127.0.0.1:0",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OUTSIDE:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+        },
+        ["listener OUTSIDE has sasl.enabled.mechanisms=GSSAPI"],
     ),
     (
         {"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:SASL_SSL"},
-        ["listener CONTROLLER has the security protocol SASL_SSL"],
+        ["listener CONTROLLER has sasl.enabled.mechanisms=GSSAPI"],
     ),
     (
         {
@@ -183,7 +190,7 @@ UNSAFE: list[tuple[dict[str, str], list[str]]] = [
             "listeners": "PLAINTEXT://127.0.0.1:0",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:SASL_SSL",
         },
-        ["controller listener CONTROLLER has the security protocol SASL_SSL"],
+        ["sasl.mechanism.controller.protocol is GSSAPI"],
     ),
     (
         {"listener.name.plaintext.ssl.client.auth": "requested"},

@@ -134,7 +134,8 @@ class UserAdmin(AdminCalls):
 def _checked_mechanism(mechanism: ScramMechanism) -> ScramMechanism:
     found = ScramMechanism(mechanism)
     if found not in _HASHES:
-        raise ValueError(f"There is no SCRAM mechanism {mechanism!r}.")
+        # Its value is not shown: with arguments in a wrong order it is the password.
+        raise ValueError("The mechanism of a SCRAM credential is ScramMechanism.SCRAM_SHA_256 or SCRAM_SHA_512.")
     return found
 
 

@@ -12,11 +12,15 @@ import ssl
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from moldau.client.config import ClientConfig
-from moldau.client.connection.sasl import Login, login_maker
+from moldau.client.connection.sasl import BEARER, Login, login_maker
 from moldau.client.errors import ClientError, ConfigError, TlsError
 from moldau.security.keystores import StoreError, is_pem, read_key_store, read_trust_store
+
+if TYPE_CHECKING:
+    from moldau.client.connection.bearer import BearerSource
 
 DONE, WANTS_READ, WANTS_WRITE = range(3)
 
@@ -93,8 +97,17 @@ def read_security(config: ClientConfig) -> Security:
             config.get_optional("sasl.username"),
             config.get_optional("sasl.password"),
             config.get_optional("sasl.jaas.config"),
+            _bearer_source(config),
         )
     return Security(_context(config) if protocol.endswith("SSL") else None, login)
+
+
+def _bearer_source(config: ClientConfig) -> BearerSource | None:
+    if config.get_text("sasl.mechanism") != BEARER:
+        return None
+    from moldau.client.connection.bearer import read_bearer_source
+
+    return read_bearer_source(config)
 
 
 def _context(config: ClientConfig) -> ssl.SSLContext:

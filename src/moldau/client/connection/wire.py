@@ -451,7 +451,13 @@ class Connection:
         return True
 
     def _begin_login(self) -> None:
-        self._login = None if self._new_login is None else self._new_login()
+        try:
+            self._login = None if self._new_login is None else self._new_login()
+        except ClientError as error:
+            # There is nothing to log in with: a token could not be had.
+            self.refusal = error
+            self.close(error)
+            return
         if self._login is None:
             self._ready()
         else:
