@@ -209,6 +209,7 @@ class ClusterAdmin(BusyAdmin):
         """Moves a partition to these brokers; None calls a move off."""
         wanted = ReassignableTopic(topic.name, [ReassignablePartition(index, replicas)])
         what = f"reassign {topic.name}-{index} to {replicas}"
+        topic.on_moved()
         request = AlterPartitionReassignmentsRequest(3000, True, [wanted])
         self._ask(what, request, 1, lambda answer: self._on_reassigned(what, topic, answer))
 

@@ -125,7 +125,11 @@ class ClusterProducer(BaseProducer[ReplicatedTopic]):
     # Answers
 
     def _on_response(self, batch: SentBatch, target: ReplicatedTopic, leader: int, answer: Message | None) -> None:
-        if self.recovering or not self.unacknowledged or self.unacknowledged[0] is not batch:
+        if self.recovering or batch not in self.unacknowledged:
+            return
+        if self.unacknowledged[0] is not batch:
+            # It went to another leader than those before it, whose answers may still come: from the first on again.
+            self._on_failed(leader, 0)
             return
         if not isinstance(answer, ProduceResponse):
             self._on_failed(leader, 0)

@@ -35,6 +35,7 @@ class ReplicatedTopic:
         self.unclean = unclean
         self.transient = transient
         self.trusted = not unclean
+        self.is_moved = False
         self.partitions = [PartitionModel(f"{name}-{index}") for index in range(partitions)]
 
     def on_created(self, topic_id: bytes) -> None:
@@ -46,9 +47,13 @@ class ReplicatedTopic:
         if self.min_insync < 2:
             self.trusted = False
 
+    def on_moved(self) -> None:
+        """Somebody gives a partition other replicas: while they take over it has followers."""
+        self.is_moved = True
+
     def acknowledges_durably(self, acks: int) -> bool:
         """Whether an acknowledgement is a promise: the leader alone can promise where there are no followers."""
-        return self.trusted and (acks == -1 or self.replication_factor == 1)
+        return self.trusted and (acks == -1 or (self.replication_factor == 1 and not self.is_moved))
 
 
 class ReplicatedModel:
