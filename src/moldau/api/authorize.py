@@ -6,15 +6,18 @@ names is checked before it is looked for, so that what may not be seen looks lik
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from moldau.api.call import Call
+from moldau.coordinator.group.machine import GroupMachine
+from moldau.coordinator.outcome import Outcome
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.security.rights import (
     ALL_OPERATIONS,
     CLUSTER,
     CLUSTER_NAME,
+    DESCRIBE,
     GROUP,
     TOPIC,
     TRANSACTIONAL_ID,
@@ -97,3 +100,25 @@ def authorized_operations(call: Call, resource_type: int, name: str) -> int:
 def cluster_operations(call: Call) -> int:
     rights = call.node.rights
     return ALL_OPERATIONS[CLUSTER] if rights is None else rights.cluster_operations(call.context)
+
+
+class Asker:
+    """Whoever sent a request, for code that asks later what they may see."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def may_see(self, topic: str) -> bool:
+        return may(self._call, DESCRIBE, TOPIC, topic, 1, True)
+
+
+def seen_by_asker(call: Call, machine: GroupMachine, decide: Callable[[], Outcome]) -> Outcome:
+    """Decides; a search for topics by regular expressions that begins with it finds what who asks may describe."""
+    if call.node.rights is None:
+        return decide()
+    regexes = machine.consumer.steps.regexes
+    regexes.may_see = Asker(call).may_see
+    try:
+        return decide()
+    finally:
+        regexes.may_see = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from moldau.api.authorize import check_group
+from moldau.api.authorize import check_group, seen_by_asker
 from moldau.api.call import Call
 from moldau.api.coordinators import as_client_sees, check_group_id, responder, run_group
 from moldau.coordinator.group.classic_join import Joining
@@ -69,7 +69,7 @@ def handle_join_group(call: Call, request: JoinGroupRequest) -> None:
     joining = Joining(request, call.version, call.client_id or "", client_host(call.context.peer), done)
 
     def decide(machine: GroupMachine) -> Outcome:
-        return machine.classic.join(joining, call.now_ms)
+        return seen_by_asker(call, machine, lambda: machine.classic.join(joining, call.now_ms))
 
     run(call, request.group_id, decide, done)
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from moldau.api.authorize import check_cluster, check_group, check_topic, may
+from moldau.api.authorize import check_cluster, check_group, check_topic, may, may_cluster
 from moldau.api.forward import submit_rest
 from moldau.config.broker_config import find_broker_key
 from moldau.config.definitions import LIST, split_list
@@ -404,7 +404,7 @@ class ConfigOutcomes:
                 _alter_loggers(name, changes, context, validate_only)
                 self._found[kind, name] = (0, None, kind, name)
                 return True
-            if kind == BROKER and not context.on_controller_listener:
+            if kind == BROKER and not context.on_controller_listener and may_be_looked_at(context.call, changes):
                 _check_broker_change(name, changes, context, replaces_all)
         except KafkaError as error:
             self.refuse(kind, name, error)
@@ -452,6 +452,14 @@ def _alter_loggers(name: str, changes: list[Change], context: ConfigContext, val
     if not validate_only:
         for logger, operation, level in changes:
             change_logger(logger, operation, level)
+
+
+def may_be_looked_at(call: Call | None, changes: list[Change]) -> bool:
+    """A new key or trust store is read to see whether it is good: not for who may not change it anyway, as the
+    controller will say."""
+    if call is None or not any(".ssl." in key for key, _, _ in changes):
+        return True
+    return may_cluster(call, ALTER_CONFIGS, is_filter=True)
 
 
 def _check_broker_change(name: str, changes: list[Change], context: ConfigContext, replaces_all: bool) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from moldau.api.authorize import authorized_operations, check_group, denied_topics, may
+from moldau.api.authorize import authorized_operations, check_group, denied_topics, seen_by_asker
 from moldau.api.call import Call
 from moldau.api.classic_groups import client_host
 from moldau.api.coordinators import as_client_sees, responder, run_group
@@ -23,7 +23,7 @@ from moldau.protocol.messages.consumer_group_describe_response import ConsumerGr
 from moldau.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from moldau.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from moldau.protocol.primitives import Message
-from moldau.security.rights import DESCRIBE, GROUP, READ, TOPIC
+from moldau.security.rights import DESCRIBE, GROUP, READ
 
 GROUP_VERSION: Final = "group.version"
 AUTHORIZATION_ERRORS: Final = (errors.GROUP_AUTHORIZATION_FAILED, errors.TOPIC_AUTHORIZATION_FAILED)
@@ -49,17 +49,10 @@ class HeartbeatCall:
     def decide(self, machine: GroupMachine) -> Outcome:
         call = self._call
         host = client_host(call.context.peer)
-        if call.node.rights is None:
-            return machine.consumer.heartbeat(self._request, call.version, call.client_id or "", host, call.now_ms)
-        regexes = machine.consumer.steps.regexes
-        regexes.may_see = self._may_see
-        try:
-            return machine.consumer.heartbeat(self._request, call.version, call.client_id or "", host, call.now_ms)
-        finally:
-            regexes.may_see = None
-
-    def _may_see(self, topic: str) -> bool:
-        return may(self._call, DESCRIBE, TOPIC, topic, is_filter=True)
+        beat = machine.consumer.heartbeat
+        return seen_by_asker(
+            call, machine, lambda: beat(self._request, call.version, call.client_id or "", host, call.now_ms)
+        )
 
 
 def handle_consumer_group_heartbeat(call: Call, request: ConsumerGroupHeartbeatRequest) -> None:

@@ -65,10 +65,28 @@ NO_EPOCH: Final = -1
 # OffsetCommit
 
 
+class TopicResults:
+    """Answers by topic: partitions of one topic stand together, whoever has answered for them."""
+
+    def __init__(self) -> None:
+        self._topics: dict[tuple[str, bytes], OffsetCommitResponseTopic] = {}
+
+    def add(self, added: OffsetCommitResponseTopic) -> None:
+        known = self._topics.setdefault((added.name, added.topic_id), added)
+        if known is not added:
+            known.partitions.extend(added.partitions)
+
+    def __bool__(self) -> bool:
+        return bool(self._topics)
+
+    def rows(self) -> list[OffsetCommitResponseTopic]:
+        return list(self._topics.values())
+
+
 class CommitCall:
     """One commit on its way through the coordinator; `refused` holds the answers that are known before."""
 
-    def __init__(self, call: Call, request: OffsetCommitRequest, refused: list[OffsetCommitResponseTopic]) -> None:
+    def __init__(self, call: Call, request: OffsetCommitRequest, refused: TopicResults) -> None:
         self._call = call
         self._request = request
         self._refused = refused
@@ -86,13 +104,13 @@ class CommitCall:
             response = result
         if self._refused:
             for topic in response.topics:
-                add_to(self._refused, topic)
-            response.topics = self._refused
+                self._refused.add(topic)
+            response.topics = self._refused.rows()
         self._call.respond(response)
 
 
 def handle_offset_commit(call: Call, request: OffsetCommitRequest) -> None:
-    refused: list[OffsetCommitResponseTopic] = []
+    refused = TopicResults()
     accepted: list[OffsetCommitRequestTopic] = []
     image = call.node.image
     has_rights = call.node.rights is not None
@@ -102,14 +120,14 @@ def handle_offset_commit(call: Call, request: OffsetCommitRequest) -> None:
         return
     for topic in request.topics:
         if has_rights and not may_commit(call, image, topic):
-            add_to(refused, failed_topic(topic, topic.partitions, errors.TOPIC_AUTHORIZATION_FAILED))
+            refused.add(failed_topic(topic, topic.partitions, errors.TOPIC_AUTHORIZATION_FAILED))
         elif is_wholly_known(image, topic, call.version):
             accepted.append(topic)
         else:
             refuse_unknown(image, topic, call.version, accepted, refused)
     request.topics = accepted
     if not accepted:
-        call.respond(OffsetCommitResponse(topics=refused))
+        call.respond(OffsetCommitResponse(topics=refused.rows()))
         return
     commit = CommitCall(call, request, refused)
     call.node.coordinators.groups.run(request.group_id, commit.decide, commit.done, call.now_ms)
@@ -148,18 +166,18 @@ def refuse_unknown(
     topic: OffsetCommitRequestTopic,
     version: int,
     accepted: list[OffsetCommitRequestTopic],
-    refused: list[OffsetCommitResponseTopic],
+    refused: TopicResults,
 ) -> None:
     by_id = version >= FIRST_TOPIC_ID_VERSION
     found = image.topics_by_id.get(topic.topic_id) if by_id else image.topics_by_name.get(topic.name)
     if found is None:
         code = errors.UNKNOWN_TOPIC_ID if by_id else errors.UNKNOWN_TOPIC_OR_PARTITION
-        add_to(refused, failed_topic(topic, topic.partitions, code))
+        refused.add(failed_topic(topic, topic.partitions, code))
         return
     known = [partition for partition in topic.partitions if partition.partition_index in found.partitions]
     unknown = [partition for partition in topic.partitions if partition.partition_index not in found.partitions]
     if unknown:
-        add_to(refused, failed_topic(topic, unknown, errors.UNKNOWN_TOPIC_OR_PARTITION))
+        refused.add(failed_topic(topic, unknown, errors.UNKNOWN_TOPIC_OR_PARTITION))
     if known:
         accepted.append(OffsetCommitRequestTopic(topic.name, topic.topic_id, known))
 
@@ -173,15 +191,6 @@ def failed_topic(
 
 def failed_topics(topics: list[OffsetCommitRequestTopic], code: int) -> list[OffsetCommitResponseTopic]:
     return [failed_topic(topic, topic.partitions, code) for topic in topics]
-
-
-def add_to(topics: list[OffsetCommitResponseTopic], added: OffsetCommitResponseTopic) -> None:
-    """Partitions of one topic stand together, whoever has answered for them."""
-    for topic in topics:
-        if topic.name == added.name and topic.topic_id == added.topic_id:
-            topic.partitions = topic.partitions + added.partitions
-            return
-    topics.append(added)
 
 
 # OffsetFetch

@@ -92,12 +92,14 @@ def describe_asked_topics(
             response.topics.append(MetadataResponseTopic(error_code=errors.INVALID_REQUEST, name=wanted.name or ""))
             continue
         topic = image.topics_by_id.get(wanted.topic_id) if by_id else image.topics_by_name.get(wanted.name or "")
-        key = topic.name if topic is not None else wanted.topic_id if by_id else (wanted.name or "")
+        name = topic.name if topic is not None else wanted.name or ""
+        # Whether a name and an id are those of one topic is not told to who may not see it.
+        is_hidden = has_rights and not (by_id and topic is None) and not may(call, DESCRIBE, TOPIC, name)
+        key = wanted.topic_id if by_id and (is_hidden or topic is None) else name
         if key in seen:
             continue
         seen.add(key)
-        name = topic.name if topic is not None else wanted.name or ""
-        if has_rights and not (by_id and topic is None) and not may(call, DESCRIBE, TOPIC, name):
+        if is_hidden:
             response.topics.append(hidden_topic(wanted, by_id))
         elif topic is not None:
             response.topics.append(describe_topic(call, image, topic, view, with_operations))

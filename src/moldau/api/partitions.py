@@ -12,7 +12,7 @@ from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages import alter_partition_reassignments_response as altered
 from moldau.protocol.messages.alter_partition_reassignments_request import AlterPartitionReassignmentsRequest
 from moldau.protocol.messages.elect_leaders_request import ElectLeadersRequest
-from moldau.protocol.messages.elect_leaders_response import ElectLeadersResponse
+from moldau.protocol.messages.elect_leaders_response import ElectLeadersResponse, PartitionResult, ReplicaElectionResult
 from moldau.protocol.messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
 from moldau.protocol.messages.list_partition_reassignments_response import ListPartitionReassignmentsResponse
 from moldau.security.rights import ALTER, DESCRIBE
@@ -20,7 +20,11 @@ from moldau.security.rights import ALTER, DESCRIBE
 
 def handle_elect_leaders(call: Call, request: ElectLeadersRequest) -> None:
     def failed(error: KafkaError) -> ElectLeadersResponse:
-        return ElectLeadersResponse(error_code=error.code if call.version >= 1 else 0)
+        response = ElectLeadersResponse(error_code=error.code if call.version >= 1 else 0)
+        for topic in request.topic_partitions or []:
+            rows = [PartitionResult(partition, error.code, error.message) for partition in topic.partitions]
+            response.replica_election_results.append(ReplicaElectionResult(topic.topic, rows))
+        return response
 
     submit(call, lambda controller: controller.elect_leaders(request, call.now_ms), failed, ALTER)
 

@@ -181,13 +181,13 @@ class AlteredOffsets:
         denied = denied_topics(self._call, READ, [topic.topic_name for topic in self._request.topics])
         for topic in self._request.topics:
             found = self._call.node.image.topics_by_name.get(topic.topic_name)
-            row = AlterShareGroupOffsetsResponseTopic(topic.topic_name, ZERO_UUID if found is None else found.topic_id)
+            topic_id = ZERO_UUID if found is None or topic.topic_name in denied else found.topic_id
+            row = AlterShareGroupOffsetsResponseTopic(topic.topic_name, topic_id)
             self._response.responses.append(row)
             for partition in topic.partitions:
                 result = AlterShareGroupOffsetsResponsePartition(partition.partition_index)
                 row.partitions.append(result)
                 if topic.topic_name in denied:
-                    row.topic_id = ZERO_UUID
                     result.error_code = errors.TOPIC_AUTHORIZATION_FAILED
                     result.error_message = errors.default_text(result.error_code)
                     continue

@@ -57,7 +57,7 @@ def create_topics(call: Call, controller: Controller, request: CreateTopicsReque
         return controller.create_topics(request, call.now_ms, client)
     counts = Counter(topic.name for topic in request.topics)
     allowed = [name for name, count in counts.items() if count == 1 and name != METADATA_TOPIC]
-    denied = [] if may_cluster(call, CREATE, is_filter=True) else sorted(denied_topics(call, CREATE, allowed))
+    denied = set() if may_cluster(call, CREATE, is_filter=True) else denied_topics(call, CREATE, allowed)
     hidden = denied_topics(call, DESCRIBE_CONFIGS, allowed, is_filter=True)
     rest = [topic for topic in request.topics if topic.name not in denied]
     asked = CreateTopicsRequest(rest, request.timeout_ms, request.validate_only)
@@ -69,7 +69,7 @@ def create_topics(call: Call, controller: Controller, request: CreateTopicsReque
             row.configs = []
     code = errors.TOPIC_AUTHORIZATION_FAILED
     result.response.topics += [
-        CreatableTopicResult(name=name, error_code=code, error_message=DENIED) for name in denied
+        CreatableTopicResult(name=name, error_code=code, error_message=DENIED) for name in sorted(denied)
     ]
     return result
 

@@ -275,13 +275,15 @@ class Listener:
 
     def _shake_hands(self, tls: ServerTls, arrival: Arrival) -> None:
         assert self._threads is not None
-        deadline_ms = self._clock() + HANDSHAKE_MS_MAX
+        now_ms = self._clock()
+        deadline_ms = now_ms + HANDSHAKE_MS_MAX
         local_host, local_port = arrival.sock.getsockname()[:2]
         arrival.channel_id = f"{local_host}:{local_port}-{arrival.peer}-0-{self.accepted_total}"
         handshake = Handshake(
             arrival.sock, self._threads, lambda: tls.context, None, self._on_handshake_ended, deadline_ms
         )
         self.handshakes[handshake] = arrival
+        self._wake_at(deadline_ms, now_ms)
         self._group.changed()
 
     def _on_handshake_ended(self, handshake: Handshake) -> None:
@@ -411,7 +413,10 @@ class Listener:
         now_ms = self._clock()
         self._close_throttled(now_ms)
         self._close_strangers(now_ms)
+        self._close_late_handshakes()
         self.go_on()
+        if self.handshakes:
+            self._wake_at(next(iter(self.handshakes)).deadline_ms, now_ms)
         if self._strangers:
             self._wake_at(next(iter(self._strangers.values())), now_ms)
         if self._throttled:
@@ -424,8 +429,7 @@ class Listener:
         return len(self.connections)
 
     def close_idle(self) -> None:
-        """Closes connections on which nothing happened for `connections.max.idle.ms`, and handshakes that take long."""
-        self._close_late_handshakes()
+        """Closes connections on which nothing happened for `connections.max.idle.ms`."""
         if self.limits.idle_ms_max < 0:
             return
         oldest_ms = self._clock() - self.limits.idle_ms_max

@@ -349,7 +349,7 @@ class SocketChannel(Channel):
 
     def _on_pending(self, attempt: int) -> None:
         self._reads_pending = False
-        if attempt == self._attempt and self._state == CONNECTED:
+        if attempt == self._attempt and self._state in (CONNECTED, LOGGING_IN):
             self._on_readable()
 
     def _receive(self) -> None:

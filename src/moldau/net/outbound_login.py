@@ -93,10 +93,9 @@ class LoginTalk:
         reader = Reader(data, start, end)
         version = HANDSHAKE_VERSION if self._api_key == SaslHandshakeRequest.API_KEY else AUTHENTICATE_VERSION
         header = ResponseHeader.decode(reader, response_header_version(self._api_key, version))
-        if header.correlation_id != self._correlation_id:
-            raise DecodeError("it is no response to a request of ours")
         client = self._client
-        assert client is not None
+        if client is None or header.correlation_id != self._correlation_id:
+            raise DecodeError("it is no response to a request of ours")
         if self._api_key == SaslHandshakeRequest.API_KEY:
             self._on_handshake(client, SaslHandshakeResponse.decode(reader, version))
         else:

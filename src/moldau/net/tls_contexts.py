@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import ssl
+import stat
 import tempfile
-from pathlib import Path
 from typing import Final
 
 from moldau.config.definitions import ConfigError
@@ -18,6 +19,7 @@ from moldau.security.tls_settings import PEM, REQUESTED, REQUIRED, StoreSettings
 
 _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _HANDSHAKE_ROUNDS_MAX: Final = 10
+STORE_BYTES_MAX: Final = 16 << 20
 ANONYMOUS: Final = "User:ANONYMOUS"
 
 
@@ -69,10 +71,20 @@ def _read_trust_store(store: StoreSettings) -> list[bytes] | None:
     return read_trust_store(_read_file("ssl.truststore", store), store.location, store.password)
 
 
+def _read_regular_file(path: str) -> bytes:
+    """A name that comes with a change of configs may be that of a device without an end, or of a pipe."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > STORE_BYTES_MAX:
+            raise OSError(errno.EINVAL, f"it is not a file of at most {STORE_BYTES_MAX} bytes")
+        return file.read(STORE_BYTES_MAX)
+
+
 def _read_file(setting: str, store: StoreSettings) -> bytes:
     assert store.location is not None
     try:
-        data = Path(store.location).read_bytes()
+        data = _read_regular_file(store.location)
     except OSError as error:
         raise StoreError(f"{setting}.location: {store.location} cannot be read: {error.strerror}.") from None
     if is_pem(data) != (store.kind == PEM):
@@ -174,7 +186,7 @@ class ServerTls:
             return ANONYMOUS
         try:
             name = distinguished_name(read_certificate(certificate).subject)
-        except DerError:
+        except ValueError:
             return None
         mapped = self.settings.principal_rules.principal_name(name)
         return None if mapped is None else f"User:{mapped}"

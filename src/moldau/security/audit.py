@@ -73,7 +73,8 @@ class Audit:
         )
 
     def _has_room(self, principal: str, host: str, now_ms: int) -> bool:
-        if not 0 <= now_ms - self._window_start_ms < WINDOW_MS:
+        # What was asked long ago and is decided now does not begin a second anew.
+        if now_ms - self._window_start_ms >= WINDOW_MS:
             self._window_start_ms = now_ms
             self._lines = 0
             self._by_asker.clear()

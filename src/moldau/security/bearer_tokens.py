@@ -92,9 +92,14 @@ def _seconds(claims: dict[str, Any], name: str, required: bool) -> float | None:
     return float(value)
 
 
+def _is_no_character(code: int) -> bool:
+    """Of control, or half of a pair that no encoding can write."""
+    return code < 0x20 or code == 0x7F or 0xD800 <= code <= 0xDFFF
+
+
 def _text(claims: dict[str, Any], name: str) -> str:
     value = claims.get(name)
-    if not isinstance(value, str) or not value.strip() or any(ord(c) < 0x20 or ord(c) == 0x7F for c in value):
+    if not isinstance(value, str) or not value.strip() or any(_is_no_character(ord(c)) for c in value):
         raise TokenRefused(f"its claim {name} is not a name")
     return value
 

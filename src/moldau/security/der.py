@@ -15,6 +15,8 @@ EXTENSIONS: Final = 0xA3
 SUBJECT_ALTERNATIVE_NAMES: Final = "2.5.29.17"
 
 _LENGTH_BYTES_MAX: Final = 4
+# Those in use have a dozen; the numbers of a very long one take long to write.
+IDENTIFIER_BYTES_MAX: Final = 64
 
 
 class DerError(ValueError):
@@ -76,6 +78,8 @@ def element_at(data: bytes, position: int = 0, limit: int | None = None) -> Elem
 
 def object_identifier(value: bytes) -> str:
     """The number with dots."""
+    if len(value) > IDENTIFIER_BYTES_MAX:
+        raise DerError("an object identifier that is too long")
     if not value or value[-1] & 0x80:
         raise DerError("an object identifier that does not end")
     numbers: list[int] = []

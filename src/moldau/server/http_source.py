@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import urllib.error
 import urllib.request
 from typing import Any
@@ -37,7 +38,7 @@ def fetch(
     except urllib.error.HTTPError as error:
         error.close()
         raise SourceError(f"{url} answers with status {error.code}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or type(error).__name__
         raise SourceError(f"{url} cannot be read: {reason}") from None
     if len(data) > RESPONSE_BYTES_MAX:

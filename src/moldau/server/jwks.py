@@ -79,6 +79,9 @@ class IssuerKeys:
         except (ValueError, RecursionError):
             log.error("the keys for OAUTHBEARER are not refreshed: %s is not a JWKS", self._shown)
             return False
+        except Exception as error:  # the thread must not end, or keys that are withdrawn stay trusted
+            log.error("the keys for OAUTHBEARER are not refreshed: %s", type(error).__name__)
+            return False
         return True
 
     def close(self) -> None:

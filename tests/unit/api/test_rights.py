@@ -30,6 +30,7 @@ from moldau.protocol.messages.delete_topics_request import DeleteTopicsRequest, 
 from moldau.protocol.messages.describe_cluster_request import DescribeClusterRequest
 from moldau.protocol.messages.describe_groups_request import DescribeGroupsRequest
 from moldau.protocol.messages.describe_topic_partitions_request import DescribeTopicPartitionsRequest, TopicRequest
+from moldau.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
 from moldau.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from moldau.protocol.messages.headers import ResponseHeader
@@ -617,3 +618,46 @@ def test_every_decision_is_counted(world: RightsWorld) -> None:
     world.produce("t")
     after = (rights.requests.total, rights.allowed.total, rights.denied.total)
     assert [b - a for a, b in zip(before, after, strict=True)] == [2, 1, 1]
+
+
+def test_the_id_of_a_hidden_topic_is_not_told_where_no_partition_is_named(world: RightsWorld) -> None:
+    world.add(GROUP, "s3", READ)
+    world.become(ANNA)
+    topic = AlterShareGroupOffsetsRequestTopic(topic_name="t", partitions=[])
+    asked = world.send(AlterShareGroupOffsetsRequest(group_id="s3", topics=[topic]), 0)
+    world.run(600)
+    assert [row.topic_id for row in asked.response.responses] == [ZERO_UUID]
+
+
+def test_a_name_and_an_id_of_a_hidden_topic_are_not_told_to_belong_together(world: RightsWorld) -> None:
+    topic_id = world.node.image.topics_by_name["t"].topic_id
+    world.become(ANNA)
+    for name in ("t", "other"):
+        asked = [MetadataRequestTopic(topic_id=topic_id, name=None), MetadataRequestTopic(name=name)]
+        answer = world.ask(MetadataRequest(topics=asked), 12)
+        assert [row.error_code for row in answer.topics] == [T29, T29], name
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_an_election_that_is_refused_says_so_for_every_partition(world: RightsWorld, version: int) -> None:
+    world.become(ANNA)
+    wanted = [TopicPartitions(topic="t", partitions=[0, 7])]
+    answer = world.ask(ElectLeadersRequest(topic_partitions=wanted), version)
+    (row,) = answer.replica_election_results
+    refused = [(0, errors.CLUSTER_AUTHORIZATION_FAILED), (7, errors.CLUSTER_AUTHORIZATION_FAILED)]
+    assert [(one.partition_id, one.error_code) for one in row.partition_result] == refused
+
+
+def test_a_refusal_of_very_many_topics_takes_no_longer_for_each(world: RightsWorld) -> None:
+    """Whoever has no right must not be able to keep the node busy."""
+    world.become(ANNA)
+    topics = [CreatableTopic(f"new-{number}", 1, 1) for number in range(20_000)]
+    answer = world.ask(CreateTopicsRequest(topics, 1000), 7)
+    assert {row.error_code for row in answer.topics} == {T29} and len(answer.topics) == 20_000
+    world.add(GROUP, "g", READ)
+    rows = [
+        OffsetCommitRequestTopic(f"no-{number}", partitions=[OffsetCommitRequestPartition()])
+        for number in range(20_000)
+    ]
+    committed = world.ask(OffsetCommitRequest("g", topics=rows), 9)
+    assert {row.partitions[0].error_code for row in committed.topics} == {T29} and len(committed.topics) == 20_000
