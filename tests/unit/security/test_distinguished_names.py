@@ -86,3 +86,9 @@ def test_what_is_no_der_is_refused() -> None:
             object_identifier(value)
     assert object_identifier(bytes.fromhex("2a864886f70d010901")) == "1.2.840.113549.1.9.1"
     assert object_identifier(b"\x88\x37\x01") == "2.999.1"
+
+
+def test_a_number_without_an_end_is_no_identifier() -> None:
+    """Its digits would take long to write, and Python refuses to write very many."""
+    with pytest.raises(DerError, match="too long"):
+        object_identifier(b"\x55" + b"\xff" * 3000 + b"\x01")

@@ -66,6 +66,17 @@ def test_without_tls_there_is_nothing_to_load() -> None:
     assert not certificates.are_there and certificates.server("PLAINTEXT") is None
 
 
+@pytest.mark.parametrize("kind", ["endless", "pipe"])
+def test_what_is_no_file_is_not_read(authority: Authority, store: Path, tmp_path: Path, kind: str) -> None:
+    """It would be read without an end, or waited for."""
+    path = "/dev/zero"
+    if kind == "pipe":
+        path = str(tmp_path / "pipe")
+        os.mkfifo(path)
+    with pytest.raises(ConfigError, match="not a file"):
+        loaded(values(authority, store) | {"listener.name.ssl.ssl.truststore.location": path})
+
+
 def test_a_file_that_changes_is_loaded_by_itself(authority: Authority, store: Path) -> None:
     certificates = loaded(values(authority, store))
     before = context_of(certificates)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,6 +71,20 @@ def keys_from(answers: list[bytes | Exception], refresh_ms: int = 3_600_000) -> 
     return IssuerKeys("https://issuer", fetch_next, refresh_ms, 1, 5)
 
 
+def test_an_answer_that_is_no_http_is_a_failure_like_others() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(b"nonsense\r\n\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        with pytest.raises(SourceError, match="cannot be read"):
+            fetch(f"http://127.0.0.1:{server.getsockname()[1]}/keys", None)
+
+
 def test_a_new_key_is_found_by_the_login_after_the_one_that_missed_it() -> None:
     keys = keys_from([key_set(rsa_row(kid="old")), key_set(rsa_row(kid="new"))])
     keys.start()
@@ -83,9 +98,11 @@ def test_a_new_key_is_found_by_the_login_after_the_one_that_missed_it() -> None:
 
 
 def test_a_failed_fetch_is_tried_again_and_the_old_keys_stay(caplog: pytest.LogCaptureFixture) -> None:
-    keys = keys_from([key_set(rsa_row()), SourceError("down"), b"secret-1 is no JWKS", key_set(rsa_row(kid="late"))])
+    late = key_set(rsa_row(kid="late"))
+    odd = RuntimeError("what nobody has thought of")
+    keys = keys_from([key_set(rsa_row()), SourceError("down"), b"secret-1 is no JWKS", odd, late])
     assert keys.refresh()
-    assert not keys.refresh() and not keys.refresh()
+    assert not keys.refresh() and not keys.refresh() and not keys.refresh()
     assert keys.find("rsa", "RS256") is not None
     assert keys.refresh() and keys.find("late", "RS256") is not None
     assert "down" in caplog.text and "is not a JWKS" in caplog.text and "secret-1" not in caplog.text
