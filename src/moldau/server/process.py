@@ -173,6 +173,8 @@ class ServerProcess:
         compaction = CompactionProcesses(disk, self.turns)
         recovery = RecoveryProcesses(disk, lambda function: post(loop, self.turns, function))
         self._handshake_threads = HandshakeThreads(loop, self.turns)
+        # However many strangers come: handshakes between nodes do not wait behind theirs.
+        self._node_handshake_threads = HandshakeThreads(loop, self.turns)
         self._outbox = SocketOutbox(loop, self.clock, f"moldau-{self.config.node_id}", self.turns)
         self._secured_outboxes: list[SocketOutbox] = []
         self.node = Node(
@@ -223,6 +225,7 @@ class ServerProcess:
             for outbox in (self._outbox, *self._secured_outboxes):
                 outbox.close()
             self._handshake_threads.close()
+            self._node_handshake_threads.close()
             self._certificates.close()
             if self._logins is not None:
                 self._logins.close()
@@ -237,7 +240,7 @@ class ServerProcess:
         client = self._certificates.client(listener)
         if client is None and credentials is None:
             return self._outbox
-        tls = OutboundTls(lambda: client.context, self._handshake_threads) if client is not None else None
+        tls = OutboundTls(lambda: client.context, self._node_handshake_threads) if client is not None else None
         outbox = SocketOutbox(
             self._outbox.loop,
             self.clock,
@@ -318,7 +321,7 @@ class ServerProcess:
                 clock=self.clock,
                 group=self._controller_listeners if is_controller else self._broker_listeners,
                 tls=self._certificates.server(endpoint.name),
-                threads=self._handshake_threads,
+                threads=self._node_handshake_threads if is_controller else self._handshake_threads,
                 gate_keeper=logins.keeper_for(endpoint.name),
             )
             self.listeners.append(listener)
