@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from moldau.api import acls, quotas, scram
+from moldau.config.unserved import STANDARD_AUTHORIZER
 from moldau.controller.security import scram_record
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
-from moldau.node.authorization import Authorization
 from moldau.node.context import ClientContext
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
@@ -25,8 +25,8 @@ from moldau.protocol.messages.describe_user_scram_credentials_request import (
 )
 from moldau.protocol.primitives import Message
 from moldau.protocol.stored import metadata_records as r
-from moldau.security.authorizer import Authorizer
 from tests.unit.controller.world import World
+from tests.unit.node.world import NodeWorld
 
 ANY, MATCH, LITERAL, PREFIXED = 1, 2, 3, 4
 TOPIC, CLUSTER = 2, 4
@@ -128,11 +128,11 @@ def test_users_are_described_without_anything_of_their_passwords() -> None:
 
 
 class Asked:
-    """A call to a node with or without an authorizer."""
+    """A call to a node without an authorizer."""
 
-    def __init__(self, rights: Authorization | None) -> None:
+    def __init__(self) -> None:
         self.response: Any = None
-        self.node = SimpleNamespace(rights=rights, image=MetadataImage())
+        self.node = SimpleNamespace(rights=None, image=MetadataImage())
         self.context = ClientContext("PLAINTEXT", "127.0.0.1:5000")
         self.api_key = DescribeAclsRequest.API_KEY
         self.now_ms = 0
@@ -150,7 +150,7 @@ class Asked:
     ],
 )
 def test_without_an_authorizer_security_is_disabled(handle: Any, request_: Message) -> None:
-    call = Asked(None)
+    call = Asked()
     handle(call, request_)
     rows = getattr(call.response, "results", None) or getattr(call.response, "filter_results", None) or [call.response]
     assert [(row.error_code, row.error_message) for row in rows] == [
@@ -159,9 +159,9 @@ def test_without_an_authorizer_security_is_disabled(handle: Any, request_: Messa
 
 
 def test_with_an_authorizer_entries_are_described() -> None:
-    call = Asked(Authorization(Authorizer(frozenset({"User:ANONYMOUS"}), False)))
-    acls.handle_describe_acls(call, DescribeAclsRequest(ANY, None, ANY, None, None, ANY, ANY))  # type: ignore[arg-type]
-    assert (call.response.error_code, call.response.resources) == (0, [])
+    world = NodeWorld(authorizer_class_name=STANDARD_AUTHORIZER, super_users="User:ANONYMOUS").start()
+    answer = world.ask(DescribeAclsRequest(ANY, None, ANY, None, None, ANY, ANY), 3)
+    assert (answer.error_code, answer.resources) == (0, [])
 
 
 def creation(name: str, pattern: int = LITERAL, principal: str = "User:alice", **changes: int) -> creating.AclCreation:
