@@ -22,7 +22,7 @@ from itertools import islice
 from moldau.net.framing import Frame, FrameError, FrameReader, Scratch
 from moldau.net.log_limit import LogLimit
 from moldau.net.low_water import LargeReads
-from moldau.net.tls import TlsSocket
+from moldau.net.tls import RECORD_BYTES_MAX, TlsMisuse, TlsSocket
 from moldau.net.turns import CLOSE, SEND
 from moldau.node.context import ClientContext
 from moldau.node.reply import Reply
@@ -178,7 +178,10 @@ class Connection:
                     piece = there
                     count = len(piece)
                 else:
-                    count = self._sock.recv_into(frames.window())
+                    window = frames.window()
+                    count = self._sock.recv_into(window)
+                    if self._tls is not None and count < RECORD_BYTES_MAX and count < len(window):
+                        left = 0  # small records cost as much as large ones
                 left -= count
                 if count == 0:
                     self.close()
@@ -195,10 +198,10 @@ class Connection:
                     return
         except (BlockingIOError, InterruptedError):
             return
-        except OSError:
-            self.close()
-        except FrameError as error:
+        except (FrameError, TlsMisuse) as error:
             log.warning("closing connection from %s: %s", self.context.peer, error)
+            self.close()
+        except OSError:
             self.close()
 
     def _handle_frames(self, frames: list[Frame], now_ms: int) -> None:

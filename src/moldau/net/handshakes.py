@@ -92,7 +92,7 @@ class Handshake:
         self._server_hostname = server_hostname
         self._on_end = on_end
         self.deadline_ms = deadline_ms
-        self._secured: ssl.SSLSocket | None = None
+        self._secured: TlsSocket | None = None
         self._watches = 0  # WANTS_READ or WANTS_WRITE
         self._is_stepping = False
         self._steps = 0
@@ -112,11 +112,11 @@ class Handshake:
         """What it led to; the socket is not this one's any more."""
         assert self.outcome == DONE and self._secured is not None and not self.closed
         self.closed = True
-        return TlsSocket(self._secured)
+        return self._secured
 
     def peer_certificate(self) -> bytes | None:
         assert self._secured is not None
-        return self._secured.getpeercert(binary_form=True)
+        return self._secured.peer_certificate()
 
     # In the loop
 
@@ -198,13 +198,8 @@ class Handshake:
     def _shake_hands(self) -> None:
         try:
             if self._secured is None:
-                self._secured = self._context().wrap_socket(
-                    self._sock,
-                    server_side=self._server_hostname is None,
-                    server_hostname=self._server_hostname,
-                    do_handshake_on_connect=False,
-                )
-            self._secured.do_handshake()
+                self._secured = TlsSocket(self._sock, self._context(), self._server_hostname)
+            self._secured.shake_hands()
             self.outcome = DONE
         except ssl.SSLWantReadError:
             self.outcome = WANTS_READ

@@ -25,7 +25,7 @@ from moldau.net.log_limit import LogLimit
 from moldau.net.low_water import LargeReads
 from moldau.net.outbound_login import RENEW_PERCENT, LoginTalk, OutboundLogin
 from moldau.net.resolver import Resolver
-from moldau.net.tls import TlsSocket
+from moldau.net.tls import RECORD_BYTES_MAX, TlsMisuse, TlsSocket
 from moldau.net.turns import ANSWER, Turns
 from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, UNREACHABLE, Channel, NoResponse, OnResponse, Outbox
 from moldau.protocol import api_keys
@@ -290,6 +290,7 @@ class SocketChannel(Channel):
         self._fd = self._tls.fileno()
         self._on_open()
         self._flush()
+        self._maybe_read_pending()
 
     # Sending
 
@@ -340,12 +341,15 @@ class SocketChannel(Channel):
     def _on_readable(self) -> None:
         self._turns.begin()
         self._receive()
+        self._maybe_read_pending()
+        self._end_turn()
+
+    def _maybe_read_pending(self) -> None:
+        """What TLS has and the system tells nobody of."""
         tls = self._tls
         if tls is not None and not self._reads_pending and tls.pending:
-            # The rest of a record, of which the system tells nobody.
             self._reads_pending = True
             self._loop.call_soon(self._on_pending, self._attempt)
-        self._end_turn()
 
     def _on_pending(self, attempt: int) -> None:
         self._reads_pending = False
@@ -360,6 +364,7 @@ class SocketChannel(Channel):
         try:
             while True:
                 wanted = frames.piece_wanted if self._tls is None else 0
+                is_last = False  # after small records others have their turn
                 if wanted > 0:
                     assert isinstance(sock, socket.socket)
                     there = self._large_reads.receive(sock, wanted)
@@ -368,7 +373,9 @@ class SocketChannel(Channel):
                     piece = there
                     count = len(piece)
                 else:
-                    count = sock.recv_into(frames.window())
+                    window = frames.window()
+                    count = sock.recv_into(window)
+                    is_last = self._tls is not None and count < RECORD_BYTES_MAX and count < len(window)
                 if count == 0:
                     self._fail(CLOSED)
                     return
@@ -380,14 +387,14 @@ class SocketChannel(Channel):
                         if self._attempt != attempt or self._state not in (CONNECTED, LOGGING_IN):
                             return
                     return
-                if not frames.wants_more:
+                if is_last or not frames.wants_more:
                     return
         except (BlockingIOError, InterruptedError):
             return
-        except OSError:
-            self._fail(CLOSED)
-        except (FrameError, DecodeError) as error:
+        except (FrameError, DecodeError, TlsMisuse) as error:
             log.warning("closing the connection to %s:%d (%s): %s", self.host, self.port, self.purpose, error)
+            self._fail(CLOSED)
+        except OSError:
             self._fail(CLOSED)
 
     def _on_frame(self, data: bytes, start: int, end: int) -> None:

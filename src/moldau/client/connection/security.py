@@ -119,6 +119,7 @@ def _context(config: ClientConfig) -> ssl.SSLContext:
         raise ConfigError(f"ssl.enabled.protocols: {', '.join(unknown) or 'none'}; TLSv1.2 and TLSv1.3 are there.")
     context.minimum_version = min(_PROTOCOLS[name] for name in names)
     context.maximum_version = max(_PROTOCOLS[name] for name in names)
+    context.options |= ssl.OP_NO_RENEGOTIATION
     _load_trusted(context, config)
     _load_own(context, config)
     return context
