@@ -105,6 +105,7 @@ class Connection:
         self._advances_at_end = False
         self._is_postponed = False
         self._reads_pending = False
+        self._is_ending = False  # an answer that is on its way is the last one
         self._close_when_sent = False
         self.closed = False
         self.last_active_ms = clock()
@@ -186,7 +187,7 @@ class Connection:
                 if count == 0:
                     self.close()
                     return
-                if self._close_when_sent:
+                if self._close_when_sent or self._is_ending:
                     # Read and thrown away: closing with unread bytes would reset the connection under our answer.
                     return
                 complete = frames.received_piece(piece) if wanted > 0 else frames.received(count)
@@ -255,7 +256,9 @@ class Connection:
                 else:
                     reply.on_done = self._on_reply_done
                     replies.append(reply)
-                if self.closed or self._close_when_sent or self._is_muted:
+                    if reply.close_connection:
+                        self._is_ending = True
+                if self.closed or self._close_when_sent or self._is_ending or self._is_muted:
                     break
         except DecodeError as error:
             log.warning("closing connection from %s: %s", self.context.peer, error)
@@ -272,6 +275,8 @@ class Connection:
     def _on_reply_done(self, reply: Reply) -> None:
         if reply.mute_ms > 0 and not self.closed:
             self._mute(reply.mute_ms)
+        if reply.close_connection:
+            self._is_ending = True
         if self._handling or self.closed or not self._replies or self._replies[0] is not reply:
             return
         finished = self._scratch.at_end_of_turn
@@ -314,7 +319,12 @@ class Connection:
         """Moves finished replies to the socket, then takes up what had to wait for them."""
         replies = self._replies
         while replies and replies[0].done:
-            self._queue(replies.popleft())
+            reply = replies.popleft()
+            self._queue(reply)
+            if reply.close_connection:
+                self._abandon_replies()
+        if self._is_ending:
+            self._ready_frames.clear()
         if self._unsent and not self._writing:
             self._send()
         if self.closed:
@@ -591,9 +601,7 @@ class Connection:
         if self._warming is not None:
             self._warming.cancelled = True
         self._sock.close()
-        for reply in self._replies:
-            reply.abandon()
-        self._replies.clear()
+        self._abandon_replies()
         self._ready_frames.clear()
         self._unsent.clear()
         self._on_close(self)
@@ -602,6 +610,11 @@ class Connection:
             # In a turn of their own: a connection may be closed in the middle of somebody else's work.
             self._loop.call_soon(self._tell_closed, hooks)
             self.context.on_closed = []
+
+    def _abandon_replies(self) -> None:
+        for reply in self._replies:
+            reply.abandon()
+        self._replies.clear()
 
     def _tell_closed(self, hooks: list[Callable[[int], None]]) -> None:
         turns = self._scratch.turns

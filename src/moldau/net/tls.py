@@ -30,12 +30,12 @@ OWN_BYTES_MAX: Final = 4 * 1024
 HANDSHAKE_ROUNDS_MAX: Final = 64
 
 
-class TlsMisuse(ConnectionAbortedError):
-    """The other side only wants to keep this one busy."""
+class TlsMisuse(Exception):
+    """The other side says what no client of TLS says, and only keeps this one busy."""
 
 
 class TlsSocket:
-    """Non-blocking: raises BlockingIOError where it has to wait, ConnectionError where it cannot go on."""
+    """Non-blocking: raises BlockingIOError where it has to wait, OSError or TlsMisuse where it cannot go on."""
 
     def __init__(self, sock: socket.socket, context: ssl.SSLContext, server_hostname: str | None) -> None:
         """The server's side where there is no name of a server."""
@@ -58,7 +58,7 @@ class TlsSocket:
         self._has_rest = False  # a record was decrypted and not read to its end
         self._without_data = 0  # records since the last data
         self._has_ended = False
-        self._failure: ConnectionError | None = None  # for the next who reads
+        self._failure: Exception | None = None  # for the next who reads
         self._unsent: bytes | memoryview = b""  # encrypted
         self._encrypted_bytes = 0  # of what `send` is given again, because it has not left
         self.records_total = 0
@@ -94,6 +94,8 @@ class TlsSocket:
             is_there = self._hand_over()
         except BlockingIOError:
             raise ssl.SSLWantReadError from None
+        except TlsMisuse as misuse:
+            raise ssl.SSLError(str(misuse)) from None
         if not is_there:
             raise ConnectionResetError("closed")
 
@@ -200,7 +202,7 @@ class TlsSocket:
         while records < RECORDS_AT_ONCE_MAX and size - position >= HEADER_BYTES:
             length = data[position + 3] << 8 | data[position + 4]
             if length > ENCRYPTED_BYTES_MAX:
-                raise ConnectionAbortedError(f"a TLS record of {length} bytes")
+                raise TlsMisuse(f"a TLS record of {length} bytes")
             end = position + HEADER_BYTES + length
             if end > size:
                 self._missing_bytes = end - size

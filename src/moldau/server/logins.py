@@ -214,6 +214,8 @@ class Logins:
 
     def _compute(self, compute: Callable[[], bytes], done: Callable[[bytes, int], None]) -> None:
         def on_done(future: Future[bytes]) -> None:
+            if future.cancelled():
+                return  # the node stops before it came to that
             with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
                 self._loop.call_soon_threadsafe(lambda: done(future.result(), self._clock()))
 

@@ -25,6 +25,7 @@ from tests.unit.security.wire import answer, authenticate, frame, handshake
 RIGHT, WRONG = b"\0alice\0secret-1", b"\0alice\0wrong-1"
 ORDINARY = frame(MetadataRequest(topics=[]), 9)
 ECHO = b"handled"
+PARKED = b"\0\1parked"
 
 
 class Slow(SaslServer):
@@ -46,6 +47,7 @@ class House:
         self.now_ms = 1_000_000
         self.handled: list[tuple[str, bytes]] = []
         self.computing: list[Callable[[], None]] = []
+        self.parked: list[Reply] = []
         mechanisms = {
             "PLAIN": Mechanism(lambda: PlainServer({"alice": "secret-1"}), max_reauth_ms),
             "SLOW": Mechanism(Slow),
@@ -75,6 +77,9 @@ class House:
     def handle(self, context: ClientContext, data: bytes, start: int, end: int, now_ms: int) -> Reply:
         self.handled.append((context.principal, data[start:end]))
         reply = Reply()
+        if data[start:end] == PARKED:
+            self.parked.append(reply)
+            return reply
         is_versions = data[start : start + 2] == b"\0\x12"
         said = b"\0\0\0\7\0\0rest" if is_versions else ECHO
         reply.complete([len(said).to_bytes(4, "big") + said])
@@ -255,6 +260,28 @@ def test_after_its_end_a_session_can_still_be_renewed() -> None:
 
     house = run(scenario, max_reauth_ms=2_000)
     assert (house.keeper.renewed_total, house.keeper.failed_renewal_total) == (1, 1)
+
+
+@pytest.mark.parametrize("delay_ms", [0, 30])
+def test_a_renewal_that_fails_is_told_after_earlier_answers_and_nothing_after_it(delay_ms: int) -> None:
+    async def scenario(house: House, client: Client) -> None:
+        assert await client.log_in() == 0
+        house.now_ms += 1_500
+        await client.send(PARKED, handshake("PLAIN"), authenticate(WRONG), ORDINARY)
+        while house.keeper.failed_renewal_total == 0:
+            await asyncio.sleep(0.001)
+        await client.send(ORDINARY, handshake("PLAIN"), authenticate(RIGHT), ORDINARY)
+        await asyncio.sleep(0.1)  # the time in which it could be answered too soon
+        assert house.listener.connection_count == 1, "the earlier request is not forgotten"
+        house.parked.pop().complete([struct.pack(">i", 5) + b"fetch"])
+        assert await client.receive() == b"fetch"
+        assert answer(await client.receive(), 17, 1).error_code == 0
+        assert answer(await client.receive(), 36, 2).error_code == 58
+        assert await client.receive() is None
+
+    house = run(scenario, delay_ms=delay_ms, max_reauth_ms=60_000)
+    assert [data for _, data in house.handled] == [PARKED]
+    assert (house.keeper.renewed_total, house.keeper.failed_renewal_total) == (0, 1)
 
 
 def test_what_is_computed_elsewhere_is_waited_for() -> None:
