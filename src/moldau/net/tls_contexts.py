@@ -103,7 +103,9 @@ def server_context(settings: TlsSettings, stores: Stores) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _set_up(context, settings)
     context.options |= ssl.OP_CIPHER_SERVER_PREFERENCE | ssl.OP_NO_TICKET
-    # Every handshake looks at the certificates anew: a session of an hour ago does not let anybody in.
+    # In TLS 1.3 every handshake looks at the certificates anew. In TLS 1.2 OpenSSL resumes a session by its id, which
+    # Python cannot forbid: for two hours, and only with this context, which new stores replace. So whoever was removed
+    # from the trust store is out; the end of a certificate's time may be noticed late.
     context.num_tickets = 0
     if settings.client_auth in (REQUESTED, REQUIRED):
         context.verify_mode = ssl.CERT_REQUIRED if settings.client_auth == REQUIRED else ssl.CERT_OPTIONAL

@@ -401,6 +401,36 @@ def test_a_new_certificate_is_for_new_connections(authority: Authority, server: 
     run(tls, scenario)
 
 
+def resume(
+    server_side: ssl.SSLContext, asking: ssl.SSLContext, session: ssl.SSLSession | None
+) -> tuple[ssl.SSLObject, ssl.SSLObject]:
+    """A client that has an earlier session and its server, after their handshake."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = asking.wrap_bio(to_client, to_server, server_hostname="localhost", session=session)
+    serving = server_side.wrap_bio(to_server, to_client, server_side=True)
+    for _ in range(4):
+        for side in (client, serving):
+            with contextlib.suppress(ssl.SSLWantReadError):
+                side.do_handshake()
+    return client, serving
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_with_new_stores_no_session_is_resumed(
+    authority: Authority, server: Signed, client: Signed, version: ssl.TLSVersion
+) -> None:
+    """And in TLS 1.3 not even with the old ones."""
+    found = settings(authority, server, ssl_client_auth="required")
+    named = settings(authority, client)
+    asking = client_context(named, read_stores(named))
+    asking.maximum_version = version
+    before, after = (server_context(found, read_stores(found)) for _ in range(2))
+    first = resume(before, asking, None)  # which goes on: OpenSSL forgets sessions that end without a goodbye
+    session = first[0].session
+    assert resume(before, asking, session)[1].session_reused == (version == ssl.TLSVersion.TLSv1_2)
+    assert not resume(after, asking, session)[1].session_reused
+
+
 def test_both_sides_are_tried_in_memory(authority: Authority, server: Signed, tmp_path: Path) -> None:
     other = Authority(tmp_path, "other")
     mutual = settings(authority, server, ssl_client_auth="required")
