@@ -12,6 +12,7 @@ import random
 import shutil
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,7 @@ from tests.interop.conftest import AGAINST_KAFKA, stop_cleanly
 from tests.interop.kafka_oracle import run_tool
 from tests.interop.nodes import HOST, MoldauNode, free_ports
 from tests.pace import patience, patience_ms, wait_until
+from tests.tls_attacker import Attacker
 
 pytestmark = [
     pytest.mark.interop,
@@ -400,6 +402,34 @@ def test_mutated_handshakes_let_nobody_in_and_cost_nothing(node: Secured, topic:
         assert node.resident_mb() < settled + 30, "memory is flat"
     assert "Traceback" not in node.output()
     assert serial(node, "MTLS"), "and a good client comes in"
+
+
+@pytest.mark.parametrize("padding", [0, 16_000], ids=["small", "like data"])
+def test_key_updates_without_an_end_are_not_read_to_the_end(
+    node: Secured, topic: str, tmp_path: Path, padding: int
+) -> None:
+    """OpenSSL would read them all in one call. Clients beside it, with TLS and without, are served meanwhile."""
+    refused = "TLS records in a row without data"
+    before = node.output().count(refused)
+    with (
+        Producer(node.at("SSL"), config=own_settings(node, None)) as secured,
+        Producer(node.bootstrap) as plain,
+        socket.create_connection((HOST, node.ports["SSL"]), SECONDS) as sock,
+    ):
+        secured.send(topic, b"before").result(patience_ms(20_000))
+        attacker = Attacker(sock, node.context(), tmp_path)
+        attacker.shake_hands()
+        flood = attacker.key_updates(5_000 if padding == 0 else 500, padding=padding)
+        flooding = threading.Thread(target=attacker.flood, args=(flood,))
+        flooding.start()
+        for producer in (secured, plain):
+            producer.send(topic, b"meanwhile").result(patience_ms(20_000))
+        flooding.join()
+        with contextlib.suppress(ConnectionError):
+            while sock.recv(65536):
+                pass
+    wait_until(lambda: node.output().count(refused) > before, 5, lambda: node.output()[-2000:])
+    assert "Traceback" not in node.output()
 
 
 def test_two_thousand_slow_clients_harm_nobody(node: Secured, topic: str) -> None:

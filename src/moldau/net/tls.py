@@ -27,7 +27,8 @@ RECEIVE_BYTES_MAX: Final = 64 * 1024
 PIECE_BYTES: Final = 32 * 1024
 # What OpenSSL may have to say of its own to somebody who takes nothing, such as answers to key updates.
 OWN_BYTES_MAX: Final = 4 * 1024
-HANDSHAKE_ROUNDS_MAX: Final = 64
+# How often a handshake may go on with a few records more.
+HANDSHAKE_ROUNDS_MAX: Final = 256
 
 
 class TlsMisuse(Exception):
@@ -61,6 +62,7 @@ class TlsSocket:
         self._failure: Exception | None = None  # for the next who reads
         self._unsent: bytes | memoryview = b""  # encrypted
         self._encrypted_bytes = 0  # of what `send` is given again, because it has not left
+        self._rounds = 0
         self.records_total = 0
 
     def fileno(self) -> int:
@@ -70,20 +72,18 @@ class TlsSocket:
 
     def shake_hands(self) -> None:
         """Goes on with what is there. SSLWantReadError or SSLWantWriteError where it has to wait."""
-        for _ in range(HANDSHAKE_ROUNDS_MAX):
+        while True:
             try:
                 self._tls.do_handshake()
+                break
             except ssl.SSLWantReadError:
                 self._flush_or_wait()
                 self._receive_or_wait()
             except ssl.SSLError:
-                self._flush()  # OpenSSL's words about it
+                self._flush_if_possible()  # OpenSSL's words about it
                 raise
-            else:
-                self._flush_or_wait()
-                self._without_data = 0
-                return
-        raise ssl.SSLError("it came in too many pieces")
+        self._flush_or_wait()
+        self._without_data = 0
 
     def _flush_or_wait(self) -> None:
         if not self._flush():
@@ -98,6 +98,9 @@ class TlsSocket:
             raise ssl.SSLError(str(misuse)) from None
         if not is_there:
             raise ConnectionResetError("closed")
+        self._rounds += 1
+        if self._rounds > HANDSHAKE_ROUNDS_MAX:
+            raise ssl.SSLError("it came in too many pieces")
 
     def peer_certificate(self) -> bytes | None:
         return self._tls.getpeercert(binary_form=True)
@@ -292,8 +295,11 @@ class TlsSocket:
             self._tls.unwrap()
         except (OSError, ValueError):
             pass
+        self._flush_if_possible()
+        self._sock.close()
+
+    def _flush_if_possible(self) -> None:
         try:
             self._flush()
         except OSError:
             pass
-        self._sock.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
@@ -15,6 +16,7 @@ import pytest
 
 from moldau.net.connection import Connection
 from moldau.net.tls import (
+    HANDSHAKE_ROUNDS_MAX,
     OWN_BYTES_MAX,
     RECORD_BYTES_MAX,
     RECORDS_AT_ONCE_MAX,
@@ -316,6 +318,31 @@ def test_what_could_not_be_sent_leaves_once_and_whole(authority: Authority, serv
     reader.join()
     assert received == [content] and waited >= 3
     pair.close()
+
+
+def test_a_handshake_that_does_not_end_is_ended(authority: Authority, server: Signed) -> None:
+    """OpenSSL skips any number of a server's requests to begin again."""
+    found = settings(authority, server)
+    asking = client_context(found, read_stores(found))
+    theirs, ours = socket.socketpair()
+    ours.setblocking(False)
+    tls = TlsSocket(ours, asking, "localhost")
+    hello_requests = b"\x16\x03\x03\x00\x04\x00\x00\x00\x00" * 10_000
+
+    def flood() -> None:
+        with contextlib.suppress(ConnectionError):
+            theirs.sendall(hello_requests)
+
+    flooding = threading.Thread(target=flood)
+    flooding.start()
+    with pytest.raises(ssl.SSLError, match="too many pieces"):
+        while True:
+            with contextlib.suppress(ssl.SSLWantReadError):
+                tls.shake_hands()
+    assert tls.records_total <= (HANDSHAKE_ROUNDS_MAX + 1) * RECORDS_AT_ONCE_MAX
+    tls.close()
+    flooding.join()
+    theirs.close()
 
 
 # On a listener
