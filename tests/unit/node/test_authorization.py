@@ -6,6 +6,7 @@ import pytest
 
 from moldau.config.unserved import STANDARD_AUTHORIZER
 from moldau.node.authorization import host_text
+from moldau.security.authorizer import SessionRights
 from moldau.security.rights import READ, TOPIC
 from tests.unit.node.world import NodeWorld
 
@@ -38,4 +39,4 @@ def test_the_settings_reach_the_authorizer(text: str, is_allowed: bool) -> None:
     rights = world.node.rights
     assert rights is not None and rights.authorizer.is_loaded
     assert rights.authorizer.super_users == {"User:a", "User:b"}
-    assert rights.authorizer.decide("User:c", "1.1.1.1", READ, TOPIC, "t").is_allowed is is_allowed
+    assert SessionRights(rights.authorizer, "User:c", "1.1.1.1").decide(READ, TOPIC, "t").is_allowed is is_allowed
