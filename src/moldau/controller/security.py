@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from moldau.controller.known_acls import AclKey, acl_key
 from moldau.controller.result import Result, VersionedRecord
 from moldau.controller.state import ControllerState
+from moldau.metadata.features import supports_scram
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages import delete_acls_response as deleted
@@ -59,6 +61,9 @@ class Security:
             if name in users:
                 message = "A user credential cannot be altered twice in the same request"
                 users[name] = KafkaError(errors.DUPLICATE_RESOURCE, message)
+            elif not supports_scram(self.state.image.metadata_version):
+                message = "The current metadata.version does not support SCRAM"
+                users[name] = KafkaError(errors.UNSUPPORTED_VERSION, message)
             else:
                 users[name] = None
         for deletion in request.deletions:
@@ -94,7 +99,7 @@ class Security:
     def create_acls(self, request: CreateAclsRequest) -> Result:
         records: list[VersionedRecord] = []
         response = CreateAclsResponse()
-        existing = {_acl_key(acl) for acl in self.state.image.acls.values()}
+        new: set[AclKey] = set()
         for creation in request.creations:
             row = AclCreationResult(0, "")
             problem = _acl_problem(creation)
@@ -111,8 +116,9 @@ class Security:
                     creation.operation,
                     creation.permission_type,
                 )
-                if _acl_key(record) not in existing:
-                    existing.add(_acl_key(record))
+                key = acl_key(record)
+                if key not in self.state.acls and key not in new:
+                    new.add(key)
                     records.append((record, 0))
             response.results.append(row)
         _check_count(len(records))
@@ -170,18 +176,6 @@ def _check_upsertion(upsertion: ScramCredentialUpsertion) -> KafkaError | None:
     if not upsertion.salted_password:
         return KafkaError(errors.UNACCEPTABLE_CREDENTIAL, "Empty salted password")
     return None
-
-
-def _acl_key(acl: r.AccessControlEntryRecord) -> tuple[object, ...]:
-    return (
-        acl.resource_type,
-        acl.resource_name,
-        acl.pattern_type,
-        acl.principal,
-        acl.host,
-        acl.operation,
-        acl.permission_type,
-    )
 
 
 def _acl_problem(creation: AclCreation) -> str | None:

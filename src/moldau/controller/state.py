@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.dynamic import DynamicBrokerConfig
 from moldau.controller.colliding_names import CollidingNames
+from moldau.controller.known_acls import KnownAcls
 from moldau.controller.partition_index import PartitionIndex
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
@@ -46,10 +47,12 @@ class ControllerState:
     registration_offsets: dict[int, int] = field(default_factory=dict)
     partitions: PartitionIndex = field(init=False)
     topic_names: CollidingNames = field(init=False)
+    acls: KnownAcls = field(init=False)
 
     def __post_init__(self) -> None:
         self.partitions = PartitionIndex(self.image)
         self.topic_names = CollidingNames(self.image)
+        self.acls = KnownAcls(self.image)
 
     def advance(self, delta: MetadataDelta, image: MetadataImage, next_offset: int) -> None:
         """Takes over what the controller's own last records changed."""
@@ -58,6 +61,7 @@ class ControllerState:
         self.next_offset = next_offset
         self.partitions.apply(delta)
         self.topic_names.apply(delta)
+        self.acls.apply(delta)
 
     @property
     def config(self) -> BrokerConfig:

@@ -225,7 +225,7 @@ class MetadataDelta:
         image.features = _merged(base.features, {k: v or None for k, v in self.changed_features.items()})
         image.configs = _merged_nested(base.configs, self.changed_configs)
         image.client_quotas = _merged_nested(base.client_quotas, self.changed_quotas)
-        image.acls = _merged(base.acls, self.changed_acls)
+        image.acls = base.acls.with_changes(self.changed_acls)
         image.scram = _merged(base.scram, self.changed_scram)
         image.tokens = _merged(base.tokens, self.changed_tokens)
         image.next_producer_id = base.next_producer_id if self.next_producer_id is None else self.next_producer_id

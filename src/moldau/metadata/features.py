@@ -19,6 +19,8 @@ STREAMS_VERSION: Final = "streams.version"
 
 LOWEST_METADATA_VERSION: Final = 7
 LATEST_METADATA_VERSION: Final = 30
+FIRST_SCRAM_METADATA_VERSION: Final = 11
+"""3.5-IV2."""
 
 DEAD_LETTERS_SHARE_VERSION: Final = 2
 """The level of share.version from which dead letters are written (KIP-1191). Kafka has it from 4.4 on, where it is the
@@ -110,6 +112,10 @@ def partition_version(metadata_version: int) -> int:
 def isr_shrink_raises_leader_epoch(metadata_version: int) -> bool:
     """Before 3.6-IV0."""
     return metadata_version < 12
+
+
+def supports_scram(metadata_version: int) -> bool:
+    return metadata_version >= FIRST_SCRAM_METADATA_VERSION
 
 
 def supports_transactions(metadata_version: int) -> bool:

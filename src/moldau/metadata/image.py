@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from moldau.metadata.acl_map import AclMap
 from moldau.metadata.features import ELR_VERSION, LATEST_METADATA_VERSION, METADATA_VERSION
 from moldau.metadata.model import (
     BROKER_RESOURCE,
@@ -16,7 +17,7 @@ from moldau.metadata.model import (
     PartitionRegistration,
     TopicImage,
 )
-from moldau.protocol.stored.metadata_records import AccessControlEntryRecord, DelegationTokenRecord
+from moldau.protocol.stored.metadata_records import DelegationTokenRecord
 
 QuotaEntity = tuple[tuple[str, str | None], ...]
 """Entity types with names, sorted by type; the name None is the default entity."""
@@ -65,7 +66,7 @@ class MetadataImage:
         self.configs: dict[ConfigResource, dict[str, str]] = {}
         self.client_quotas: dict[QuotaEntity, dict[str, float]] = {}
         self.next_producer_id = 0
-        self.acls: dict[bytes, AccessControlEntryRecord] = {}
+        self.acls = AclMap()
         self.scram: dict[tuple[int, str], ScramCredential] = {}
         """By mechanism (1: SHA-256, 2: SHA-512) and user."""
         self.tokens: dict[str, DelegationTokenRecord] = {}

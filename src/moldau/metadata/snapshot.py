@@ -123,7 +123,7 @@ def delta_between(before: MetadataImage, after: MetadataImage) -> MetadataDelta:
             inner = _changes(old_map.get(key, {}), new_map.get(key, {}))
             if inner:
                 target[key] = inner
-    delta.changed_acls = _changes(before.acls, after.acls)
+    delta.changed_acls = _changes(dict(before.acls.items()), dict(after.acls.items()))
     delta.changed_scram = _changes(before.scram, after.scram)
     delta.changed_tokens = _changes(before.tokens, after.tokens)
     if before.next_producer_id != after.next_producer_id:

@@ -16,6 +16,7 @@ from moldau.config.broker_config import BrokerConfig
 from moldau.controller.security import ITERATIONS_MAX, ITERATIONS_MIN, SCRAM_HASHES, scram_record
 from moldau.metadata.features import (
     ELR_VERSION,
+    FIRST_SCRAM_METADATA_VERSION,
     KRAFT_VERSION,
     LATEST_METADATA_VERSION,
     LOWEST_METADATA_VERSION,
@@ -25,6 +26,7 @@ from moldau.metadata.features import (
     metadata_version_level,
     metadata_version_name,
     metadata_version_names,
+    supports_scram,
 )
 from moldau.protocol import uuids
 from moldau.protocol.primitives import Message
@@ -289,6 +291,9 @@ def _bootstrap_records(options: FormatOptions) -> list[Message]:
     if levels.get(ELR_VERSION, 0) > 0 and version < ELR_NEEDS_METADATA_VERSION:
         needs = f"because it depends on {METADATA_VERSION} level {ELR_NEEDS_METADATA_VERSION}"
         raise FormatError(f"{ELR_VERSION} could not be set to {levels[ELR_VERSION]} {needs}")
+    if options.add_scram and not supports_scram(version):
+        name = metadata_version_name(FIRST_SCRAM_METADATA_VERSION)
+        raise FormatError(f"SCRAM is only supported in metadata.version {name} or later.")
     records: list[Message] = [FeatureLevelRecord(METADATA_VERSION, version)]
     records += [FeatureLevelRecord(name, levels[name]) for name in sorted(levels) if levels[name] > 0]
     return records + [_parse_scram(text) for text in options.add_scram]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from moldau.metadata.features import METADATA_VERSION
 from moldau.protocol import errors
 from moldau.protocol.messages import alter_client_quotas_request as quotas
 from moldau.protocol.messages import alter_configs_request as plain
@@ -19,7 +20,7 @@ from moldau.protocol.messages.alter_user_scram_credentials_request import (
 from moldau.protocol.messages.create_acls_request import AclCreation, CreateAclsRequest
 from moldau.protocol.messages.delete_acls_request import DeleteAclsFilter, DeleteAclsRequest
 from moldau.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
-from moldau.protocol.stored.metadata_records import ClearElrRecord, ConfigRecord, ProducerIdsRecord
+from moldau.protocol.stored.metadata_records import ClearElrRecord, ConfigRecord, FeatureLevelRecord, ProducerIdsRecord
 from tests.unit.controller.world import World
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
@@ -174,6 +175,41 @@ def test_scram_credentials_are_stored_without_the_password(w: World) -> None:
     assert w.image.scram == {}
 
 
+def test_credentials_need_a_metadata_version_that_knows_them(w: World) -> None:
+    """3.5-IV2 is the first one."""
+    good = ScramCredentialUpsertion("alice", 1, 4096, b"salt", b"salted")
+    gone = ScramCredentialDeletion("bob", 1)
+    for level, expected in ((10, errors.UNSUPPORTED_VERSION), (11, errors.NONE)):
+        w.commit([(FeatureLevelRecord(METADATA_VERSION, level), 0)])
+        request = AlterUserScramCredentialsRequest([], [good])
+        (row,) = w.run(w.controller.alter_user_scram_credentials(request, 0)).results
+        assert row.error_code == expected and ((1, "alice") in w.image.scram) is (expected == errors.NONE)
+    w.commit([(FeatureLevelRecord(METADATA_VERSION, 10), 0)])
+    request = AlterUserScramCredentialsRequest([gone], [good, good])
+    rows = w.run(w.controller.alter_user_scram_credentials(request, 0)).results
+    assert [(row.user, row.error_code, row.error_message) for row in rows] == [
+        ("bob", errors.UNSUPPORTED_VERSION, "The current metadata.version does not support SCRAM"),
+        (
+            "alice",
+            errors.DUPLICATE_RESOURCE,
+            "A user credential cannot be altered twice in the same request",
+        ),
+    ]
+
+
+def test_an_entry_that_went_can_come_again_also_after_a_failover(w: World) -> None:
+    """What there is already is known by what it says, whoever was the active controller when it came."""
+    creation = AclCreation(2, "t", 3, "User:bob", "*", 3, 3)
+    wanted = DeleteAclsFilter(2, "t", 3, None, None, 1, 1)
+    for _ in range(3):
+        w.run(w.controller.create_acls(CreateAclsRequest([creation, creation]), 0))
+        w.fail_over()
+        w.run(w.controller.create_acls(CreateAclsRequest([creation]), 0))
+        assert len(w.image.acls) == 1
+        w.run(w.controller.delete_acls(DeleteAclsRequest([wanted]), 0))
+        assert len(w.image.acls) == 0
+
+
 def test_access_control_entries_are_stored_once_and_deleted_by_filter(w: World) -> None:
     creation = AclCreation(2, "t", 3, "User:bob", "*", 3, 3)
     for expected in (1, 1):
@@ -182,4 +218,4 @@ def test_access_control_entries_are_stored_once_and_deleted_by_filter(w: World) 
     wanted = DeleteAclsFilter(2, "t", 3, None, None, 1, 1)
     answer = w.run(w.controller.delete_acls(DeleteAclsRequest([wanted]), 0))
     assert [acl.principal for acl in answer.filter_results[0].matching_acls] == ["User:bob"]
-    assert w.image.acls == {}
+    assert len(w.image.acls) == 0

@@ -111,6 +111,7 @@ def test_a_credential_is_stored_with_the_first_records() -> None:
     [
         (DYNAMIC, {}, "Because controller.quorum.voters is not set on this controller, you must specify one of the following: --standalone, --initial-controllers, or --no-initial-controllers."),  # noqa: E501
         (STATIC, {"standalone": True}, "You cannot specify controller.quorum.voters and format the node with --initial-controllers or --standalone. If you want to use dynamic quorum, please remove controller.quorum.voters and specify controller.quorum.bootstrap.servers instead."),  # noqa: E501
+        (STATIC, {"release_version": "3.5-IV1", "add_scram": ["SCRAM-SHA-256=[name=alice,password=x]"]}, "SCRAM is only supported in metadata.version 3.5-IV2 or later."),  # noqa: E501
         (STATIC, {"release_version": "9.9"}, "Unknown metadata.version '9.9'. Supported metadata.version are: 3.3-IV3, 3.4-IV0, 3.5-IV0, 3.5-IV1, 3.5-IV2, 3.6-IV0, 3.6-IV1, 3.6-IV2, 3.7-IV0, 3.7-IV1, 3.7-IV2, 3.7-IV3, 3.7-IV4, 3.8-IV0, 3.9-IV0, 4.0-IV0, 4.0-IV1, 4.0-IV2, 4.0-IV3, 4.1-IV0, 4.1-IV1, 4.2-IV0, 4.2-IV1, 4.3-IV0"),  # noqa: E501
     ],
 )  # fmt: skip
