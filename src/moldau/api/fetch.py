@@ -117,7 +117,9 @@ def handle_fetch(call: Call, request: FetchRequest) -> None:
         return
     limits = FetchLimits(request, node.fetch_bytes_max, call)
     if node.rights is not None:
-        limits.denied = denied_topics(call, READ, [target.topic for target in context.targets if target.topic])
+        names = [target.topic for target in context.targets if target.topic]
+        denied = denied_topics(call, READ, names)
+        limits.may_read = {name: name not in denied for name in names}
     if node.quotas.is_on:
         limits.max_bytes = call.limit_fetch(limits.max_bytes)
         limits.min_bytes = min(limits.min_bytes, limits.max_bytes)
@@ -195,8 +197,8 @@ def read_partition(
 ) -> PartitionRead:
     if not target.topic:
         raise KafkaError(errors.UNKNOWN_TOPIC_ID)
-    if limits.denied is not None and target.topic in limits.denied:
-        raise KafkaError(errors.TOPIC_AUTHORIZATION_FAILED)
+    if limits.may_read is not None:
+        check_may_read(limits.may_read, target.topic)
     partition = node.replicas.find(target.topic, target.index)
     if partition is None:
         raise node.replicas.why_missing(target.topic, target.index)
@@ -215,6 +217,16 @@ def read_partition(
         target.last_fetched_epoch,
         limits.only_leader,
     )
+
+
+def check_may_read(may_read: dict[str, bool], topic: str) -> None:
+    """A topic whose id was unknown when the request came is unknown to this request: nobody has looked at the right to
+    it, and another fetch of the session may have found its name since."""
+    is_allowed = may_read.get(topic)
+    if is_allowed is None:
+        raise KafkaError(errors.UNKNOWN_TOPIC_ID)
+    if not is_allowed:
+        raise KafkaError(errors.TOPIC_AUTHORIZATION_FAILED)
 
 
 def find_preferred_replica(node: Node, partition: Partition, target: FetchedPartition, limits: FetchLimits) -> int:

@@ -44,8 +44,9 @@ class FetchLimits:
         self.listener = call.context.listener
         self.max_bytes = min(request.max_bytes, bytes_max)
         self.min_bytes = min(request.min_bytes, self.max_bytes)
-        # Topics that the client may not read; decided once, also for a fetch that waits.
-        self.denied: set[str] | None = None
+        # Of each topic that was known when the request came, whether the client may read it: decided once, also for a
+        # fetch that waits. None without an authorizer.
+        self.may_read: dict[str, bool] | None = None
 
 
 def failed_read(code: int) -> PartitionRead:
