@@ -1,7 +1,8 @@
 """Create-, Renew-, Expire- and DescribeDelegationToken: what a user gives to others so that they log in as the user.
 
-Versions 1-3, 1-2, 1-2 and 1-3. Brokers check who asks and pass on what changes tokens; they describe from what they
-know. Nobody gets a token over a connection that nobody logged in on, or that was opened with a token.
+Versions 1-3, 1-2, 1-2 and 1-3. Brokers check who asks and pass on what changes tokens, and the controller checks again;
+brokers describe from what they know. Nobody gets a token over a connection that nobody logged in on, or that was opened
+with a token.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ AnyToken = TypeVar("AnyToken", CreateDelegationTokenResponse, DescribedDelegatio
 
 
 def may_ask_for_tokens(context: ClientContext) -> bool:
-    """A token must not beget tokens, and without a login there is nobody to act for."""
-    return context.is_forwarded or (context.principal != ANONYMOUS and not context.token_authenticated)
+    """A token must not beget tokens, and without a login there is nobody to act for: that is the broker's to know."""
+    return not context.token_authenticated and (context.is_forwarded or context.principal != ANONYMOUS)
 
 
 def may_create_for(call: Call, owner: str) -> bool:
@@ -82,7 +83,7 @@ def handle_create_delegation_token(call: Call, request: CreateDelegationTokenReq
     code = errors.NONE
     if not may_ask_for_tokens(context):
         code = errors.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-    elif not context.is_forwarded and not may_create_for(call, owner):
+    elif not may_create_for(call, owner):
         code = errors.DELEGATION_TOKEN_AUTHORIZATION_FAILED
     elif any(renewer.principal_type != USER_TYPE for renewer in request.renewers):
         code = errors.INVALID_PRINCIPAL_TYPE

@@ -156,3 +156,35 @@ def test_every_version_is_answered(world: NodeWorld, version: int) -> None:
     as_user(world, "ANONYMOUS")
     refused = world.ask(CreateDelegationTokenRequest(max_lifetime_ms=-1), version)
     assert refused.error_code == errors.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+
+
+def forwarded(world: NodeWorld, name: str, by_token: bool = False) -> None:
+    """As the controller sees a client of a broker."""
+    world.context = ClientContext("CONTROLLER", "127.0.0.1:5000", True)
+    world.context.principal = f"User:{name}"
+    world.context.token_authenticated = by_token
+    world.context.is_forwarded = True
+
+
+def test_the_controller_checks_again_what_a_broker_has_passed_on(world: NodeWorld) -> None:
+    """The right to make tokens for another user, and that no token begets another one; as Kafka's ControllerApis."""
+    forwarded(world, "alice")
+    assert create(world).error_code == 0
+    refused = create(world, owner="carol")
+    assert (refused.error_code, refused.hmac) == (errors.DELEGATION_TOKEN_AUTHORIZATION_FAILED, b"")
+    assert (refused.principal_name, refused.token_requester_principal_name) == ("carol", "alice")
+    as_user(world, "admin")
+    allow(world, "alice", CREATE_TOKENS, USER, "User:carol")
+    forwarded(world, "alice")
+    made = create(world, owner="carol")
+    assert (made.error_code, made.principal_name) == (0, "carol")
+    forwarded(world, "alice", by_token=True)
+    assert create(world).error_code == errors.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    for request in (RenewDelegationTokenRequest(made.hmac, -1), ExpireDelegationTokenRequest(made.hmac, -1)):
+        assert world.ask(request, 2).error_code == errors.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+
+
+def test_a_broker_that_passes_on_a_request_without_a_login_has_checked_that_itself(world: NodeWorld) -> None:
+    """The controller is asked over a listener of its own, so it cannot know how the client came."""
+    forwarded(world, "ANONYMOUS")
+    assert create(world).error_code == 0
