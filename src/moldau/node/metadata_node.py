@@ -41,7 +41,7 @@ from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.messages import TIMED_OUT, Reply
 from moldau.raft.ready import Outbound, Ready, SnapshotRead
 from moldau.raft.replica import Raft
-from moldau.raft.roles import Leader, Resigned
+from moldau.raft.roles import Follower, Leader, Resigned
 from moldau.raft.state import QuorumState, ReplicaKey
 from moldau.raft.voters import Voter, VoterHistory, VoterSet
 from moldau.raft.wire import error_to_wire, reply_to_wire, request_from_wire
@@ -552,8 +552,12 @@ class MetadataNode:
 
     @property
     def is_caught_up(self) -> bool:
-        """Somebody leads, and the image has all that this node knows to be committed."""
-        return self.raft.leader_id >= 0 and 0 < self.raft.high_watermark <= self.image.offset + 1
+        """The image has all that was committed before the present leader, and all that it has told since. A snapshot
+        alone does not say that, nor does a high watermark of an earlier leader."""
+        role = self.raft.role
+        if isinstance(role, Follower):
+            return self.image.epoch == self.raft.epoch and 0 <= role.leader_high_watermark <= self.image.offset + 1
+        return self._active is not None
 
     @property
     def now_ms(self) -> int:

@@ -17,8 +17,8 @@ from moldau.api.login_gate import GateKeeper, Handle
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.definitions import ConfigError
 from moldau.controller.delegation_tokens import SECRET_KEY
+from moldau.node.early_credentials import EarlyCredentials
 from moldau.node.node import Node
-from moldau.protocol.stored.metadata_records import UserScramCredentialRecord
 from moldau.security import scram
 from moldau.security.bearer_tokens import (
     MISSING_LIBRARY,
@@ -136,6 +136,7 @@ class Logins:
         self._dispatch = dispatch
         self._threads = ThreadPoolExecutor(THREADS_MAX, thread_name_prefix="login")
         self._users: scram.ScramUsers | None = None
+        self._early: EarlyCredentials | None = EarlyCredentials(node.metadata)
         self._issuers: list[IssuerKeys] = []
 
     def keeper_for(self, listener: str) -> GateKeeper | None:
@@ -190,13 +191,10 @@ class Logins:
         return self._users
 
     def _find_user(self, mechanism: str, name: str) -> scram.Keys | None:
-        image, number = self._node.image, scram.TYPES[mechanism]
-        if not image.features:
-            # Nothing of the metadata log has come yet. The first quorum can only be formed with what everyone has.
-            for record in self._node.metadata.bootstrap:
-                if isinstance(record, UserScramCredentialRecord) and (record.name, record.mechanism) == (name, number):
-                    return scram.Keys(record.salt, record.stored_key, record.server_key, record.iterations)
-        found = image.scram.get((number, name))
+        number = scram.TYPES[mechanism]
+        if self._early is not None and self._early.is_over:
+            self._early = None
+        found = self._node.image.scram.get((number, name)) if self._early is None else self._early.find(number, name)
         return None if found is None else scram.Keys(*found)
 
     def _find_token(self, token_id: str) -> scram.TokenOwner | None:

@@ -8,6 +8,8 @@ from functools import partial
 from typing import Any
 
 from moldau.config.broker_config import BrokerConfig
+from moldau.controller.controller import Controller
+from moldau.controller.result import Result
 from moldau.node.metadata_node import MetadataNode
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
@@ -29,12 +31,13 @@ def over_the_wire(message: Message) -> Message:
 
 
 class Trio:
-    def __init__(self) -> None:
+    def __init__(self, options: FormatOptions | None = None) -> None:
         self.now_ms = 1_700_000_000_000
         self.events: list[tuple[int, int, Callable[[], None]]] = []
         self.count = 0
         self.down: set[int] = set()
         self.nodes: dict[int, MetadataNode] = {}
+        self.disks: dict[int, SimDisk] = {}
         for number in (1, 2, 3):
             values = {
                 "process.roles": "controller",
@@ -45,12 +48,24 @@ class Trio:
                 "log.dirs": "/data",
             }
             disk = SimDisk(number, self.schedule)
-            format_storage(values, CLUSTER, disk, FormatOptions(), self.now_ms)
-            node = MetadataNode(BrokerConfig(values, warn=False), disk, random.Random(number), bytes([number]) * 16)
-            node.send = partial(self.send, number)
-            self.nodes[number] = node
+            format_storage(values, CLUSTER, disk, options or FormatOptions(), self.now_ms)
+            self.disks[number] = disk
+            self.nodes[number] = self.make(number, BrokerConfig(values, warn=False))
         for node in self.nodes.values():
             node.start(self.now_ms)
+
+    def make(self, number: int, config: BrokerConfig) -> MetadataNode:
+        node = MetadataNode(config, self.disks[number], random.Random(number), bytes([number]) * 16)
+        node.send = partial(self.send, number)
+        return node
+
+    def restart(self, *numbers: int) -> None:
+        """What was under way to and from them is lost."""
+        for number in numbers:
+            self.nodes[number].stop(self.now_ms)
+            self.nodes[number] = self.make(number, self.nodes[number].config)
+        for number in numbers:
+            self.nodes[number].start(self.now_ms)
 
     def schedule(self, delay_ms: int, action: Callable[[], None]) -> None:
         self.count += 1
@@ -69,9 +84,14 @@ class Trio:
             reply = reply_from_wire(over_the_wire(response))
             assert reply is not None
             if source not in self.down:
-                self.schedule(1, lambda: self.nodes[source].on_raft_reply(outbound, reply, self.now_ms))
+                self.schedule(1, lambda: self.hear(node, outbound, reply))
 
+        node = self.nodes[source]
         self.nodes[outbound.destination].handle_raft_request(request.API_KEY, request, self.now_ms, respond)
+
+    def hear(self, node: MetadataNode, outbound: Outbound, reply: Any) -> None:
+        if node in self.nodes.values():
+            node.on_raft_reply(outbound, reply, self.now_ms)
 
     def run(self, until: Callable[[], bool], limit_ms: int = 30_000) -> None:
         end_ms = self.now_ms + limit_ms
@@ -93,12 +113,15 @@ class Trio:
         return max(nodes, key=lambda node: node.leader_epoch, default=None)
 
     def set_group_config(self, name: str) -> Any:
-        node = self.active()
-        assert node is not None
         change = configs.AlterableConfig("consumer.session.timeout.ms", 0, "50000")
         request = configs.IncrementalAlterConfigsRequest([configs.AlterConfigsResource(32, name, [change])])
+        return self.decide(lambda controller: controller.incremental_alter_configs(request, self.now_ms))
+
+    def decide(self, verb: Callable[[Controller], Result]) -> Any:
+        """What the active controller answers once it is committed."""
+        node = self.active()
+        assert node is not None
         answers: list[Any] = []
-        verb = lambda controller: controller.incremental_alter_configs(request, self.now_ms)  # noqa: E731
         node.submit(verb, answers.append, self.now_ms)
         self.run(lambda: bool(answers))
         return answers[0]
