@@ -11,10 +11,14 @@ from typing import Any
 import pytest
 
 from moldau.client import Admin, Consumer, NewTopic, Producer
+from moldau.client.admin.users import ScramMechanism, ScramUpsertion
 from moldau.security.sasl_settings import UNSECURED_VALIDATOR as UNSECURED
-from tests.cluster.cluster_nodes import Cluster, ClusterNode
+from tests.cluster.cluster_nodes import Cluster, ClusterNode, is_open
+from tests.interop.login_scripts import Talk
 from tests.interop.nodes import HOST
+from tests.interop.secured import User
 from tests.interop.wire import CLOSED, Wire
+from tests.pace import wait_until
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
@@ -118,3 +122,37 @@ def test_nobody_else_gets_in(cluster: Cluster) -> None:
     ):
         with Wire(HOST, port) as wire:
             assert wire.ask(request, version) == CLOSED
+
+
+NEW_PASSWORD = "node-secret-2"
+
+
+def log_in(port: int, password: str) -> bool:
+    """Whether a controller lets `node` in."""
+    with Talk(HOST, port) as talk:
+        *_, last = talk.scram("SCRAM-SHA-512", user=User("node", password))
+    return bool(last != CLOSED and last[0] == 0)
+
+
+def test_a_password_that_was_replaced_does_not_come_back_with_a_restart(tmp_path: Path) -> None:
+    """The one that the storage was formatted with counts no more, not even on a controller that has heard of nobody
+    yet; the new one is enough for all nodes to find each other again."""
+    with Cluster(tmp_path, 3, settings("SCRAM-SHA-512"), ScramNode) as cluster:
+        cluster.start()
+        new = ScramUpsertion("node", NEW_PASSWORD, mechanism=ScramMechanism.SCRAM_SHA_512)
+        with Admin(cluster.bootstrap, config=CLIENT) as admin:
+            admin.alter_user_scram_credentials([new])["node"].get()
+        ports = [node.controller_port for node in cluster.nodes.values()]
+        wait_until(lambda: all(log_in(port, NEW_PASSWORD) for port in ports), 30)
+        for node in cluster.nodes.values():
+            cluster.kill(node.node_id)
+            text = node.properties.read_text()
+            node.properties.write_text(text.replace(NODE_PASSWORD, NEW_PASSWORD))
+        cluster.begin_start(1)
+        wait_until(lambda: is_open(ports[0]), 60)
+        assert not log_in(ports[0], NODE_PASSWORD) and log_in(ports[0], NEW_PASSWORD)
+        for node_id in (2, 3):
+            cluster.begin_start(node_id)
+        for node_id in cluster.ids:
+            cluster.await_ready(node_id)
+        assert not any(log_in(port, NODE_PASSWORD) for port in ports)
