@@ -45,6 +45,8 @@ root = RootGroup(
         "group": ("moldau.cli.root:group", "Show groups of consumers and their lag, reset their offsets."),
         "share": ("moldau.cli.root:share", "Show share groups, their lag and locks, reset their offsets."),
         "quota": ("moldau.cli.root:quota", "Show and set what clients may use, and who is throttled."),
+        "acl": ("moldau.cli.root:acl", "Show, test and change who may do what."),
+        "token": ("moldau.cli.root:token", "Create, renew and end delegation tokens."),
         "txn": ("moldau.cli.root:txn", "Show transactions, find hanging ones and abort them."),
         "config": ("moldau.cli.root:config", "Show and change configs of topics, brokers and groups."),
         "cluster": ("moldau.cli.root:cluster", "Show the cluster and whether it is healthy."),
@@ -128,6 +130,30 @@ quota = LazyGroup(
         "describe": ("moldau.cli.quota_describe:describe", "Show which quotas hold for a client, and why."),
         "set": ("moldau.cli.quota:set_quotas", "Set quotas."),
         "remove": ("moldau.cli.quota:remove_quotas", "Take quotas away."),
+    },
+)
+
+acl = LazyGroup(
+    "acl",
+    help="Show, test and change who may do what.",
+    context_settings=SETTINGS,
+    commands_at={
+        "list": ("moldau.cli.acl:list_acls", "List the entries that allow and deny."),
+        "test": ("moldau.cli.acl_decision:test", "Tell whether someone may do something, and why."),
+        "create": ("moldau.cli.acl:create", "Allow or deny someone something."),
+        "delete": ("moldau.cli.acl:delete", "Delete entries."),
+    },
+)
+
+token = LazyGroup(
+    "token",
+    help="Create, renew and end delegation tokens: logins that end by themselves.",
+    context_settings=SETTINGS,
+    commands_at={
+        "create": ("moldau.cli.token:create", "Create a token and show its secret, this once."),
+        "renew": ("moldau.cli.token:renew", "Put off the end of a token."),
+        "expire": ("moldau.cli.token:expire", "End a token, at once or soon."),
+        "describe": ("moldau.cli.token:describe", "Show tokens and when they end."),
     },
 )
 

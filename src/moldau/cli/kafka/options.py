@@ -17,6 +17,7 @@ INDENT = "  "
 NO_VALUE = 0
 VALUE = 1
 OPTIONAL_VALUE = 2
+NUMBERS = ("Integer", "Long")
 
 
 class JavaFailure(Exception):
@@ -65,6 +66,14 @@ class Option:
         self.type_name = type_name
         self.described_as = described_as
         self.default = default
+
+    def may_take(self, word: str) -> bool:
+        """Whether the next word is the value: one that may be missing must not look like an option, but be a number."""
+        if self.takes == VALUE:
+            return True
+        if self.type_name in NUMBERS:
+            return re.fullmatch(r"[+-]?\d+", word) is not None
+        return not word.startswith("-")
 
     def left(self) -> str:
         """The left column of the help."""
@@ -158,7 +167,7 @@ class OptionParser:
                 continue
             if equals:
                 values.append(value)
-            elif position < len(arguments) and (option.takes == VALUE or not arguments[position].startswith("-")):
+            elif position < len(arguments) and option.may_take(arguments[position]):
                 values.append(arguments[position])
                 position += 1
             elif option.takes == VALUE:

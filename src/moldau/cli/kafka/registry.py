@@ -6,11 +6,16 @@ from importlib import import_module
 
 # name -> (module:function, one line of help)
 TOOLS: dict[str, tuple[str, str]] = {
+    "kafka-acls": ("moldau.cli.kafka.acls:main", "List, add and remove ACLs."),
     "kafka-console-consumer": ("moldau.cli.kafka.console_consumer:main", "Print records."),
     "kafka-console-producer": ("moldau.cli.kafka.console_producer:main", "Send lines as records."),
     "kafka-console-share-consumer": ("moldau.cli.kafka.console_share_consumer:main", "Print records of share groups."),
     "kafka-consumer-groups": ("moldau.cli.kafka.consumer_groups:main", "Show and change groups of consumers."),
     "kafka-consumer-perf-test": ("moldau.cli.kafka.consumer_perf:main", "Measure how fast records can be read."),
+    "kafka-delegation-tokens": (
+        "moldau.cli.kafka.delegation_tokens:main",
+        "Create, renew and expire delegation tokens.",
+    ),
     "kafka-delete-records": ("moldau.cli.kafka.delete_records:main", "Delete records down to an offset."),
     "kafka-dump-log": ("moldau.cli.kafka.dump_log:main", "Print the files of a data directory."),
     "kafka-broker-api-versions": ("moldau.cli.kafka.broker_api_versions:main", "Show the apis of brokers."),
