@@ -35,6 +35,7 @@ SUPER_USERS = "super.users"
 ALLOW_WITHOUT = "allow.everyone.if.no.acl.found"
 # An address that no entry names: only entries for all addresses fit.
 NO_ADDRESS = ""
+EVERYBODY = "User:*"
 
 
 class Settings(NamedTuple):
@@ -60,6 +61,12 @@ class Answer(NamedTuple):
 @click.argument("resource_type", metavar="TYPE", type=ResourceType())
 @click.argument("name", required=False)
 @click.option("--host", metavar="ADDRESS", help="From this address. Without it only entries for all addresses count.")
+@click.option(
+    "--server-config",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help=f"The properties of a broker, to know {SUPER_USERS} and {ALLOW_WITHOUT}, which brokers do not tell.",
+)
 @format_option
 @connected
 def test(
@@ -69,6 +76,7 @@ def test(
     resource_type: str,
     name: str | None,
     host: str | None,
+    server_config: str | None,
     output_format: str,
 ) -> None:
     """Tell whether someone may do something, and which entry decides. The exit code is 0 for yes and 1 for no.
@@ -77,7 +85,7 @@ def test(
     Examples:
       moldau acl test User:anna read topic orders
       moldau acl test User:anna write topic orders --host 10.0.0.7
-      moldau acl test User:ops alter cluster
+      moldau acl test User:ops alter cluster --server-config server.properties
     """
     who = parse_principal(principal)
     resource = parse_resource(resource_type, name, is_literal=True)
@@ -87,8 +95,9 @@ def test(
     address = NO_ADDRESS if host is None else parse_host(host)
     if address == ANY_HOST:
         raise click.UsageError("A client has one address: say which, or leave --host out.")
+    settings = None if server_config is None else _read_settings(server_config)
     with open_admin(connection) as admin:
-        answer, bindings = _ask(admin, who, address, operations[0], resource)
+        answer, bindings = _ask(admin, settings, who, address, operations[0], resource)
     if output_format == "json":
         print_json(_json(answer, who, address, operations[0], resource))
     else:
@@ -99,11 +108,8 @@ def test(
     click.get_current_context().exit(0 if answer.is_allowed else 1)
 
 
-EVERYBODY = "User:*"
-
-
 def _ask(
-    admin: Admin, principal: str, host: str, operation: int, resource: Resource
+    admin: Admin, settings: Settings | None, principal: str, host: str, operation: int, resource: Resource
 ) -> tuple[Answer, list[AclBinding]]:
     from moldau.client.admin import AclFilter, PatternType
     from moldau.client.admin import ResourceType as Kind
@@ -117,10 +123,19 @@ def _ask(
         if error.code != SECURITY_DISABLED:
             raise
         return Answer(True, "no_authorizer", "The cluster has no authorizer: everybody may do everything."), []
-    return decide(bindings, _settings(admin), principal, host, operation, resource), bindings
+    known = _find_settings(admin) if settings is None else settings
+    return decide(bindings, known, principal, host, operation, resource), bindings
 
 
-def _settings(admin: Admin) -> Settings:
+def _read_settings(path: str) -> Settings:
+    from moldau.config.properties import parse_properties
+
+    with open(path, encoding="iso-8859-1") as file:
+        found = parse_properties(file.read())
+    return Settings(found.get(SUPER_USERS, ""), found.get(ALLOW_WITHOUT, "").strip().lower() == "true")
+
+
+def _find_settings(admin: Admin) -> Settings:
     """As one of the brokers has them: they belong into the file of each."""
     from moldau.client.admin import BROKER, ConfigResource
     from moldau.client.errors import ClientError

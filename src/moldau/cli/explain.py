@@ -10,6 +10,7 @@ from moldau.protocol import errors
 # An error that says this names the setting that is wrong: the address that the user gave is not.
 ADVERTISED = "advertised.listeners"
 
+_MAY_NOT = "The user may not do that; an administrator can allow it with `moldau acl create`."
 _NEXT_STEPS = {
     errors.UNKNOWN_TOPIC_OR_PARTITION: "`moldau topic list` shows which topics there are.",
     errors.TOPIC_ALREADY_EXISTS: "Choose another name, or accept it with --if-not-exists.",
@@ -17,9 +18,15 @@ _NEXT_STEPS = {
     errors.INVALID_CONFIG: "`moldau config describe topic NAME --all --docs` shows the configs there are.",
     errors.REQUEST_TIMED_OUT: "Is the broker busy, or is the address right? --timeout allows more time.",
     errors.NOT_ENOUGH_REPLICAS: "`moldau cluster health` shows which replicas are missing.",
-    errors.TOPIC_AUTHORIZATION_FAILED: "The user may not do that; an administrator can grant it with kafka-acls.",
-    errors.CLUSTER_AUTHORIZATION_FAILED: "The user may not do that; an administrator can grant it with kafka-acls.",
-    errors.GROUP_AUTHORIZATION_FAILED: "The user may not do that; an administrator can grant it with kafka-acls.",
+    errors.TOPIC_AUTHORIZATION_FAILED: _MAY_NOT,
+    errors.CLUSTER_AUTHORIZATION_FAILED: _MAY_NOT,
+    errors.GROUP_AUTHORIZATION_FAILED: _MAY_NOT,
+    errors.SECURITY_DISABLED: "authorizer.class.name turns an authorizer on, in the properties of each node.",
+    errors.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: (
+        "Log in with a password or a certificate: nobody gets a token without a login, nor by another token."
+    ),
+    errors.DELEGATION_TOKEN_AUTH_DISABLED: "delegation.token.secret.key turns them on, the same on each node.",
+    errors.DELEGATION_TOKEN_NOT_FOUND: "`moldau token describe` shows which tokens there are.",
     errors.MESSAGE_TOO_LARGE: "The topic takes records up to max.message.bytes: `moldau topic alter` can raise it.",
 }
 

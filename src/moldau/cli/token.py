@@ -5,6 +5,7 @@ A token's HMAC is a password. It is shown when the token is made, and never agai
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,7 @@ def read_hmac(text: str) -> bytes:
     from binascii import Error
 
     if text == "-":
-        text = click.get_text_stream("stdin").readline()
+        text = sys.stdin.readline()
     try:
         found = b64decode(text.strip(), validate=True)
     except (Error, ValueError):

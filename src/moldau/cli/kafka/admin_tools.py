@@ -22,8 +22,21 @@ ERRORS_PACKAGE = "org.apache.kafka.common.errors."
 _NEVER_IGNORED = ("ssl.", "sasl.", "security.")
 # What Java's client says where the broker sends a code alone.
 _JAVA_TEXTS = {
+    "CLUSTER_AUTHORIZATION_FAILED": "Cluster authorization failed.",
+    "DELEGATION_TOKEN_AUTHORIZATION_FAILED": "Delegation Token authorization failed.",
+    "DELEGATION_TOKEN_AUTH_DISABLED": "Delegation Token feature is not enabled.",
+    "DELEGATION_TOKEN_EXPIRED": "Delegation Token is expired.",
+    "DELEGATION_TOKEN_NOT_FOUND": "Delegation Token is not found on server.",
+    "DELEGATION_TOKEN_OWNER_MISMATCH": "Specified Principal is not valid Owner/Renewer.",
+    "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED": (
+        "Delegation Token requests are not allowed on PLAINTEXT/1-way SSL channels and on delegation token"
+        " authenticated channels."
+    ),
+    "GROUP_AUTHORIZATION_FAILED": "Group authorization failed.",
     "LOG_DIR_NOT_FOUND": "The user-specified log directory is not found in the broker config.",
     "OFFSET_OUT_OF_RANGE": "The requested offset is not within the range of offsets maintained by the server.",
+    "TOPIC_AUTHORIZATION_FAILED": "Topic authorization failed.",
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "Transactional Id authorization failed.",
     "UNKNOWN_TOPIC_OR_PARTITION": "This server does not host this topic-partition.",
 }
 
@@ -43,7 +56,8 @@ def connect(
     config.pop("bootstrap.servers", None)
     setting = "bootstrap.servers" if controllers is None else "bootstrap.controllers"
     address = servers if controllers is None else controllers
-    check_servers(address or "", setting, "Failed to create new KafkaAdminClient")
+    # Java's client names this setting, whichever of the two was given.
+    check_servers(address or "", "bootstrap.servers", "Failed to create new KafkaAdminClient")
     settings = {**config, **more}
     context = f"AdminClient clientId={config.get('client.id', 'adminclient-1')}"
     network = JavaNetwork(ClientConfig(ADMIN, settings), context, for_admin=True)

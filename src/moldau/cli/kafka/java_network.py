@@ -10,12 +10,21 @@ import logging
 from typing import TypeVar
 
 from moldau.cli.kafka.java_log import write_log
+from moldau.cli.kafka.options import JavaFailure
 from moldau.client.config import ClientConfig
 from moldau.client.connection.cluster import socket_network
 from moldau.client.connection.transport import Address, Network
 from moldau.client.connection.wire import Call
-from moldau.client.errors import AdvertisedAddressError, NetworkError
-from moldau.protocol.errors import INVALID_TOPIC_EXCEPTION, NONE, TOPIC_AUTHORIZATION_FAILED, error_name
+from moldau.client.errors import AdvertisedAddressError, ClientError, NetworkError
+from moldau.protocol.errors import (
+    ILLEGAL_SASL_STATE,
+    INVALID_TOPIC_EXCEPTION,
+    NONE,
+    SASL_AUTHENTICATION_FAILED,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNSUPPORTED_SASL_MECHANISM,
+    error_name,
+)
 from moldau.protocol.messages.metadata_response import MetadataResponse
 from moldau.protocol.primitives import Message
 
@@ -23,6 +32,8 @@ Response = TypeVar("Response", bound=Message)
 
 NETWORK_LOGGER = "org.apache.kafka.clients.NetworkClient"
 METADATA_LOGGER = "org.apache.kafka.clients.Metadata"
+ADMIN_METADATA_LOGGER = "org.apache.kafka.clients.admin.internals.AdminMetadataManager"
+LOGIN_ERRORS = frozenset({ILLEGAL_SASL_STATE, SASL_AUTHENTICATION_FAILED, UNSUPPORTED_SASL_MECHANISM})
 BOOTSTRAP_ID = -1
 
 
@@ -40,6 +51,7 @@ class JavaNetwork(Network):
         self._node_ids: dict[Address, int] = {}
         # The last error of each address: calls that come before the next try fail with the same one.
         self._logged_errors: dict[Address, NetworkError] = {}
+        self._failed_logins: set[Address] = set()
         self._closing = False
         # What our client logs in its own words is told here in Java's.
         logging.getLogger("moldau.client").addHandler(logging.NullHandler())
@@ -53,6 +65,8 @@ class JavaNetwork(Network):
         def on_done(done: Call[Response]) -> None:
             if isinstance(done.error, NetworkError):
                 self._on_trouble(address, done.error)
+            elif isinstance(done.error, ClientError) and done.error.code in LOGIN_ERRORS and self._for_admin:
+                self._on_failed_login(address, done.error)
             elif done.error is None and done.response_class is MetadataResponse and not self._for_admin:
                 self._on_metadata(done)
             if then is not None:
@@ -99,6 +113,20 @@ class JavaNetwork(Network):
             broker = f"{host}:{port} (id: -1 rack: null isFenced: false)"
             self.log("WARN", f"Bootstrap broker {broker} disconnected", NETWORK_LOGGER)
 
+    def _on_failed_login(self, address: Address, error: ClientError) -> None:
+        from moldau.cli.kafka.admin_tools import java_failure
+
+        if self._closing or address in self._failed_logins:
+            return
+        self._failed_logins.add(address)
+        host, port = address
+        node_id = self._node_ids.get(address, BOOTSTRAP_ID)
+        node = f"node {node_id} ({_named(host)}/{_resolved(host)}:{port})"
+        failure = java_failure(error)
+        sentence = f"Connection to {node} failed authentication due to: {failure.message}"
+        self.log("ERROR", sentence, NETWORK_LOGGER)
+        self.log("WARN", "Fatal error during metadata update", ADMIN_METADATA_LOGGER, failure)
+
     def _on_metadata(self, call: Call[Response]) -> None:
         response = call.response()
         assert isinstance(response, MetadataResponse)
@@ -120,8 +148,8 @@ class JavaNetwork(Network):
         if refused:
             self.log("ERROR", f"Topic authorization failed for topics [{', '.join(refused)}]", METADATA_LOGGER)
 
-    def log(self, level: str, sentence: str, logger: str) -> None:
-        write_log(level, f"[{self._context}] {sentence}", logger)
+    def log(self, level: str, sentence: str, logger: str, failure: JavaFailure | None = None) -> None:
+        write_log(level, f"[{self._context}] {sentence}", logger, failure)
 
 
 def _resolved(host: str) -> str:
@@ -131,3 +159,13 @@ def _resolved(host: str) -> str:
         return str(socket.getaddrinfo(host, 0)[0][4][0])
     except OSError:
         return "<unresolved>"
+
+
+def _named(host: str) -> str:
+    """Whoever logs in looks up the name of an address."""
+    import socket
+
+    try:
+        return socket.gethostbyaddr(host)[0]
+    except OSError:
+        return host
