@@ -274,6 +274,31 @@ TOKENS = """
 --expire --expiry-time-period 1 --hmac abcd --renewer-principal User:b
 """
 
+SCRAM = """
+--alter --user %s --add-config SCRAM-SHA-256=[iterations=8192,password=x],SCRAM-SHA-512=[password=y]
+--describe --user %s
+--describe --entity-type users --entity-name %s
+--alter --user %s --delete-config SCRAM-SHA-256
+--describe --user %s
+--alter --user %s --delete-config SCRAM-SHA-256
+--alter --user %s --add-config SCRAM-SHA-256=[iterations=4095,password=x]
+--alter --user %s --add-config SCRAM-SHA-256=[iterations=99999999,password=x]
+--alter --user %s --add-config SCRAM-SHA-256=[iterations=,password=x]
+--alter --user %s --add-config SCRAM-SHA-256=[iterations=x,password=x]
+--alter --user %s --add-config SCRAM-SHA-256=[password=x,iterations=8192]
+--alter --user %s --add-config SCRAM-SHA-256=[password=]
+--alter --user %s --add-config SCRAM-SHA-256=password=x
+--alter --user %s --add-config SCRAM-SHA-1=[password=x]
+--alter --user %s --add-config SCRAM-SHA-512=[password=y] --delete-config SCRAM-SHA-512
+--alter --entity-type users --entity-name %s --add-config 'SCRAM-SHA-512=[password=a b=c]'
+--alter --user %s --client c --add-config SCRAM-SHA-256=[password=x]
+--describe --user %s --client c
+--describe --user %none
+--alter --user %s --bootstrap-controller --add-config SCRAM-SHA-256=[password=z]
+--describe --user %s --bootstrap-controller
+--describe --user %s
+"""
+
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SaslMoldau]:
@@ -375,6 +400,10 @@ def test_there_are_no_tokens_without_a_login(node: SaslMoldau, real: RealTools) 
     lines = "--describe\n--create --max-life-time-period -1\n--expire --hmac abcd --expiry-time-period -1"
     lines = "\n".join(f"--command-config empty.properties {line}" for line in lines.splitlines())
     compare(node, real, "delegation-tokens", lines, node.bootstrap)
+
+
+def test_scram_users_are_altered_and_described(node: SaslMoldau, real: RealTools) -> None:
+    compare(node, real, "configs", SCRAM, node.bootstrap)
 
 
 def test_tokens_are_renewed_and_expired(node: SaslMoldau, real: RealTools) -> None:
