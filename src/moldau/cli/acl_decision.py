@@ -214,7 +214,8 @@ def _question(principal: str, host: str, operation: int, resource: Resource, ver
 def _print(answer: Answer, principal: str, host: str, operation: int, resource: Resource) -> None:
     word = Styled("yes", fg="green", bold=True) if answer.is_allowed else Styled("no", fg="red", bold=True)
     verb = "may" if answer.is_allowed else "may not"
-    print_title(f"{_question(principal, host, operation, resource, verb)}.")
+    doubt = "As far as the cluster tells, " if answer.unknown else ""
+    print_title(f"{doubt}{_question(principal, host, operation, resource, verb)}.")
     print_fields([("Allowed", word), ("Because", answer.sentence)])
     for sentence in answer.unknown:
         print_note(sentence)

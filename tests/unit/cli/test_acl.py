@@ -294,6 +294,9 @@ def test_settings_that_the_broker_hides_are_unknown(monkeypatch: pytest.MonkeyPa
     admin = fake(configs={"super.users": None, "allow.everyone.if.no.acl.found": None})
     code, answer = decided(monkeypatch, admin, "User:root", "read", "group", "g")
     assert (code, len(answer["unknown"])) == (1, 2)
+    shown = run(monkeypatch, admin, "test", "User:root", "read", "group", "g")
+    assert shown.stdout.startswith("As far as the cluster tells, User:root may not read group g.")
+    assert "super.users" in shown.stderr
     # A yes needs no more than its entry.
     assert decided(monkeypatch, admin, "User:anna", "read", "topic", "orders")[1]["unknown"] == []
     file = tmp_path / "server.properties"
