@@ -10,8 +10,8 @@ import click
 from moldau.cli.acl_words import (
     COLUMNS,
     OPERATIONS,
+    TYPE_CHOICE,
     TYPES,
-    ResourceType,
     binding_cells,
     binding_json,
     binding_text,
@@ -47,7 +47,7 @@ def filter_options(command: Callable[..., None]) -> Callable[..., None]:
             help="All entries that hold for NAME: its own, those of its prefixes, and those of all names.",
         ),
         click.argument("name", required=False),
-        click.argument("resource_type", required=False, metavar="[TYPE]", type=ResourceType()),
+        click.argument("resource_type", required=False, metavar="[TYPE]", type=TYPE_CHOICE),
     ):
         command = option(command)
     return command
@@ -67,8 +67,7 @@ def read_filter(
     only_deny: bool,
 ) -> AclFilter:
     """The filter that the options of filter_options() mean."""
-    from moldau.client.admin import AclFilter, AclOperation, AclPermission, PatternType
-    from moldau.client.admin import ResourceType as Kind
+    from moldau.client.admin import AclFilter, AclOperation, AclPermission, PatternType, ResourceType
 
     if only_allow and only_deny:
         raise click.UsageError("--allow and --deny are opposites: choose one.")
@@ -85,10 +84,10 @@ def read_filter(
     if resource_type is None:
         return found
     if name is None:
-        return found._replace(resource_type=Kind(TYPES[resource_type.lower()]))
+        return found._replace(resource_type=ResourceType(TYPES[resource_type.lower()]))
     resource = parse_resource(resource_type, name, is_prefix, is_literal)
     pattern = PatternType.MATCH if applying else PatternType.PREFIXED if is_prefix else PatternType.LITERAL
-    return found._replace(resource_type=Kind(resource.type), resource_name=resource.name, pattern_type=pattern)
+    return found._replace(resource_type=ResourceType(resource.type), resource_name=resource.name, pattern_type=pattern)
 
 
 @click.command("list", epilog=TYPE_HELP)
@@ -124,7 +123,7 @@ def _print(bindings: list[AclBinding]) -> None:
 @click.command(epilog=TYPE_HELP)
 @click.argument("principal")
 @click.argument("operations", metavar="OPERATION[,...]")
-@click.argument("resource_type", metavar="TYPE", type=ResourceType())
+@click.argument("resource_type", metavar="TYPE", type=TYPE_CHOICE)
 @click.argument("name", required=False)
 @click.option("--prefix", "is_prefix", is_flag=True, help="For all names that begin with NAME.")
 @click.option("--literal", "is_literal", is_flag=True, help="NAME is what it is, although it ends with a star.")
@@ -155,13 +154,12 @@ def create(
       moldau acl create User:bob write topic orders --deny --host 10.0.0.7
       moldau acl create User:ops alter cluster
     """
-    from moldau.client.admin import AclBinding, AclOperation, AclPermission, PatternType
-    from moldau.client.admin import ResourceType as Kind
+    from moldau.client.admin import AclBinding, AclOperation, AclPermission, PatternType, ResourceType
 
     resource = parse_resource(resource_type, name, is_prefix, is_literal)
     bindings = [
         AclBinding(
-            Kind(resource.type),
+            ResourceType(resource.type),
             resource.name,
             parse_principal(principal),
             AclOperation(operation),

@@ -12,8 +12,8 @@ import click
 
 from moldau.cli.acl_words import (
     ANY_HOST,
+    TYPE_CHOICE,
     Resource,
-    ResourceType,
     binding_json,
     binding_text,
     operation_word,
@@ -58,7 +58,7 @@ class Answer(NamedTuple):
 @click.command("test")
 @click.argument("principal")
 @click.argument("operation")
-@click.argument("resource_type", metavar="TYPE", type=ResourceType())
+@click.argument("resource_type", metavar="TYPE", type=TYPE_CHOICE)
 @click.argument("name", required=False)
 @click.option("--host", metavar="ADDRESS", help="From this address. Without it only entries for all addresses count.")
 @click.option(
@@ -111,12 +111,11 @@ def test(
 def _ask(
     admin: Admin, settings: Settings | None, principal: str, host: str, operation: int, resource: Resource
 ) -> tuple[Answer, list[AclBinding]]:
-    from moldau.client.admin import AclFilter, PatternType
-    from moldau.client.admin import ResourceType as Kind
+    from moldau.client.admin import AclFilter, PatternType, ResourceType
     from moldau.client.errors import ClientError
     from moldau.protocol.errors import SECURITY_DISABLED
 
-    wanted = AclFilter(Kind(resource.type), resource.name, pattern_type=PatternType.MATCH)
+    wanted = AclFilter(ResourceType(resource.type), resource.name, pattern_type=PatternType.MATCH)
     try:
         bindings = admin.describe_acls(wanted)
     except ClientError as error:

@@ -21,7 +21,7 @@ TYPES = {name.lower().replace("_", "-"): number for number, name in enumerate(ri
 OPERATIONS = {
     name.lower().replace("_", "-"): number for number, name in enumerate(rights.OPERATION_NAMES) if number > 1
 }
-TYPE_NAMES = ", ".join(TYPES)
+TYPE_CHOICE = click.Choice(list(TYPES), case_sensitive=False)
 
 
 class Resource(NamedTuple):
@@ -30,13 +30,6 @@ class Resource(NamedTuple):
     type: int
     name: str
     is_prefix: bool = False
-
-
-class ResourceType(click.Choice[str]):
-    """A type of resources by its name."""
-
-    def __init__(self) -> None:
-        super().__init__(list(TYPES), case_sensitive=False)
 
 
 def parse_principal(text: str) -> str:
