@@ -24,7 +24,7 @@ from moldau.cli.kafka.java_failures import EXECUTION, executed, wrapped
 from moldau.cli.kafka.options import JavaFailure, Options
 
 if TYPE_CHECKING:
-    from moldau.client.admin import AclFilter, Admin
+    from moldau.client.admin import AclBinding, AclFilter, Admin
 
 NULL_POINTER = "java.lang.NullPointerException"
 READ_LINE = "java.io.Console.readLine()"
@@ -95,14 +95,12 @@ def _create(admin: Admin, resource: Pattern, entries: list[Entry]) -> None:
 def _remove(admin: Admin, options: Options) -> None:
     for resource, entries in entries_of(options).items():
         if _confirms(options, resource, entries):
-            filters = [_filter(resource, entry) for entry in entries] or [_filter(resource)]
-            executed("deleteAcls", lambda chosen=filters: _delete(admin, chosen))  # type: ignore[misc]
+            _delete(admin, [_filter(resource, entry) for entry in entries] or [_filter(resource)])
 
 
 def _delete(admin: Admin, filters: list[AclFilter]) -> None:
-    for outcome in admin.delete_acls(filters).values():
-        for removed in outcome.get().values():
-            removed.get()
+    found = executed("deleteAcls", lambda: [outcome.get() for outcome in admin.delete_acls(filters).values()])
+    executed("deleteAcls", lambda: [removed.get() for matching in found for removed in matching.values()])
 
 
 def _confirms(options: Options, resource: Pattern, entries: list[Entry]) -> bool:
@@ -149,14 +147,16 @@ def _list(admin: Admin, options: Options) -> None:
 def _find(admin: Admin, resources: list[Pattern]) -> Entries:
     """The entries about these resources, or about all where there are none."""
     found: Entries = {}
-    for resource in resources or [None]:
-        chosen = None if resource is None else _filter(resource)
-        for binding in executed("describeAcls", lambda wanted=chosen: admin.describe_acls(wanted)):  # type: ignore[misc]
-            pattern, entry = split(binding)
+    for wanted in [_filter(resource) for resource in resources] or [None]:
+        for pattern, entry in map(split, _described(admin, wanted)):
             entries = found.setdefault(pattern, [])
             if entry not in entries:
                 entries.append(entry)
     return {pattern: found[pattern] for pattern in sorted(found)}
+
+
+def _described(admin: Admin, wanted: AclFilter | None) -> list[AclBinding]:
+    return executed("describeAcls", lambda: admin.describe_acls(wanted))
 
 
 def _print(found: Entries) -> None:
