@@ -15,6 +15,7 @@ from moldau.cli.acl_words import (
     binding_cells,
     binding_json,
     binding_text,
+    complete_names,
     parse_host,
     parse_operation,
     parse_operations,
@@ -46,7 +47,7 @@ def filter_options(command: Callable[..., None]) -> Callable[..., None]:
             is_flag=True,
             help="All entries that hold for NAME: its own, those of its prefixes, and those of all names.",
         ),
-        click.argument("name", required=False),
+        click.argument("name", required=False, shell_complete=complete_names),
         click.argument("resource_type", required=False, metavar="[TYPE]", type=TYPE_CHOICE),
     ):
         command = option(command)
@@ -124,7 +125,7 @@ def _print(bindings: list[AclBinding]) -> None:
 @click.argument("principal")
 @click.argument("operations", metavar="OPERATION[,...]")
 @click.argument("resource_type", metavar="TYPE", type=TYPE_CHOICE)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_names)
 @click.option("--prefix", "is_prefix", is_flag=True, help="For all names that begin with NAME.")
 @click.option("--literal", "is_literal", is_flag=True, help="NAME is what it is, although it ends with a star.")
 @click.option("--deny", is_flag=True, help="Deny it. What is denied stays so, whatever else allows it.")

@@ -16,6 +16,7 @@ from moldau.cli.acl_words import (
     Resource,
     binding_json,
     binding_text,
+    complete_names,
     operation_word,
     parse_host,
     parse_operations,
@@ -59,7 +60,7 @@ class Answer(NamedTuple):
 @click.argument("principal")
 @click.argument("operation")
 @click.argument("resource_type", metavar="TYPE", type=TYPE_CHOICE)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_names)
 @click.option("--host", metavar="ADDRESS", help="From this address. Without it only entries for all addresses count.")
 @click.option(
     "--server-config",

@@ -32,6 +32,15 @@ class Resource(NamedTuple):
     is_prefix: bool = False
 
 
+def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Topics or groups, as the TYPE before it says."""
+    from moldau.cli.completion import complete_groups, complete_topics
+
+    kind = ctx.params.get("resource_type")
+    complete = {"topic": complete_topics, "group": complete_groups}.get(kind or "")
+    return [] if complete is None else complete(ctx, param, incomplete)
+
+
 def parse_principal(text: str) -> str:
     kind, colon, name = text.strip().partition(":")
     if not colon or not kind or not name:

@@ -365,6 +365,8 @@ def test_commands_options_and_topics_are_completed(world: World, monkeypatch: py
     assert completed(monkeypatch, "moldau consume ") == ["t"]
     assert completed(monkeypatch, "moldau consume __") == ["__secret"]
     assert completed(monkeypatch, "moldau consume t ") == []
+    assert completed(monkeypatch, "moldau acl test User:a read topic ") == ["t"]
+    assert completed(monkeypatch, "moldau acl test User:a read to") == ["topic"]
     assert completed(monkeypatch, "moldau config describe topic ") == ["t"]
     world.broker.up = False
     assert completed(monkeypatch, "moldau consume ") == []
