@@ -47,6 +47,7 @@ root = RootGroup(
         "quota": ("moldau.cli.root:quota", "Show and set what clients may use, and who is throttled."),
         "acl": ("moldau.cli.root:acl", "Show, test and change who may do what."),
         "token": ("moldau.cli.root:token", "Create, renew and end delegation tokens."),
+        "user": ("moldau.cli.root:user", "Show users of SCRAM, create them, change their passwords."),
         "txn": ("moldau.cli.root:txn", "Show transactions, find hanging ones and abort them."),
         "config": ("moldau.cli.root:config", "Show and change configs of topics, brokers and groups."),
         "cluster": ("moldau.cli.root:cluster", "Show the cluster and whether it is healthy."),
@@ -154,6 +155,19 @@ token = LazyGroup(
         "renew": ("moldau.cli.token:renew", "Put off the end of a token."),
         "expire": ("moldau.cli.token:expire", "End a token, at once or soon."),
         "describe": ("moldau.cli.token:describe", "Show tokens and when they end."),
+    },
+)
+
+user = LazyGroup(
+    "user",
+    help="Show users that log in with SCRAM, create and delete them, change their passwords.",
+    context_settings=SETTINGS,
+    commands_at={
+        "list": ("moldau.cli.user:list_users", "List the users and their mechanisms."),
+        "describe": ("moldau.cli.user_describe:describe", "Show mechanisms, ACLs and quotas of users."),
+        "create": ("moldau.cli.user:create", "Create a user."),
+        "alter": ("moldau.cli.user:alter", "Give a user another password."),
+        "delete": ("moldau.cli.user:delete", "Delete users."),
     },
 )
 
