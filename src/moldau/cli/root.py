@@ -48,6 +48,7 @@ root = RootGroup(
         "acl": ("moldau.cli.root:acl", "Show, test and change who may do what."),
         "token": ("moldau.cli.root:token", "Create, renew and end delegation tokens."),
         "user": ("moldau.cli.root:user", "Show users of SCRAM, create them, change their passwords."),
+        "cert": ("moldau.cli.root:cert", "Make certificates for a laptop."),
         "txn": ("moldau.cli.root:txn", "Show transactions, find hanging ones and abort them."),
         "config": ("moldau.cli.root:config", "Show and change configs of topics, brokers and groups."),
         "cluster": ("moldau.cli.root:cluster", "Show the cluster and whether it is healthy."),
@@ -168,6 +169,15 @@ user = LazyGroup(
         "create": ("moldau.cli.user:create", "Create a user."),
         "alter": ("moldau.cli.user:alter", "Give a user another password."),
         "delete": ("moldau.cli.user:delete", "Delete users."),
+    },
+)
+
+cert = LazyGroup(
+    "cert",
+    help="Make certificates for a laptop: an authority of its own, brokers and clients.",
+    context_settings=SETTINGS,
+    commands_at={
+        "dev": ("moldau.cli.cert:dev", "Make or renew an authority and certificates."),
     },
 )
 

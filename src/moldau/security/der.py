@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Final
 
 INTEGER: Final = 0x02
+BIT_STRING: Final = 0x03
 OCTET_STRING: Final = 0x04
 OBJECT_IDENTIFIER: Final = 0x06
 SEQUENCE: Final = 0x30
 SET: Final = 0x31
+UTC_TIME: Final = 0x17
+GENERALIZED_TIME: Final = 0x18
 VERSION: Final = 0xA0
 EXTENSIONS: Final = 0xA3
+# Kinds of alternative names.
+DNS_NAME: Final = 0x82
+IP_ADDRESS: Final = 0x87
+RSA: Final = "1.2.840.113549.1.1.1"
 SUBJECT_ALTERNATIVE_NAMES: Final = "2.5.29.17"
 
 _LENGTH_BYTES_MAX: Final = 4
@@ -103,8 +111,8 @@ class Certificate:
             fields = fields[1:]
         if len(fields) < 6:
             raise DerError("a certificate without all of its parts")
-        # Serial number, signature, issuer, validity, subject, public key.
-        self.subject = fields[4].expect(SEQUENCE)
+        _, self._signature, self.issuer, self._validity, subject, self._public_key = fields[:6]
+        self.subject = subject.expect(SEQUENCE)
         self._extensions = next((field for field in fields[6:] if field.tag == EXTENSIONS), None)
 
     def alternative_names(self) -> frozenset[tuple[int, bytes]]:
@@ -117,6 +125,35 @@ class Certificate:
                 names = element_at(parts[-1].expect(OCTET_STRING).value).expect(SEQUENCE)
                 return frozenset((name.tag, name.value) for name in names.children())
         return frozenset()
+
+    def valid_seconds(self) -> tuple[int, int]:
+        """When it begins and ends to be valid, in seconds of the wall clock."""
+        begin, end = self._validity.expect(SEQUENCE).children()
+        return _seconds(begin), _seconds(end)
+
+    def signature_algorithm(self) -> str:
+        return object_identifier(next(self._signature.children()).expect(OBJECT_IDENTIFIER).value)
+
+    def rsa_bits(self) -> int | None:
+        """How long its key is; None where it is no RSA key."""
+        algorithm, key = self._public_key.expect(SEQUENCE).children()
+        if object_identifier(next(algorithm.children()).expect(OBJECT_IDENTIFIER).value) != RSA:
+            return None
+        # The first byte of a bit string tells how many bits of the last one do not count: none.
+        modulus = next(element_at(key.expect(BIT_STRING).value, 1).expect(SEQUENCE).children()).expect(INTEGER)
+        return int.from_bytes(modulus.value, "big").bit_length()
+
+
+def _seconds(moment: Element) -> int:
+    text = moment.value.decode("ascii", "replace")
+    if moment.tag == UTC_TIME:
+        text = f"{'19' if text[:2] >= '50' else '20'}{text}"
+    elif moment.tag != GENERALIZED_TIME:
+        raise DerError("a moment that is none")
+    try:
+        return int(datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC).timestamp())
+    except ValueError:
+        raise DerError("a moment that is none") from None
 
 
 def read_certificate(data: bytes) -> Certificate:
