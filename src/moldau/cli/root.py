@@ -49,6 +49,7 @@ root = RootGroup(
         "token": ("moldau.cli.root:token", "Create, renew and end delegation tokens."),
         "user": ("moldau.cli.root:user", "Show users of SCRAM, create them, change their passwords."),
         "cert": ("moldau.cli.root:cert", "Make certificates for a laptop."),
+        "security": ("moldau.cli.root:security", "Tell what a server.properties leaves open to whom."),
         "txn": ("moldau.cli.root:txn", "Show transactions, find hanging ones and abort them."),
         "config": ("moldau.cli.root:config", "Show and change configs of topics, brokers and groups."),
         "cluster": ("moldau.cli.root:cluster", "Show the cluster and whether it is healthy."),
@@ -178,6 +179,15 @@ cert = LazyGroup(
     context_settings=SETTINGS,
     commands_at={
         "dev": ("moldau.cli.cert:dev", "Make or renew an authority and certificates."),
+    },
+)
+
+security = LazyGroup(
+    "security",
+    help="Tell what settings leave open to whom.",
+    context_settings=SETTINGS,
+    commands_at={
+        "check": ("moldau.cli.security_check:check", "Check a server.properties."),
     },
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
@@ -125,6 +126,16 @@ class Certificate:
                 names = element_at(parts[-1].expect(OCTET_STRING).value).expect(SEQUENCE)
                 return frozenset((name.tag, name.value) for name in names.children())
         return frozenset()
+
+    def host_names(self) -> list[str]:
+        """Names in small letters and addresses that it is good for."""
+        found = []
+        for kind, value in self.alternative_names():
+            if kind == DNS_NAME:
+                found.append(value.decode("ascii", "replace").lower())
+            elif kind == IP_ADDRESS and len(value) in (4, 16):
+                found.append(str(ipaddress.ip_address(value)))
+        return sorted(found)
 
     def valid_seconds(self) -> tuple[int, int]:
         """When it begins and ends to be valid, in seconds of the wall clock."""

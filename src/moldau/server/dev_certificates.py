@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from moldau.security.der import DNS_NAME, IP_ADDRESS, Certificate, DerError, read_certificate
+from moldau.security.der import Certificate, DerError, read_certificate
 from moldau.security.keystores import StoreError, pem_certificates
 from moldau.server.signing import DAY_S, Pair, Signer, SigningError, as_address, write_private
 
@@ -108,7 +108,7 @@ class DevCertificates:
         if not why and old is not None:
             self._keep_files_private(name)
             return Made(name, KEPT, "", old.valid_seconds()[1])
-        known = names_of(old) if old is not None else []
+        known = old.host_names() if old is not None else []
         authority = self._authority
         days = max(1, min(self._days, int((_expires_s(authority) - time.time()) // DAY_S)))
         pair = self._signer.sign(authority, common_name, list(dict.fromkeys([*wanted, *known])), days)
@@ -131,7 +131,7 @@ class DevCertificates:
         left_s = old.valid_seconds()[1] - time.time()
         if left_s < min(RENEWED_DAYS_AHEAD, self._days / 3) * DAY_S:
             return "it has expired" if left_s <= 0 else "it is about to expire"
-        missing = [host for host in hosts if host not in names_of(old)]
+        missing = [host for host in hosts if host not in old.host_names()]
         if missing:
             return f"it lacks {', '.join(missing)}"
         endings = ["key", "crt", *(["p12"] if self._has_pkcs12 else [])]
@@ -182,19 +182,6 @@ def canonical_host(host: str) -> str:
     if not _HOST.fullmatch(bare):
         raise SigningError(f"{host!r} is neither the name of a host nor an address")
     return bare.lower()
-
-
-def names_of(certificate: Certificate) -> list[str]:
-    """Its alternative names that are hosts or addresses, as `canonical_host` writes them."""
-    import ipaddress
-
-    found = []
-    for kind, value in certificate.alternative_names():
-        if kind == DNS_NAME:
-            found.append(value.decode("ascii", "replace").lower())
-        elif kind == IP_ADDRESS and len(value) in (4, 16):
-            found.append(str(ipaddress.ip_address(value)))
-    return sorted(found)
 
 
 def _first_certificate(text: str) -> Certificate:

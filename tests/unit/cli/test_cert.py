@@ -22,7 +22,7 @@ from moldau.security.der import read_certificate
 from moldau.security.distinguished_names import distinguished_name
 from moldau.security.keystores import pem_certificates, read_key_store
 from moldau.server import signing
-from moldau.server.dev_certificates import DevCertificates, canonical_host, names_of
+from moldau.server.dev_certificates import DevCertificates, canonical_host
 from moldau.server.signing import CryptographySigner, OpensslSigner, Signer, SigningError
 
 
@@ -67,7 +67,7 @@ def contexts(folder: Path, name: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
 
 
 def names(folder: Path) -> list[str]:
-    return names_of(read_certificate(pem_certificates((folder / "broker.crt").read_text(), "")[0]))
+    return read_certificate(pem_certificates((folder / "broker.crt").read_text(), "")[0]).host_names()
 
 
 def test_broker_and_client_trust_each_other(tmp_path: Path, signer: Signer) -> None:
