@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from moldau.cli.options import format_option
-from moldau.cli.output import plural, print_json, print_note, print_table
+from moldau.cli.output import plural, print_error, print_json, print_note, print_table
 
 if TYPE_CHECKING:
     from moldau.security.exposure.findings import Finding
@@ -43,6 +43,7 @@ def check(context: click.Context, file: str, strict: bool, overrides: tuple[str,
       moldau security check server.properties
       moldau security check server.properties --strict --format json
     """
+    from moldau.config.broker_config import BrokerConfig
     from moldau.config.definitions import ConfigError
     from moldau.security.exposure.check import check_exposure
     from moldau.security.exposure.listeners import view_listeners
@@ -51,13 +52,10 @@ def check(context: click.Context, file: str, strict: bool, overrides: tuple[str,
     from moldau.server.security_facts import gather_facts
 
     try:
-        from moldau.config.broker_config import BrokerConfig
-
         config = BrokerConfig(read_values(file, overrides), warn=False)
     except (ConfigError, OSError) as error:
-        failure = click.ClickException(f"{file} is no configuration of a node: {error}")
-        failure.exit_code = UNREADABLE
-        raise failure from None
+        print_error(f"{file} is no configuration of a node: {error}")
+        context.exit(UNREADABLE)
     findings = check_exposure(config, gather_facts(config, file), int(time.time()))
     listeners, rights = view_listeners(config), Rights(config)
     if output_format == "json":

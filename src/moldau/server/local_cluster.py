@@ -20,10 +20,14 @@ from moldau.config.listeners import is_loopback
 from moldau.config.unserved import check_served
 from moldau.server.config_file import FOR_ONE_MACHINE, WRITTEN_BY_UP, environment_values, parse_overrides
 from moldau.server.directory_check import CLUSTER_PLAN_FILE as PLAN_FILE
+from moldau.server.secured_cluster import CLIENTS, INTERNAL, node_settings
+from moldau.server.signing import write_private
 
 LOCK_FILE = ".up.lock"
 LOOPBACK = "127.0.0.1"
 CONTROLLER_PORTS_AHEAD = 10000
+INTERNAL_PORTS_AHEAD = 20000
+FIRST_PORT_MAX = 60000
 FIRST_CONTROLLER_ID = 101
 REPLICATION_FACTOR_MAX = 3
 COMBINED_CONTROLLERS_MAX = 3
@@ -35,8 +39,10 @@ class PlannedNode:
     is_broker: bool
     is_controller: bool
     port: int
-    """For clients and other brokers; 0 for a node that is only a controller."""
+    """For clients and, in a cluster that is not secured, other brokers; 0 for a node that is only a controller."""
     controller_port: int
+    internal_port: int = 0
+    """For other brokers of a secured cluster."""
 
     @property
     def name(self) -> str:
@@ -55,6 +61,7 @@ class LocalCluster:
     cluster_id: str
     host: str
     nodes: list[PlannedNode]
+    is_secured: bool = False
 
     def brokers(self) -> list[PlannedNode]:
         return [node for node in self.nodes if node.is_broker]
@@ -76,18 +83,13 @@ class LocalCluster:
         """The settings of a node; what the user overrides comes on top."""
         factor = min(REPLICATION_FACTOR_MAX, len(self.brokers()))
         in_sync = str(max(1, factor - 1))
-        listeners = []
-        if node.is_broker:
-            listeners.append(f"PLAINTEXT://{LOOPBACK if is_loopback(self.host) else ''}:{node.port}")
-        if node.is_controller:
-            listeners.append(f"CONTROLLER://{LOOPBACK}:{node.controller_port}")
         values = {
             "process.roles": node.roles,
             "node.id": str(node.node_id),
             "controller.quorum.voters": ",".join(
                 f"{voter.node_id}@{LOOPBACK}:{voter.controller_port}" for voter in self.controllers()
             ),
-            "listeners": ",".join(listeners),
+            "listeners": ",".join(self._listeners(node)),
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": str(self.data_directory(node)),
@@ -101,14 +103,39 @@ class LocalCluster:
             **FOR_ONE_MACHINE,
         }
         if node.is_broker:
-            values["advertised.listeners"] = f"PLAINTEXT://{self.host}:{node.port}"
+            values["advertised.listeners"] = self._advertised(node)
             values["inter.broker.listener.name"] = "PLAINTEXT"
             values["broker.rack"] = socket.gethostname()
+        if self.is_secured:
+            values.update(node_settings(self.folder, node.is_broker, node.is_controller, self.host))
         return values
+
+    def _listeners(self, node: PlannedNode) -> list[str]:
+        """Nodes are on this machine, whoever their clients are."""
+        listeners = []
+        if node.is_broker:
+            name = CLIENTS if self.is_secured else "PLAINTEXT"
+            listeners.append(f"{name}://{LOOPBACK if is_loopback(self.host) else ''}:{node.port}")
+            if self.is_secured:
+                listeners.append(f"{INTERNAL}://{LOOPBACK}:{node.internal_port}")
+        if node.is_controller:
+            listeners.append(f"CONTROLLER://{LOOPBACK}:{node.controller_port}")
+        return listeners
+
+    def _advertised(self, node: PlannedNode) -> str:
+        if not self.is_secured:
+            return f"PLAINTEXT://{self.host}:{node.port}"
+        return f"{CLIENTS}://{self.host}:{node.port},{INTERNAL}://{LOOPBACK}:{node.internal_port}"
 
 
 def plan_cluster(
-    folder: Path, brokers: int | None, controllers: int | None, host: str, port: int, new_cluster_id: str
+    folder: Path,
+    brokers: int | None,
+    controllers: int | None,
+    host: str,
+    port: int,
+    new_cluster_id: str,
+    is_secured: bool = False,
 ) -> LocalCluster:
     """The cluster that is in the folder, grown to so many brokers, or a new one. ConfigError when that cannot be.
 
@@ -117,9 +144,10 @@ def plan_cluster(
     stored = read_plan(folder, host)
     if stored is None:
         nodes = _first_nodes(3 if brokers is None else brokers, controllers or 0)
-        cluster = LocalCluster(folder, new_cluster_id, host, nodes)
+        cluster = LocalCluster(folder, new_cluster_id, host, nodes, is_secured)
     else:
         cluster = stored
+        _check_same_security(cluster, is_secured)
         _grow(cluster, brokers, controllers)
     _give_ports(cluster, port)
     return cluster
@@ -131,6 +159,20 @@ def _first_nodes(brokers: int, controllers: int) -> list[PlannedNode]:
     nodes = [PlannedNode(number, True, number <= combined, 0, 0) for number in range(1, brokers + 1)]
     first = FIRST_CONTROLLER_ID
     return nodes + [PlannedNode(number, False, True, 0, 0) for number in range(first, first + controllers)]
+
+
+def _check_same_security(cluster: LocalCluster, is_secured: bool) -> None:
+    """Users, rights and listeners of a cluster with data are not changed by a flag that somebody forgot."""
+    if cluster.is_secured and not is_secured:
+        raise ConfigError(
+            f"the cluster in {cluster.folder} is secured: start it with --secure, or start another cluster in another "
+            "--data-dir"
+        )
+    if is_secured and not cluster.is_secured:
+        raise ConfigError(
+            f"the cluster in {cluster.folder} was made without --secure and stays so: leave --secure out, or start a "
+            "secured cluster in another --data-dir"
+        )
 
 
 def _grow(cluster: LocalCluster, brokers: int | None, controllers: int | None) -> None:
@@ -157,18 +199,23 @@ def _give_ports(cluster: LocalCluster, port: int) -> None:
     """New nodes get the next ports; those of a plan that is there already stay."""
     wanted = [node for node in cluster.nodes if node.is_broker and node.port == 0]
     wanted_by_controllers = [node for node in cluster.nodes if node.is_controller and node.controller_port == 0]
+    wanted_inside = [node for node in cluster.brokers() if cluster.is_secured and node.internal_port == 0]
     if port == 0:
-        ports = free_ports(len(wanted) + len(wanted_by_controllers))
+        ports = free_ports(len(wanted) + len(wanted_by_controllers) + len(wanted_inside))
         for node in wanted:
             node.port = ports.pop()
         for node in wanted_by_controllers:
             node.controller_port = ports.pop()
+        for node in wanted_inside:
+            node.internal_port = ports.pop()
         return
-    taken = {node.port for node in cluster.nodes} | {node.controller_port for node in cluster.nodes}
+    taken = {number for node in cluster.nodes for number in (node.port, node.controller_port, node.internal_port)}
     for node in wanted:
         node.port = _next_port(port, taken)
     for node in wanted_by_controllers:
-        node.controller_port = _next_port(min(port + CONTROLLER_PORTS_AHEAD, 60000), taken)
+        node.controller_port = _next_port(min(port + CONTROLLER_PORTS_AHEAD, FIRST_PORT_MAX), taken)
+    for node in wanted_inside:
+        node.internal_port = _next_port(min(port + INTERNAL_PORTS_AHEAD, FIRST_PORT_MAX), taken)
 
 
 def _next_port(first: int, taken: set[int]) -> int:
@@ -205,7 +252,8 @@ def read_plan(folder: Path, host: str) -> LocalCluster | None:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
     try:
         plan = json.loads(text)
-        return LocalCluster(folder, plan["cluster_id"], host, [PlannedNode(**node) for node in plan["nodes"]])
+        nodes = [PlannedNode(**node) for node in plan["nodes"]]
+        return LocalCluster(folder, plan["cluster_id"], host, nodes, plan.get("is_secured") is True)
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{path} is damaged ({error}): repair it, or start anew in another --data-dir") from None
 
@@ -234,8 +282,11 @@ def lock_cluster(folder: Path) -> None:
     os.write(descriptor, f"{os.getpid()}\n".encode("ascii"))
 
 
-def write_files(cluster: LocalCluster, overrides: Sequence[str]) -> None:
-    """The plan, a properties file for each node, and its directories formatted where they are new."""
+def write_files(cluster: LocalCluster, overrides: Sequence[str], first_users: Sequence[str] = ()) -> None:
+    """The plan, a properties file for each node, and its directories formatted where they are new.
+
+    `first_users` are those that a new cluster begins with, as `storage format --add-scram` takes them.
+    """
     from moldau.server.posix_disk import PosixDisk
     from moldau.server.storage_format import FormatOptions, format_storage
 
@@ -249,14 +300,22 @@ def write_files(cluster: LocalCluster, overrides: Sequence[str]) -> None:
             values = {**cluster.values(node), **changes}
             path = cluster.properties_file(node)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"{WRITTEN_BY_UP}\n" + "".join(f"{key}={value}\n" for key, value in values.items()))
-            format_storage(values, cluster.cluster_id, disk, FormatOptions(ignore_formatted=True))
+            text = f"{WRITTEN_BY_UP}\n" + "".join(f"{key}={value}\n" for key, value in values.items())
+            write_private(path, text.encode(), 0o600 if cluster.is_secured else 0o644)
+            options = FormatOptions(ignore_formatted=True, add_scram=list(first_users))
+            format_storage(values, cluster.cluster_id, disk, options)
     finally:
         disk.close()
 
 
 def _write_plan(cluster: LocalCluster) -> None:
-    plan = {"cluster_id": cluster.cluster_id, "nodes": [asdict(node) for node in cluster.nodes]}
+    nodes = [asdict(node) for node in cluster.nodes]
+    plan: dict[str, object] = {"cluster_id": cluster.cluster_id, "nodes": nodes}
+    if cluster.is_secured:
+        plan["is_secured"] = True
+    else:
+        for node in nodes:
+            del node["internal_port"]  # as older versions have it, which can go on with the plan
     path = cluster.folder / PLAN_FILE
     temporary = path.with_suffix(".tmp")
     temporary.write_text(json.dumps(plan, indent=1) + "\n")

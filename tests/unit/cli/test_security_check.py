@@ -147,8 +147,8 @@ def test_no_secret_is_printed(tmp_path: Path) -> None:
     ("values", "sentence"),
     [
         ({**OPEN, "listeners": "NOPE"}, "NOPE"),
-        ({"node.id": "1"}, "process.roles"),
-        ({**OPEN, "node.id": "x"}, "node.id"),
+        ({"node.id": "1"}, "Missing required"),
+        ({**OPEN, "node.id": "x"}, "Invalid value x"),
     ],
 )
 def test_what_is_no_configuration_has_an_exit_code_of_its_own(
