@@ -79,6 +79,9 @@ def check_commands(ready: dict[str, Any]) -> None:
     admin = ready["users"]["admin"]["profile"]
     succeed("user", "create", "clara", "--password-stdin", "--profile", admin, *wait, typed="clara's own\n")
     assert "clara" in succeed("user", "list", "--profile", admin, *wait)
+    jaas = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="clara" password="clara\'s own";'
+    with Admin(config={**settings_of(ready, "user"), "sasl.jaas.config": jaas}) as hers:
+        assert hers.list_topics() == [], "she can log in, and has no rights"
 
 
 def check_librdkafka(ready: dict[str, Any]) -> None:

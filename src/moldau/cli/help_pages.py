@@ -12,6 +12,7 @@ A broker, a topic, some records:
 
 Another port or folder:    moldau server --port 19092 --data-dir /data/moldau
 A cluster of three nodes:  moldau up --brokers 3
+With logins and rights:    moldau up --secure --data-dir secured
 Is everything well?        moldau cluster health
 
 Any client of Apache Kafka connects to localhost:9092 and notices no difference.

@@ -63,10 +63,14 @@ class PasswordSource(NamedTuple):
             if self.variable not in os.environ:
                 raise click.UsageError(f"The environment has no variable {self.variable}.")
             return os.environ[self.variable]
-        if not sys.stdin.isatty():
+        if not has_terminal():
             raise click.UsageError(f"There is no terminal to ask for a password: say {SOURCES}.")
         typed: str = click.prompt(f"Password of {user}", hide_input=True, confirmation_prompt=True, err=True)
         return typed
+
+
+def has_terminal() -> bool:
+    return sys.stdin.isatty()
 
 
 def _read_file(path: str) -> str:

@@ -70,7 +70,10 @@ class SecuredClients:
                 )
             return wanted
         candidates = [DEFAULT_PROFILE, *(f"{DEFAULT_PROFILE}-{number}" for number in range(2, NUMBERS_TRIED))]
-        return next(name for name in [*candidates, candidates[-1]] if self._may_have(name))
+        for name in candidates:
+            if self._may_have(name):
+                return name
+        raise profiles.ProfileError(f"There are profiles {candidates[0]} to {candidates[-1]}: name one with --profile.")
 
     def _may_have(self, name: str) -> bool:
         """Neither of the two names is taken, except by this cluster or by one whose files are gone."""

@@ -60,6 +60,12 @@ class Element:
             yield child
             position = child.end
 
+    def first(self) -> Element:
+        """The first of its children, which must be there."""
+        for child in self.children():
+            return child
+        raise DerError("an element with nothing in it")
+
     def expect(self, tag: int) -> Element:
         if self.tag != tag:
             raise DerError(f"tag {self.tag:#x} where {tag:#x} was expected")
@@ -106,7 +112,7 @@ class Certificate:
     """The parts of an X.509 certificate that tell whose it is."""
 
     def __init__(self, data: bytes) -> None:
-        signed = next(element_at(data).expect(SEQUENCE).children()).expect(SEQUENCE)
+        signed = element_at(data).expect(SEQUENCE).first().expect(SEQUENCE)
         fields = list(signed.children())
         if fields and fields[0].tag == VERSION:
             fields = fields[1:]
@@ -120,9 +126,10 @@ class Certificate:
         """Kind and text of each; kinds are the tags of RFC 5280."""
         if self._extensions is None:
             return frozenset()
-        for extension in next(self._extensions.children()).expect(SEQUENCE).children():
-            parts = list(extension.expect(SEQUENCE).children())
-            if object_identifier(parts[0].expect(OBJECT_IDENTIFIER).value) == SUBJECT_ALTERNATIVE_NAMES:
+        for extension in self._extensions.first().expect(SEQUENCE).children():
+            kind = extension.expect(SEQUENCE).first().expect(OBJECT_IDENTIFIER)
+            if object_identifier(kind.value) == SUBJECT_ALTERNATIVE_NAMES:
+                parts = list(extension.children())
                 names = element_at(parts[-1].expect(OCTET_STRING).value).expect(SEQUENCE)
                 return frozenset((name.tag, name.value) for name in names.children())
         return frozenset()
@@ -139,19 +146,22 @@ class Certificate:
 
     def valid_seconds(self) -> tuple[int, int]:
         """When it begins and ends to be valid, in seconds of the wall clock."""
-        begin, end = self._validity.expect(SEQUENCE).children()
-        return _seconds(begin), _seconds(end)
+        moments = [_seconds(moment) for moment in self._validity.expect(SEQUENCE).children()]
+        if len(moments) != 2:
+            raise DerError("a validity without its two moments")
+        return moments[0], moments[1]
 
     def signature_algorithm(self) -> str:
-        return object_identifier(next(self._signature.children()).expect(OBJECT_IDENTIFIER).value)
+        return object_identifier(self._signature.first().expect(OBJECT_IDENTIFIER).value)
 
     def rsa_bits(self) -> int | None:
         """How long its key is; None where it is no RSA key."""
-        algorithm, key = self._public_key.expect(SEQUENCE).children()
-        if object_identifier(next(algorithm.children()).expect(OBJECT_IDENTIFIER).value) != RSA:
+        algorithm = self._public_key.expect(SEQUENCE).first()
+        if object_identifier(algorithm.first().expect(OBJECT_IDENTIFIER).value) != RSA:
             return None
+        key = list(self._public_key.children())[-1].expect(BIT_STRING)
         # The first byte of a bit string tells how many bits of the last one do not count: none.
-        modulus = next(element_at(key.expect(BIT_STRING).value, 1).expect(SEQUENCE).children()).expect(INTEGER)
+        modulus = element_at(key.value, 1).expect(SEQUENCE).first().expect(INTEGER)
         return int.from_bytes(modulus.value, "big").bit_length()
 
 
@@ -169,7 +179,4 @@ def _seconds(moment: Element) -> int:
 
 def read_certificate(data: bytes) -> Certificate:
     """DerError for what is none."""
-    try:
-        return Certificate(data)
-    except (StopIteration, IndexError):
-        raise DerError("a certificate without all of its parts") from None
+    return Certificate(data)

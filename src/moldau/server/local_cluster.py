@@ -301,7 +301,10 @@ def write_files(cluster: LocalCluster, overrides: Sequence[str], first_users: Se
             path = cluster.properties_file(node)
             path.parent.mkdir(parents=True, exist_ok=True)
             text = f"{WRITTEN_BY_UP}\n" + "".join(f"{key}={value}\n" for key, value in values.items())
-            write_private(path, text.encode(), 0o600 if cluster.is_secured else 0o644)
+            if cluster.is_secured:
+                write_private(path, text.encode())
+            else:
+                path.write_text(text)
             options = FormatOptions(ignore_formatted=True, add_scram=list(first_users))
             format_storage(values, cluster.cluster_id, disk, options)
     finally:

@@ -93,8 +93,8 @@ class CryptographySigner:
     def authority(self, common_name: str, days: int) -> Pair:
         from cryptography import x509
 
-        key = self._new_key()
-        builder = self._builder(common_name, common_name, key.public_key(), days)
+        key, own = self._new_key(), self._name(common_name)
+        builder = self._builder(own, own, key.public_key(), days)
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         builder = builder.add_extension(_key_usage(signs_certificates=True), critical=True)
         return self._finish(builder, key, key)
@@ -102,13 +102,12 @@ class CryptographySigner:
     def sign(self, authority: Pair, common_name: str, hosts: Sequence[str], days: int) -> Pair:
         from cryptography import x509
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
-        from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+        from cryptography.x509.oid import ExtendedKeyUsageOID
 
         signing_key: Any = load_pem_private_key(authority.key, None)
         issuer = x509.load_pem_x509_certificate(authority.certificate).subject
-        issuer_name = str(issuer.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
         key = self._new_key()
-        builder = self._builder(common_name, issuer_name, key.public_key(), days)
+        builder = self._builder(self._name(common_name), issuer, key.public_key(), days)
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         builder = builder.add_extension(_key_usage(signs_certificates=False), critical=True)
         both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
@@ -142,17 +141,20 @@ class CryptographySigner:
         return ec.generate_private_key(ec.SECP256R1())
 
     @staticmethod
-    def _builder(subject: str, issuer: str, public_key: Any, days: int) -> Any:
-        from datetime import UTC, datetime, timedelta
-
+    def _name(common_name: str) -> Any:
         from cryptography import x509
         from cryptography.x509.oid import NameOID
 
+        return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+
+    @staticmethod
+    def _builder(subject: Any, issuer: Any, public_key: Any, days: int) -> Any:
+        from datetime import UTC, datetime, timedelta
+
+        from cryptography import x509
+
         now = datetime.now(UTC)
-        subject_name, issuer_name = (
-            x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)]) for text in (subject, issuer)
-        )
-        builder = x509.CertificateBuilder().subject_name(subject_name).issuer_name(issuer_name)
+        builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer)
         builder = builder.public_key(public_key).serial_number(x509.random_serial_number())
         builder = builder.not_valid_before(now - timedelta(seconds=BACKDATED_S))
         builder = builder.not_valid_after(now + timedelta(days=days))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from moldau.cli import user, user_describe
+from moldau.cli import passwords, user, user_describe
 from moldau.cli.root import root
 from moldau.client.admin import (
     AclBinding,
@@ -190,6 +190,16 @@ def test_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     run(monkeypatch, admin, "create", "clara", "--password-env", "CLARAS")
     assert altered(admin)[0].password == "from there"
     assert run(monkeypatch, admin, "create", "clara", "--password-env", "NOT_SET").exit_code == 2
+
+
+def test_a_terminal_is_asked_twice_and_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passwords, "has_terminal", lambda: True)
+    admin = fake()
+    result = run(monkeypatch, admin, "create", "clara", typed="one\ntwo\nthree\nthree\n")
+    assert altered(admin)[0].password == "three", "the first two were not the same"
+    assert "Password of clara" in result.stderr
+    assert result.stdout == "Created user clara (SCRAM-SHA-512).\n"
+    assert "three" not in result.output
 
 
 def test_an_argument_is_taken_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.definitions import ConfigError
-from moldau.config.listeners import EVERY_ADDRESS
+from moldau.config.listeners import EVERY_ADDRESS, is_loopback
 from moldau.security.cipher_suites import parse_cipher_suites
 from moldau.security.der import Certificate, DerError
 from moldau.security.exposure.findings import NOTE, SEVERE, WARNING, Facts, Finding
@@ -32,6 +32,12 @@ HOSTS_KEY: Final = "ssl.endpoint.identification.algorithm"
 SOON_S: Final = 30 * 86400
 RSA_BITS_MIN: Final = 2048
 BROKEN_CIPHERS: Final = ("_NULL_", "_anon_", "_RC4_", "_DES_", "_3DES_", "_EXPORT_", "_MD5")
+_METADATA_IN_THE_CLEAR: Final = (
+    "Metadata goes between controllers and brokers as it is, with users' credentials and ACLs."
+)
+_NAMES_NOT_COMPARED: Final = (
+    "Nodes do not compare names: whoever has any trusted certificate can be taken for a node in between."
+)
 _OLD_SIGNATURES: Final = {
     "1.2.840.113549.1.1.4": "MD5",
     "1.2.840.113549.1.1.5": "SHA-1",
@@ -51,6 +57,19 @@ def check_tls(config: BrokerConfig, listeners: list[ListenerView], facts: Facts,
         store = facts.stores.get(view.name)
         if store is not None and store.certificate is not None:
             yield from _certificate(config, view, store.certificate, now_s)
+    yield from _controllers_elsewhere(config, listeners)
+
+
+def _controllers_elsewhere(config: BrokerConfig, listeners: list[ListenerView]) -> Iterator[Finding]:
+    """A node that is no controller goes to the controllers' listener all the same."""
+    name = next(iter(config.controller_listener_names), "")
+    hosts = [voter.host for voter in config.voters] + [host for host, _ in config.bootstrap_servers]
+    if not name or any(view.name == name for view in listeners) or all(is_loopback(host) for host in hosts):
+        return
+    if not config.security_protocols.get(name, name).endswith("SSL"):
+        yield Finding(WARNING, "unencrypted-metadata", PROTOCOL_MAP_KEY, _METADATA_IN_THE_CLEAR, name)
+    elif not config.get_for_listener(name, HOSTS_KEY):
+        yield Finding(WARNING, "no-host-names", key_in_use(config, name, HOSTS_KEY), _NAMES_NOT_COMPARED, name)
 
 
 def _unencrypted(view: ListenerView) -> Iterator[Finding]:
@@ -61,16 +80,19 @@ def _unencrypted(view: ListenerView) -> Iterator[Finding]:
         text = "Records go between brokers as they are: who can listen reads and who is in between changes them."
         yield Finding(WARNING, "unencrypted-replication", PROTOCOL_MAP_KEY, text, view.name)
     elif CONTROLLERS in view.used_by:
-        text = "Metadata goes between controllers and brokers as it is, with users' credentials and ACLs."
-        yield Finding(WARNING, "unencrypted-metadata", PROTOCOL_MAP_KEY, text, view.name)
+        yield Finding(WARNING, "unencrypted-metadata", PROTOCOL_MAP_KEY, _METADATA_IN_THE_CLEAR, view.name)
     elif not view.mechanisms:
         text = "Nothing that clients send and receive is encrypted."
         yield Finding(NOTE, "unencrypted-clients", PROTOCOL_MAP_KEY, text, view.name)
 
 
+def _enabled(config: BrokerConfig, view: ListenerView, key: str) -> list[str]:
+    found = config.get_for_listener(view.name, key)
+    return list(found) if isinstance(found, list) else []
+
+
 def _versions(config: BrokerConfig, view: ListenerView) -> Iterator[Finding]:
-    enabled = config.get_for_listener(view.name, PROTOCOLS_KEY)
-    old = [name for name in enabled if name not in PROTOCOLS] if isinstance(enabled, list) else []
+    old = [name for name in _enabled(config, view, PROTOCOLS_KEY) if name not in PROTOCOLS]
     if old:
         text = f"{', '.join(old)} can be broken. This broker does not start with it; leave it out."
         yield Finding(SEVERE, "old-tls", key_in_use(config, view.name, PROTOCOLS_KEY), text, view.name)
@@ -78,8 +100,7 @@ def _versions(config: BrokerConfig, view: ListenerView) -> Iterator[Finding]:
 
 def _ciphers(config: BrokerConfig, view: ListenerView) -> Iterator[Finding]:
     key = key_in_use(config, view.name, CIPHERS_KEY)
-    enabled = config.get_for_listener(view.name, CIPHERS_KEY)
-    suites = list(enabled) if isinstance(enabled, list) else []
+    suites = _enabled(config, view, CIPHERS_KEY)
     broken = [name for name in suites if any(mark in f"{name}_" for mark in BROKEN_CIPHERS)]
     lasting = [name for name in suites if "_RSA_WITH_" in name and "DHE_" not in name and name not in broken]
     chained = [name for name in suites if "_CBC_" in name and name not in broken and name not in lasting]
@@ -94,7 +115,7 @@ def _ciphers(config: BrokerConfig, view: ListenerView) -> Iterator[Finding]:
         yield Finding(WARNING, "weak-ciphers", key, text, view.name)
     if suites and not broken:
         try:
-            parse_cipher_suites(suites, "TLSv1.3" in config.values.get(PROTOCOLS_KEY, "TLSv1.3"))
+            parse_cipher_suites(suites, "TLSv1.3" in _enabled(config, view, PROTOCOLS_KEY))
         except ConfigError as error:
             yield Finding(SEVERE, "does-not-start", key, f"A node does not start with this: {error.message}", view.name)
 
@@ -117,9 +138,8 @@ def _host_names(config: BrokerConfig, view: ListenerView) -> Iterator[Finding]:
         return
     if config.get_for_listener(view.name, HOSTS_KEY):
         return
-    text = "Nodes do not compare names: whoever has any trusted certificate can be taken for a node in between."
     severity = NOTE if view.reach == THIS_MACHINE else WARNING
-    yield Finding(severity, "no-host-names", key_in_use(config, view.name, HOSTS_KEY), text, view.name)
+    yield Finding(severity, "no-host-names", key_in_use(config, view.name, HOSTS_KEY), _NAMES_NOT_COMPARED, view.name)
 
 
 def _certificate(config: BrokerConfig, view: ListenerView, own: Certificate, now_s: int) -> Iterator[Finding]:
@@ -128,7 +148,7 @@ def _certificate(config: BrokerConfig, view: ListenerView, own: Certificate, now
         begins_s, ends_s = own.valid_seconds()
         bits, signature = own.rsa_bits(), _OLD_SIGNATURES.get(own.signature_algorithm())
         names = own.host_names()
-    except (DerError, ValueError, StopIteration) as error:
+    except DerError as error:
         yield Finding(WARNING, "odd-certificate", key, f"The certificate cannot be looked into: {error}.", view.name)
         return
     if ends_s <= now_s:
