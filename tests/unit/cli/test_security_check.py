@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from moldau.cli.root import root
-from moldau.config.properties import format_properties
+from moldau.config.broker_config import BrokerConfig
+from moldau.config.properties import format_properties, parse_properties
+from moldau.security.exposure.check import check_exposure
+from moldau.security.exposure.findings import Facts
+from moldau.security.exposure.listeners import view_listeners
 from moldau.server.dev_certificates import LOCAL_HOSTS, DevCertificates
 from moldau.server.signing import SigningError, find_signer
 
@@ -163,3 +168,15 @@ def test_a_missing_file_is_said(tmp_path: Path) -> None:
     result = CliRunner().invoke(root, ["security", "check", str(tmp_path / "none.properties")])
     assert result.exit_code == 2
     assert "does not exist" in result.output
+
+
+def test_the_example_of_the_documentation_keeps_what_it_promises() -> None:
+    """The first block of settings on the page about security; its stores are not there to be looked into."""
+    page = (Path(__file__).parents[3] / "docs" / "security.md").read_text().splitlines()
+    first = next(number for number, line in enumerate(page) if line.startswith("    listeners="))
+    block = list(takewhile(lambda line: line.startswith("    "), page[first:]))
+    roles = {key: value for key, value in OPEN.items() if key != "listeners"}
+    config = BrokerConfig({**roles, **parse_properties("\n".join(block))}, warn=False)
+    assert [view.is_anonymous for view in view_listeners(config)] == [False, False]
+    found = check_exposure(config, Facts(), 0)
+    assert {finding.code for finding in found} == {"unlimited-connections", "endless-logins"}
