@@ -77,7 +77,7 @@ class ClusterSecurity:
         try:
             return SecurityState(**json.loads(path.read_text()))
         except FileNotFoundError:
-            return SecurityState(*(secrets.token_urlsafe(PASSWORD_BYTES) for _ in range(2)))
+            return SecurityState(secrets.token_urlsafe(PASSWORD_BYTES), secrets.token_urlsafe(PASSWORD_BYTES))
         except (ValueError, TypeError) as error:
             raise ConfigError(f"{path} is damaged ({error}): repair it, or start anew in another --data-dir") from None
 
