@@ -158,7 +158,7 @@ def decide(
 ) -> Answer:
     """The answer of the broker's authorizer that has these entries and settings."""
     from moldau.protocol.stored.metadata_records import AccessControlEntryRecord
-    from moldau.security.authorizer import Authorizer, super_users_of
+    from moldau.security.authorizer import Acl, Authorizer, SessionRights, super_users_of
 
     authorizer = Authorizer(super_users_of(settings.super_users or ""), settings.allows_without_acls is True)
     entries = {
@@ -176,10 +176,10 @@ def decide(
     }
     authorizer.apply(entries)
     authorizer.complete_load()
-    decision = authorizer.decide(principal, host, operation, resource.type, resource.name)
+    decision = SessionRights(authorizer, principal, host).decide(operation, resource.type, resource.name)
     unknown = () if decision.is_allowed else _unknown(settings, principal, has_entries=bool(bindings))
-    if decision.acl is not None:
-        acl = _binding_of(decision.acl, bindings)
+    if isinstance(decision, Acl):
+        acl = _binding_of(decision, bindings)
         return Answer(decision.is_allowed, "acl", f"{binding_text(acl)}.", acl, unknown)
     if decision.rule == "SuperUser":
         return Answer(True, "super_user", f"{principal} is in super.users: it may do everything.")

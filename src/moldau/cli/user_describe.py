@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from moldau.cli.acl_words import binding_json, binding_text
 from moldau.cli.options import Connection, connected, format_option, open_admin
 from moldau.cli.output import finish, print_fields, print_title
 from moldau.cli.user import Credentials, credentials_json, find_users, refused, tell
@@ -67,19 +68,8 @@ def _row(
     return {
         "user": name,
         "credentials": credentials_json(credentials),
-        "acls": None if isinstance(acls, ClientError) else [acl_json(acl) for acl in acls],
+        "acls": None if isinstance(acls, ClientError) else [binding_json(acl) for acl in acls],
         "quotas": None if isinstance(quotas, ClientError) else quotas,
-    }
-
-
-def acl_json(acl: AclBinding) -> dict[str, object]:
-    return {
-        "permission": acl.permission.name,
-        "operation": acl.operation.name,
-        "resource_type": acl.resource_type.name,
-        "resource_name": acl.resource_name,
-        "pattern_type": acl.pattern_type.name,
-        "host": acl.host,
     }
 
 
@@ -104,17 +94,7 @@ def _acl_lines(acls: list[AclBinding] | ClientError) -> list[str]:
         if acls.code == SECURITY_DISABLED:
             return ["the brokers have no authorizer: everybody may do everything"]
         return [f"not known: {acls.message}"]
-    return [acl_text(acl) for acl in acls] or ["none of its own"]
-
-
-def acl_text(acl: AclBinding) -> str:
-    """ALLOW READ on topic orders*, from 10.0.0.7."""
-    from moldau.client.admin import PatternType
-
-    star = "*" if acl.pattern_type is PatternType.PREFIXED else ""
-    where = "" if acl.host == "*" else f", from {acl.host}"
-    kind = acl.resource_type.name.lower().replace("_", " ")
-    return f"{acl.permission.name} {acl.operation.name} on {kind} {acl.resource_name}{star}{where}"
+    return [binding_text(acl) for acl in acls] or ["none of its own"]
 
 
 def _quota_lines(quotas: Quotas | ClientError) -> list[str]:

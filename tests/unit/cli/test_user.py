@@ -97,7 +97,7 @@ def test_a_user_is_described_with_rights_and_quotas(monkeypatch: pytest.MonkeyPa
     assert run(monkeypatch, admin, "describe", "anna").output.splitlines() == [
         "User:anna",
         "  logs in by  SCRAM-SHA-512, 16384 iterations",
-        "  ACLs        ALLOW READ on topic orders*, from 10.0.0.7",
+        "  ACLs        User:anna may read topics beginning with orders from 10.0.0.7",
         "  quotas      producer_byte_rate 1.0 MB/s (user anna)",
     ]
     asked = next(arguments[0] for name, arguments, _ in admin.calls if name == "describe_acls")
