@@ -161,7 +161,7 @@ def decide(
     from moldau.security.authorizer import Acl, Authorizer, SessionRights, super_users_of
 
     authorizer = Authorizer(super_users_of(settings.super_users or ""), settings.allows_without_acls is True)
-    entries = {
+    entries: dict[bytes, AccessControlEntryRecord | None] = {
         number.to_bytes(16, "big"): AccessControlEntryRecord(
             number.to_bytes(16, "big"),
             binding.resource_type,

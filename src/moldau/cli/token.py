@@ -14,35 +14,26 @@ import click
 from moldau.cli.acl_words import parse_principal
 from moldau.cli.options import Connection, connected, format_option, open_admin
 from moldau.cli.output import Styled, print_fields, print_json, print_note, print_table, print_title, say
+from moldau.cli.positions import parse_duration
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin, DelegationToken, Principal
 
 MECHANISM = "SCRAM-SHA-256"
-UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 LONG_MAX = 0x7FFFFFFFFFFFFFFF
 BY_DEFAULT = -1
 
 
-class Span(click.ParamType):
-    """A span of time with its unit: 90s, 12h, 7d."""
-
-    name = "span"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        text = str(value).strip().lower()
-        digits = text.rstrip("dhms")
-        unit_ms = UNITS_MS.get(text[len(digits) :])
-        if unit_ms is None or not digits.isascii() or not digits.isdigit():
-            self.fail(
-                f"{value!r} is no span of time: say a number and its unit, as in 90s, 30m, 12h or 7d.", param, ctx
-            )
-        span_ms = int(digits) * unit_ms
-        if span_ms > LONG_MAX:
-            self.fail(f"{value!r} is longer than can be counted.", param, ctx)
-        return span_ms
+def read_span(ctx: click.Context, param: click.Parameter, value: str | None) -> int:
+    """A span of time with its unit, in milliseconds: 90s, 12h, 7d. Without one the broker decides."""
+    if value is None:
+        return BY_DEFAULT
+    span_ms = parse_duration(value)
+    if span_ms is None:
+        raise click.BadParameter(f"{value!r} is not a duration such as 90s, 1h30m or 7d.", ctx, param)
+    if span_ms > LONG_MAX:
+        raise click.BadParameter(f"{value!r} is longer than can be counted.", ctx, param)
+    return span_ms
 
 
 def parse_principals(texts: tuple[str, ...]) -> list[Principal]:
@@ -90,7 +81,7 @@ def token_json(token: DelegationToken) -> dict[str, object]:
 @click.option("--owner", metavar="TYPE:NAME", help="For this user instead of yourself, if you may.")
 @click.option("--renewer", "renewers", multiple=True, metavar="TYPE:NAME", help="Who may renew it; may be repeated.")
 @click.option(
-    "--max-life", "max_life_ms", type=Span(), metavar="SPAN", help="The longest it may live, as in 12h or 7d."
+    "--max-life", "max_life_ms", callback=read_span, metavar="SPAN", help="The longest it may live, as in 12h or 7d."
 )
 @format_option
 @connected
@@ -98,7 +89,7 @@ def create(
     connection: Connection,
     owner: str | None,
     renewers: tuple[str, ...],
-    max_life_ms: int | None,
+    max_life_ms: int,
     output_format: str,
 ) -> None:
     """Create a token. Its HMAC is a password and is shown this once.
@@ -111,9 +102,7 @@ def create(
     """
     whose = None if owner is None else parse_principals((owner,))[0]
     with open_admin(connection) as admin:
-        token = admin.create_delegation_token(
-            parse_principals(renewers), whose, BY_DEFAULT if max_life_ms is None else max_life_ms
-        )
+        token = admin.create_delegation_token(parse_principals(renewers), whose, max_life_ms)
     secret = _hmac_text(token.hmac)
     if output_format == "json":
         print_json({**token_json(token), "hmac": secret})
@@ -148,34 +137,36 @@ def login_lines(protocol: object, token_id: str, secret: str) -> list[str]:
 
 @click.command()
 @click.argument("hmac", metavar="HMAC")
-@click.option("--for", "period_ms", type=Span(), metavar="SPAN", help="For so long from now on, as in 12h.")
+@click.option("--for", "period_ms", callback=read_span, metavar="SPAN", help="For so long from now on, as in 12h.")
 @format_option
 @connected
-def renew(connection: Connection, hmac: str, period_ms: int | None, output_format: str) -> None:
+def renew(connection: Connection, hmac: str, period_ms: int, output_format: str) -> None:
     """Put off the end of a token, at most to the end of its longest life.
 
     HMAC is what `moldau token create` showed; `-` reads it from standard input, out of the shell's history.
     """
     key = read_hmac(hmac)
     with open_admin(connection) as admin:
-        ends_ms = admin.renew_delegation_token(key, BY_DEFAULT if period_ms is None else period_ms)
+        ends_ms = admin.renew_delegation_token(key, period_ms)
     _tell_end(output_format, ends_ms)
 
 
 @click.command()
 @click.argument("hmac", metavar="HMAC")
-@click.option("--in", "period_ms", type=Span(), metavar="SPAN", help="Not at once but so long from now, as in 10m.")
+@click.option(
+    "--in", "period_ms", callback=read_span, metavar="SPAN", help="Not at once but so long from now, as in 10m."
+)
 @format_option
 @connected
-def expire(connection: Connection, hmac: str, period_ms: int | None, output_format: str) -> None:
+def expire(connection: Connection, hmac: str, period_ms: int, output_format: str) -> None:
     """End a token, at once or soon.
 
     HMAC is what `moldau token create` showed; `-` reads it from standard input, out of the shell's history.
     """
     key = read_hmac(hmac)
     with open_admin(connection) as admin:
-        ends_ms = admin.expire_delegation_token(key, BY_DEFAULT if period_ms is None else period_ms)
-    if period_ms is None:
+        ends_ms = admin.expire_delegation_token(key, period_ms)
+    if period_ms == BY_DEFAULT:
         say(output_format, "The token has ended.")
         if output_format == "json":
             print_json({"expiry_timestamp": ends_ms})

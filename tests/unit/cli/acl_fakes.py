@@ -46,7 +46,7 @@ class AclAdmin(FakeAdmin):
         return {binding: Outcome(None) for binding in bindings}
 
     def _delete(self, filters: list[AclFilter]) -> dict[AclFilter, Outcome[dict[AclBinding, Outcome[None]]]]:
-        found = {}
+        found: dict[AclFilter, Outcome[dict[AclBinding, Outcome[None]]]] = {}
         for wanted in filters:
             removed = [binding for binding in self.bindings if matches(wanted, binding)]
             self.bindings = [binding for binding in self.bindings if binding not in removed]

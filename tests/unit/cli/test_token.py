@@ -69,9 +69,9 @@ def test_an_end_is_moved(monkeypatch: pytest.MonkeyPatch, verb: str, option: str
     [
         (["renew", "***"], "no HMAC of a token"),
         (["renew", ""], "no HMAC of a token"),
-        (["renew", SECRET, "--for", "soon"], "no span of time"),
-        (["renew", SECRET, "--for", "10"], "no span of time"),
-        (["create", "--max-life", "-1d"], "no span of time"),
+        (["renew", SECRET, "--for", "soon"], "not a duration"),
+        (["renew", SECRET, "--for", "10"], "not a duration"),
+        (["create", "--max-life", "-1d"], "not a duration"),
         (["create", "--owner", "anna"], "Did you mean User:anna?"),
         (["create", "--max-life", "99999999999999999999d"], "longer than can be counted"),
     ],

@@ -147,7 +147,8 @@ def _list(admin: Admin, options: Options) -> None:
 def _find(admin: Admin, resources: list[Pattern]) -> Entries:
     """The entries about these resources, or about all where there are none."""
     found: Entries = {}
-    for wanted in [_filter(resource) for resource in resources] or [None]:
+    filters: list[AclFilter | None] = [_filter(resource) for resource in resources]
+    for wanted in filters or [None]:
         for pattern, entry in map(split, _described(admin, wanted)):
             entries = found.setdefault(pattern, [])
             if entry not in entries:
