@@ -24,6 +24,7 @@ from moldau.protocol.errors import (
     TOPIC_AUTHORIZATION_FAILED,
     UNSUPPORTED_SASL_MECHANISM,
     error_name,
+    error_row,
 )
 from moldau.protocol.messages.metadata_response import MetadataResponse
 from moldau.protocol.primitives import Message
@@ -114,17 +115,15 @@ class JavaNetwork(Network):
             self.log("WARN", f"Bootstrap broker {broker} disconnected", NETWORK_LOGGER)
 
     def _on_failed_login(self, address: Address, error: ClientError) -> None:
-        from moldau.cli.kafka.admin_tools import java_failure
-
         if self._closing or address in self._failed_logins:
             return
         self._failed_logins.add(address)
         host, port = address
         node_id = self._node_ids.get(address, BOOTSTRAP_ID)
         node = f"node {node_id} ({_named(host)}/{_resolved(host)}:{port})"
-        failure = java_failure(error)
-        sentence = f"Connection to {node} failed authentication due to: {failure.message}"
+        sentence = f"Connection to {node} failed authentication due to: {error.message}"
         self.log("ERROR", sentence, NETWORK_LOGGER)
+        failure = JavaFailure(f"org.apache.kafka.common.errors.{error_row(error.code).exception}", error.message)
         self.log("WARN", "Fatal error during metadata update", ADMIN_METADATA_LOGGER, failure)
 
     def _on_metadata(self, call: Call[Response]) -> None:
