@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from moldau.cli.kafka.admin_tools import get_all, read_config
+from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, get_all, read_config
 from moldau.cli.kafka.config_entities import ILLEGAL, RESOURCES, TERSE, Entities, singular
-from moldau.cli.kafka.configs_quotas import ENTITY_TYPES, find_quotas
+from moldau.cli.kafka.configs_quotas import ENDPOINT_SENTENCE, ENDPOINT_TYPE, ENTITY_TYPES, find_quotas
 from moldau.cli.kafka.java_order import hash_map_order
 from moldau.cli.kafka.options import JavaFailure, Options
 
@@ -18,6 +18,9 @@ CLIENT_QUOTAS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage
 IP_QUOTAS = ("connection_creation_rate",)
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 ITERATIONS_DEFAULT = 4096
+ITERATIONS_MAX = 16384
+INT_MAX = 0x7FFFFFFF
+UNACCEPTABLE = ERRORS_PACKAGE + "UnacceptableCredentialException"
 JAVA_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?")
 # Commas and equals signs inside of brackets do not count.
 OUTSIDE = r"(?=[^\]]*(?:\[|$))"
@@ -146,6 +149,8 @@ def _alter_user(admin: Admin, user: str, added: dict[str, str], deleted: list[st
     for key, value in added.items():
         iterations, password = _read_credential(key, value)
         changes.append(ScramUpsertion(user, password, ScramMechanism[key.replace("-", "_")], iterations))
+    if getattr(admin, "_to_controllers", False):
+        raise JavaFailure(ENDPOINT_TYPE, ENDPOINT_SENTENCE)
     get_all("alterUserScramCredentials", lambda: admin.alter_user_scram_credentials(changes))
 
 
@@ -153,9 +158,21 @@ def _read_credential(mechanism: str, text: str) -> tuple[int, str]:
     match = re.fullmatch(r"(?:iterations=(-?[0-9]*),)?password=(.*)", text)
     if match is None:
         raise JavaFailure(ILLEGAL, f"Invalid credential property {mechanism.replace('-', '_')}={text}")
-    given = match[1]
-    iterations = ITERATIONS_DEFAULT if given in (None, "", "-1") else int(given)
+    iterations = _read_iterations(match[1])
     if iterations < ITERATIONS_DEFAULT:
         sentence = f"Iterations {iterations} is less than the minimum {ITERATIONS_DEFAULT} required for {mechanism}"
         raise JavaFailure(ILLEGAL, sentence)
+    # Brokers say these; our client does not even ask them.
+    if iterations > ITERATIONS_MAX:
+        raise JavaFailure(UNACCEPTABLE, "Too many iterations")
+    if not match[2]:
+        raise JavaFailure(UNACCEPTABLE, "Password must not be empty")
     return iterations, match[2]
+
+
+def _read_iterations(given: str | None) -> int:
+    if given is None or given == "-1":
+        return ITERATIONS_DEFAULT
+    if given in ("", "-") or not -INT_MAX - 1 <= int(given) <= INT_MAX:
+        raise JavaFailure(ILLEGAL, f'For input string: "{given}"')
+    return int(given)

@@ -112,11 +112,24 @@ def test_quotas_of_users_and_clients(capsys: pytest.CaptureFixture[str]) -> None
             "--alter --user alice --add-config SCRAM-SHA-256=[iterations=100,password=x]",
             "Iterations 100 is less than the minimum 4096 required for SCRAM-SHA-256",
         ),
+        ("--alter --user a --add-config SCRAM-SHA-256=[iterations=,password=x]", 'For input string: ""'),
+        ("--alter --user a --add-config SCRAM-SHA-256=[iterations=-,password=x]", 'For input string: "-"'),
     ],
 )
 def test_errors_of_the_user_are_one_sentence(arguments: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(FakeAdmin(), *arguments.split()) == 1
     assert capsys.readouterr().err == said + "\n"
+
+
+@pytest.mark.parametrize(
+    ("credential", "said"),
+    [("iterations=16385,password=x", "Too many iterations"), ("password=", "Password must not be empty")],
+)
+def test_credentials_that_no_broker_takes(credential: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(FakeAdmin(), "--alter", "--user", "a", "--add-config", f"SCRAM-SHA-256=[{credential}]") == 1
+    assert f"ExecutionException: org.apache.kafka.common.errors.UnacceptableCredentialException: {said}\n" in (
+        capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
