@@ -129,7 +129,8 @@ NEW_PASSWORD = "node-secret-2"
 
 def log_in(port: int, password: str) -> bool:
     """Whether a controller lets `node` in."""
-    with Talk(HOST, port) as talk:
+    talk = Talk(HOST, port)
+    with talk:
         *_, last = talk.scram("SCRAM-SHA-512", user=User("node", password))
     return bool(last != CLOSED and last[0] == 0)
 

@@ -59,8 +59,8 @@ def test_what_was_replaced_or_deleted_does_not_come_back_with_a_restart() -> Non
         assert not early.is_over and not node.image.features, "nobody has said yet what is committed"
         found = salts(early)
         assert found.keys() == {"node", "anna", "carl"} and found["anna"] == found["carl"] == b"new"
-    early = [EarlyCredentials(node) for node in trio.nodes.values()]
-    trio.run(lambda: all(one.is_over for one in early))
+    of_all = [EarlyCredentials(node) for node in trio.nodes.values()]
+    trio.run(lambda: all(one.is_over for one in of_all))
 
 
 def test_a_snapshot_is_not_the_last_word_either() -> None:
