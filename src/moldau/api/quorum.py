@@ -87,7 +87,7 @@ def _ask_raft(call: Call, request: Message) -> None:
             note_failure(call, _not_leader())
         call.respond(without_endpoints(response, call.api_key, call.version))
 
-    call.node.metadata.handle_raft_request(call.api_key, request, call.now_ms, respond)
+    call.node.metadata.handle_raft_request(call.api_key, request, call.context.listener, call.now_ms, respond)
 
 
 def _is_answered_here(call: Call) -> bool:

@@ -151,6 +151,7 @@ class MetadataNode:
             tuple((name, host, port) for name, _, host, port in self.endpoints.all()),
             self.config.bootstrap_servers,
             wall=self.wall,
+            listener_name=next(iter(self.config.controller_listener_names), ""),
         )
         self.log.log.on_released = self._on_log_settled
         self.raft.start(self.log.read_quorum_state(), now_ms)
@@ -577,12 +578,11 @@ class MetadataNode:
         return None if address is None else (leader_id, *address)
 
     def _registered_address(self, controller_id: int) -> tuple[str, int] | None:
+        """On the listener that this node talks to controllers on: others may speak another protocol."""
         known = self.image.controllers.get(controller_id)
-        for name in self.config.controller_listener_names:
-            endpoint = None if known is None else known.end_points.get(name)
-            if endpoint is not None:
-                return endpoint.host, endpoint.port
-        return None
+        name = next(iter(self.config.controller_listener_names), "")
+        endpoint = None if known is None else known.end_points.get(name)
+        return None if endpoint is None else (endpoint.host, endpoint.port)
 
     @property
     def leader_epoch(self) -> int:
@@ -630,7 +630,7 @@ class MetadataNode:
 
     def _answer(self, token: object, reply: Reply) -> None:
         assert callable(token)
-        token(reply_to_wire(reply))
+        token(reply)
 
     def on_raft_reply(self, outbound: Outbound, reply: Reply, now_ms: int) -> None:
         self._now_ms = now_ms
@@ -641,16 +641,23 @@ class MetadataNode:
         self._step(lambda: self.raft.on_failure(outbound.destination, outbound.request, now_ms, reason))
 
     def handle_raft_request(
-        self, api_key: int, request: Message, now_ms: int, respond: Callable[[Message], None]
+        self, api_key: int, request: Message, listener: str, now_ms: int, respond: Callable[[Message], None]
     ) -> None:
-        """Vote, Fetch, BeginQuorumEpoch, EndQuorumEpoch and FetchSnapshot of the controller listener."""
+        """Vote, Fetch, BeginQuorumEpoch, EndQuorumEpoch and FetchSnapshot of a controller listener; the answer says
+        where the leader has a listener of the same name."""
+
+        def answer(reply: Reply) -> None:
+            if reply.leader_address is not None:
+                reply.leader_address = self.raft.address_for(reply.leader_id, listener)
+            respond(reply_to_wire(reply))
+
         self._now_ms = now_ms
         try:
             asked = request_from_wire(request, self.cluster_id)
         except KafkaError as error:
             respond(error_to_wire(api_key, error.code, error.message))
             return
-        self._step(lambda: self.raft.on_request(asked, respond, now_ms))
+        self._step(lambda: self.raft.on_request(asked, answer, now_ms))
 
     def describe_quorum(self, request: DescribeQuorumRequest, version: int, now_ms: int) -> DescribeQuorumResponse:
         return describe_quorum(self.raft, request, version, now_ms)

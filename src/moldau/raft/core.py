@@ -50,11 +50,16 @@ class ParkedFetch:
     deadline_ms: int
 
 
-def address_on(endpoints: tuple[Endpoint, ...], listener_name: str) -> Address | None:
+def named_address(endpoints: tuple[Endpoint, ...], listener_name: str) -> Address | None:
     for name, host, port in endpoints:
         if name == listener_name:
             return host, port
-    return endpoints[0][1:] if endpoints else None
+    return None
+
+
+def address_on(endpoints: tuple[Endpoint, ...], listener_name: str) -> Address | None:
+    """The address of that listener; where there is none of that name, of the first."""
+    return named_address(endpoints, listener_name) or (endpoints[0][1:] if endpoints else None)
 
 
 class RaftCore:
@@ -71,10 +76,11 @@ class RaftCore:
         bootstrap_servers: list[Address] | None = None,
         *,
         wall: WallClock | None = None,
+        listener_name: str = "",
     ) -> None:
-        """`endpoints` is where this replica listens for controllers, its first listener first (none: a broker);
-        `bootstrap_servers` are asked who leads, under the node ids -2, -3, …; `wall` is for the times
-        in the log, everything else here counts on the steady clock."""
+        """`endpoints` is where this replica listens for controllers (none: a broker); `bootstrap_servers` are asked who
+        leads, under the node ids -2, -3, …; `wall` is for the times in the log, everything else here counts on the
+        steady clock; `listener_name` is the listener of others that this replica can talk to."""
         self.config = config
         self.local = local
         self.log = log
@@ -82,6 +88,8 @@ class RaftCore:
         self.rng = rng
         self.wall = wall if wall is not None else WallClock()
         self.endpoints = endpoints
+        self.listener_name = listener_name or (endpoints[0][0] if endpoints else "")
+        """The listener this replica talks to others on: the one it was given, or the first of its own."""
         self.bootstrap_servers = bootstrap_servers if bootstrap_servers is not None else []
         self.role: Role = Unattached(0)
         self.high_watermark = 0
@@ -102,6 +110,8 @@ class RaftCore:
         self.lost_elections = 0
         self.leader_address: tuple[int, Address] | None = None
         """Node id and address of the leader of this epoch, as it or somebody else told."""
+        self.leader_endpoints: tuple[Endpoint, ...] = ()
+        """All listeners of the leader of this epoch, if it has introduced itself."""
 
     @property
     def epoch(self) -> int:
@@ -141,14 +151,27 @@ class RaftCore:
                 voter = request.voter
         return address_on(voter.endpoints, self.listener_name) if voter is not None else None
 
-    @property
-    def listener_name(self) -> str:
-        """The listener this replica talks to others on: the first of its own, or whichever they name first."""
-        return self.endpoints[0][0] if self.endpoints else ""
+    def address_for(self, node_id: int, listener_name: str) -> Address | None:
+        """What somebody is told who came by that listener: it may not be able to talk to any other."""
+        if listener_name == self.listener_name:
+            return self.address_of(node_id)
+        if node_id == self.local.id:
+            return named_address(self.endpoints, listener_name)
+        if node_id == self.leader_id and self.leader_endpoints:
+            return named_address(self.leader_endpoints, listener_name)
+        voter = self.voters.get(node_id)
+        return named_address(voter.endpoints, listener_name) if voter is not None else None
 
     def note_leader_address(self, leader_id: int, epoch: int, address: Address | None) -> None:
         if address is not None and epoch == self.epoch and leader_id == self.leader_id != self.local.id:
             self.leader_address = (leader_id, address)
+
+    def note_leader_endpoints(self, leader_id: int, epoch: int, endpoints: tuple[Endpoint, ...]) -> None:
+        """A leader tells all its listeners; one without that which this replica talks to is reached as before."""
+        if epoch == self.epoch and leader_id == self.leader_id != self.local.id:
+            self.leader_endpoints = endpoints
+        find = named_address if self.listener_name else address_on
+        self.note_leader_address(leader_id, epoch, find(endpoints, self.listener_name))
 
     def is_meant(self, voter: ReplicaKey) -> bool:
         """A request names the voter it is for, with the directory: a replaced disk must not speak for the lost one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from moldau.protocol import errors
 from moldau.raft import commit, fetches, transitions
 from moldau.raft.batches import control_batch, leader_change_record, metadata_batch, version_record, voters_record
-from moldau.raft.core import ParkedFetch, RaftCore, address_on
+from moldau.raft.core import ParkedFetch, RaftCore
 from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.messages import (
     BeginEpochReply,
@@ -164,8 +164,7 @@ def on_begin_epoch_request(core: RaftCore, request: BeginEpochRequest, token: ob
         error = errors.FENCED_LEADER_EPOCH
     else:
         transitions.note_epoch(core, request.leader_id, request.epoch, now_ms)
-        address = address_on(request.endpoints, core.listener_name)
-        core.note_leader_address(request.leader_id, request.epoch, address)
+        core.note_leader_endpoints(request.leader_id, request.epoch, request.endpoints)
         if isinstance(core.role, Prospective) and core.role.leader_id == request.leader_id:
             # The leader it gave up is there after all.
             transitions.become_follower(core, request.epoch, request.leader_id, now_ms)

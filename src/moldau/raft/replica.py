@@ -53,10 +53,12 @@ class Raft:
         bootstrap_servers: list[Address] | None = None,
         *,
         wall: WallClock | None = None,
+        listener_name: str = "",
     ) -> None:
-        """`endpoints` is where this replica listens for controllers, its first listener first (none: a broker);
-        `bootstrap_servers` are asked who leads, under the node ids -2, -3, …; `wall` is for the times in the log."""
-        core = RaftCore(config, local, log, voters, rng, endpoints, bootstrap_servers, wall=wall)
+        """As of `RaftCore`."""
+        core = RaftCore(
+            config, local, log, voters, rng, endpoints, bootstrap_servers, wall=wall, listener_name=listener_name
+        )
         self._core = core
         self.local = local
         self.log = log
@@ -100,6 +102,10 @@ class Raft:
     def address_of(self, node_id: int) -> Address | None:
         """Where to send a request: what was told of the leader, the voters' endpoints, bootstrap servers."""
         return self._core.address_of(node_id)
+
+    def address_for(self, node_id: int, listener_name: str) -> Address | None:
+        """Where somebody who came by that listener reaches a node; None when it has no listener of that name."""
+        return self._core.address_for(node_id, listener_name)
 
     def take_ready(self) -> Ready:
         """What is to be done now; see `Ready` for the order."""

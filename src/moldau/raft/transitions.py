@@ -31,6 +31,7 @@ def set_role(core: RaftCore, role: Role) -> None:
     core.role = role
     if role.epoch > before.epoch:
         core.leader_address = None
+        core.leader_endpoints = ()
     if role.leader_id != NO_NODE:
         core.lost_elections = 0
     state = role.to_quorum_state()

@@ -210,12 +210,12 @@ def test_an_observer_can_fetch_the_metadata_log(h: Harness) -> None:
     request = fetch_request.FetchRequest(cluster_id=CLUSTER, replica_state=fetch_request.ReplicaState(5))
     request.topics = [fetch_request.FetchTopic("__cluster_metadata", METADATA_TOPIC_UUID, [partition])]
     answers: list[Any] = []
-    h.node.handle_raft_request(1, request, h.now_ms, answers.append)
+    h.node.handle_raft_request(1, request, "CONTROLLER", h.now_ms, answers.append)
     data = answers[0].responses[0].partitions[0]
     assert (data.error_code, data.high_watermark) == (0, h.node.high_watermark)
     assert data.records.size > 500
     request.cluster_id = "other"
-    h.node.handle_raft_request(1, request, h.now_ms, answers.append)
+    h.node.handle_raft_request(1, request, "CONTROLLER", h.now_ms, answers.append)
     assert answers[1].error_code == errors.INCONSISTENT_CLUSTER_ID
 
 

@@ -39,7 +39,9 @@ class Voter:
             answer = response.topics[0].partitions[0]
             self.answered.append((answer.leader_epoch, answer.vote_granted))
 
-        self.node.handle_raft_request(vote.VoteRequest.API_KEY, vote_for(candidate, epoch), self.trio.now_ms, respond)
+        self.node.handle_raft_request(
+            vote.VoteRequest.API_KEY, vote_for(candidate, epoch), "CONTROLLER", self.trio.now_ms, respond
+        )
 
     def stored(self) -> QuorumState:
         return QuorumState.from_json(self.disk.peek(STATE))
@@ -93,6 +95,6 @@ def test_a_leader_decides_nothing_more_once_it_has_heard_of_another_epoch() -> N
     epoch = active.leader_epoch
     request = vote_for(2 if active.node_id != 2 else 3, epoch + 1)
     request.voter_id = active.node_id
-    active.handle_raft_request(vote.VoteRequest.API_KEY, request, trio.now_ms, lambda response: None)
+    active.handle_raft_request(vote.VoteRequest.API_KEY, request, "CONTROLLER", trio.now_ms, lambda response: None)
     assert not active.is_active_controller
     assert QuorumState.from_json(disk.peek(STATE)).epoch == epoch

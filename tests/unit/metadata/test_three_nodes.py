@@ -87,7 +87,9 @@ class Trio:
                 self.schedule(1, lambda: self.hear(node, outbound, reply))
 
         node = self.nodes[source]
-        self.nodes[outbound.destination].handle_raft_request(request.API_KEY, request, self.now_ms, respond)
+        self.nodes[outbound.destination].handle_raft_request(
+            request.API_KEY, request, "CONTROLLER", self.now_ms, respond
+        )
 
     def hear(self, node: MetadataNode, outbound: Outbound, reply: Any) -> None:
         if node in self.nodes.values():
