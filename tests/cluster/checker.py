@@ -68,7 +68,7 @@ def check_every_replica(cluster: Cluster, load: Load, reader: Reader | None) -> 
     first: list[dict[int, int]] | None = None
     for node_id in cluster.ids:
         make_leader(cluster, topic, partitions, node_id)
-        found = read_all(cluster.bootstrap, topic, partitions)
+        found = read_all(cluster.bootstrap, topic, partitions, cluster.security)
         check_load(load, reader, found, f"node {node_id}")
         first = found if first is None else first
         assert found == first, f"node {node_id} has other records than node {cluster.ids[0]}"

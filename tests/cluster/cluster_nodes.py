@@ -248,6 +248,12 @@ class Cluster:
             )
         return self._admin
 
+    def forget_admin(self) -> None:
+        """The next one is made with the addresses and settings of that time."""
+        if self._admin is not None:
+            self._admin.close()
+            self._admin = None
+
     def active_controller(self) -> int:
         return self.admin.describe_metadata_quorum().leader_id
 

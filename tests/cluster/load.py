@@ -68,7 +68,16 @@ class Load:
     ) -> None:
         self.topic = topic
         self.parts = [PartitionLoad(number) for number in range(partitions)]
-        self._producer = Producer(
+        self._producer = self._open(bootstrap, security or {})
+        self._in_use = threading.Lock()
+        self._pause_s = partitions / records_per_second
+        self._stop = threading.Event()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="load", daemon=True)
+
+    @staticmethod
+    def _open(bootstrap: str, security: dict[str, object]) -> Producer:
+        return Producer(
             bootstrap,
             config={
                 "acks": "all",
@@ -79,23 +88,27 @@ class Load:
                 "max.block.ms": DELIVERY_S_MAX * 1000,
                 "retry.backoff.ms": 20,
                 "retry.backoff.max.ms": 200,
-                **(security or {}),
+                **security,
             },
         )
-        self._pause_s = partitions / records_per_second
-        self._stop = threading.Event()
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="load", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
+
+    def move(self, bootstrap: str, security: dict[str, object]) -> None:
+        """Goes on with another producer, like an application that is started anew with other settings."""
+        with self._in_use:
+            self._producer.flush(DELIVERY_S_MAX * 1000)
+            self._producer.close()
+            self._producer = self._open(bootstrap, security)
 
     def _run(self) -> None:
         try:
             due = time.monotonic()
             while not self._stop.is_set():
-                for part in self.parts:
-                    self._send(part)
+                with self._in_use:
+                    for part in self.parts:
+                        self._send(part)
                 due = max(due + self._pause_s, time.monotonic() - 1.0)
                 self._stop.wait(max(0.0, due - time.monotonic()))
         except BaseException as error:
@@ -141,17 +154,30 @@ class Load:
 class Reader:
     """Follows the topic while faults happen and remembers which value it saw at which offset."""
 
-    def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
+    def __init__(self, bootstrap: str, topic: str, partitions: int, security: dict[str, object] | None = None) -> None:
         self.seen: list[dict[int, int]] = [{} for _ in range(partitions)]
         self.problems: list[str] = []
-        self._consumer = Consumer(bootstrap, config={"request.timeout.ms": 5000, "fetch.max.wait.ms": 100})
-        self._consumer.assign([TopicPartition(topic, number) for number in range(partitions)])
-        self._consumer.seek_to_beginning()
+        self._topic = topic
+        self._open(bootstrap, security or {})
+
+    def _open(self, bootstrap: str, security: dict[str, object]) -> None:
+        """Reads on behind what it has seen."""
+        config = {"request.timeout.ms": 5000, "fetch.max.wait.ms": 100, **security}
+        self._consumer = Consumer(bootstrap, config=config)
+        self._consumer.assign([TopicPartition(self._topic, number) for number in range(len(self.seen))])
+        for number, seen in enumerate(self.seen):
+            self._consumer.seek(TopicPartition(self._topic, number), next(reversed(seen)) + 1 if seen else 0)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reader", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
+
+    def move(self, bootstrap: str, security: dict[str, object]) -> None:
+        """Goes on with another consumer, like an application that is started anew with other settings."""
+        self.finish()
+        self._open(bootstrap, security)
+        self.start()
 
     def _run(self) -> None:
         try:
