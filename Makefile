@@ -18,6 +18,7 @@
 #   make plugin          only the tests of moldau.testing, its pytest plugin and its sample projects
 #   make starts          a broker for tests started 500 times in a row and 200 times with 8 at once: none may fail
 #   make torture         kill -9 under load 50 times, and 100,000 mutated frames
+#   make torture-logins  100,000 mutated handshakes and frames before a login, and 2,000 strangers who take their time
 #   make demo            a broker, a topic, a producer and a consumer; then a lake filled by Spark, exactly once
 #   make wheel           a wheel and an sdist in dist/, audited, and tried in clean environments without a compiler
 #   make chroot          the wheel and the sdist of dist/ tried on a Debian without a compiler; needs root and mmdebstrap
@@ -59,7 +60,7 @@ ON_INTERPRETED := MOLDAU_COMMAND="$(CURDIR)/$(BIN)/moldau" $(BIN)/python -m pyte
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop cluster spark spark-brief lake-brief chaos share-chaos compaction sink-kills lake-kills copies plugin starts torture sim sims planted demo wheel chroot image bench clean compiled
+.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop cluster spark spark-brief lake-brief chaos share-chaos compaction sink-kills lake-kills copies plugin starts torture torture-logins sim sims planted demo wheel chroot image bench clean compiled
 
 # Types are checked on one core while the tests run on the other.
 check: format
@@ -186,6 +187,9 @@ starts: $(COMPILED)/.installed
 
 torture: $(COMPILED)/.installed
 	@MOLDAU_KILLS=50 MOLDAU_FUZZ_FRAMES=100000 $(ON_COMPILED) tests/crash tests/fuzz
+
+torture-logins: $(COMPILED)/.installed
+	@MOLDAU_THOROUGH=1 $(ON_COMPILED) -s tests/fuzz/test_mutated_logins.py
 
 sim: $(VENV)/.ready
 	@$(BIN)/python -m moldau.sim $(if $(filter-out node,$(WORLD)),--$(WORLD)) --seed $(SEED) --verbose
