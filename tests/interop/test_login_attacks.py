@@ -20,12 +20,13 @@ from pathlib import Path
 import pytest
 
 from moldau.client import Admin
+from moldau.protocol import errors
 from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
 from moldau.protocol.messages.metadata_request import MetadataRequest
 from moldau.protocol.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from moldau.protocol.messages.sasl_handshake_request import SaslHandshakeRequest
 from tests.interop.conftest import running
-from tests.interop.login_scripts import NONCE, Talk, plain_token
+from tests.interop.login_scripts import NONCE, Talk, final_message, plain_token
 from tests.interop.nodes import HOST
 from tests.interop.sasl_moldau import SaslMoldau
 from tests.interop.secured import PLAIN_USER, SCRAM_USER
@@ -180,6 +181,41 @@ def test_slow_strangers_cost_little_and_are_sent_away(node: SaslMoldau) -> None:
             stranger.close()
         selector.close()
     good_client_seconds(node)
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_a_login_that_was_listened_to_is_of_no_use(node: SaslMoldau, mechanism: str) -> None:
+    """The final message of one login on another connection: with its own nonce, and with that of the other one."""
+    recorded: list[str] = []
+
+    def record(final: str) -> str:
+        recorded.append(final)
+        return final
+
+    with Talk(HOST, node.ports["SASL_PLAINTEXT"]) as talk:
+        assert talk.scram(mechanism, record)[-1][0] == 0
+
+    def with_new_nonce(final: str) -> str:
+        proof = recorded[0].partition(",p=")[2]
+        return f"{final.partition(',p=')[0]},p={proof}"
+
+    for replay in (lambda final: recorded[0], with_new_nonce):
+        with Talk(HOST, node.ports["SASL_PLAINTEXT"]) as talk:
+            assert talk.scram(mechanism, replay)[-1][0] == errors.SASL_AUTHENTICATION_FAILED
+
+
+def test_a_weaker_mechanism_cannot_be_slipped_in(node: SaslMoldau) -> None:
+    """What was proved for one mechanism proves nothing for another, and who has named one stays with it."""
+    with Talk(HOST, node.ports["SASL_PLAINTEXT"]) as talk:
+        talk.say(SaslHandshakeRequest("SCRAM-SHA-512"), 1)
+        bare = f"n={SCRAM_USER.name},r={NONCE}"
+        answer = talk.ask(SaslAuthenticateRequest(f"n,,{bare}".encode()), 2)
+        weaker = final_message("SCRAM-SHA-256", SCRAM_USER.password, bare, answer.auth_bytes.decode())
+        assert talk.plain(weaker.encode())[0] == errors.SASL_AUTHENTICATION_FAILED
+    with Talk(HOST, node.ports["SASL_PLAINTEXT"]) as talk:
+        talk.say(SaslHandshakeRequest("SCRAM-SHA-512"), 1)
+        assert talk.say(SaslHandshakeRequest("PLAIN"), 1)[0] == errors.ILLEGAL_SASL_STATE
+        assert talk.say(MetadataRequest(topics=[]), 9) == CLOSED
 
 
 def test_an_unknown_user_takes_as_long_as_a_wrong_password(node: SaslMoldau) -> None:
