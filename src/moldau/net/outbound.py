@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import errno
 import logging
+import re
 import socket
 import ssl
 from collections import deque
@@ -39,6 +40,8 @@ from moldau.security.exchange import LoginRefused
 CONNECT_TIMEOUT_MS: Final = 1500
 # A handshake is work for the process itself, and it may have much of it.
 HANDSHAKE_TIMEOUT_MS: Final = 5000
+NOT_TRUSTED: Final = "Connection to %s:%d (%s) failed authentication due to: SSL handshake failed: %s"
+TLS_ALERT: Final = re.compile("alert [a-z ]+[a-z]")
 RESPONSE_BYTES_MAX: Final = 1 << 30
 
 IDLE: Final = 0
@@ -276,14 +279,7 @@ class SocketChannel(Channel):
         self._handshake = None
         if handshake.outcome != DONE:
             level = logging.ERROR if handshake.outcome == FAILED else logging.DEBUG
-            log.log(
-                level,
-                "Connection to %s:%d (%s) failed authentication due to: SSL handshake failed: %s",
-                self.host,
-                self.port,
-                self.purpose,
-                handshake.reason,
-            )
+            log.log(level, NOT_TRUSTED, self.host, self.port, self.purpose, handshake.reason)
             self._fail(CLOSED)
             return
         self._sock = self._tls = handshake.take_socket()
@@ -394,7 +390,8 @@ class SocketChannel(Channel):
         except (FrameError, DecodeError, TlsMisuse) as error:
             log.warning("closing the connection to %s:%d (%s): %s", self.host, self.port, self.purpose, error)
             self._fail(CLOSED)
-        except OSError:
+        except OSError as error:
+            self._maybe_tell_alert(error)
             self._fail(CLOSED)
 
     def _on_frame(self, data: bytes, start: int, end: int) -> None:
@@ -415,6 +412,12 @@ class SocketChannel(Channel):
             self._login.receive(data, start, end)
         except LoginRefused as refused:
             self._refused(str(refused))
+
+    def _maybe_tell_alert(self, error: OSError) -> None:
+        """In TLS 1.3 our own certificate is refused when the handshake is over for us."""
+        alert = TLS_ALERT.search(str(error)) if self._tls is not None else None
+        if alert is not None:
+            log.error(NOT_TRUSTED, self.host, self.port, self.purpose, alert[0])
 
     # Failing
 
