@@ -1,8 +1,9 @@
 """The certificates of a node's listeners: loaded at the start, and again when their files or settings change.
 
-Files are looked at once a second, so a renewed certificate is in use a second after it was written, without a word from
-anybody. New connections use the new one, those that are there live on. What cannot be used, or is somebody else's, is
-refused, and the old one stays. Kafka (SslFactory, DynamicSslConfig) looks at files only when a config record comes.
+Files are looked at twice a second, so that a renewed certificate is in use within a second after it was written without
+a word from anybody: half of it is left for reading and checking. New connections use the new one, those that are there
+live on. What cannot be used, or is somebody else's, is refused, and the old one stays. Kafka (SslFactory,
+DynamicSslConfig) looks at files only when a config record comes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from moldau.net.tls_contexts import (
 )
 from moldau.security.tls_settings import ENCRYPTED_PROTOCOLS, TlsSettings
 
-LOOK_S: Final = 1.0
+LOOK_S: Final = 0.5
 # A file that is not there, or that nobody may look at.
 _NO_FILE: Final = (0, 0, 0)
 
