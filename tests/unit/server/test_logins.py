@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from types import SimpleNamespace
 from typing import Any, cast
 
 from moldau.server.logins import THREADS_MAX, Logins
@@ -14,7 +15,8 @@ NOW_MS = 77
 
 def logins_on(loop: asyncio.AbstractEventLoop) -> Logins:
     nobody = cast("Any", None)
-    return Logins(nobody, nobody, cast("Any", lambda: NOW_MS), loop, nobody)
+    node = cast("Any", SimpleNamespace(metadata=None))
+    return Logins(node, nobody, cast("Any", lambda: NOW_MS), loop, nobody)
 
 
 def test_what_was_computed_comes_back_to_the_loop() -> None:
