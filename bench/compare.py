@@ -146,8 +146,8 @@ def leaders_of(port: int, topic: str) -> list[int]:
 class Load:
     """One connection that sends the same Produce request again and again."""
 
-    def __init__(self, port: int, topic: str, batch: bytes) -> None:
-        self.wire = Wire(port)
+    def __init__(self, port: int, topic: str, batch: bytes, connect: Callable[[int], Wire] = Wire) -> None:
+        self.wire = connect(port)
         self.frame = produce_frame(topic, batch)
         # All answers are equally long, so that each is one call of the system.
         self._answer = memoryview(bytearray(BEFORE_PRODUCE_ERROR + len(topic) + AFTER_PRODUCE_INDEX))
@@ -198,15 +198,16 @@ class Load:
 class Reader:
     """One connection that fetches a partition from its first record on, and again when it is at the end."""
 
-    def __init__(self, port: int, topic: str, size: int) -> None:
-        self.wire = Wire(port)
+    def __init__(self, port: int, topic: str, size: int, connect: Callable[[int], Wire] = Wire) -> None:
+        self.wire = connect(port)
         partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=size)
         topics = [FetchTopic(topic, partitions=[partition])]
         request = FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=size, topics=topics)
         self._frame = bytearray(frame(request, FETCH_VERSION))
         self._answer = memoryview(bytearray(RESPONSE_BYTES_MAX))
         self._aborted_at = BEFORE_ABORTED + len(topic)
-        self._position = 0
+        self.position = 0
+        self.answer_bytes = 0
 
     def __enter__(self) -> Reader:
         return self
@@ -218,25 +219,29 @@ class Reader:
         start = time.perf_counter()
         received = 0
         while received < megabytes * 1_000_000:
-            received += self._fetch()
+            received += self.fetch()
         return received / 1e6 / (time.perf_counter() - start)
 
-    def _fetch(self) -> int:
-        """Bytes of records. The offset and the size are the last twelve bytes of a request for one partition."""
-        struct.pack_into(">q", self._frame, len(self._frame) - 12, self._position)
+    def request_from(self, offset: int) -> None:
+        """The offset and the size are the last twelve bytes of a request for one partition."""
+        struct.pack_into(">q", self._frame, len(self._frame) - 12, offset)
         self.wire.socket.sendall(self._frame)
-        self.wire.answer_into(self._answer)
+
+    def fetch(self) -> int:
+        """Bytes of records; `position` is behind them then, or at the first record again."""
+        self.request_from(self.position)
+        self.answer_bytes = self.wire.answer_into(self._answer)
         aborted = struct.unpack_from(">i", self._answer, self._aborted_at)[0]
         place = self._aborted_at + 4 + 16 * max(0, aborted)
         size: int = struct.unpack_from(">i", self._answer, place)[0]
         if size <= 0:
-            if self._position == 0:
+            if self.position == 0:
                 raise RuntimeError("there is nothing to fetch")
-            self._position = 0
+            self.position = 0
             return 0
-        before = self._position
+        before = self.position
         self._move_on(place + 4, place + 4 + size)
-        if self._position <= before:
+        if self.position <= before:
             raise RuntimeError("a fetch brought nothing new")
         return size
 
@@ -246,7 +251,7 @@ class Reader:
             base_offset, length = struct.unpack_from(">qi", self._answer, place)
             if place + 12 + length > end:
                 return
-            self._position = base_offset + struct.unpack_from(">i", self._answer, place + 23)[0] + 1
+            self.position = base_offset + struct.unpack_from(">i", self._answer, place + 23)[0] + 1
             place += 12 + length
 
 

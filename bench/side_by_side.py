@@ -161,15 +161,20 @@ def environment_of(command: list[str]) -> dict[str, str]:
     return environment
 
 
-def combined_node_settings(node: int, port: int, controller_ports: dict[int, int], data: Path) -> dict[str, str]:
-    """The settings that a node, which is broker and controller, cannot do without."""
+def combined_node_settings(
+    node: int, listener_ports: dict[str, int], controller_ports: dict[int, int], data: Path
+) -> dict[str, str]:
+    """The settings that a node, which is broker and controller, cannot do without. Listeners are named after their
+    security protocols."""
+    ports = {**listener_ports, "CONTROLLER": controller_ports[node]}
+    protocols = [f"{name}:{name}" for name in listener_ports]
     return {
         "process.roles": "broker,controller",
         "node.id": str(node),
-        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_ports[node]}",
+        "listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in ports.items()),
         "controller.quorum.voters": ",".join(f"{other}@{HOST}:{at}" for other, at in controller_ports.items()),
         "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "listener.security.protocol.map": ",".join([*protocols, "CONTROLLER:PLAINTEXT"]),
         "log.dirs": str(data),
     }
 
@@ -290,18 +295,22 @@ def is_open(port: int) -> bool:
 class Nodes:
     """Some nodes of a program on this machine, each broker and controller; removed at the end of a `with`."""
 
-    def __init__(self, program: Program, count: int, settings: dict[str, str]) -> None:
+    def __init__(
+        self, program: Program, count: int, settings: dict[str, str], protocols: Sequence[str] = ("PLAINTEXT",)
+    ) -> None:
+        """`protocols`: each is a listener of every node. `ports` has those of the first of them."""
         self.program = program
         self.numbers = range(1, count + 1)
         self.folder = Path(tempfile.mkdtemp(prefix="moldau-bench-"))
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
         self._output_before: dict[int, int] = {}
-        ports = free_ports(2 * count)
-        self.ports = dict(zip(self.numbers, ports, strict=False))
-        controller_ports = dict(zip(self.numbers, ports[count:], strict=True))
+        ports = iter(free_ports(count * (1 + len(protocols))))
+        controller_ports = {node: next(ports) for node in self.numbers}
+        self.listener_ports = {node: {name: next(ports) for name in protocols} for node in self.numbers}
+        self.ports = {node: self.listener_ports[node][protocols[0]] for node in self.numbers}
         for node in self.numbers:
             wanted = {
-                **combined_node_settings(node, self.ports[node], controller_ports, self.data(node)),
+                **combined_node_settings(node, self.listener_ports[node], controller_ports, self.data(node)),
                 **internal_topics(count),
                 **settings,
             }
@@ -392,10 +401,12 @@ class Broker:
 
     name = ""
 
-    def __init__(self, program: Program, settings: dict[str, str]) -> None:
-        self.nodes = Nodes(program, 1, settings)
+    def __init__(self, program: Program, settings: dict[str, str], protocols: Sequence[str] = ("PLAINTEXT",)) -> None:
+        self.name = self.name or program.name
+        self.nodes = Nodes(program, 1, settings, protocols)
         self.settings = program.settings_for(settings)
         self.port = self.nodes.ports[1]
+        self.listener_ports = self.nodes.listener_ports[1]
         self.output_file = self.nodes.output_file(1)
         self.pid = 0
 
