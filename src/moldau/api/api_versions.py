@@ -34,7 +34,19 @@ def handle_api_versions(call: Call, request: ApiVersionsRequest) -> None:
             call.respond(ApiVersionsResponse(error_code=errors.INVALID_REQUEST))
             return
         call.context.software_name, call.context.software_version = names
-    call.respond(describe(call))
+    if call.quotas.is_on and call.charge(None) > 0:
+        call.respond(describe(call))  # how long to wait is said to this client only
+    else:
+        call.respond(described_before(call))
+
+
+def described_before(call: Call) -> ApiVersionsResponse:
+    """The answer as somebody else got it, unless something has changed since."""
+    node, encodings = call.node, call.node.version_encodings
+    encodings.look_at(node.config, node.features_epoch(), node.finalized_features())
+    on_controllers = call.context.is_controller_listener
+    found = encodings.find(on_controllers, call.version)
+    return found if found is not None else encodings.keep(on_controllers, call.version, describe(call))
 
 
 def describe(call: Call) -> ApiVersionsResponse:

@@ -49,6 +49,7 @@ from moldau.node.topic_encodings import TopicEncodings
 from moldau.node.turn import Call, Stretch
 from moldau.node.txn_markers import TxnMarkers
 from moldau.node.txn_verification import TxnVerification
+from moldau.node.version_encodings import VersionEncodings
 from moldau.node.waiting import WaitingRoom
 from moldau.protocol.errors import KafkaError
 from moldau.quota.client_quotas import ClientQuotas
@@ -144,6 +145,7 @@ class Node:
         self.fetch_sessions = FetchSessionCache(config.get_int("max.incremental.fetch.session.cache.slots"))
         self.fetch_bytes_max = config.get_int("fetch.max.bytes")
         self.topic_encodings = TopicEncodings()
+        self.version_encodings = VersionEncodings()
         self.topics_in_creation: set[str] = set()
         self._log_configs: dict[str, LogConfig] = {}
         self.logs = self._make_logs(config, recovery_workers)
