@@ -216,7 +216,7 @@ class ScramServer(SaslServer):
         signature = hmac_of(self._digest, keys.stored_key, message)
         if len(proof) != len(signature):
             return False
-        client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
+        client_key = _xor(proof, signature)
         return hmac.compare_digest(hashlib.new(self._digest, client_key).digest(), keys.stored_key)
 
 
@@ -261,9 +261,15 @@ class ScramClient(SaslClient):
         final = f"c=biws,r={nonce}"
         message = f"{self._first_bare},{server_first},{final}".encode()
         signature = hmac_of(self._digest, hashlib.new(self._digest, client_key).digest(), message)
-        proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
+        proof = _xor(client_key, signature)
         self._expected = hmac_of(self._digest, hmac_of(self._digest, salted, b"Server Key"), message)
         return f"{final},p={base64.b64encode(proof).decode()}".encode()
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    """Of two that are equally long."""
+    assert len(one) == len(other)
+    return (int.from_bytes(one, "big") ^ int.from_bytes(other, "big")).to_bytes(len(one), "big")
 
 
 def _unescaped(name: str) -> str:
