@@ -13,7 +13,7 @@ produce     acks=all, five requests in flight on each of 1 and of 8 connections,
             own: one batch of 16 records of 1 KB, and of one record of 100 B.
 fetch       one request in flight on each of 1 and of 8 connections: 64 KB and 1 MB of batches of 16 KB. What comes is
             decrypted and looked at once; then the same requests are made again, and only the sizes are counted.
-handshakes  connect, TLS handshake, ApiVersions, close; 16 at once. Sessions are not resumed.
+handshakes  connect, TLS handshake, ApiVersions, close; 16 connections at once. Sessions are not resumed.
 logins      the same with a whole login: connect, (handshake,) ApiVersions, SaslHandshake, both messages of
             SCRAM-SHA-512 with 4,096 iterations, close. The load has salted its password before.
 
@@ -34,7 +34,9 @@ import ssl
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import compare
@@ -63,6 +65,7 @@ AT_ONCE = 16
 FETCHED_TOPIC_MB = 64
 ANSWER_BYTES_MAX = 4 << 20
 AUTHENTICATE_VERSION = 1
+OVER = object()
 CORRELATION_ID_BYTES = 4
 CLOSE_TO_A_CORE = 0.9
 
@@ -325,33 +328,44 @@ API_VERSIONS = frame(ApiVersionsRequest("bench", "1"), 3)
 SASL_HANDSHAKE = frame(SaslHandshakeRequest(MECHANISM), 1)
 
 
-def connect_all(port: int, context: ssl.SSLContext | None) -> list[Wire]:
-    """Several at once, with TLS if there is a context."""
+def visit(port: int, context: ssl.SSLContext | None, log_in: Callable[[Wire], Iterator[None]] | None) -> Iterator[None]:
+    """A connection from its first to its last byte, with TLS if there is a context; yields where it has to wait."""
     if context is None:
-        return [Wire(port) for _ in range(AT_ONCE)]
-    wires = [TlsWire(port, context, waits=False) for _ in range(AT_ONCE)]
-    for wire in wires:
-        wire.channel.shake_hands()
-    return list(wires)
-
-
-def exchange_all(wires: Sequence[Wire], requests: Sequence[bytes]) -> list[bytes]:
-    for wire, request in zip(wires, requests, strict=True):
-        wire.socket.sendall(request)
-    return [wire.answer() for wire in wires]
-
-
-def visit_all(port: int, context: ssl.SSLContext | None, log_in: Callable[[Sequence[Wire]], None] | None) -> None:
-    """Connections from their first to their last byte."""
-    wires = connect_all(port, context)
-    try:
-        for answer in exchange_all(wires, [API_VERSIONS] * len(wires)):
-            assert answer[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 2] == b"\0\0", "ApiVersions was refused"
+        wire = Wire(port)
+    else:
+        secured = TlsWire(port, context, waits=False)
+        yield
+        secured.channel.shake_hands()
+        wire = secured
+    with wire:
+        wire.socket.sendall(API_VERSIONS)
+        yield
+        check_answer(wire.answer(), "ApiVersions")
         if log_in is not None:
-            log_in(wires)
-    finally:
-        for wire in wires:
-            wire.socket.close()
+            yield from log_in(wire)
+
+
+def check_answer(answer: bytes, name: str) -> None:
+    """Whose error code stands first."""
+    error = int.from_bytes(answer[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 2], "big")
+    if error != errors.NONE:
+        raise RuntimeError(f"{name} was refused: {errors.error_name(error)}")
+
+
+def visit_for(seconds: float, new_visit: Callable[[], Iterator[None]]) -> int:
+    """Some at once, each of which goes on when the others had their turn; how many there were."""
+    end = time.perf_counter() + seconds
+    running = deque(new_visit() for _ in range(AT_ONCE))
+    count = 0
+    while running:
+        one = running.popleft()
+        if next(one, OVER) is not OVER:
+            running.append(one)
+            continue
+        count += 1
+        if time.perf_counter() < end:
+            running.append(new_visit())
+    return count
 
 
 class ScramLogin:
@@ -362,15 +376,18 @@ class ScramLogin:
         self._stored_key = hashlib.new(DIGEST, self._client_key).digest()
         self._server_key = hmac.digest(salted, b"Server Key", DIGEST)
 
-    def __call__(self, wires: Sequence[Wire]) -> None:
-        for answer in exchange_all(wires, [SASL_HANDSHAKE] * len(wires)):
-            assert answer[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 2] == b"\0\0", "SaslHandshake was refused"
-        firsts = [f"n={USER},r={secrets.token_urlsafe(18)}" for _ in wires]
-        challenges = exchange_all(wires, [authenticate_frame(f"n,,{first}".encode()) for first in firsts])
-        finals = [self._final(first, said(answer)) for first, answer in zip(firsts, challenges, strict=True)]
-        answers = exchange_all(wires, [authenticate_frame(final) for final, _ in finals])
-        for answer, (_, expected) in zip(answers, finals, strict=True):
-            assert said(answer) == expected, "the broker does not know the password"
+    def __call__(self, wire: Wire) -> Iterator[None]:
+        wire.socket.sendall(SASL_HANDSHAKE)
+        yield
+        check_answer(wire.answer(), "SaslHandshake")
+        first = f"n={USER},r={secrets.token_urlsafe(18)}"
+        wire.socket.sendall(authenticate_frame(f"n,,{first}".encode()))
+        yield
+        final, expected = self._final(first, said(wire.answer()))
+        wire.socket.sendall(authenticate_frame(final))
+        yield
+        if said(wire.answer()) != expected:
+            raise RuntimeError("the broker does not know the password")
 
     def _final(self, first: str, challenge: bytes) -> tuple[bytes, bytes]:
         """The proof, and what the broker has to say to it."""
@@ -404,14 +421,12 @@ def add_user(broker: Broker, salt: bytes, salted: bytes) -> None:
     time.sleep(1.0)  # until the broker has read it in its metadata
 
 
-def measure_visits(run: Run, what: str, bar: float | None, visit: Callable[[Broker], None]) -> None:
+def measure_visits(
+    run: Run, what: str, bar: float | None, new_visit: Callable[[Broker], Callable[[], Iterator[None]]]
+) -> None:
     def work(broker: Broker, seconds: float) -> tuple[float, float, float]:
         gauge = Gauge(broker)
-        end, count = time.perf_counter() + seconds, 0
-        while time.perf_counter() < end:
-            visit(broker)
-            count += AT_ONCE
-        return gauge.figures(count)
+        return gauge.figures(visit_for(seconds, new_visit(broker)))
 
     rates, cpu = run.measure(work)
     run.results.add(f"{what}/s", rates, True, "{:,.0f}", bar)
@@ -420,7 +435,7 @@ def measure_visits(run: Run, what: str, bar: float | None, visit: Callable[[Brok
 
 def run_handshakes(run: Run) -> None:
     measure_visits(
-        run, "TLS handshakes", None, lambda broker: visit_all(broker.listener_ports["SSL"], run.context, None)
+        run, "TLS handshakes", None, lambda broker: partial(visit, broker.listener_ports["SSL"], run.context, None)
     )
 
 
@@ -432,10 +447,12 @@ def run_logins(run: Run) -> None:
         add_user(broker, salt, salted)
     for protocol, context in (("SASL_PLAINTEXT", None), ("SASL_SSL", run.context)):
 
-        def visit(broker: Broker, p: str = protocol, c: ssl.SSLContext | None = context) -> None:
-            visit_all(broker.listener_ports[p], c, log_in)
+        def new_visit(
+            broker: Broker, p: str = protocol, c: ssl.SSLContext | None = context
+        ) -> Callable[[], Iterator[None]]:
+            return partial(visit, broker.listener_ports[p], c, log_in)
 
-        measure_visits(run, f"{MECHANISM} logins over {protocol}", LOGIN_BAR, visit)
+        measure_visits(run, f"{MECHANISM} logins over {protocol}", LOGIN_BAR, new_visit)
 
 
 ROWS: dict[str, Callable[[Run], None]] = {
