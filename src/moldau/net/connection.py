@@ -22,7 +22,7 @@ from itertools import islice
 from moldau.net.framing import Frame, FrameError, FrameReader, Scratch
 from moldau.net.log_limit import LogLimit
 from moldau.net.low_water import LargeReads
-from moldau.net.tls import RECORD_BYTES_MAX, TlsMisuse, TlsSocket
+from moldau.net.tls import MSG_MORE, RECORD_BYTES_MAX, TlsMisuse, TlsSocket
 from moldau.net.turns import CLOSE, SEND
 from moldau.node.context import ClientContext
 from moldau.node.reply import Reply
@@ -50,8 +50,6 @@ FRAMES_PER_TURN_MAX = 16
 FRAME_BYTES_PER_TURN_MAX = 256 * 1024
 FRAMES_PER_LOOK = 4  # at the clock
 
-# More data follows at once: lets the head of a fetch reply share a packet with its records (Linux only).
-_MSG_MORE = getattr(socket, "MSG_MORE", 0)
 _HAS_SENDFILE = hasattr(os, "sendfile") and (sys.platform.startswith("linux") or sys.platform == "darwin")
 
 log = logging.getLogger("moldau.net")
@@ -458,7 +456,7 @@ class Connection:
                 size += len(following)
                 unsent.popleft()
             part = b"".join(parts)
-        flags = _MSG_MORE if unsent else 0
+        flags = MSG_MORE if unsent else 0  # the head of a fetch response shares a packet with its records
         try:
             sent = self._sock.send(part, flags)
         except (BlockingIOError, InterruptedError):

@@ -27,6 +27,8 @@ RECEIVE_BYTES_MAX: Final = 64 * 1024
 PIECE_BYTES: Final = 32 * 1024
 # What OpenSSL may have to say of its own to somebody who takes nothing, such as answers to key updates.
 OWN_BYTES_MAX: Final = 4 * 1024
+# More follows at once: Linux waits for it to fill a packet.
+MSG_MORE: Final[int] = getattr(socket, "MSG_MORE", 0)
 # How often a handshake may go on with a few records more.
 HANDSHAKE_ROUNDS_MAX: Final = 256
 
@@ -232,7 +234,8 @@ class TlsSocket:
     # Sending
 
     def send(self, data: bytes | bytearray | memoryview, flags: int = 0) -> int:
-        """Sends all that the system takes. What is tried again has to begin with the same bytes."""
+        """Sends all that the system takes. What is tried again has to begin with the same bytes. The flag is that more
+        follows at once: packets leave full."""
         if self._unsent and not self._flush():
             raise BlockingIOError
         size = len(data)
@@ -241,7 +244,7 @@ class TlsSocket:
         self._encrypted_bytes = 0
         while sent < size:
             count = self._encrypt(data, sent)
-            if not self._flush():
+            if not self._flush(MSG_MORE if sent + count < size else flags):
                 self._encrypted_bytes = count
                 if sent == 0:
                     raise BlockingIOError
@@ -263,7 +266,7 @@ class TlsSocket:
         except ssl.SSLError as error:
             raise ConnectionAbortedError(str(error)) from None
 
-    def _flush(self) -> bool:
+    def _flush(self, flags: int = 0) -> bool:
         """Sends what is encrypted; whether all of it has left."""
         while True:
             unsent = self._unsent
@@ -272,7 +275,7 @@ class TlsSocket:
                     return True
                 unsent = self._outgoing.read()
             try:
-                count = self._sock.send(unsent)
+                count = self._sock.send(unsent, flags)
             except (BlockingIOError, InterruptedError):
                 self._unsent = unsent
                 return False
