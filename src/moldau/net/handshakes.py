@@ -19,7 +19,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 from moldau.net.log_limit import LogLimit
-from moldau.net.tls import TlsSocket
+from moldau.net.tls import TlsMisuse, TlsSocket
 from moldau.net.turns import Turns
 
 HANDSHAKE_MS_MAX: Final = 30_000
@@ -213,6 +213,8 @@ class Handshake:
             self.outcome, self.reason = FAILED, reason_text(error)
         except OSError as error:
             self.outcome, self.reason = LOST, str(error)
+        except TlsMisuse as misuse:
+            self.outcome, self.reason = FAILED, str(misuse)
         except ValueError as error:
             self.outcome, self.reason = FAILED, str(error)  # such as a host name that can be none
 

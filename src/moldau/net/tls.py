@@ -96,13 +96,11 @@ class TlsSocket:
             is_there = self._hand_over()
         except BlockingIOError:
             raise ssl.SSLWantReadError from None
-        except TlsMisuse as misuse:
-            raise ssl.SSLError(str(misuse)) from None
         if not is_there:
             raise ConnectionResetError("closed")
         self._rounds += 1
         if self._rounds > HANDSHAKE_ROUNDS_MAX:
-            raise ssl.SSLError("it came in too many pieces")
+            raise TlsMisuse("it came in too many pieces")
 
     def peer_certificate(self) -> bytes | None:
         return self._tls.getpeercert(binary_form=True)

@@ -295,6 +295,11 @@ def test_failures_are_told_with_their_reason(
         writer.write(framed(b"\0\x12\0\0"))
         assert await is_closed(reader)
 
+    async def oversized(door: Door) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", door.listener.port)
+        writer.write(b"\x16\x03\x01\xff\xff\x01")
+        assert await is_closed(reader)
+
     async def distrustful(door: Door) -> None:
         def connect() -> None:
             plain = socket.create_connection(("127.0.0.1", door.listener.port))
@@ -315,6 +320,7 @@ def test_failures_are_told_with_their_reason(
         (lambda door: with_certificate_of(other.sign("stranger"), door), "certificate is not trusted"),
         (lambda door: with_certificate_of(authority.sign("late", days=-1), door), "certificate has expired"),
         (plaintext, "it does not speak TLS"),
+        (oversized, "a TLS record of 65535 bytes"),
         (distrustful, "unknown ca"),
         (too_old, "no shared cipher"),
     ]
