@@ -40,8 +40,7 @@ pytestmark = [
 Settings = dict[str, Any]
 SECONDS = patience(40)
 VALUES = [f"value {number:02}" for number in range(20)]
-# Without signs that SCRAM escapes: librdkafka 2.0, which kcat has, escapes them in passwords, too.
-USER, PASSWORD, NODE_PASSWORD = "anna", "anna-secret-1", "node-secret-1"
+USER, PASSWORD, NODE_PASSWORD = "anna", "anna, secret=", "node-secret-1"
 MODULES = "org.apache.kafka.common.security"
 PLAIN = f"{MODULES}.plain.PlainLoginModule required"
 SCRAM = f"{MODULES}.scram.ScramLoginModule required"
@@ -421,9 +420,13 @@ CLIENTS: dict[str, Callable[[Guarded, str, str], list[str]]] = {
     "java": by_java,
     "franz-go": by_franz_go,
 }
+SENDS_ITS_NONCE_TWICE = (
+    "librdkafka before 2.6.1 puts a wrong nonce into the final message; Apache Kafka 4 refuses it, too"
+)
 NO_TOKENS = "its SCRAM cannot say that the name is a token's"
 CANNOT = {
     **{(client, "delegation token"): NO_TOKENS for client in ("confluent-kafka", "kafka-python", "aiokafka", "kcat")},
+    **{("kcat", mechanism): SENDS_ITS_NONCE_TWICE for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512")},
     ("kcat", "OAUTHBEARER"): "it gets tokens by OIDC alone, and Debian's librdkafka is built without",
 }
 TABLE = [(client, way) for client in CLIENTS for way in WAYS if (client, way) not in CANNOT]
