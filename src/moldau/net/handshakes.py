@@ -221,6 +221,4 @@ class Handshake:
 
 def reason_text(error: ssl.SSLError) -> str:
     """OpenSSL's words, in small letters."""
-    # What we found wrong ourselves has no reason but its words.
-    words: str = getattr(error, "reason", None) or error.strerror or str(error.args[-1])
-    return words.partition(" (")[0].lower().replace("_", " ")
+    return (error.reason or error.strerror or str(error)).partition(" (")[0].lower().replace("_", " ")

@@ -17,7 +17,7 @@ from moldau.config.broker_config import BrokerConfig, single_node_values
 from moldau.net import handshakes
 from moldau.net.connection import TLS_PIECE_BYTES
 from moldau.net.framing import Scratch
-from moldau.net.handshakes import HandshakeThreads, reason_text
+from moldau.net.handshakes import HandshakeThreads
 from moldau.net.listener import Listener, ListenerLimits
 from moldau.net.listener_group import ListenerGroup
 from moldau.net.outbound import OutboundTls, SocketOutbox
@@ -520,8 +520,3 @@ def test_a_channel_that_is_closed_in_its_handshake_leaves_nothing(authority: Aut
         threads.close()
 
     asyncio.run(asyncio.wait_for(main(), patience(30)))
-
-
-def test_what_we_find_wrong_ourselves_is_told_like_what_openssl_does() -> None:
-    assert reason_text(ssl.SSLError("a TLS record of 50900 bytes")) == "a tls record of 50900 bytes"
-    assert reason_text(ssl.SSLError(1, "[SSL: NO_SHARED_CIPHER] no shared cipher (_ssl.c:1000)")).endswith("cipher")
