@@ -109,8 +109,7 @@ class TlsSocket:
 
     def recv_into(self, view: memoryview) -> int:
         """The data of a few records, as far as it fits; 0 at the end, with a goodbye or without one."""
-        if self._failure is not None:
-            raise self._failure
+        self._maybe_fail()
         if self._has_ended:
             return 0
         if not self._has_rest and not self._has_record() and not self._hand_over():
@@ -119,10 +118,13 @@ class TlsSocket:
         if self._outgoing.pending:
             self._send_own()
         if total == 0 and not self._has_ended:
-            if self._failure is not None:
-                raise self._failure
+            self._maybe_fail()
             raise BlockingIOError
         return total
+
+    def _maybe_fail(self) -> None:
+        if self._failure is not None:
+            raise self._failure
 
     def _has_record(self) -> bool:
         """Whether OpenSSL has a record that it has not looked at and that is complete."""
