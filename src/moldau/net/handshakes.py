@@ -196,6 +196,7 @@ class Handshake:
     # On a thread
 
     def _shake_hands(self) -> None:
+        self.outcome, self.reason = FAILED, "the step did not end"  # whatever is thrown
         try:
             if self._secured is None:
                 self._secured = TlsSocket(self._sock, self._context(), self._server_hostname)

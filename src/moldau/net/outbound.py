@@ -248,6 +248,10 @@ class SocketChannel(Channel):
     def _on_logged_in(self, lifetime_ms: int) -> None:
         self._turns.begin()
         self._login = None
+        if self._login_unsent:
+            self._refused("it answered what it had not received")
+            self._end_turn()
+            return
         self._was_logged_in = True
         self._state = CONNECTED
         self._connect_deadline_ms = NEVER_MS

@@ -20,6 +20,12 @@ ENCRYPTED_BYTES_MAX: Final = RECORD_BYTES_MAX + 2048
 # So many records OpenSSL has at once, and so many may follow each other without data.
 RECORDS_AT_ONCE_MAX: Final = 16
 RECORDS_WITHOUT_DATA_MAX: Final = 16
+# About so many bytes as well: OpenSSL's memory never shrinks, and most connections are idle.
+BYTES_AT_ONCE_MAX: Final = 2 * RECORD_BYTES_MAX
+# What a record begins with: its kind, and the first half of its version.
+KIND_MIN: Final = 20
+KIND_MAX: Final = 24
+VERSION_MAJOR: Final = 3
 # What a connection asks the system for: little at first, more when there was as much as that.
 RECEIVE_BYTES_MIN: Final = 4 * 1024
 RECEIVE_BYTES_MAX: Final = 64 * 1024
@@ -187,8 +193,8 @@ class TlsSocket:
             self._incoming.write(data)
         else:
             self._incoming.write(memoryview(data)[start:end])
-        if end == len(data):
-            self._received = b""
+        if len(data) - end < HEADER_BYTES:
+            self._received = data[end:]  # nothing large is kept for the sake of a few bytes
             self._position = 0
         else:
             self._position = end
@@ -204,7 +210,11 @@ class TlsSocket:
         records = 1 if self._missing_bytes > 0 else 0
         self._missing_bytes = 0
         self._partial_bytes = 0
-        while records < RECORDS_AT_ONCE_MAX and size - position >= HEADER_BYTES:
+        while (
+            records < RECORDS_AT_ONCE_MAX and position - start < BYTES_AT_ONCE_MAX and size - position >= HEADER_BYTES
+        ):
+            if not KIND_MIN <= data[position] <= KIND_MAX or data[position + 1] != VERSION_MAJOR:
+                raise TlsMisuse("it does not speak TLS")
             length = data[position + 3] << 8 | data[position + 4]
             if length > ENCRYPTED_BYTES_MAX:
                 raise TlsMisuse(f"a TLS record of {length} bytes")

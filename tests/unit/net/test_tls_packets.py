@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from moldau.net.tls import MSG_MORE, PIECE_BYTES, TlsSocket
+from moldau.net.tls import MSG_MORE, PIECE_BYTES, TlsMisuse, TlsSocket
 from moldau.net.tls_contexts import client_context, read_stores, server_context
 from tests.certificates import Authority
 from tests.pace import patience
@@ -92,3 +92,16 @@ def test_what_the_caller_goes_on_with_says_so_to_its_end(pair: Pair) -> None:
     assert pair.tls.send(b"rest") == 4
     assert pair.raw.flags == [MSG_MORE, 0]
     assert pair.received(8) == b"headrest"
+
+
+def test_what_does_not_speak_tls_is_told_from_its_first_bytes(tmp_path: Path) -> None:
+    """Its third and fourth byte may look like a length, of which most never comes."""
+    authority = Authority(tmp_path / "tls")
+    found = settings(authority, authority.sign("client"))
+    theirs, ours = socket.socketpair()
+    with theirs, ours:
+        ours.setblocking(False)
+        theirs.sendall(b"SSH-2.0-OpenSSH_9\r\n")
+        tls = TlsSocket(ours, client_context(found, read_stores(found)), "localhost")
+        with pytest.raises(TlsMisuse, match="does not speak TLS"):
+            tls.shake_hands()
