@@ -117,3 +117,20 @@ def test_compiled_modules_keep_to_what_mypyc_does_well() -> None:
                 if decorators & {"dataclass", "dataclasses.dataclass"} or "Protocol" in bases:
                     wrong.append(f"{module.where(node)}: {node.name} is a dataclass or a protocol")
     assert not wrong, "\n".join(wrong)
+
+
+def test_compiled_functions_catch_different_errors_under_different_names() -> None:
+    """A compiled local variable has one type, that of the first `except … as`: another error of the same name would be
+    refused with a TypeError just where it is to be handled."""
+    wrong = []
+    names = set(compiled_names())
+    for module in modules():
+        for node in ast.walk(module.tree) if module.name in names else ():
+            if isinstance(node, ast.FunctionDef):
+                caught: dict[str, str] = {}
+                for child in ast.walk(node):
+                    if isinstance(child, ast.ExceptHandler) and child.name is not None and child.type is not None:
+                        kinds = ast.unparse(child.type)
+                        if caught.setdefault(child.name, kinds) != kinds:
+                            wrong.append(f"{module.where(child)}: {child.name} is {kinds} and {caught[child.name]}")
+    assert not wrong, "\n".join(wrong)

@@ -394,8 +394,8 @@ class SocketChannel(Channel):
         except (FrameError, DecodeError, TlsMisuse) as error:
             log.warning("closing the connection to %s:%d (%s): %s", self.host, self.port, self.purpose, error)
             self._fail(CLOSED)
-        except OSError as error:
-            self._maybe_tell_alert(error)
+        except OSError as failure:
+            self._maybe_tell_alert(failure)
             self._fail(CLOSED)
 
     def _on_frame(self, data: bytes, start: int, end: int) -> None:

@@ -297,8 +297,8 @@ class Log:
                 self._undo_append(segment, now_ms)
                 raise KafkaError(KAFKA_STORAGE_ERROR, f"No space for {self.topic}-{self.partition}: {error}") from error
             raise self.storage_failure(error) from error
-        except DamagedSegment as error:
-            raise self.damage(error) from error
+        except DamagedSegment as damaged:
+            raise self.damage(damaged) from damaged
         self.log_end_offset = last_offset + 1
         self.size_bytes += size
         self.log_directory.note_written(size, self.disk)
@@ -354,8 +354,8 @@ class Log:
                 number += 1  # the offset was compacted away, what follows it is in the next segment
         except OSError as error:
             raise self.storage_failure(error) from error
-        except DamagedSegment as error:
-            raise self.damage(error) from error
+        except DamagedSegment as damaged:
+            raise self.damage(damaged) from damaged
         return ReadResult(None, -1, -1, offset)
 
     def _read_segment(
@@ -395,8 +395,8 @@ class Log:
             return min(offset, int(read_i64_be(segment.log_file().read(position, 8), 0)))
         except OSError as error:
             raise self.storage_failure(error) from error
-        except DamagedSegment as error:
-            raise self.damage(error) from error
+        except DamagedSegment as damaged:
+            raise self.damage(damaged) from damaged
 
     def offset_for_timestamp(self, timestamp: int, upper_bound_offset: int) -> tuple[int, int, int] | None:
         """(offset, timestamp, leader epoch) of the first record that is not older than `timestamp`."""
@@ -410,8 +410,8 @@ class Log:
                         return found if found[0] < upper_bound_offset else None
         except OSError as error:
             raise self.storage_failure(error) from error
-        except (DamagedSegment, CorruptBatch) as error:
-            raise KafkaError(CORRUPT_MESSAGE, str(error)) from error
+        except (DamagedSegment, CorruptBatch) as damaged:
+            raise KafkaError(CORRUPT_MESSAGE, str(damaged)) from damaged
         return None
 
     def offset_of_max_timestamp(self, upper_bound_offset: int) -> tuple[int, int, int] | None:
@@ -424,8 +424,8 @@ class Log:
                 best = max(best, segment.max_timestamp)
         except OSError as error:
             raise self.storage_failure(error) from error
-        except DamagedSegment as error:
-            raise self.damage(error) from error
+        except DamagedSegment as damaged:
+            raise self.damage(damaged) from damaged
         return self.offset_for_timestamp(best, upper_bound_offset) if best >= 0 else None
 
     def last_stable_offset(self, high_watermark: int) -> int:
@@ -463,8 +463,8 @@ class Log:
             return collect_aborted(self, start_offset, end_offset if found is None else end_of_read(self, found))
         except OSError as error:
             raise self.storage_failure(error) from error
-        except DamagedSegment as error:
-            raise self.damage(error) from error
+        except DamagedSegment as damaged:
+            raise self.damage(damaged) from damaged
 
     # Rolling, flushing, closing
 
@@ -597,8 +597,8 @@ class Log:
             return cut(self, offset, now_ms)
         except OSError as error:
             raise self.storage_failure(error) from error
-        except DamagedSegment as error:
-            raise self.damage(error) from error
+        except DamagedSegment as damaged:
+            raise self.damage(damaged) from damaged
 
     def set_end(self, end_offset: int, start_offset: int) -> None:
         """The log was cut: it ends there, and begins no later than that."""
@@ -658,8 +658,8 @@ class Log:
                 self._delete_oldest(count, now_ms)
         except OSError as error:
             raise self.storage_failure(error) from error
-        except DamagedSegment as error:
-            raise self.damage(error) from error
+        except DamagedSegment as damaged:
+            raise self.damage(damaged) from damaged
         return count
 
     def _delete_oldest(self, count: int, now_ms: int) -> None:

@@ -332,8 +332,8 @@ class SocketNetwork(Network):
         except ClientError as error:
             self._drop(link, error)
             return
-        except OSError as error:
-            self._drop(link, self._lost(link, error.strerror or str(error)))
+        except OSError as failure:
+            self._drop(link, self._lost(link, failure.strerror or str(failure)))
             return
         if state == 0:
             link.shaking_hands = False

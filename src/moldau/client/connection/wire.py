@@ -330,8 +330,8 @@ class Connection:
             self._write(call, self.choose_version(call.request, call.highest_version))
         except UnsupportedVersionError as error:
             call.finish(None, error)
-        except EncodeError as error:
-            call.finish(None, UnsupportedVersionError(f"The request cannot be sent to {self.name}: {error}."))
+        except EncodeError as refusal:
+            call.finish(None, UnsupportedVersionError(f"The request cannot be sent to {self.name}: {refusal}."))
 
     def _write(self, call: Call[Message], version: int) -> None:
         call.version = version

@@ -186,8 +186,8 @@ class SharePartition:
         except KafkaError as error:
             self.close(error, now_ms)
             return
-        except DamagedState as error:
-            log.error("the stored share group state of %s is invalid: %s", self, error)
+        except DamagedState as damaged:
+            log.error("the stored share group state of %s is invalid: %s", self, damaged)
             self.close(KafkaError(errors.UNKNOWN_SERVER_ERROR), now_ms)
             return
         self.state = ACTIVE
