@@ -53,11 +53,11 @@ def check(context: click.Context, file: str, strict: bool, overrides: tuple[str,
 
     try:
         config = BrokerConfig(read_values(file, overrides), warn=False)
+        findings = check_exposure(config, gather_facts(config, file), int(time.time()))
+        listeners, rights = view_listeners(config), Rights(config)
     except (ConfigError, OSError) as error:
         print_error(f"{file} is no configuration of a node: {error}")
         context.exit(UNREADABLE)
-    findings = check_exposure(config, gather_facts(config, file), int(time.time()))
-    listeners, rights = view_listeners(config), Rights(config)
     if output_format == "json":
         print_json(_json(file, listeners, rights, findings))
     else:
@@ -73,6 +73,7 @@ def _json(file: str, listeners: list[ListenerView], rights: Rights, findings: li
             {
                 "name": view.name,
                 "address": view.address,
+                "advertised_as": view.advertised or None,
                 "reach": view.reach,
                 "protocol": view.protocol,
                 "encrypted": view.is_encrypted,
@@ -96,7 +97,7 @@ def _print(listeners: list[ListenerView], rights: Rights, findings: list[Finding
         [
             [
                 view.name,
-                view.address,
+                view.place,
                 view.reach,
                 "yes" if view.is_encrypted else "no",
                 ", ".join(view.used_by),

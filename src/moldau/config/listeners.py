@@ -1,5 +1,6 @@
 """Reads listeners, security protocols, voters and bootstrap servers out of their config texts."""
 
+import ipaddress
 import re
 from typing import Final
 
@@ -47,7 +48,27 @@ class Voter:
 
 def is_loopback(host: str) -> bool:
     """Whether nobody on another machine can mean this one by that name."""
-    return host in ("localhost", "::1") or host.startswith("127.")
+    if host.lower() == "localhost":
+        return True
+    address = address_of(host)
+    return address is not None and address.is_loopback
+
+
+def is_every_address(host: str) -> bool:
+    """Whether who binds it is reached at every address of this machine, however it is written."""
+    address = address_of(host)
+    return host in EVERY_ADDRESS or (address is not None and address.is_unspecified)
+
+
+def address_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that is written here, that of IPv4 where it is one in the clothes of IPv6; None for a name."""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return None
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address
 
 
 def listener_name(text: str) -> str:

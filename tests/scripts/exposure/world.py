@@ -102,7 +102,7 @@ class World:
 
     def listeners(self) -> list[str]:
         return [
-            f"{view.name} {view.address} from {view.reach}, {'TLS' if view.is_encrypted else 'in the clear'}, "
+            f"{view.name} {view.place} from {view.reach}, {'TLS' if view.is_encrypted else 'in the clear'}, "
             f"for {' and '.join(view.used_by)}: {view.who}"
             for view in view_listeners(BrokerConfig(self.values, warn=False))
         ]

@@ -154,6 +154,16 @@ def test_no_secret_is_printed(tmp_path: Path) -> None:
         ({**OPEN, "listeners": "NOPE"}, "NOPE"),
         ({"node.id": "1"}, "Missing required"),
         ({**OPEN, "node.id": "x"}, "Invalid value x"),
+        (
+            {
+                **OPEN,
+                "listeners": "C://:9092,CONTROLLER://localhost:9093",
+                "listener.security.protocol.map": "C:SSL,CONTROLLER:PLAINTEXT",
+                "inter.broker.listener.name": "C",
+                "listener.name.c.ssl.client.auth": "Required",
+            },
+            "Invalid value Required",
+        ),
     ],
 )
 def test_what_is_no_configuration_has_an_exit_code_of_its_own(

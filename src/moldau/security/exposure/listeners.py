@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Final, NamedTuple
 
 from moldau.config.broker_config import LISTENER_PREFIX, BrokerConfig
-from moldau.config.listeners import EVERY_ADDRESS, Endpoint, is_loopback
+from moldau.config.listeners import Endpoint, address_of, is_every_address, is_loopback
 from moldau.security.exposure.findings import NOTE, SEVERE, WARNING
 from moldau.security.sasl_settings import MECHANISMS_KEY
 from moldau.security.tls_settings import NONE, REQUESTED, REQUIRED
@@ -14,6 +13,7 @@ from moldau.security.tls_settings import NONE, REQUESTED, REQUIRED
 THIS_MACHINE: Final = "this machine"
 PRIVATE_NETWORK: Final = "a private network"
 EVERYWHERE: Final = "everywhere"
+REACHES: Final = (THIS_MACHINE, PRIVATE_NETWORK, EVERYWHERE)
 
 CLIENTS, BROKERS, CONTROLLERS = "clients", "brokers", "controllers"
 CLIENT_AUTH_KEY: Final = "ssl.client.auth"
@@ -26,7 +26,7 @@ class ListenerView(NamedTuple):
     name: str
     address: str
     reach: str
-    """THIS_MACHINE, PRIVATE_NETWORK or EVERYWHERE."""
+    """THIS_MACHINE, PRIVATE_NETWORK or EVERYWHERE: the wider one of the bound address and of the advertised one."""
     protocol: str
     is_encrypted: bool
     mechanisms: tuple[str, ...]
@@ -34,6 +34,13 @@ class ListenerView(NamedTuple):
     client_auth: str
     """Whether certificates are asked for."""
     used_by: tuple[str, ...]
+    advertised: str
+    """The host by which it is reached from farther away than its address is; empty where there is none."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, in words."""
+        return f"{self.address} (advertised as {self.advertised})" if self.advertised else self.address
 
     @property
     def is_anonymous(self) -> bool:
@@ -65,16 +72,25 @@ def view_listeners(config: BrokerConfig) -> list[ListenerView]:
 def _view(config: BrokerConfig, endpoint: Endpoint) -> ListenerView:
     is_encrypted = endpoint.protocol.endswith("SSL")
     host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host or "*"
+    advertised = _advertised_farther(config, endpoint)
     return ListenerView(
         name=endpoint.name,
         address=f"{host}:{endpoint.port}",
-        reach=reach_of(endpoint.host),
+        reach=reach_of(advertised or endpoint.host),
         protocol=endpoint.protocol,
         is_encrypted=is_encrypted,
         mechanisms=_mechanisms(config, endpoint) if endpoint.protocol.startswith("SASL_") else (),
         client_auth=client_auth_of(config, endpoint) if is_encrypted else NONE,
         used_by=_used_by(config, endpoint.name),
+        advertised=advertised,
     )
+
+
+def _advertised_farther(config: BrokerConfig, endpoint: Endpoint) -> str:
+    """Who advertises a loopback or private address under another one has something that forwards to it."""
+    own = REACHES.index(reach_of(endpoint.host))
+    hosts = (one.host for one in config.advertised_listeners if one.name == endpoint.name)
+    return next((host for host in hosts if host and REACHES.index(reach_of(host)) > own), "")
 
 
 def _mechanisms(config: BrokerConfig, endpoint: Endpoint) -> tuple[str, ...]:
@@ -114,10 +130,7 @@ def reach_of(host: str) -> str:
     """From where an address can be reached. A name may be anybody's."""
     if is_loopback(host):
         return THIS_MACHINE
-    if host in EVERY_ADDRESS:
-        return EVERYWHERE
-    try:
-        address = ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
+    address = address_of(host)
+    if address is None or is_every_address(host):
         return EVERYWHERE
     return PRIVATE_NETWORK if address.is_private or address.is_link_local else EVERYWHERE

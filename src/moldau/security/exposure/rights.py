@@ -60,7 +60,7 @@ def _anonymous(config: BrokerConfig, view: ListenerView, rights: Rights) -> Find
     is_for_controllers = CONTROLLERS in view.used_by
     code = "open-controller" if is_for_controllers else "open-listener"
     why = rights.why_anonymous_may_everything()
-    door = f"Whoever reaches {view.address} is let in without a login"
+    door = f"Whoever reaches {view.place} is let in without a login"
     if view.reach == THIS_MACHINE:
         door = f"Everybody on this machine is let in without a login at {view.address}"
     key = _door_key(config, view)

@@ -26,6 +26,7 @@ def check_surroundings(config: BrokerConfig, listeners: list[ListenerView], fact
     yield from _settings_file(config, facts)
     for view in listeners:
         yield from _key_store(config, view, facts)
+        yield from _advertised_farther(view)
     yield from _metrics_page(config)
     yield from _limits(config, listeners)
     yield from _unknown(config)
@@ -56,6 +57,13 @@ def _key_store(config: BrokerConfig, view: ListenerView, facts: Facts) -> Iterat
     elif store.mode & GROUP_READS:
         text = f"The group of {location} can read the private key in it."
         yield Finding(NOTE, "key-readable-by-group", key_in_use(config, view.name, KEY_STORE_KEY), text, view.name)
+
+
+def _advertised_farther(view: ListenerView) -> Iterator[Finding]:
+    if view.advertised:
+        text = f"{view.address} is advertised as {view.advertised}: it counts as reached from {view.reach}, "
+        text += "for something has to forward to it that others reach."
+        yield Finding(NOTE, "advertised-farther", "advertised.listeners", text, view.name)
 
 
 def _metrics_page(config: BrokerConfig) -> Iterator[Finding]:

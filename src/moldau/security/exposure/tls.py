@@ -8,7 +8,7 @@ from typing import Final
 
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.definitions import ConfigError
-from moldau.config.listeners import EVERY_ADDRESS, is_loopback
+from moldau.config.listeners import is_every_address, is_loopback
 from moldau.security.cipher_suites import parse_cipher_suites
 from moldau.security.der import Certificate, DerError
 from moldau.security.exposure.findings import NOTE, SEVERE, WARNING, Facts, Finding
@@ -183,7 +183,7 @@ def advertised_hosts(config: BrokerConfig, view: ListenerView) -> list[str]:
     hosts = [one.host for one in config.advertised_listeners if one.name == view.name]
     if CONTROLLERS in view.used_by and config.controller_listener_names[:1] == [view.name]:
         hosts += [voter.host for voter in config.voters if voter.id == config.node_id]
-    return [host for host in dict.fromkeys(hosts) if host not in EVERY_ADDRESS]
+    return [host for host in dict.fromkeys(hosts) if not is_every_address(host)]
 
 
 def covers(names: list[str], host: str) -> bool:
