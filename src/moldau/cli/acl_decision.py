@@ -30,7 +30,7 @@ from moldau.security import rights
 
 if TYPE_CHECKING:
     from moldau.client.admin import AclBinding, Admin
-    from moldau.security.authorizer import Acl
+    from moldau.security.authorizer import Acl, Authorizer
 
 SUPER_USERS = "super.users"
 ALLOW_WITHOUT = "allow.everyone.if.no.acl.found"
@@ -54,6 +54,8 @@ class Answer(NamedTuple):
     sentence: str
     acl: AclBinding | None = None
     unknown: tuple[str, ...] = ()
+    elsewhere: tuple[tuple[str, Answer], ...] = ()
+    """By single address: what entries for it make of the same question. Only where no address was asked about."""
 
 
 @click.command("test")
@@ -98,20 +100,17 @@ def test(
         raise click.UsageError("A client has one address: say which, or leave --host out.")
     settings = None if server_config is None else _read_settings(server_config)
     with open_admin(connection) as admin:
-        answer, bindings = _ask(admin, settings, who, address, operations[0], resource)
+        answer = _ask(admin, settings, who, address, operations[0], resource)
     if output_format == "json":
         print_json(_json(answer, who, address, operations[0], resource))
     else:
         _print(answer, who, address, operations[0], resource)
-        elsewhere = [each for each in bindings if each.host != ANY_HOST and each.principal in (who, EVERYBODY)]
-        if host is None and elsewhere and answer.decided_by != "super_user":
-            print_note("There are entries for single addresses too: --host ADDRESS takes them into account.")
     click.get_current_context().exit(0 if answer.is_allowed else 1)
 
 
 def _ask(
     admin: Admin, settings: Settings | None, principal: str, host: str, operation: int, resource: Resource
-) -> tuple[Answer, list[AclBinding]]:
+) -> Answer:
     from moldau.client.admin import AclFilter, PatternType, ResourceType
     from moldau.client.errors import ClientError
     from moldau.protocol.errors import SECURITY_DISABLED
@@ -122,9 +121,9 @@ def _ask(
     except ClientError as error:
         if error.code != SECURITY_DISABLED:
             raise
-        return Answer(True, "no_authorizer", "The cluster has no authorizer: everybody may do everything."), []
+        return Answer(True, "no_authorizer", "The cluster has no authorizer: everybody may do everything.")
     known = _find_settings(admin) if settings is None else settings
-    return decide(bindings, known, principal, host, operation, resource), bindings
+    return decide(bindings, known, principal, host, operation, resource)
 
 
 def _read_settings(path: str) -> Settings:
@@ -157,8 +156,21 @@ def decide(
     bindings: list[AclBinding], settings: Settings, principal: str, host: str, operation: int, resource: Resource
 ) -> Answer:
     """The answer of the broker's authorizer that has these entries and settings."""
+    authorizer = _authorizer_of(bindings, settings)
+
+    def answer_from(address: str) -> Answer:
+        return _answer(authorizer, bindings, settings, principal, address, operation, resource)
+
+    answer = answer_from(host)
+    if host != NO_ADDRESS or answer.decided_by == "super_user":
+        return answer
+    named = {each.host for each in bindings if each.host != ANY_HOST and each.principal in (principal, EVERYBODY)}
+    return answer._replace(elsewhere=tuple((address, answer_from(address)) for address in sorted(named)))
+
+
+def _authorizer_of(bindings: list[AclBinding], settings: Settings) -> Authorizer:
     from moldau.protocol.stored.metadata_records import AccessControlEntryRecord
-    from moldau.security.authorizer import Acl, Authorizer, SessionRights, super_users_of
+    from moldau.security.authorizer import Authorizer, super_users_of
 
     authorizer = Authorizer(super_users_of(settings.super_users or ""), settings.allows_without_acls is True)
     entries: dict[bytes, AccessControlEntryRecord | None] = {
@@ -176,6 +188,20 @@ def decide(
     }
     authorizer.apply(entries)
     authorizer.complete_load()
+    return authorizer
+
+
+def _answer(
+    authorizer: Authorizer,
+    bindings: list[AclBinding],
+    settings: Settings,
+    principal: str,
+    host: str,
+    operation: int,
+    resource: Resource,
+) -> Answer:
+    from moldau.security.authorizer import Acl, SessionRights
+
     decision = SessionRights(authorizer, principal, host).decide(operation, resource.type, resource.name)
     unknown = () if decision.is_allowed else _unknown(settings, principal, has_entries=bool(bindings))
     if isinstance(decision, Acl):
@@ -219,6 +245,11 @@ def _print(answer: Answer, principal: str, host: str, operation: int, resource: 
     print_fields([("Allowed", word), ("Because", answer.sentence)])
     for sentence in answer.unknown:
         print_note(sentence)
+    if answer.elsewhere:
+        print_note("There are entries for single addresses too: --host ADDRESS takes them into account.")
+    for address, other in answer.elsewhere:
+        if other.is_allowed != answer.is_allowed:
+            print_note(f"From {address} it is {'allowed' if other.is_allowed else 'denied'}: {other.sentence}")
 
 
 def _json(answer: Answer, principal: str, host: str, operation: int, resource: Resource) -> dict[str, object]:
@@ -232,4 +263,13 @@ def _json(answer: Answer, principal: str, host: str, operation: int, resource: R
         "decided_by": answer.decided_by,
         "acl": None if answer.acl is None else binding_json(answer.acl),
         "unknown": list(answer.unknown),
+        "single_addresses": [
+            {
+                "host": address,
+                "allowed": other.is_allowed,
+                "decided_by": other.decided_by,
+                "acl": None if other.acl is None else binding_json(other.acl),
+            }
+            for address, other in answer.elsewhere
+        ],
     }

@@ -281,6 +281,19 @@ def test_entries_for_single_addresses_are_pointed_at(monkeypatch: pytest.MonkeyP
     assert "--host" not in run(monkeypatch, fake(), "test", "User:anna", "read", "topic", "orders").stderr
 
 
+def test_a_denial_for_a_single_address_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the answer is yes from elsewhere, scripts and people see from where it is no."""
+    code, answer = decided(monkeypatch, fake(), "User:bob", "describe", "topic", "orders")
+    assert (code, answer["allowed"]) == (0, True)
+    (other,) = answer["single_addresses"]
+    assert (other["host"], other["allowed"], other["decided_by"]) == ("10.0.0.7", False, "acl")
+    assert other["acl"]["permission"] == "DENY"
+    shown = run(monkeypatch, fake(), "test", "User:bob", "describe", "topic", "orders").stderr
+    assert "From 10.0.0.7 it is denied: User:bob may not do everything with topic orders from 10.0.0.7." in shown
+    for words in (["User:anna", "read", "topic", "orders"], ["User:bob", "read", "topic", "orders", "--host", "::1"]):
+        assert decided(monkeypatch, fake(), *words)[1]["single_addresses"] == []
+
+
 def test_settings_that_the_broker_tells_decide_too(monkeypatch: pytest.MonkeyPatch) -> None:
     told: dict[str, str | None] = {"super.users": "User:root; User:admin", "allow.everyone.if.no.acl.found": "true"}
     admin = fake(configs=told)
