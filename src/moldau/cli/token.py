@@ -14,6 +14,7 @@ import click
 from moldau.cli.acl_words import parse_principal
 from moldau.cli.options import Connection, connected, format_option, open_admin
 from moldau.cli.output import Styled, print_fields, print_json, print_note, print_table, print_title, say
+from moldau.cli.passwords import warn
 from moldau.cli.positions import parse_duration
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def read_hmac(text: str) -> bytes:
 
     if text == "-":
         text = sys.stdin.readline()
+    else:
+        warn("An HMAC on the command line can be seen by others (`ps`) and stays in the shell's history: say `-`.")
     try:
         found = b64decode(text.strip(), validate=True)
     except (Error, ValueError):
@@ -121,16 +124,20 @@ def create(
     click.echo()
     click.echo("Keep the HMAC now: it is not shown again. To log in with it:")
     click.echo()
-    for line in login_lines(connection.config().get("security.protocol"), token.token_id, secret):
+    config = connection.config()
+    for line in login_lines(config.get("security.protocol"), config.get("sasl.mechanism"), token.token_id, secret):
         click.echo(f"  {line}")
 
 
-def login_lines(protocol: object, token_id: str, secret: str) -> list[str]:
-    """The settings of a client, Java's or ours, that logs in with a token."""
+def login_lines(protocol: object, mechanism: object, token_id: str, secret: str) -> list[str]:
+    """The settings of a client, Java's or ours, that logs in with a token: by SCRAM, however its maker got in."""
+    from moldau.security.scram import HASHES
+
+    name = str(protocol or "SASL_SSL").upper()
     module = "org.apache.kafka.common.security.scram.ScramLoginModule required"
     return [
-        f"security.protocol={protocol or 'SASL_SSL'}",
-        f"sasl.mechanism={MECHANISM}",
+        f"security.protocol={name if name.startswith('SASL_') else f'SASL_{name}'}",
+        f"sasl.mechanism={mechanism if mechanism in HASHES else MECHANISM}",
         f'sasl.jaas.config={module} username="{token_id}" password="{secret}" tokenauth="true";',
     ]
 

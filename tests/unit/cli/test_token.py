@@ -38,6 +38,31 @@ def test_a_secret_is_shown_at_creation_with_the_login(monkeypatch: pytest.Monkey
     assert admin.calls[1] == ("create_delegation_token", ([], None, -1), {})
 
 
+@pytest.mark.parametrize(
+    ("given", "lines"),
+    [
+        (["security.protocol=SSL"], ["security.protocol=SASL_SSL", "sasl.mechanism=SCRAM-SHA-256"]),
+        (["security.protocol=PLAINTEXT"], ["security.protocol=SASL_PLAINTEXT", "sasl.mechanism=SCRAM-SHA-256"]),
+        (
+            ["security.protocol=SASL_SSL", "sasl.mechanism=SCRAM-SHA-512"],
+            ["security.protocol=SASL_SSL", "sasl.mechanism=SCRAM-SHA-512"],
+        ),
+        (
+            ["security.protocol=SASL_PLAINTEXT", "sasl.mechanism=PLAIN"],
+            ["security.protocol=SASL_PLAINTEXT", "sasl.mechanism=SCRAM-SHA-256"],
+        ),
+        ([], ["security.protocol=SASL_SSL", "sasl.mechanism=SCRAM-SHA-256"]),
+    ],
+)
+def test_a_token_logs_in_by_scram(monkeypatch: pytest.MonkeyPatch, given: list[str], lines: list[str]) -> None:
+    """However its maker got in, by a certificate or by another mechanism."""
+    flags = [word for pair in given for word in ("-X", pair)]
+    result = run(monkeypatch, FakeAdmin(create_delegation_token=TOKEN), "create", *flags)
+    assert result.exit_code == 0, result.output
+    found = [line.strip() for line in result.stdout.splitlines()]
+    assert [line for line in found if line.startswith(("security.protocol", "sasl.mechanism"))] == lines
+
+
 def test_a_description_shows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     admin = FakeAdmin(describe_delegation_token=[TOKEN])
     for output in (
@@ -58,8 +83,10 @@ def test_no_tokens_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("verb", "option"), [("renew", "--for"), ("expire", "--in")])
 def test_an_end_is_moved(monkeypatch: pytest.MonkeyPatch, verb: str, option: str) -> None:
     admin = FakeAdmin(renew_delegation_token=HOUR_MS, expire_delegation_token=HOUR_MS)
-    assert run(monkeypatch, admin, verb, SECRET).exit_code == 0
+    shown = run(monkeypatch, admin, verb, SECRET)
+    assert (shown.exit_code, "can be seen by others (`ps`)" in shown.stderr, SECRET in shown.output) == (0, True, False)
     result = run(monkeypatch, admin, verb, "-", option, "90s", "--format", "json", text=f"{SECRET}\n")
+    assert result.stderr == ""
     assert json.loads(result.output) == {"expiry_timestamp": HOUR_MS}
     assert [arguments for _, arguments, _ in admin.calls] == [(b"secret", -1), (b"secret", 90_000)]
 
