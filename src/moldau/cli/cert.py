@@ -76,11 +76,11 @@ def dev(
       moldau cert dev --host kafka.test --host 192.168.1.7 --client anna
       moldau cert dev --directory certs --client anna --client ben --format json
     """
-    from moldau.server.dev_certificates import LOCAL_HOSTS, DevCertificates, check_name
+    from moldau.server.dev_certificates import LOCAL_HOSTS, DevCertificates, check_names
     from moldau.server.signing import SigningError, find_signer
 
     try:
-        names = [check_name(name, SERVER_NAMES) for name in dict.fromkeys(clients)]
+        names = check_names(clients, SERVER_NAMES)
         found = DevCertificates(directory.absolute(), find_signer(), days)
         made = [found.ensure_authority(new_authority)]
         made.append(found.ensure(BROKER, BROKER, [*LOCAL_HOSTS, *hosts], force))

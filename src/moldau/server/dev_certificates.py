@@ -166,19 +166,30 @@ class DevCertificates:
         return path.read_text().strip()
 
 
-def check_name(name: str, taken: Iterable[str]) -> str:
-    """The name of a client as that of its files."""
-    if not _NAME.fullmatch(name) or name in taken:
-        raise SigningError(f"{name!r} cannot be the name of a client here: use letters, digits, '.', '_' and '-'")
-    return name
+def check_names(names: Iterable[str], taken: Iterable[str]) -> list[str]:
+    """The names of clients as those of their files, which some file systems compare without regard to capitals."""
+    known = {name.lower(): name for name in taken}
+    found = list(dict.fromkeys(names))
+    for name in found:
+        if not _NAME.fullmatch(name):
+            raise SigningError(f"{name!r} cannot be the name of a client here: use letters, digits, '.', '_' and '-'")
+        if name.lower() in known:
+            raise SigningError(
+                f"{name!r} cannot be the name of a client here: its files would be those of "
+                f"{known[name.lower()]!r}, choose another name"
+            )
+        known[name.lower()] = name
+    return found
 
 
 def canonical_host(host: str) -> str:
     """A name in small letters, or an address in its one form."""
     bare = host.strip().removeprefix("[").removesuffix("]")
     address = as_address(bare)
-    if address is not None:
+    if address is not None and "%" not in bare:
         return str(address)
+    if address is not None:
+        raise SigningError(f"{host!r} names an interface of this machine, which no certificate can: leave out the %")
     if not _HOST.fullmatch(bare):
         raise SigningError(f"{host!r} is neither the name of a host nor an address")
     return bare.lower()

@@ -1,13 +1,14 @@
 """Signs certificates for machines of developers: with the package `cryptography`, else with the command `openssl`.
 
 Python's own library reads certificates and cannot make any. Both ways make the same: keys on P-256 in PKCS8, which all
-clients read, and certificates that serve as server and as client.
+clients read, and certificates that serve as server and as client. Only their first moment differs: see BACKDATED_S.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import os
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -17,7 +18,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 DAY_S: Final = 86400
-# A clock that is a little behind does not find the certificate to be from the future.
+# A clock that is a little behind does not find the certificate to be from the future. The command openssl cannot do
+# that before 3.4: its certificates are valid from the moment on that they are made.
 BACKDATED_S: Final = 3600
 OPENSSL_S_MAX: Final = 60
 
@@ -276,9 +278,19 @@ class _Workshop:
 
 
 def write_private(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Whole or not at all; nobody else can read it, not even for a moment."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
-        os.fchmod(file.fileno(), mode)
-        file.write(data)
-    os.replace(fresh, path)
+    """Whole or not at all; nobody else can read it, not even for a moment.
+
+    No link is followed: one that stands at the path is replaced, and nobody can guess where to put one before.
+    """
+    fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(file.fileno(), mode)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(fresh, path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise

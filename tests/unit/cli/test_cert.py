@@ -23,7 +23,7 @@ from moldau.security.distinguished_names import distinguished_name
 from moldau.security.keystores import pem_certificates, read_key_store
 from moldau.server import signing
 from moldau.server.dev_certificates import DevCertificates, canonical_host
-from moldau.server.signing import CryptographySigner, OpensslSigner, Signer, SigningError
+from moldau.server.signing import CryptographySigner, OpensslSigner, Signer, SigningError, write_private
 
 
 @pytest.fixture(params=["cryptography", "openssl"])
@@ -183,11 +183,46 @@ def test_an_authority_without_its_key_is_not_replaced_silently(tmp_path: Path, s
     assert "ca.key is not: put it back, or say --new-authority" in result.output
 
 
-@pytest.mark.parametrize("name", ["ca", "broker", "../x", "", "a b", "-x"])
+@pytest.mark.parametrize("name", ["ca", "broker", "CA", "Broker", "../x", "", "a b", "-x"])
 def test_a_client_needs_a_name_that_a_file_can_have(tmp_path: Path, signer: Signer, name: str) -> None:
     result = run(tmp_path, f"--client={name}")
     assert result.exit_code == 1
     assert "cannot be the name of a client" in result.output
+
+
+def test_names_that_differ_in_capitals_alone_are_refused(tmp_path: Path, signer: Signer) -> None:
+    """Some file systems have one file for both."""
+    result = run(tmp_path / "certs", "--client", "Anna", "--client", "anna")
+    assert (result.exit_code, (tmp_path / "certs").exists()) == (1, False)
+    assert "'anna' cannot be the name of a client here: its files would be those of 'Anna'" in result.output
+
+
+def test_an_address_of_one_interface_is_refused(tmp_path: Path, signer: Signer) -> None:
+    result = run(tmp_path, "--host", "fe80::1%eth0")
+    assert result.exit_code == 1
+    assert "'fe80::1%eth0' names an interface of this machine" in result.output
+
+
+def test_a_planted_link_is_replaced_and_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither at the path itself nor at the name that the file has before it is whole."""
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"mine")
+    (tmp_path / "own.key").symlink_to(victim)
+    write_private(tmp_path / "own.key", b"secret")
+    assert (tmp_path / "own.key").is_symlink() is False
+    assert ((tmp_path / "own.key").read_bytes(), victim.read_bytes()) == (b"secret", b"mine")
+    monkeypatch.setattr(signing.secrets, "token_hex", lambda count: "guessed")
+    (tmp_path / ".own.key.guessed.new").symlink_to(victim)
+    with pytest.raises(FileExistsError):
+        write_private(tmp_path / "own.key", b"other")
+    assert ((tmp_path / "own.key").read_bytes(), victim.read_bytes()) == (b"secret", b"mine")
+
+
+def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "own.key").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        write_private(tmp_path / "own.key", b"secret")
+    assert [file.name for file in tmp_path.iterdir()] == ["own.key"]
 
 
 @pytest.mark.parametrize("host", ["", "a b", "x,DNS:evil", "x\ny", "http://x"])
