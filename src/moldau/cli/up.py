@@ -118,7 +118,7 @@ def _prepare(
             )
         cluster = plan_cluster(folder, *counts, *address, random_uuid(), secure)
         check_settings(cluster, overrides)
-        lock_cluster(folder)
+        lock_cluster(folder, secure)
         first_users: list[str] = []
         if secure:
             clients, first_users = _secure(cluster, profile)

@@ -265,9 +265,9 @@ def check_settings(cluster: LocalCluster, overrides: Sequence[str]) -> None:
         check_served(BrokerConfig({**cluster.values(node), **changes}, warn=False))
 
 
-def lock_cluster(folder: Path) -> None:
+def lock_cluster(folder: Path, is_secured: bool = False) -> None:
     """Takes the folder for this process, until it ends, however it ends. ConfigError when another one has it."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder, is_secured)
     descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -282,6 +282,11 @@ def lock_cluster(folder: Path) -> None:
     os.write(descriptor, f"{os.getpid()}\n".encode("ascii"))
 
 
+def make_folder(folder: Path, is_secured: bool) -> None:
+    """That of a secured cluster is for its owner alone; one that is there already stays open to whom it was."""
+    folder.mkdir(mode=0o700 if is_secured else 0o777, parents=True, exist_ok=True)
+
+
 def write_files(cluster: LocalCluster, overrides: Sequence[str], first_users: Sequence[str] = ()) -> None:
     """The plan, a properties file for each node, and its directories formatted where they are new.
 
@@ -290,7 +295,7 @@ def write_files(cluster: LocalCluster, overrides: Sequence[str], first_users: Se
     from moldau.server.posix_disk import PosixDisk
     from moldau.server.storage_format import FormatOptions, format_storage
 
-    cluster.folder.mkdir(parents=True, exist_ok=True)
+    make_folder(cluster.folder, cluster.is_secured)
     # First, so that a node with data is never without its place in the plan.
     _write_plan(cluster)
     changes = parse_overrides(overrides)
@@ -299,7 +304,7 @@ def write_files(cluster: LocalCluster, overrides: Sequence[str], first_users: Se
         for node in cluster.nodes:
             values = {**cluster.values(node), **changes}
             path = cluster.properties_file(node)
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent, cluster.is_secured)
             text = f"{WRITTEN_BY_UP}\n" + "".join(f"{key}={value}\n" for key, value in values.items())
             if cluster.is_secured:
                 write_private(path, text.encode())

@@ -62,8 +62,6 @@ class ClusterSecurity:
         """Makes what is missing and renews what is due; ConfigError with a sentence."""
         try:
             certificates = DevCertificates(self.folder, find_signer(), has_pkcs12=False)
-            self.folder.parent.mkdir(parents=True, exist_ok=True)
-            os.chmod(self.folder.parent, 0o700)
             certificates.ensure_authority()
             certificates.ensure(NODE, NODE, [*LOCAL_HOSTS, host])
         except SigningError as error:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import time
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from moldau.security.exposure.listeners import view_listeners
 from moldau.security.keystores import pem_certificates
 from moldau.security.sasl_settings import check_logins
 from moldau.server.config_file import built_in_values, read_values
-from moldau.server.local_cluster import LocalCluster, plan_cluster, read_plan, write_files
+from moldau.server.local_cluster import LocalCluster, lock_cluster, plan_cluster, read_plan, write_files
 from moldau.server.secured_cluster import ClusterSecurity
 from moldau.server.security_facts import gather_facts
 from moldau.server.signing import SigningError, find_signer
@@ -157,6 +159,27 @@ def test_our_own_check_finds_nothing_bad_in_a_secured_cluster(tmp_path: Path, si
         config = BrokerConfig(read_values(path, environment={}), warn=False)
         found = check_exposure(config, gather_facts(config, path), int(time.time()))
         assert {finding.severity for finding in found} <= {"note"}, found
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_only_folders_of_its_own_are_closed_to_others(tmp_path: Path, signs: None, is_there: bool) -> None:
+    """A folder that somebody has made stays open to whom it was; what is put into it is closed."""
+    folder = tmp_path / "data"
+    if is_there:
+        folder.mkdir()
+        folder.chmod(0o755)
+    old = os.umask(0o022)
+    try:
+        cluster, security = secured(folder, 1), ClusterSecurity(folder)
+        lock_cluster(folder, is_secured=True)
+        security.prepare(cluster.host)
+        write_files(cluster, [], security.first_users())
+    finally:
+        os.umask(old)
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.iterdir()) if path.is_dir()}
+    assert modes.pop(folder) == (0o755 if is_there else 0o700)
+    assert set(modes) == {security.folder, cluster.properties_file(cluster.nodes[0]).parent}
+    assert set(modes.values()) == {0o700}
 
 
 def test_a_second_start_keeps_passwords_authority_and_ports(tmp_path: Path, signs: None) -> None:
