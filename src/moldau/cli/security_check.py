@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 FOUND = 1
 UNREADABLE = 2
+NOT_LOOKED_AT = "Only the file is looked at: not settings that were changed while nodes run, nor ACLs and users."
 COLOURS = {"severe": "red", "warning": "yellow", "note": "cyan"}
 
 
@@ -88,6 +89,7 @@ def _json(file: str, listeners: list[ListenerView], rights: Rights, findings: li
         "super_users": rights.super_users,
         "allow_everyone_if_no_acl_found": rights.allows_everyone,
         "findings": [finding._asdict() for finding in findings],
+        "not_looked_at": ["dynamic settings", "ACLs", "users"],
     }
 
 
@@ -123,6 +125,7 @@ def _print(listeners: list[ListenerView], rights: Rights, findings: list[Finding
         print_note(
             ", ".join(f"{number} {name}" if name == "severe" else plural(number, name) for name, number in counts)
         )
+    print_note(NOT_LOOKED_AT)
 
 
 def _rights_text(rights: Rights) -> str:

@@ -57,7 +57,8 @@ class FakeCertificate:
 
 class World:
     """`set KEY=VALUE` (with <scram> and the like for long names), `unset KEY`, `new`, `mode OCTAL`, `store LISTENER
-    mode=… days=… names=a,b bits=… signature=… problem=…`, `listeners`, `check` (without notes), `check all`."""
+    mode=… trust=… principal=… days=… names=a,b bits=… signature=… problem=…`, `folder PATH OCTAL`, `listeners`,
+    `check` (without notes), `check all`."""
 
     def __init__(self) -> None:
         self.new()
@@ -66,6 +67,7 @@ class World:
         self.values = dict(BASE)
         self.mode: int | None = 0o600
         self.stores: dict[str, StoreFacts] = {}
+        self.folders: dict[str, int] = {}
         return []
 
     def run(self, line: str) -> list[str]:
@@ -97,7 +99,14 @@ class World:
         bits = int(given["bits"]) if "bits" in given else None
         certificate: Any = FakeCertificate(int(given.get("days", "365")), names, bits, given.get("signature", ""))
         mode = int(given.get("mode", "600"), 8)
-        self.stores[name] = StoreFacts(mode, problem, None if problem else certificate)
+        trust = int(given["trust"], 8) if "trust" in given else None
+        own = None if problem else certificate
+        self.stores[name] = StoreFacts(mode, problem, own, trust, given.get("principal", ""))
+        return []
+
+    def folder(self, text: str) -> list[str]:
+        path, mode = text.split()
+        self.folders[path] = int(mode, 8)
         return []
 
     def listeners(self) -> list[str]:
@@ -112,7 +121,7 @@ class World:
             config = BrokerConfig(self.values, warn=False)
         except ConfigError as error:
             return [f"no configuration: {error.message}"]
-        found = check_exposure(config, Facts("server.properties", self.mode, self.stores), NOW_S)
+        found = check_exposure(config, Facts("server.properties", self.mode, self.stores, self.folders), NOW_S)
         lines = []
         for finding in found:
             if finding.severity == NOTE and what != "all":

@@ -60,7 +60,7 @@ def secured(certificates: DevCertificates) -> dict[str, str]:
 
 def run(folder: Path, values: dict[str, str], *arguments: str) -> Result:
     file = folder / "server.properties"
-    file.write_text(format_properties(values))
+    file.write_text(format_properties({"log.dirs": str(folder / "logs"), **values}))
     file.chmod(0o600)
     return CliRunner().invoke(root, ["security", "check", str(file), *arguments])
 
@@ -115,6 +115,34 @@ def test_the_certificates_in_the_files_are_looked_at(tmp_path: Path, certificate
     assert "private key" in result.output
     certificates.file("node").unlink()
     assert codes(run(tmp_path, values, "--format", "json"))["does-not-start"] == "severe"
+
+
+def test_who_can_change_or_read_the_files_is_looked_at(tmp_path: Path, certificates: DevCertificates) -> None:
+    values = {**secured(certificates), "super.users": "User:ops", "log.dirs": str(tmp_path / "logs")}
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs").chmod(0o755)
+    certificates.authority_file.chmod(0o666)
+    result = run(tmp_path, values, "--format", "json")
+    found = codes(result)
+    assert (found["trust-writable"], found["node-is-no-super-user"]) == ("severe", "warning")
+    assert "by its certificate as User:CN=node" in result.output
+    rules = {**values, "ssl.principal.mapping.rules": "RULE:^CN=(.*)$/$1/,DEFAULT"}
+    assert "by its certificate as User:node," in run(tmp_path, rules).output
+
+
+@pytest.mark.parametrize(("above", "is_found"), [(0o755, True), (0o750, False)])
+def test_a_closed_folder_above_closes_the_logs_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, above: int, is_found: bool
+) -> None:
+    modes = {str(tmp_path.resolve()): above}
+    monkeypatch.setattr("moldau.server.security_facts._mode", lambda path: modes.get(path, 0o755))
+    found = codes(run(tmp_path, {**OPEN, "log.dirs": str(tmp_path / "logs")}, "--format", "json"))
+    assert ("logs-readable" in found) is is_found
+
+
+def test_what_is_not_looked_at_is_said(tmp_path: Path) -> None:
+    assert "not settings that were changed while nodes run" in run(tmp_path, OPEN).stderr
+    assert "dynamic settings" in json.loads(run(tmp_path, OPEN, "--format", "json").output)["not_looked_at"]
 
 
 def test_overrides_and_the_environment_count_as_for_a_broker(

@@ -25,7 +25,7 @@ def check_exposure(config: BrokerConfig, facts: Facts, now_s: int) -> list[Findi
     listeners = view_listeners(config)
     found = [
         *_start(config, listeners, facts),
-        *check_rights(config, listeners),
+        *check_rights(config, listeners, facts),
         *check_logins_of(config, listeners),
         *check_tls(config, listeners, facts, now_s),
         *check_surroundings(config, listeners, facts),

@@ -31,6 +31,10 @@ class StoreFacts(NamedTuple):
     problem: str = ""
     """Why stores cannot be used; empty where they can."""
     certificate: Certificate | None = None
+    trust_mode: int | None = None
+    """The permissions of the trust store's file; None where there is none."""
+    principal: str = ""
+    """Who this node is to others that see its certificate; empty where that cannot be told."""
 
 
 class Facts(NamedTuple):
@@ -39,7 +43,9 @@ class Facts(NamedTuple):
     file: str = "server.properties"
     file_mode: int | None = None
     stores: Mapping[str, StoreFacts] = {}
-    """By listener."""
+    """By listener; that of the controllers is among them where this node only connects to it."""
+    log_dirs: Mapping[str, int] = {}
+    """The permissions of log directories that are there, the metadata log's too; none for others behind closed ones."""
 
 
 def worse(severity: str, other: str) -> str:

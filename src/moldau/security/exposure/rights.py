@@ -8,7 +8,7 @@ from typing import Final
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.definitions import ConfigError
 from moldau.security.authorizer import super_users_of
-from moldau.security.exposure.findings import NOTE, SEVERE, WARNING, Finding
+from moldau.security.exposure.findings import NOTE, SEVERE, WARNING, Facts, Finding
 from moldau.security.exposure.listeners import (
     BROKERS,
     CLIENT_AUTH_KEY,
@@ -19,6 +19,7 @@ from moldau.security.exposure.listeners import (
     key_in_use,
 )
 from moldau.security.sasl_settings import OwnCredentials, controller_credentials, inter_broker_credentials
+from moldau.security.tls_settings import NONE
 
 AUTHORIZER_KEY: Final = "authorizer.class.name"
 SUPER_USERS_KEY: Final = "super.users"
@@ -45,14 +46,16 @@ class Rights:
         return None
 
 
-def check_rights(config: BrokerConfig, listeners: list[ListenerView]) -> Iterator[Finding]:
+def check_rights(config: BrokerConfig, listeners: list[ListenerView], facts: Facts) -> Iterator[Finding]:
     rights = Rights(config)
     for view in listeners:
         if view.is_anonymous:
             yield _anonymous(config, view, rights)
     yield from _without_authorizer(listeners, rights)
     yield from _authorizer_settings(rights)
-    yield from _nodes_without_rights(config, rights)
+    if rights.authorizer:
+        yield from _nodes_without_rights(config, rights)
+        yield from _certificates_without_rights(config, listeners, rights, facts)
 
 
 def _anonymous(config: BrokerConfig, view: ListenerView, rights: Rights) -> Finding:
@@ -110,8 +113,6 @@ def _authorizer_settings(rights: Rights) -> Iterator[Finding]:
 
 def _nodes_without_rights(config: BrokerConfig, rights: Rights) -> Iterator[Finding]:
     """Nodes need ClusterAction of each other; by ACLs they could not have it before ACLs are loaded."""
-    if not rights.authorizer:
-        return
     for whose, find in ((BROKERS, inter_broker_credentials), (CONTROLLERS, controller_credentials)):
         try:
             own: OwnCredentials | None = find(config)
@@ -119,5 +120,22 @@ def _nodes_without_rights(config: BrokerConfig, rights: Rights) -> Iterator[Find
             continue  # told as what keeps a node from starting
         user = None if own is None else own.options.get("username")
         if user and f"User:{user}" not in rights.super_users:
-            text = f"This node logs in at {whose} as User:{user}, which is no super user: it needs ClusterAction there."
-            yield Finding(WARNING, "node-is-no-super-user", SUPER_USERS_KEY, text)
+            yield _no_super_user(f"logs in at {whose} as User:{user}")
+
+
+def _certificates_without_rights(
+    config: BrokerConfig, listeners: list[ListenerView], rights: Rights, facts: Facts
+) -> Iterator[Finding]:
+    """The same where nodes know each other by certificates. Other nodes' listeners are taken to ask for one."""
+    asks = {view.name: view.client_auth != NONE for view in listeners}
+    brokers = [config.inter_broker_listener_name] if config.is_broker else []
+    for whose, names in ((BROKERS, brokers), (CONTROLLERS, config.controller_listener_names[:1])):
+        for name in names:
+            principal = facts.stores[name].principal if name in facts.stores else ""
+            if principal and asks.get(name, True) and principal not in rights.super_users:
+                yield _no_super_user(f"is known at {whose} by its certificate as {principal}")
+
+
+def _no_super_user(how: str) -> Finding:
+    text = f"This node {how}, which is no super user: it needs ClusterAction there."
+    return Finding(WARNING, "node-is-no-super-user", SUPER_USERS_KEY, text)

@@ -10,11 +10,13 @@ from moldau.config.broker_config import BrokerConfig, find_broker_key, split_lis
 from moldau.config.own_keys import METRICS_LISTENER_KEY, split_address
 from moldau.security.exposure.findings import NOTE, SEVERE, WARNING, Facts, Finding
 from moldau.security.exposure.listeners import EVERYWHERE, THIS_MACHINE, ListenerView, key_in_use, reach_of
-from moldau.security.exposure.tls import KEY_STORE_KEY
+from moldau.security.exposure.tls import KEY_STORE_KEY, TRUST_STORE_KEYS
 
 OTHERS_READ: Final = 0o004
 GROUP_READS: Final = 0o040
 OTHERS_WRITE: Final = 0o002
+GROUP_WRITES: Final = 0o020
+OTHERS_ENTER: Final = 0o001
 UNLIMITED: Final = 0x7FFFFFFF
 _SECRETS: Final = re.compile(r"password|secret|jaas|ssl\.keystore\.key$|\.key$")
 _ABOUT_SECURITY: Final = re.compile(
@@ -26,7 +28,9 @@ def check_surroundings(config: BrokerConfig, listeners: list[ListenerView], fact
     yield from _settings_file(config, facts)
     for view in listeners:
         yield from _key_store(config, view, facts)
+        yield from _trust_store(config, view, facts)
         yield from _advertised_farther(view)
+    yield from _log_directories(config, facts)
     yield from _metrics_page(config)
     yield from _limits(config, listeners)
     yield from _unknown(config)
@@ -36,9 +40,10 @@ def _settings_file(config: BrokerConfig, facts: Facts) -> Iterator[Finding]:
     mode = facts.file_mode
     if mode is None:
         return
-    if mode & OTHERS_WRITE:
-        text = f"Everybody on this machine can change {facts.file}: `chmod 600 {facts.file}`."
-        yield Finding(SEVERE, "settings-writable", "", text)
+    if mode & (OTHERS_WRITE | GROUP_WRITES):
+        whom = "Everybody on this machine" if mode & OTHERS_WRITE else "The file's group"
+        text = f"{whom} can change {facts.file}: `chmod 600 {facts.file}`."
+        yield Finding(SEVERE if mode & OTHERS_WRITE else WARNING, "settings-writable", "", text)
     secrets = sorted(name for name, value in config.values.items() if value and _SECRETS.search(name))
     if secrets and mode & (OTHERS_READ | GROUP_READS):
         whom = "Everybody on this machine" if mode & OTHERS_READ else "The file's group"
@@ -57,6 +62,30 @@ def _key_store(config: BrokerConfig, view: ListenerView, facts: Facts) -> Iterat
     elif store.mode & GROUP_READS:
         text = f"The group of {location} can read the private key in it."
         yield Finding(NOTE, "key-readable-by-group", key_in_use(config, view.name, KEY_STORE_KEY), text, view.name)
+
+
+def _trust_store(config: BrokerConfig, view: ListenerView, facts: Facts) -> Iterator[Finding]:
+    """Certificates are no secret; who may add one is who decides whom to let in."""
+    mode = facts.stores[view.name].trust_mode if view.name in facts.stores else None
+    if mode is None or not mode & (OTHERS_WRITE | GROUP_WRITES):
+        return
+    location = config.get_for_listener(view.name, TRUST_STORE_KEYS[0])
+    whom = "Everybody on this machine" if mode & OTHERS_WRITE else "The file's group"
+    text = f"{whom} can change whose certificates are good, in {location}: `chmod 644 {location}`."
+    severity = SEVERE if mode & OTHERS_WRITE else WARNING
+    yield Finding(severity, "trust-writable", key_in_use(config, view.name, TRUST_STORE_KEYS[0]), text, view.name)
+
+
+def _log_directories(config: BrokerConfig, facts: Facts) -> Iterator[Finding]:
+    for path, mode in facts.log_dirs.items():
+        if not mode & OTHERS_ENTER:
+            continue
+        has_records, has_metadata = path in config.log_dirs, path == config.metadata_log_dir
+        key = "log.dirs" if has_records else "metadata.log.dir"
+        parts = ["records"] if has_records else []
+        parts += ["metadata, from which passwords of SCRAM can be guessed"] if has_metadata else []
+        text = f"Everybody on this machine can get into {path} and read {' and '.join(parts)}: `chmod 700 {path}`."
+        yield Finding(WARNING, "logs-readable", key, text)
 
 
 def _advertised_farther(view: ListenerView) -> Iterator[Finding]:
