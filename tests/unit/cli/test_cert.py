@@ -211,7 +211,7 @@ def test_a_planted_link_is_replaced_and_not_followed(tmp_path: Path, monkeypatch
     write_private(tmp_path / "own.key", b"secret")
     assert (tmp_path / "own.key").is_symlink() is False
     assert ((tmp_path / "own.key").read_bytes(), victim.read_bytes()) == (b"secret", b"mine")
-    monkeypatch.setattr(signing.secrets, "token_hex", lambda count: "guessed")
+    monkeypatch.setattr("moldau.server.signing.secrets.token_hex", lambda count: "guessed")
     (tmp_path / ".own.key.guessed.new").symlink_to(victim)
     with pytest.raises(FileExistsError):
         write_private(tmp_path / "own.key", b"other")
