@@ -131,6 +131,11 @@ class MetadataLog(RaftLog):
     def end_offset(self) -> int:
         return self.log.log_end_offset
 
+    @property
+    def truncations(self) -> int:
+        """Grows when the end of the log is cut off, and when a snapshot replaces the log."""
+        return self.log.truncations
+
     def last_epoch(self) -> int:
         latest = self.log.leader_epochs.latest_epoch
         if latest >= 0:

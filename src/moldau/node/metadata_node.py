@@ -552,6 +552,11 @@ class MetadataNode:
         return self._loader.image
 
     @property
+    def in_transaction(self) -> bool:
+        """The image ends with the batch that began a metadata transaction whose end is not known to be committed."""
+        return self._loader.in_transaction
+
+    @property
     def is_caught_up(self) -> bool:
         """The image has all that was committed before the present leader, and all that it has told since. A snapshot
         alone does not say that, nor does a high watermark of an earlier leader."""
