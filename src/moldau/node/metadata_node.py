@@ -579,14 +579,14 @@ class MetadataNode:
         leader_id = self.raft.leader_id
         if leader_id < 0 or leader_id == self.node_id:
             return None
-        address = self.raft.address_of(leader_id) or self._registered_address(leader_id)
+        # On the listener that this node talks to controllers on: others may speak another protocol.
+        listener = next(iter(self.config.controller_listener_names), "")
+        address = self.raft.address_of(leader_id) or self._registered_address(leader_id, listener)
         return None if address is None else (leader_id, *address)
 
-    def _registered_address(self, controller_id: int) -> tuple[str, int] | None:
-        """On the listener that this node talks to controllers on: others may speak another protocol."""
+    def _registered_address(self, controller_id: int, listener: str) -> tuple[str, int] | None:
         known = self.image.controllers.get(controller_id)
-        name = next(iter(self.config.controller_listener_names), "")
-        endpoint = None if known is None else known.end_points.get(name)
+        endpoint = None if known is None else known.end_points.get(listener)
         return None if endpoint is None else (endpoint.host, endpoint.port)
 
     @property
@@ -653,7 +653,9 @@ class MetadataNode:
 
         def answer(reply: Reply) -> None:
             if reply.leader_address is not None:
-                reply.leader_address = self.raft.address_for(reply.leader_id, listener)
+                # A leader tells its listeners once in an epoch: who has restarted since knows them from the image.
+                known = self.raft.address_for(reply.leader_id, listener)
+                reply.leader_address = known or self._registered_address(reply.leader_id, listener)
             respond(reply_to_wire(reply))
 
         self._now_ms = now_ms

@@ -15,7 +15,9 @@ from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages import incremental_alter_configs_request as configs
 from moldau.protocol.primitives import Message, Reader, Writer
+from moldau.raft import messages as m
 from moldau.raft.ready import Outbound
+from moldau.raft.state import ReplicaKey
 from moldau.raft.wire_client import reply_from_wire, request_to_wire
 from moldau.server.storage_format import FormatOptions, format_storage
 from moldau.sim.kernel.disk import SimDisk
@@ -39,20 +41,23 @@ class Trio:
         self.nodes: dict[int, MetadataNode] = {}
         self.disks: dict[int, SimDisk] = {}
         for number in (1, 2, 3):
-            values = {
-                "process.roles": "controller",
-                "node.id": str(number),
-                "listeners": f"CONTROLLER://127.0.0.1:{9090 + number}",
-                "controller.listener.names": "CONTROLLER",
-                "controller.quorum.voters": "1@127.0.0.1:9091,2@127.0.0.1:9092,3@127.0.0.1:9093",
-                "log.dirs": "/data",
-            }
+            values = self.settings(number)
             disk = SimDisk(number, self.schedule)
             format_storage(values, CLUSTER, disk, options or FormatOptions(), self.now_ms)
             self.disks[number] = disk
             self.nodes[number] = self.make(number, BrokerConfig(values, warn=False))
         for node in self.nodes.values():
             node.start(self.now_ms)
+
+    def settings(self, number: int) -> dict[str, str]:
+        return {
+            "process.roles": "controller",
+            "node.id": str(number),
+            "listeners": f"CONTROLLER://127.0.0.1:{9090 + number}",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": "1@127.0.0.1:9091,2@127.0.0.1:9092,3@127.0.0.1:9093",
+            "log.dirs": "/data",
+        }
 
     def make(self, number: int, config: BrokerConfig) -> MetadataNode:
         node = MetadataNode(config, self.disks[number], random.Random(number), bytes([number]) * 16)
@@ -161,3 +166,37 @@ def test_without_a_majority_nothing_is_committed_and_the_leader_steps_down() -> 
     trio.run(lambda: bool(answers))
     assert isinstance(answers[0], KafkaError)
     assert not leader.is_active_controller
+
+
+class TrioWithTwoListeners(Trio):
+    def settings(self, number: int) -> dict[str, str]:
+        return super().settings(number) | {
+            "listeners": f"CONTROLLER://127.0.0.1:{9090 + number},OTHER://127.0.0.1:{9190 + number}",
+            "controller.listener.names": "CONTROLLER,OTHER",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,OTHER:PLAINTEXT",
+        }
+
+
+def test_who_has_restarted_tells_the_leader_on_the_listener_it_was_asked_by() -> None:
+    """The leader has told its endpoints before, and the settings name only those of the first listener."""
+    trio = TrioWithTwoListeners()
+    trio.run(lambda: trio.active() is not None)
+    leader = trio.active()
+    assert leader is not None
+    follower = leader.node_id % 3 + 1
+    trio.run(lambda: trio.nodes[follower].is_caught_up)
+    trio.restart(follower)
+    node = trio.nodes[follower]
+    trio.run(lambda: node.is_caught_up and leader.node_id in node.image.controllers)
+    assert node.leader_epoch == leader.leader_epoch and node.raft.address_for(leader.node_id, "OTHER") is None
+
+    def ask(listener: str) -> list[tuple[str, int]]:
+        asked = m.FetchRequest(node.leader_epoch, ReplicaKey(9, bytes(16)), 0, 0, 0, 1024, 0)
+        request = over_the_wire(request_to_wire(asked, CLUSTER))
+        answers: list[Any] = []
+        node.handle_raft_request(request.API_KEY, request, listener, trio.now_ms, answers.append)
+        return [(endpoint.host, endpoint.port) for endpoint in answers[0].node_endpoints]
+
+    assert ask("CONTROLLER") == [("127.0.0.1", 9090 + leader.node_id)]
+    assert ask("OTHER") == [("127.0.0.1", 9190 + leader.node_id)]
+    assert ask("UNKNOWN") == []
