@@ -137,7 +137,26 @@ class Logins:
         self._threads = ThreadPoolExecutor(THREADS_MAX, thread_name_prefix="login")
         self._users: scram.ScramUsers | None = None
         self._early: EarlyCredentials | None = EarlyCredentials(node.metadata)
+        self._uses_scram = False
         self._issuers: list[IssuerKeys] = []
+
+    def on_node_started(self) -> None:
+        """Before anybody can log in, and before the others wait for this node: a long log takes its time."""
+        metadata, early = self._node.metadata, self._early_credentials()
+        if early is not None:
+            metadata.add_listener(lambda *_: self._maybe_end_early_time())
+            if self._uses_scram:
+                early.read()
+
+    def _maybe_end_early_time(self) -> None:
+        """For good: a node that has caught up once does not go back to what its log says beyond what is committed."""
+        if self._early is not None and self._early.is_over:
+            self._early = None
+
+    def _early_credentials(self) -> EarlyCredentials | None:
+        """None as soon as the image says who may log in."""
+        self._maybe_end_early_time()
+        return self._early
 
     def keeper_for(self, listener: str) -> GateKeeper | None:
         """None where everybody is let in. ConfigError where the listener's settings cannot work."""
@@ -162,6 +181,7 @@ class Logins:
     def _maker(self, settings: ListenerLogins, mechanism: MechanismSettings) -> Callable[[], SaslServer]:
         name = mechanism.name
         if name in scram.HASHES:
+            self._uses_scram = True
             return lambda: scram.ScramServer(name, self.scram_users(), new_nonce())
         if name == OAUTHBEARER:
             validate = self._bearer_validator(settings.listener, mechanism)
@@ -191,13 +211,14 @@ class Logins:
         return self._users
 
     def _find_user(self, mechanism: str, name: str) -> scram.Keys | None:
-        number = scram.TYPES[mechanism]
-        if self._early is not None and self._early.is_over:
-            self._early = None
-        found = self._node.image.scram.get((number, name)) if self._early is None else self._early.find(number, name)
+        number, early = scram.TYPES[mechanism], self._early_credentials()
+        found = self._node.image.scram.get((number, name)) if early is None else early.find(number, name)
         return None if found is None else scram.Keys(*found)
 
     def _find_token(self, token_id: str) -> scram.TokenOwner | None:
+        """None before the node has caught up: the latest snapshot may have a token that was deleted since."""
+        if self._early_credentials() is not None:
+            return None
         secret, tokens = self._config.get_str(SECRET_KEY), self._node.image.tokens
         found = tokens.get(token_id) if secret else None
         if found is None:

@@ -257,6 +257,8 @@ class ServerProcess:
     def _start_node(self) -> None:
         try:
             self.node.start(self.clock())
+            if self._logins is not None:
+                self._logins.on_node_started()
             directories = dict.fromkeys([*self.config.log_dirs, self.config.metadata_log_dir])
             write_moldau_properties(self.node.disk, directories, self.node.incarnation_id)
         except CannotStart:

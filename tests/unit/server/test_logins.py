@@ -7,10 +7,19 @@ import threading
 from types import SimpleNamespace
 from typing import Any, cast
 
+from moldau.config.broker_config import BrokerConfig
+from moldau.controller.result import Result
+from moldau.metadata.image import MetadataImage
+from moldau.node.metadata_node import MetadataNode
+from moldau.protocol.primitives import Message
+from moldau.protocol.stored.metadata_records import DelegationTokenRecord, RemoveDelegationTokenRecord
 from moldau.server.logins import THREADS_MAX, Logins
 from tests.pace import patience
+from tests.unit.metadata.test_three_nodes import Trio
 
 NOW_MS = 77
+NEVER_MS = 1 << 50
+SECRETS = {"delegation.token.secret.key": "a secret of the cluster"}
 
 
 def logins_on(loop: asyncio.AbstractEventLoop) -> Logins:
@@ -59,3 +68,69 @@ def test_what_nobody_has_begun_to_compute_is_forgotten_when_the_node_stops() -> 
 
     asyncio.run(asyncio.wait_for(main(), patience(20)))
     assert failures == [] and finished == [b"late"] * THREADS_MAX
+
+
+def logins_of(metadata: MetadataNode) -> Logins:
+    """As those of a node whose metadata has just been started."""
+    node = cast("Any", NodeOf(metadata))
+    nobody = cast("Any", None)
+    logins = Logins(node, BrokerConfig(dict(metadata.config.values) | SECRETS, warn=False), nobody, nobody, nobody)
+    logins.on_node_started()
+    return logins
+
+
+class NodeOf:
+    def __init__(self, metadata: MetadataNode) -> None:
+        self.metadata = metadata
+        self.cluster_id = metadata.cluster_id
+
+    @property
+    def image(self) -> MetadataImage:
+        return self.metadata.image
+
+
+def write(trio: Trio, record: Message) -> None:
+    trio.decide(lambda _: Result([(record, 0)], "done"))
+
+
+def test_a_token_that_was_deleted_does_not_come_back_with_a_restart() -> None:
+    """The latest snapshot still has it: no token counts before the node knows what is committed."""
+    trio = Trio()
+    trio.run(lambda: trio.active() is not None)
+    for token_id in ("kept", "deleted"):
+        write(trio, DelegationTokenRecord("User:anna", "User:anna", [], 0, NEVER_MS, NEVER_MS, token_id))
+    trio.run(lambda: all("deleted" in node.image.tokens for node in trio.nodes.values()))
+    leader = trio.active()
+    assert leader is not None
+    follower = leader.node_id % 3 + 1
+    trio.nodes[follower].write_snapshot(trio.now_ms)
+    trio.run(lambda: trio.nodes[follower].log.latest_snapshot() is not None)
+    write(trio, RemoveDelegationTokenRecord("deleted"))
+    trio.run(lambda: "deleted" not in trio.nodes[follower].image.tokens)
+    trio.restart(follower)
+    node = trio.nodes[follower]
+    users = logins_of(node).scram_users()
+    assert node.image.tokens.keys() == {"kept", "deleted"}, "the snapshot"
+    assert users.find_token("deleted") is None and users.find_token("kept") is None
+    trio.run(lambda: node.is_caught_up)
+    assert users.find_token("deleted") is None
+    kept = users.find_token("kept")
+    assert kept is not None and kept.principal == "User:anna"
+
+
+def test_who_has_caught_up_once_goes_by_the_image_when_the_leader_is_lost() -> None:
+    """Also if nobody has logged in meanwhile."""
+    trio = Trio()
+    trio.run(lambda: trio.active() is not None)
+    leader = trio.active()
+    assert leader is not None
+    write(trio, DelegationTokenRecord("User:anna", "User:anna", [], 0, NEVER_MS, NEVER_MS, "kept"))
+    follower = leader.node_id % 3 + 1
+    trio.restart(follower)
+    node = trio.nodes[follower]
+    users = logins_of(node).scram_users()
+    assert users.find_token("kept") is None
+    trio.run(lambda: node.is_caught_up)
+    trio.down |= {1, 2, 3} - {follower}
+    trio.run(lambda: not node.is_caught_up)
+    assert users.find_token("kept") is not None
