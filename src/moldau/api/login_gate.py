@@ -1,7 +1,7 @@
 """What stands before the handlers of a listener with SASL: nobody gets further who is not known.
 
 A gate belongs to one connection. Its `handle` takes the place of the dispatcher's until the login is complete, and for
-good where a login counts for a limited time. What a login does and in which order is in `moldau.security.login`.
+good where a login may end before the connection. What a login does and in which order is in `moldau.security.login`.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class LoginGate:
             keeper.renewed_total += 1
             return
         keeper.successful_total += 1
-        if identity.has_session_end:
+        if identity.may_end:
             self._session = Session(keeper.mechanisms, identity)
         if self.on_open is not None:
             self.on_open(keeper.dispatch if self._session is None else self.handle)

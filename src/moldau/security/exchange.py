@@ -7,6 +7,9 @@ from collections.abc import Callable
 
 NO_EXPIRY_MS = 1 << 62
 
+Confirm = Callable[[], bool | None]
+"""Whether a login counts that was let in with what may not be so; None as long as that is not known."""
+
 
 class LoginRefused(Exception):
     """A login that fails. `told` is what the client may know; None where it only hears that something did not fit."""
@@ -36,6 +39,8 @@ class SaslServer(ABC):
         self.token_authenticated = False
         self.expires_wall_ms = NO_EXPIRY_MS
         """When what the client showed is over, by the calendar."""
+        self.confirm: Confirm | None = None
+        """Asked after the login, until it knows."""
 
     @property
     def principal(self) -> str:

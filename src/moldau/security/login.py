@@ -22,7 +22,7 @@ from moldau.protocol.messages.sasl_authenticate_response import SaslAuthenticate
 from moldau.protocol.messages.sasl_handshake_request import SaslHandshakeRequest
 from moldau.protocol.messages.sasl_handshake_response import SaslHandshakeResponse
 from moldau.protocol.primitives import DecodeError, EncodeError, Message, Reader, Writer
-from moldau.security.exchange import NO_EXPIRY_MS, Derivation, LoginRefused, SaslServer
+from moldau.security.exchange import NO_EXPIRY_MS, Confirm, Derivation, LoginRefused, SaslServer
 
 START: Final = 0
 VERSIONS: Final = 1
@@ -63,16 +63,25 @@ class Mechanism:
 class Identity:
     """Who has logged in."""
 
-    def __init__(self, principal: str, token_authenticated: bool, mechanism: str, session_end_ms: int) -> None:
+    def __init__(
+        self,
+        principal: str,
+        token_authenticated: bool,
+        mechanism: str,
+        session_end_ms: int,
+        confirm: Confirm | None = None,
+    ) -> None:
         self.principal = principal
         self.token_authenticated = token_authenticated
         self.mechanism = mechanism
         self.session_end_ms = session_end_ms
         """NO_EXPIRY_MS, or when the client has to have logged in again, by the steady clock."""
+        self.confirm = confirm
+        """None where the login is beyond doubt."""
 
     @property
-    def has_session_end(self) -> bool:
-        return self.session_end_ms < NO_EXPIRY_MS
+    def may_end(self) -> bool:
+        return self.session_end_ms < NO_EXPIRY_MS or self.confirm is not None
 
 
 class Action:
@@ -205,7 +214,9 @@ class Login:
             raise LoginRefused(f"Cannot change principals during re-authentication from {old}: {new}")
         lifetime_ms = self._lifetime_ms(server, wall_ms)
         session_end_ms = NO_EXPIRY_MS if lifetime_ms is None else now_ms + lifetime_ms
-        self.identity = Identity(server.principal, server.token_authenticated, server.mechanism, session_end_ms)
+        self.identity = Identity(
+            server.principal, server.token_authenticated, server.mechanism, session_end_ms, server.confirm
+        )
         self._become(COMPLETE)
         return lifetime_ms or 0
 
@@ -230,7 +241,7 @@ class Login:
 
 
 class Session:
-    """A login that counts for a limited time: what may come, and when it has to be renewed."""
+    """A login that counts for a limited time, or has to be confirmed: what may come, and when it is over."""
 
     def __init__(self, mechanisms: dict[str, Mechanism], identity: Identity) -> None:
         self._mechanisms = mechanisms
@@ -247,7 +258,14 @@ class Session:
         return Login(self._mechanisms, self.identity)
 
     def is_over(self, now_ms: int) -> bool:
-        return now_ms >= self.identity.session_end_ms
+        return now_ms >= self.identity.session_end_ms or self._is_refuted(self.identity)
+
+    def _is_refuted(self, identity: Identity) -> bool:
+        """Asked only until it is known: a login outlives a later change of the password."""
+        confirmed = identity.confirm() if identity.confirm is not None else True
+        if confirmed:
+            identity.confirm = None
+        return confirmed is False
 
 
 def shown(text: str) -> str:

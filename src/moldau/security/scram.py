@@ -133,6 +133,11 @@ class ScramServer(SaslServer):
         self._nonce = ""
         self._message = ""
 
+    @property
+    def keys(self) -> Keys | None:
+        """What the client's proof is held against."""
+        return self._keys
+
     def evaluate(self, token: bytes, wall_ms: int) -> bytes | Derivation:
         try:
             text = token.decode("ascii")

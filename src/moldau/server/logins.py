@@ -182,7 +182,7 @@ class Logins:
         name = mechanism.name
         if name in scram.HASHES:
             self._uses_scram = True
-            return lambda: scram.ScramServer(name, self.scram_users(), new_nonce())
+            return lambda: self.scram_server(name)
         if name == OAUTHBEARER:
             validate = self._bearer_validator(settings.listener, mechanism)
             return lambda: OAuthBearerServer(validate)
@@ -202,6 +202,18 @@ class Logins:
         keys.start()
         self._issuers.append(keys)
         return SecuredValidator(settings.secured, keys.find).validate
+
+    def scram_server(self, mechanism: str) -> scram.ScramServer:
+        server = scram.ScramServer(mechanism, self.scram_users(), new_nonce())
+        if self._early_credentials() is not None:
+            server.confirm = lambda: self._confirm(server)
+        return server
+
+    def _confirm(self, server: scram.ScramServer) -> bool | None:
+        """Whether a credential of the early time is what is committed."""
+        if self._early_credentials() is not None:
+            return None
+        return server.token_authenticated or self._find_user(server.mechanism, server.user) == server.keys
 
     def scram_users(self) -> scram.ScramUsers:
         """Made with the first login: the cluster's id is known once the node has started."""

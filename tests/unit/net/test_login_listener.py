@@ -247,6 +247,24 @@ def test_a_session_that_is_over_ends_with_the_next_request() -> None:
     assert (keeper.successful_total, keeper.renewed_total, keeper.expired_total) == (1, 1, 1)
 
 
+def test_a_login_that_is_refuted_later_ends_with_the_next_request() -> None:
+    known: list[bool] = []
+
+    def doubtful() -> SaslServer:
+        server = PlainServer({"alice": "secret-1"})
+        server.confirm = lambda: known[0] if known else None
+        return server
+
+    async def scenario(house: House, client: Client) -> None:
+        house.keeper.mechanisms["PLAIN"].new_server = doubtful
+        assert await client.log_in() == 0
+        assert await client.ask(ORDINARY) == ECHO
+        known.append(False)
+        assert await client.ask(ORDINARY) is None
+
+    assert len(run(scenario).handled) == 1
+
+
 def test_after_its_end_a_session_can_still_be_renewed() -> None:
     async def scenario(house: House, client: Client) -> None:
         assert await client.log_in() == 0

@@ -108,7 +108,7 @@ def test_a_login_from_versions_to_the_end() -> None:
     fields = (response.error_code, response.error_message, response.auth_bytes, response.session_lifetime_ms)
     assert fields == (0, "", b"", 0)
     identity = login.identity
-    assert identity is not None and not identity.has_session_end
+    assert identity is not None and not identity.may_end
     assert (identity.principal, identity.token_authenticated, identity.mechanism) == ("User:alice", False, "PLAIN")
 
 
@@ -265,6 +265,16 @@ def test_a_session_ends_at_its_time() -> None:
     session = session_of(logged_in(500))
     assert not session.is_over(NOW_MS + 499) and session.is_over(NOW_MS + 500)
     assert not Session({}, Identity("User:a", False, "PLAIN", NO_EXPIRY_MS)).is_over(1 << 60)
+
+
+def test_a_login_in_doubt_ends_when_it_is_refuted_and_is_asked_about_until_it_is_confirmed() -> None:
+    answers: list[bool | None] = [None, False]
+    doubtful = Identity("User:a", False, "PLAIN", NO_EXPIRY_MS, lambda: answers.pop(0))
+    session = Session({}, doubtful)
+    assert doubtful.may_end and not session.is_over(0) and session.is_over(0)
+    answers += [None, True, False]
+    session = Session({}, Identity("User:a", False, "PLAIN", NO_EXPIRY_MS, lambda: answers.pop(0)))
+    assert [session.is_over(0) for _ in range(3)] == [False] * 3 and answers == [False]
 
 
 def test_a_client_logs_in_again_at_most_once_a_second() -> None:

@@ -7,15 +7,23 @@ import threading
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from moldau.config.broker_config import BrokerConfig
 from moldau.controller.result import Result
 from moldau.metadata.image import MetadataImage
 from moldau.node.metadata_node import MetadataNode
 from moldau.protocol.primitives import Message
-from moldau.protocol.stored.metadata_records import DelegationTokenRecord, RemoveDelegationTokenRecord
+from moldau.protocol.stored.metadata_records import (
+    DelegationTokenRecord,
+    RemoveDelegationTokenRecord,
+    UserScramCredentialRecord,
+)
+from moldau.security import scram
 from moldau.server.logins import THREADS_MAX, Logins
 from tests.pace import patience
 from tests.unit.metadata.test_three_nodes import Trio
+from tests.unit.node.test_early_credentials import append, reads_of, restarted
 
 NOW_MS = 77
 NEVER_MS = 1 << 50
@@ -83,6 +91,7 @@ class NodeOf:
     def __init__(self, metadata: MetadataNode) -> None:
         self.metadata = metadata
         self.cluster_id = metadata.cluster_id
+        self.wall = metadata.wall
 
     @property
     def image(self) -> MetadataImage:
@@ -134,3 +143,60 @@ def test_who_has_caught_up_once_goes_by_the_image_when_the_leader_is_lost() -> N
     trio.down |= {1, 2, 3} - {follower}
     trio.run(lambda: not node.is_caught_up)
     assert users.find_token("kept") is not None
+
+
+def log_in(logins: Logins, user: str, password: str) -> scram.ScramServer:
+    server = logins.scram_server(scram.SCRAM_SHA_256)
+    client = scram.ScramClient(scram.SCRAM_SHA_256, user, password, "nonce")
+    said: bytes | None = client.first()
+    while said is not None:
+        heard = server.evaluate(said, NOW_MS)
+        assert isinstance(heard, bytes)
+        said = client.next(heard)
+    assert server.is_complete
+    return server
+
+
+def credential(user: str, password: bytes) -> UserScramCredentialRecord:
+    salted = scram.salted_password(scram.SCRAM_SHA_256, password, b"salt", 4096)
+    keys = scram.keys_of(scram.SCRAM_SHA_256, salted, b"salt", 4096)
+    return UserScramCredentialRecord(user, 1, keys.salt, keys.stored_key, keys.server_key, keys.iterations)
+
+
+SCRAM_LISTENER = {
+    "listener.security.protocol.map": "CONTROLLER:SASL_PLAINTEXT",
+    "sasl.mechanism.controller.protocol": scram.SCRAM_SHA_256,
+    "listener.name.controller.sasl.enabled.mechanisms": scram.SCRAM_SHA_256,
+    "listener.name.controller.scram-sha-256.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule"
+    ' required username="node" password="old-node";',
+}
+
+
+def test_a_node_with_a_scram_listener_reads_its_log_when_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not while others wait for the answer to a login."""
+    _, node = restarted()
+    nobody = cast("Any", None)
+    config = BrokerConfig(dict(node.config.values) | SCRAM_LISTENER, warn=False)
+    logins = Logins(cast("Any", NodeOf(node)), config, nobody, nobody, nobody)
+    assert logins.keeper_for("CONTROLLER") is not None
+    offsets = reads_of(node, monkeypatch)
+    logins.on_node_started()
+    assert offsets == [0]
+    log_in(logins, "bob", "old-bob")
+    assert offsets == [0]
+
+
+def test_a_login_with_what_was_never_committed_does_not_count_for_good() -> None:
+    """The node's log has a password that the others have not, and they go on without it."""
+    trio, node = restarted()
+    append(node, credential("anna", b"uncommitted"))
+    logins = logins_of(node)
+    refuted, confirmed = log_in(logins, "anna", "uncommitted"), log_in(logins, "bob", "old-bob")
+    assert refuted.confirm is not None and confirmed.confirm is not None
+    assert refuted.confirm() is None and confirmed.confirm() is None
+    trio.down.add(node.node_id)
+    trio.run(lambda: trio.active() is not None)
+    trio.down.clear()
+    trio.run(lambda: node.is_caught_up)
+    assert refuted.confirm() is False and confirmed.confirm() is True
+    assert log_in(logins, "anna", "old-anna").confirm is None
