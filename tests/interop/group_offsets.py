@@ -105,6 +105,9 @@ def stored_records(peer: Peer, group_id: str) -> list[tuple[Message, Message | N
         if not headers:
             return found
         for header in headers:
+            offset = int(header.next_offset)
+            if header.is_control:
+                continue  # the end of somebody else's transaction
             fields = {
                 "attributes": int(header.attributes),
                 "producer_id": int(header.producer_id),
@@ -118,4 +121,3 @@ def stored_records(peer: Peer, group_id: str) -> list[tuple[Message, Message | N
                 if getattr(key, "group", None) == group_id or getattr(key, "group_id", None) == group_id:
                     version = -1 if record.value is None else int.from_bytes(record.value[:2], "big")
                     found.append((key, value, {**fields, "version": version}))
-            offset = int(header.next_offset)
