@@ -135,6 +135,12 @@ def print_error(text: str) -> None:
     click.echo(text, err=True)
 
 
+def print_warning(text: str) -> None:
+    """Something that was done as asked, and may not be wanted."""
+    click.secho("Warning: ", fg="yellow", bold=True, nl=False, err=True)
+    click.echo(text, err=True)
+
+
 def print_note(text: str) -> None:
     """Something worth knowing that is no part of the answer."""
     click.secho(text, dim=True, err=True)

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import click
 
+from moldau.cli.output import print_warning
+
 PASSWORD_BYTES = 24
 READ_BY_OTHERS = 0o077
 SOURCES = "--password-stdin, --password-file FILE, --password-env VARIABLE or --generate"
@@ -53,7 +55,9 @@ class PasswordSource(NamedTuple):
 
     def _read(self, user: str) -> str:
         if self.argument is not None:
-            warn("A password on the command line can be seen by others (`ps`) and stays in the shell's history.")
+            print_warning(
+                "A password on the command line can be seen by others (`ps`) and stays in the shell's history."
+            )
             return self.argument
         if self.from_stdin:
             return _one_line(sys.stdin.buffer.read())
@@ -78,7 +82,7 @@ def _read_file(path: str) -> str:
         mode = os.fstat(file.fileno()).st_mode
         data = file.read()
     if mode & READ_BY_OTHERS:
-        warn(f"{path} can be read by others: `chmod 600 {path}`.")
+        print_warning(f"{path} can be read by others: `chmod 600 {path}`.")
     return _one_line(data)
 
 
@@ -96,11 +100,6 @@ def generate_password() -> str:
     import secrets
 
     return secrets.token_urlsafe(PASSWORD_BYTES)
-
-
-def warn(text: str) -> None:
-    click.secho("Warning: ", fg="yellow", bold=True, nl=False, err=True)
-    click.echo(text, err=True)
 
 
 def password_options(command: Callable[..., None]) -> Callable[..., None]:

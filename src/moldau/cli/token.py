@@ -13,8 +13,7 @@ import click
 
 from moldau.cli.acl_words import parse_principal
 from moldau.cli.options import Connection, connected, format_option, open_admin
-from moldau.cli.output import Styled, print_fields, print_json, print_note, print_table, print_title, say
-from moldau.cli.passwords import warn
+from moldau.cli.output import Styled, print_fields, print_json, print_note, print_table, print_title, print_warning, say
 from moldau.cli.positions import parse_duration
 
 if TYPE_CHECKING:
@@ -51,7 +50,9 @@ def read_hmac(text: str) -> bytes:
     if text == "-":
         text = sys.stdin.readline()
     else:
-        warn("An HMAC on the command line can be seen by others (`ps`) and stays in the shell's history: say `-`.")
+        print_warning(
+            "An HMAC on the command line can be seen by others (`ps`) and stays in the shell's history: say `-`."
+        )
     try:
         found = b64decode(text.strip(), validate=True)
     except (Error, ValueError):
