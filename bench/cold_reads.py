@@ -26,16 +26,21 @@ from pathlib import Path
 from side_by_side import Broker, Wire, create_topic, frame, makers, parser_of, say
 
 from moldau.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
-from moldau.protocol.messages.fetch_response import FetchResponse
-from moldau.protocol.messages.headers import ResponseHeader
 from moldau.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
-from moldau.protocol.primitives import Reader
 from moldau.protocol.records_data import MemoryRecords
-from moldau.records.batch import split_batches
 from moldau.records.builder import BatchBuilder
 
 PRODUCE_VERSION, FETCH_VERSION = 8, 11
 BATCH_BYTES = 900_000
+FETCH_BYTES_MAX = 10_000_000
+# A fetch response of this version with one partition, as far as it stands before the records: correlation id, throttle
+# time, error, session, topics, length of the name; partitions, index, error, high watermark, last stable offset, log
+# start offset, aborted transactions (none), preferred replica, size of the records.
+FETCH_HEAD = struct.Struct(">iihiih")
+FETCH_PARTITION_HEAD = struct.Struct(">iihqqqiii")
+# Of a batch: base offset, length, ..., last offset delta.
+BATCH_HEAD = struct.Struct(">qi11xi")
+BATCH_LENGTH_END = 12
 PAUSE_S = 0.005
 SETTINGS = {"num.partitions": "1", "log.retention.hours": "-1"}
 
@@ -145,32 +150,35 @@ def latencies(wire: Wire, request: bytes, seconds: float) -> list[float]:
 
 
 def read_all(port: int, topic: str, received: Synchronized[int], bytes_per_second: int) -> None:
-    """Fetches from the beginning to the end, over and over, no faster than told; counts bytes."""
+    """Fetches from the beginning to the end, over and over, no faster than told; counts bytes. It looks at as little
+    as it can, into memory that it has already: what it takes of the processors the producer has to wait for."""
+    buffer = memoryview(bytearray(FETCH_BYTES_MAX + BATCH_BYTES + 1024))
     with Wire(port) as wire:
         offset, total, start = 0, 0, time.monotonic()
         while True:
-            partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=10_000_000)
+            partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=FETCH_BYTES_MAX)
             topics = [FetchTopic(topic=topic, partitions=[partition])]
             request = FetchRequest(max_wait_ms=500, min_bytes=1, max_bytes=52_428_800, topics=topics)
             wire.socket.sendall(frame(request, FETCH_VERSION))
-            size = struct.unpack(">i", wire._exactly(4))[0]
-            data = wire._exactly(size)
+            size = wire.answer_into(buffer)
             with received.get_lock():
                 received.value += size
-            offset = next_offset(data, offset)
+            offset = next_offset(buffer[:size], topic)
             total += size
             if bytes_per_second > 0:
                 time.sleep(max(0.0, start + total / bytes_per_second - time.monotonic()))
 
 
-def next_offset(data: bytes, offset: int) -> int:
-    reader = Reader(data)
-    ResponseHeader.decode(reader, 0)
-    response = FetchResponse.decode(reader, FETCH_VERSION)
-    records = response.responses[0].partitions[0].records
-    if not isinstance(records, MemoryRecords) or records.size == 0:
-        return 0
-    return int(split_batches(records.data, records.start, records.end)[-1].next_offset)
+def next_offset(answer: memoryview, topic: str) -> int:
+    """The offset behind the last whole batch of the only partition; 0, the beginning, if there is none."""
+    position = FETCH_HEAD.size + len(topic) + FETCH_PARTITION_HEAD.size
+    offset = 0
+    while position + BATCH_HEAD.size <= len(answer):
+        base_offset, length, last_offset_delta = BATCH_HEAD.unpack_from(answer, position)
+        position += BATCH_LENGTH_END + length
+        if position <= len(answer):
+            offset = base_offset + last_offset_delta + 1
+    return offset
 
 
 # Measuring
