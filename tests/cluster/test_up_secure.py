@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -118,9 +119,13 @@ def check_refusals(ready: dict[str, Any]) -> None:
     no_login["security.protocol"] = "SSL"
     plaintext = {"bootstrap.servers": ready["bootstrap_servers"], **timeouts}
     stranger = {key: value for key, value in good.items() if not key.startswith("ssl.truststore")}
-    for settings in (wrong_password, no_login, plaintext, stranger):
+
+    def be_refused(settings: dict[str, Any]) -> None:
         with pytest.raises(ClientError), Admin(config=settings) as admin:
             admin.list_topics()
+
+    with ThreadPoolExecutor() as threads:  # each tries until its time is over
+        list(threads.map(be_refused, (wrong_password, no_login, plaintext, stranger)))
 
 
 def check_modes(folder: Path, home: Path) -> None:

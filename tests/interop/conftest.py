@@ -54,7 +54,16 @@ THOROUGH = re.compile(
 
 
 # Files with few tests that take long begin first: a worker that took one of them last would keep the others waiting.
-LONG = ("client_groups", "round_trip", "group_recovery", "share_consumers", "mixed_cluster", "same_quotas")
+LONG = (
+    "round_trip",
+    "group_recovery",
+    "client_groups",
+    "mixed_cluster",
+    "same_rights",
+    "share_consumers",
+    "same_quotas",
+    "tls",
+)
 
 
 def order_of_files(items: list[pytest.Item]) -> dict[Path, tuple[int, int]]:

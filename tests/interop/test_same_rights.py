@@ -92,13 +92,16 @@ class Side:
         answer = self.peer.ask(CreateAclsRequest(creations), 3)
         assert {row.error_code for row in answer.results} == {0}, answer
         deadline = time.monotonic() + SECONDS
-        while self.acl_count() < len({repr(one) for one in creations}):
+        # Broker and controller each have an authorizer, and one may be a moment behind the other.
+        while self.acl_count(on_controller=False) < len({repr(one) for one in creations}) or (
+            self.acl_count(on_controller=True) != self.acl_count(on_controller=False)
+        ):
             assert time.monotonic() < deadline, f"{self.node.name} does not describe its ACLs"
             time.sleep(0.05)
-        time.sleep(patience(1))  # what the controller's authorizer has may be a moment behind
 
-    def acl_count(self) -> int:
-        found = self.peer.ask(DescribeAclsRequest(1, None, 1, None, None, 1, 1), 3)
+    def acl_count(self, on_controller: bool) -> int:
+        request = DescribeAclsRequest(1, None, 1, None, None, 1, 1)
+        found = self.ask(ADMIN_HOST, request, 3, on_controller) if on_controller else self.peer.ask(request, 3)
         return sum(len(resource.acls) for resource in found.resources)
 
     def find_coordinators(self) -> None:

@@ -188,7 +188,7 @@ def test_kafka_python(node: Secured, topic: str, listener: str) -> None:
     assert [future.get(SECONDS).offset for future in sent] == list(range(len(VALUES)))
     producer.close()
     consumer = kafka.KafkaConsumer(topic, **settings, auto_offset_reset="earliest", consumer_timeout_ms=20_000)
-    found = [record.value for record, _ in zip(consumer, VALUES, strict=False)]
+    found = [record.value for _, record in zip(VALUES, consumer, strict=False)]
     consumer.close()
     assert found == VALUES
 
