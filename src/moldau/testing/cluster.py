@@ -7,7 +7,9 @@ import functools
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -44,6 +46,20 @@ QUICK_SETTINGS = {
 }
 
 
+def warn_of_typing_errors(config: Mapping[str, str], stack_level: int) -> None:
+    """A broker ignores settings that it does not know, as Kafka's do: who mistyped one would look for it for long."""
+    if not config:
+        return
+    from moldau.config.broker_config import BROKER_KEYS, find_broker_key
+
+    for name in config:
+        near = get_close_matches(name, BROKER_KEYS.by_name, 1, 0.8) if find_broker_key(name) is None else []
+        if near:
+            warnings.warn(
+                f"there is no setting {name}, it has no effect: did you mean {near[0]}?", stacklevel=stack_level
+            )
+
+
 class Cluster(FaultMethods, ClientMethods):
     """A cluster of brokers, which are controllers too; `with` and `async with` start and end it."""
 
@@ -67,6 +83,7 @@ class Cluster(FaultMethods, ClientMethods):
         self.host = host
         self._brokers = brokers
         self._config = {str(key): str(value) for key, value in (config or {}).items()}
+        warn_of_typing_errors(self._config, 3 if type(self) is Cluster else 4)  # where the test made it
         self._data_dir = None if data_dir is None else Path(data_dir)
         self._log_level = log_level
         self._start_timeout_ms = start_timeout_ms

@@ -7,6 +7,7 @@ as well be answered by the broker, and the error is written into its response; t
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any, Final
 
 from moldau.protocol import api_table as apis
@@ -35,7 +36,8 @@ def find_api(name: str | int) -> Api:
     for api in BY_NAME.values():
         if _plain(api.name) == wanted:
             return api
-    near = ", ".join(sorted(each for each in BY_NAME if wanted[:4] in _plain(each))) or "Produce, Fetch, Metadata, ..."
+    names = {_plain(each): each for each in BY_NAME}
+    near = ", ".join(names[each] for each in get_close_matches(wanted, names)) or "Produce, Fetch, Metadata, ..."
     raise ValueError(f"there is no API {name!r}; did you mean one of: {near}?")
 
 
@@ -53,7 +55,7 @@ def find_error(error: str | int) -> int:
     wanted = error.upper().replace("-", "_")
     if wanted in codes and codes[wanted] != NONE:
         return codes[wanted]
-    near = ", ".join(name for name in codes if wanted[:8] in name) or "NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT, ..."
+    near = ", ".join(get_close_matches(wanted, codes)) or "NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT, ..."
     raise ValueError(f"there is no error {error!r}; did you mean one of: {near}?")
 
 
