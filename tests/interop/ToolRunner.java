@@ -22,7 +22,14 @@ import org.apache.kafka.common.utils.Exit;
 public class ToolRunner {
     // The log keeps the stream that it finds first, so the streams stay and what is behind them changes.
     static class Switch extends OutputStream {
-        volatile ByteArrayOutputStream target = new ByteArrayOutputStream();
+        private ByteArrayOutputStream target = new ByteArrayOutputStream();
+
+        // What was written since the last time. Threads that a tool left behind may write on meanwhile.
+        synchronized byte[] take() {
+            byte[] written = target.toByteArray();
+            target.reset();
+            return written;
+        }
 
         @Override
         public synchronized void write(int one) {
@@ -56,14 +63,16 @@ public class ToolRunner {
                 words = Arrays.copyOfRange(words, 1, words.length);
             }
             System.setIn(new ByteArrayInputStream(input));
-            out.target = new ByteArrayOutputStream();
-            err.target = new ByteArrayOutputStream();
+            out.take();
+            err.take();
             int code = run(words[0], Arrays.copyOfRange(words, 1, words.length));
             System.out.flush();
             System.err.flush();
-            answers.println(code + " " + out.target.size() + " " + err.target.size());
-            out.target.writeTo(answers);
-            err.target.writeTo(answers);
+            byte[] ofOut = out.take();
+            byte[] ofErr = err.take();
+            answers.println(code + " " + ofOut.length + " " + ofErr.length);
+            answers.write(ofOut);
+            answers.write(ofErr);
             answers.flush();
         }
         Runtime.getRuntime().halt(0);
