@@ -50,7 +50,8 @@ def warn_of_typing_errors(config: Mapping[str, str], stack_level: int) -> None:
     """A broker ignores settings that it does not know, as Kafka's do: who mistyped one would look for it for long."""
     if not config:
         return
-    from moldau.config.broker_config import BROKER_KEYS, find_broker_key
+    from moldau.config.broker_config import find_broker_key
+    from moldau.config.broker_keys import BROKER_KEYS
 
     for name in config:
         near = get_close_matches(name, BROKER_KEYS.by_name, 1, 0.8) if find_broker_key(name) is None else []
