@@ -47,7 +47,7 @@ SLOW_TESTS := tests/sim tests/fuzz tests/crash
 NEVER_COMPILED := $(addprefix --ignore=tests/unit/,cli spark tools deploy testing)
 # Each worker has a Moldau and an Apache Kafka of its own; a file stays with one worker. These tests wait more than they
 # work (members that come and go, tools that start), so there are more workers than cores.
-INTEROP_WORKERS ?= 8
+INTEROP_WORKERS ?= 6
 INTEROP := -n $(INTEROP_WORKERS) --dist loadfile --no-loadscope-reorder
 # The broker itself, interpreted, with every client; everything runs compiled.
 INTEROP_OF_THE_BROKER := $(addprefix tests/interop/test_,confluent.py aiokafka.py kafka_python.py kcat.py)
