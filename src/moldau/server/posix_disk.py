@@ -251,9 +251,9 @@ class PosixFile(File):
 
     def is_resident(self, position: int, size: int) -> bool:
         end = position + size
-        if self._is_known_warm(position, end):
-            return True
         now = time.monotonic()
+        if self.warm_from <= position and end <= self.warm_to and now - self.warm_at < WARM_S:
+            return True
         disk = self.disk
         if not disk.has_nowait:
             return self._is_cached(position, end, now)

@@ -11,11 +11,12 @@ import logging
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
+from moldau.storage.batch_scanner import BatchScanner
 from moldau.storage.control_markers import read_marker
 from moldau.storage.log_results import ReadResult
 from moldau.storage.producer_snapshots import DamagedSnapshot, decode_snapshot
 from moldau.storage.producer_state import ProducerState
-from moldau.storage.segment import LOG_SUFFIX, BatchScanner, DamagedSegment, Segment
+from moldau.storage.segment import LOG_SUFFIX, DamagedSegment, Segment
 from moldau.storage.txn_index import AbortedTransaction, DamagedTransactionIndex
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from moldau.protocol.records_data import MemoryRecords
 from moldau.records.batch import BatchHeader, split_batches
 from moldau.storage.aborted import add_aborted
+from moldau.storage.batch_scanner import BatchScanner
 from moldau.storage.control_markers import read_marker
 from moldau.storage.producer_state import CompletedTransaction, ProducedBatch, ProducerState, TransactionMarker
-from moldau.storage.segment import BatchScanner, Segment
+from moldau.storage.segment import Segment
 from moldau.storage.txn_index import AbortedTransaction
 
 if TYPE_CHECKING:

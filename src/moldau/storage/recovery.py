@@ -15,6 +15,7 @@ from moldau.config.log_config import LogConfig
 from moldau.protocol.uuids import ZERO_UUID
 from moldau.records.batch import NO_LEADER_EPOCH, BatchHeader, CorruptBatch, has_valid_crc
 from moldau.storage import partition_metadata, producer_window
+from moldau.storage.batch_scanner import BatchScanner
 from moldau.storage.checkpoints import LEADER_EPOCH_FILE, DamagedCheckpoint
 from moldau.storage.control_markers import read_marker
 from moldau.storage.disk import Disk
@@ -30,7 +31,6 @@ from moldau.storage.segment import (
     RELATIVE_OFFSET_MAX,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
-    BatchScanner,
     DamagedSegment,
     Segment,
 )

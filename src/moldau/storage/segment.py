@@ -24,10 +24,9 @@ from moldau.records.batch import (
     MAGIC,
     MAX_TIMESTAMP,
     BatchHeader,
-    CorruptBatch,
-    read_header,
 )
 from moldau.records.walk import find_timestamp
+from moldau.storage.batch_scanner import BatchScanner
 from moldau.storage.disk import Buffer, Disk, File
 from moldau.storage.index import NO_TIMESTAMP, DamagedIndex, OffsetIndex, Place, TimeIndex, TimePlace
 from moldau.storage.txn_index import TransactionIndex
@@ -42,7 +41,6 @@ DELETED_SUFFIX: Final = ".deleted"
 
 RELATIVE_OFFSET_MAX: Final = 0x7FFFFFFF
 SEARCH_CHUNK: Final = 8192
-SCAN_CHUNK: Final = 1 << 20
 RECENT_MAX: Final = 64
 RECENT_KEPT: Final = 32
 UNKNOWN: Final = -2  # a timestamp that nobody looked up yet
@@ -50,57 +48,6 @@ UNKNOWN: Final = -2  # a timestamp that nobody looked up yet
 
 class DamagedSegment(Exception):
     """The bytes of the .log file are not the batches they should be."""
-
-
-class BatchScanner:
-    """Walks the batches of a file one by one, each wholly in memory: `data` holds it at `header.position`.
-
-    `next` returns None at the end or where the bytes stop making sense; `problem` then says why (empty at the end).
-    """
-
-    def __init__(self, file: File, position: int, end: int) -> None:
-        self.file = file
-        self.end = end
-        self.position = position  # of the batch that `next` returned last
-        self.next_position = position
-        self.data = b""
-        self.data_position = position
-        self.problem = ""
-
-    def next(self) -> BatchHeader | None:
-        position: i64 = self.next_position
-        remaining: i64 = self.end - position
-        if remaining <= 0:
-            return None
-        if remaining < HEADER_SIZE:
-            self.problem = f"{remaining} bytes at the end are no batch"
-            return None
-        index: i64 = position - self.data_position
-        if index + HEADER_SIZE > len(self.data):
-            self._fill(position, SCAN_CHUNK)
-            index = 0
-            if len(self.data) < HEADER_SIZE:
-                self.problem = "the file is shorter than expected"
-                return None
-        size: i64 = i64(read_i32_be(self.data, index + BATCH_LENGTH)) + LENGTH_OVERHEAD
-        if size < HEADER_SIZE or size > remaining:
-            self.problem = f"a batch of {size} bytes cannot be in {remaining} bytes"
-            return None
-        if index + size > len(self.data):
-            self._fill(position, max(size, SCAN_CHUNK))
-            index = 0
-        try:
-            header = read_header(self.data, index, len(self.data))
-        except CorruptBatch as error:
-            self.problem = str(error)
-            return None
-        self.position = position
-        self.next_position = position + size
-        return header
-
-    def _fill(self, position: int, size: int) -> None:
-        self.data = self.file.read(position, min(size, self.end - position))
-        self.data_position = position
 
 
 class Segment:
@@ -130,6 +77,7 @@ class Segment:
         self.max_timestamp_offset: int = base_offset
         self.timestamps_known = True
         self.bytes_since_index_entry = 0
+        self.indexed_from = 0  # every batch from this position on has an index entry, appended by this process
         self.recent_last_offsets: list[int] = []
         self.recent_positions: list[int] = []
         self.bound_offset = -1  # the last upper bound that was looked up, and its position
@@ -161,6 +109,7 @@ class Segment:
         """A segment whose files are there already. Its indexes are read when first needed."""
         segment = Segment(disk, directory, base_offset, index_interval_bytes, index_bytes_max, now_ms, 0)
         segment.size = size
+        segment.indexed_from = size
         segment.timestamps_known = size == 0
         segment.indexes_are_new = False
         segment.transaction_index_exists = has_transaction_index
@@ -413,6 +362,8 @@ class Segment:
             self.offset_index().append(last_offset, position)
             self.time_index().maybe_append(self.max_timestamp, self.max_timestamp_offset)
             self.bytes_since_index_entry = 0
+        else:
+            self.indexed_from = position + size
         self.bytes_since_index_entry += size
         recent = self.recent_last_offsets
         if len(recent) >= RECENT_MAX:
@@ -495,6 +446,10 @@ class Segment:
             return -1, 0
         if offset == self.seen_offset:
             return self.seen_position, self.seen_size
+        if self.offset_entries is not None and self.indexed_from < self.size:
+            indexed = self._find_indexed(self.offset_entries, offset)
+            if indexed[0] >= 0:
+                return indexed
         place = self._place(offset)
         if offset == place.last_offset + 1 and place.next_position > 0:
             size = self._size_of_batch(offset, place.next_position)
@@ -507,6 +462,19 @@ class Segment:
         if found[0] == -2:
             raise DamagedSegment(f"{self.path(LOG_SUFFIX)} has no batch where its index points")
         return found
+
+    def _find_indexed(self, index: OffsetIndex, offset: int) -> tuple[int, int]:
+        """The same without a read, where the batch and the one before it have entries: batches that are larger than
+        the distance of two entries all have one. (-1, 0) where that is not known."""
+        entry: i64 = bisect_left(index.offsets, offset - self.base_offset)
+        count: i64 = len(index.offsets)
+        if entry == count:
+            return -1, 0
+        position: i64 = index.positions[entry]
+        if position <= self.indexed_from:
+            return -1, 0
+        end: i64 = index.positions[entry + 1] if entry + 1 < count else self.size
+        return position, end - position
 
     def _size_of_batch(self, base_offset: int, position: int) -> int:
         """Of the batch there, if it begins with this offset; 0 if not. Who reads on asks for what follows an indexed
@@ -721,6 +689,7 @@ class Segment:
 
     def take_indexes_off_disk(self) -> None:
         """Both indexes in memory alone: their files are going."""
+        self.indexed_from = self.size
         try:
             self.offset_index().take_off_disk()
             self.time_index().take_off_disk()

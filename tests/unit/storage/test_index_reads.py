@@ -328,6 +328,62 @@ def test_where_a_read_ended_is_forgotten_when_the_log_is_cut(tmp_path: Path) -> 
     assert read_all(log, end)[0] == (end, bytes(end))
 
 
+def test_where_every_batch_has_an_entry_none_is_read_to_be_found(tmp_path: Path) -> None:
+    disk = CountingDisk()
+    log = new_log(tmp_path, config(index_interval_bytes=1), disk)
+    for _ in range(50):
+        append(log, b"one", b"two")
+    log.active.forget_recent()
+    offset = 4
+    while offset < 100:
+        disk.reads.clear()
+        records = log.read(offset, 500, 100, True).records
+        assert records is not None and disk.reads == []
+        offset += 2 * len(split_batches(content(records), 0, records.size))
+    # The first batch of a segment never has an entry: whether the second begins with an offset has to be looked up.
+    for offset in (0, 2):
+        log.active.forget_recent()
+        disk.reads.clear()
+        assert log.read(offset, 500, 100, True).records is not None
+        assert len(disk.reads) > 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_batch_is_found_by_each_of_its_offsets_whichever_batches_have_entries(tmp_path: Path, seed: int) -> None:
+    """Large and small batches in turn, cuts, stops and lost indexes: compared with a walk over the whole segment."""
+    rng = random.Random(seed)
+    log = new_log(tmp_path, config(index_interval_bytes=300))
+    for _ in range(60):
+        action = rng.random()
+        if action < 0.7:
+            sizes = (200, 400) if rng.random() < 0.8 else (1, 20)
+            for _ in range(rng.randint(1, 8)):
+                append(log, *[bytes(rng.randint(*sizes)) for _ in range(rng.randint(1, 3))])
+        elif action < 0.8:
+            log.truncate_to(rng.randint(log.log_end_offset // 2, log.log_end_offset), NOW_MS)
+        elif action < 0.85:
+            log.close(NOW_MS)
+            log = open_again(log, PosixDisk())
+        elif action < 0.9:
+            log.active.rebuild_indexes("a test wants it")
+        log.active.forget_recent()
+        expected = walk_over(log)
+        found = [log.active.find_batch(offset) for offset in range(log.log_end_offset)]
+        assert found == expected
+
+
+def walk_over(log: Log) -> list[tuple[int, int]]:
+    """(position, size) of the first batch that ends at or after each offset, in the only segment. A cut may leave
+    offsets without a batch."""
+    data = Path(log.active.path(".log")).read_bytes()[: log.active.size]
+    places: list[tuple[int, int]] = []
+    position = 0
+    for header in split_batches(data, 0, len(data)):
+        places += [(position, header.size)] * (header.last_offset + 1 - len(places))
+        position += header.size
+    return places + [(-1, 0)] * (log.log_end_offset - len(places))
+
+
 def test_the_active_segment_goes_on_where_its_index_files_end(tmp_path: Path) -> None:
     """Byte for byte what one run writes, whether or not it was stopped in between."""
     settings = config(index_interval_bytes=100)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from moldau.records.batch import BatchHeader, CorruptBatch, has_valid_crc
+from moldau.storage.batch_scanner import BatchScanner
 from moldau.storage.compaction.batches import NO_HORIZON, empty_batch, filter_records, keep_whole, note_keys, rebuild
 from moldau.storage.compaction.offset_map import OffsetMap
 from moldau.storage.compaction.task import (
@@ -28,7 +29,6 @@ from moldau.storage.segment import (
     RELATIVE_OFFSET_MAX,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
-    BatchScanner,
 )
 from moldau.storage.txn_index import AbortedTransaction, TransactionIndex
 
