@@ -36,6 +36,8 @@ COALESCE_BYTES_MAX = 64 * 1024
 # What is asked for and brought into memory at a time, and what may leave before the others have their turn.
 WINDOW_BYTES = 1 << 20
 TURN_BYTES_MAX = 2 << 20
+# Who reads cold data waits for the medium anyway, and is not to make others wait while a whole window leaves at once.
+COLD_TURN_BYTES_MAX = 256 << 10
 # What was found in memory may be gone after this time, when the client was slow to take it.
 WARM_MS = 1000
 # Memory is so short that what was brought is gone again at once: then the bytes themselves are kept until they leave.
@@ -94,6 +96,7 @@ class Connection:
         self._warm_ms = 0
         self._warming: Reading | None = None  # a thread brings the next window, nothing is sent until then
         self._warmings = 0  # how often for the same window
+        self._was_cold = False  # the window that leaves now
         self._reading = False
         self._writing = False
         self._handling = False
@@ -418,7 +421,8 @@ class Connection:
                     return
                 part = unsent[0]
                 if isinstance(part, FileRecords):
-                    left -= self._send_file(part)
+                    sent = self._send_file(part)
+                    left -= TURN_BYTES_MAX if sent > 0 and self._was_cold else sent
                 else:
                     left -= self._send_bytes()
         except (BlockingIOError, InterruptedError):
@@ -478,10 +482,13 @@ class Connection:
             if not file.is_resident(position, window):
                 self._warm(file, position, window)
                 return 0
+            self._was_cold = self._warmings > 0
             self._warmings = 0
             self._warm_end = self._file_sent + window
             self._warm_ms = self.last_active_ms
         count = self._warm_end - self._file_sent
+        if self._was_cold:
+            count = min(count, COLD_TURN_BYTES_MAX)
         if self._tls is not None:
             return self._read_for_tls(part, file.read(position, min(count, TLS_PIECE_BYTES)))
         if _HAS_SENDFILE:
@@ -514,6 +521,8 @@ class Connection:
 
     def _warm(self, file: File, position: int, size: int) -> None:
         """One window at a time and connection, so that all who read cold data get their turn."""
+        if self._file_sent == 0:
+            self._push_out()
         self._warmings += 1
         if self._warmings <= WARMINGS_MAX:
             self._warming = Reading()  # the callback may come at once
@@ -523,6 +532,15 @@ class Connection:
         else:
             self._warming = Reading()
             file.read_later(position, size, self._on_cold_bytes)
+
+    def _push_out(self) -> None:
+        """What was sent in the belief that more follows at once leaves now: whole responses may be among it."""
+        sock = self._sock
+        if isinstance(sock, socket.socket) and sock.family != socket.AF_UNIX:
+            try:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            except OSError:
+                pass  # the client is gone, which the next send tells
 
     def _on_warm(self, failure: OSError | None) -> None:
         self._warming = None

@@ -16,6 +16,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
+from moldau.server.residency import PAGE_BYTES, count_cached_pages
 from moldau.storage.disk import Reading
 
 log = logging.getLogger("moldau.server")
@@ -137,9 +138,19 @@ class ColdReaders:
 _buffers = threading.local()
 
 
+def stop_read_ahead(descriptor: int) -> None:
+    """The system shall read what it is asked for and no more. Else it marks a page behind which it would go on, and
+    whoever meets that page first has to begin with the next part, of up to some megabytes: that would be the loop,
+    with a question or a `sendfile`, for milliseconds. Not where pages cannot be counted: samples tell the truth only
+    as long as what is around them comes with them."""
+    if hasattr(os, "posix_fadvise") and count_cached_pages(descriptor, 0, PAGE_BYTES) >= 0:
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+
+
 def warm(descriptor: int, position: int, size: int) -> None:
     """On a thread: the bytes are in the system's memory when this returns, as far as the file has them. Behind a whole
     window a little more is under way, so that the device does not rest while the window is sent."""
+    stop_read_ahead(descriptor)
     if hasattr(os, "posix_fadvise"):
         ahead = AHEAD_BYTES if size >= WINDOW_BYTES else 0
         os.posix_fadvise(descriptor, position, size + ahead, os.POSIX_FADV_WILLNEED)

@@ -19,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from moldau.server.cold_readers import ColdJob, ColdReaders, warm
+from moldau.server.cold_readers import ColdJob, ColdReaders, stop_read_ahead, warm
 from moldau.server.disk_lanes import MEMORY_LANE, REMOVE_LANE, DiskLanes, Post
 from moldau.server.machine_memory import MachineMemory, find_memory_directory
 from moldau.server.posix_calls import (
@@ -36,6 +36,7 @@ from moldau.server.residency import (
     CannotTell,
     are_here,
     count_missing_pages,
+    is_here,
     read_and_leave_no_trace,
     read_resident,
 )
@@ -254,41 +255,56 @@ class PosixFile(File):
         now = time.monotonic()
         if self.warm_from <= position and end <= self.warm_to and now - self.warm_at < WARM_S:
             return True
-        disk = self.disk
-        if not disk.has_nowait:
-            return self._is_cached(position, end, now)
-        try:
-            if not are_here(self.fileno(), position, end):
-                self.cold_at = now
-                return False
-            ahead = position + LOOK_AHEAD_BYTES
-            # Asking for what is cold starts to read it: that is left to the threads where somebody reads cold data.
-            if ahead > end and now - self.cold_at > COLD_S and are_here(self.fileno(), end, ahead):
-                end = ahead
-        except CannotTell:
-            disk.has_nowait = False
-            return self._is_cached(position, end, now)
-        self._note_warm(position, end, now)
-        return True
-
-    def _is_cached(self, position: int, end: int, now: float) -> bool:
-        """The same where one byte cannot be asked for (tmpfs, overlays): by a count of pages, which takes those that
-        are still on their way for there. Where the system does not count either, what is near the end is believed."""
         descriptor = self.fileno()
         file_end = os.fstat(descriptor).st_size
         if position >= file_end:
             return True  # nothing is there to wait for
-        ahead = min(max(end, position + LOOK_AHEAD_BYTES), file_end)
+        end = min(end, file_end)
+        ahead = end
+        if now - self.cold_at > COLD_S:
+            # Where somebody reads cold data, what lies ahead may be on its way for somebody else.
+            ahead = min(max(end, position + LOOK_AHEAD_BYTES), file_end)
+        warm_to = self._find_resident(descriptor, position, end, ahead)
+        if warm_to < end:
+            self.cold_at = now
+            return False
+        self._note_warm(position, warm_to, now)
+        return True
+
+    def _find_resident(self, descriptor: int, position: int, end: int, ahead: int) -> int:
+        """Up to where the file is in memory: `ahead`, `end`, or `position` if less is. Pages are counted from the
+        moment on at which somebody asked for them: whether they have come is asked for at both ends."""
         missing = count_missing_pages(descriptor, position, ahead)
         if missing < 0:
-            return self._is_near_end(position)
-        if missing > 0:
-            ahead = min(end, file_end)
-            if count_missing_pages(descriptor, position, ahead) > 0:
-                self.cold_at = now
-                return False
-        self._note_warm(position, max(ahead, end), now)
-        return True
+            return self._find_resident_by_samples(descriptor, position, end, ahead)
+        if missing > 0 and ahead > end:
+            ahead = end
+            missing = count_missing_pages(descriptor, position, end)
+        if missing > 0 or not self._have_come(descriptor, position, end):
+            return position
+        return ahead
+
+    def _have_come(self, descriptor: int, position: int, end: int) -> bool:
+        if not self.disk.has_nowait:
+            return True
+        try:
+            return is_here(descriptor, position) and is_here(descriptor, end - 1)
+        except CannotTell:
+            self.disk.has_nowait = False
+            return True
+
+    def _find_resident_by_samples(self, descriptor: int, position: int, end: int, ahead: int) -> int:
+        """The same before Linux 6.5, which does not count pages. Where the system does not tell at all (tmpfs,
+        overlays), what is near the end is believed."""
+        disk = self.disk
+        if disk.has_nowait:
+            try:
+                if not are_here(descriptor, position, end):
+                    return position
+                return ahead if ahead > end and are_here(descriptor, end, ahead) else end
+            except CannotTell:
+                disk.has_nowait = False
+        return end if self._is_near_end(position) else position
 
     def _is_known_warm(self, position: int, end: int) -> bool:
         return self.warm_from <= position and end <= self.warm_to and time.monotonic() - self.warm_at < WARM_S
@@ -537,6 +553,7 @@ class PosixDisk(WholeDisk):
         leaves_no_trace = not keep and hasattr(os, "posix_fadvise")
 
         def read(descriptor: int, position: int, size: int) -> None:
+            stop_read_ahead(descriptor)
             found.append((read_and_leave_no_trace if leaves_no_trace else read_all)(descriptor, position, size))
 
         def finished(failure: OSError | None) -> None:

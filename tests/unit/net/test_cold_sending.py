@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import fcntl
 import os
 import socket
+import struct
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -13,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from moldau.net.connection import TURN_BYTES_MAX, WARMINGS_MAX, WINDOW_BYTES, Connection
+from moldau.net.connection import COLD_TURN_BYTES_MAX, TURN_BYTES_MAX, WARMINGS_MAX, WINDOW_BYTES, Connection
 from moldau.net.framing import Scratch
 from moldau.node.context import ClientContext
 from moldau.node.reply import Reply
@@ -24,6 +26,7 @@ from moldau.server.posix_disk import PosixDisk, PosixFile
 from tests.pace import patience
 
 PAGE = 4096
+SIOCOUTQNSD = 0x894B
 
 
 class Memory:
@@ -35,6 +38,12 @@ class Memory:
         self.waited = 0
         self.is_short = False  # what was brought is gone again at once
         self.sent_in_turn: list[int] = []
+        self.turn = 0
+        self.turns_with_a_send: list[int] = []
+
+    def count_turns(self) -> None:
+        self.turn += 1
+        asyncio.get_running_loop().call_soon(self.count_turns)
 
     def has(self, path: str, position: int, size: int) -> bool:
         known = self.pages.get(path, set())
@@ -102,16 +111,30 @@ class ModelDisk(PosixDisk):
         self.cold_readers = self.readers  # type: ignore[assignment]
 
 
+def tcp_pair() -> tuple[socket.socket, socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        theirs = socket.create_connection(server.getsockname())
+        ours, _ = server.accept()
+    ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return ours, theirs
+
+
+def bytes_held_back(sock: socket.socket) -> int:
+    """That were given to the system and have not left it."""
+    return int(struct.unpack("i", fcntl.ioctl(sock, SIOCOUTQNSD, bytes(4)))[0])
+
+
 class Clients:
     """Connections whose every request is answered with the same parts."""
 
     def __init__(self, disk: ModelDisk) -> None:
         self.disk = disk
         self.connections: list[Connection] = []
+        self.ours: list[socket.socket] = []
         self.sockets: list[socket.socket] = []
 
-    def connect(self, *answers: list[bytes | FileRecords]) -> socket.socket:
-        ours, theirs = socket.socketpair()
+    def connect(self, *answers: list[bytes | FileRecords], over_tcp: bool = False) -> socket.socket:
+        ours, theirs = tcp_pair() if over_tcp else socket.socketpair()
         ours.setblocking(False)
         theirs.setblocking(False)
         waiting = deque(answers)
@@ -135,6 +158,7 @@ class Clients:
                 on_close=lambda connection: None,
             )
         )
+        self.ours.append(ours)
         self.sockets.append(theirs)
         return theirs
 
@@ -161,6 +185,7 @@ def run(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
                 disk.memory.waited += 1
             sent = real_sendfile(out, file, position, count)
             disk.memory.sent_in_turn.append(sent)
+            disk.memory.turns_with_a_send.append(disk.memory.turn)
             return sent
 
         monkeypatch.setattr(os, "sendfile", sendfile)
@@ -227,6 +252,41 @@ def test_cold_records_arrive_whole_and_in_order(tmp_path: Path, monkeypatch: pyt
         expected = b"head" + data[1000:3_334_333] + b"middle" + data[4_500_001:4_501_000] + b"tail" + b"second"
         assert await read_with_threads(disk, client, len(expected)) == expected
         assert len(disk.readers.done) >= 3
+
+    run(scenario, monkeypatch)
+
+
+def test_what_was_cold_leaves_in_small_pieces_a_turn_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who reads cold data waits for the medium anyway: others do not wait until a whole window has left."""
+
+    async def scenario(disk: ModelDisk, clients: Clients) -> None:
+        file, data = make_file(disk, tmp_path / "old.log", 2 * WINDOW_BYTES)
+        client = clients.connect([FileRecords(file, 0, 2 * WINDOW_BYTES)], over_tcp=True)
+        disk.memory.count_turns()
+        await ask(client)
+        assert await read_with_threads(disk, client, 2 * WINDOW_BYTES) == data
+        assert max(disk.memory.sent_in_turn) <= COLD_TURN_BYTES_MAX
+        turns = disk.memory.turns_with_a_send
+        assert len(turns) == len(set(turns)) >= 8, "two pieces left in one turn"
+
+    run(scenario, monkeypatch)
+
+
+def test_what_stands_before_cold_records_does_not_wait_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The head of a response shares a packet with its records, and whole responses may stand before it: they leave
+    when a thread has to bring the records first."""
+
+    async def scenario(disk: ModelDisk, clients: Clients) -> None:
+        file, data = make_file(disk, tmp_path / "old.log", WINDOW_BYTES)
+        client = clients.connect([b"whole"], [b"head", FileRecords(file, 0, WINDOW_BYTES)], over_tcp=True)
+        await asyncio.get_running_loop().sock_sendall(client, b"\x00\x00\x00\x01?" * 2)
+        while not disk.readers.jobs:
+            await asyncio.sleep(0)
+        assert bytes_held_back(clients.ours[0]) == 0
+        assert await receive(client, 9) == b"wholehead"
+        assert await read_with_threads(disk, client, WINDOW_BYTES) == data
 
     run(scenario, monkeypatch)
 

@@ -181,6 +181,42 @@ def test_what_a_thread_has_read_is_found_in_memory(cold_file: Path) -> None:
     disk.close()
 
 
+def test_one_page_that_is_missing_makes_a_part_cold(cold_file: Path) -> None:
+    page = os.sysconf("SC_PAGE_SIZE")
+    disk = PosixDisk()
+    file = disk.open(str(cold_file))
+    descriptor = os.open(cold_file, os.O_RDWR)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+    hole = (1 << 20) + 77 * page
+    os.pread(descriptor, hole, 0)
+    os.pread(descriptor, 4 << 20, hole + page)
+    assert count_cached_pages(descriptor, 0, 4 << 20) == (4 << 20) // page - 1
+    assert not file.is_resident(1 << 20, 1 << 20)
+    assert file.is_resident(0, hole) and file.is_resident(2 << 20, 1 << 20)
+    os.pread(descriptor, page, hole)
+    assert file.is_resident(1 << 20, 1 << 20)
+    os.close(descriptor)
+    disk.close()
+
+
+def test_a_thread_reads_what_it_was_asked_for_and_no_more(cold_file: Path) -> None:
+    """Else whoever comes to the end of what the system has read ahead has to begin with the next part: the loop."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    turns = Turns()
+    disk = PosixDisk(turns.post)
+    file = disk.open(str(cold_file))
+    found: list[bytes | OSError] = []
+    for position in range(0, 2 << 20, 64 << 10):  # one behind the other, as for somebody who reads on
+        file.read_later(position, 61, found.append)
+        turns.take(1)
+    assert [len(data) for data in found if isinstance(data, bytes)] == [61] * 32
+    assert count_cached_pages(file.fileno(), 0, 4 << 20) == 32
+    file.warm_later(3 << 20, 200_000, lambda failure: None)
+    turns.take(1)
+    assert count_cached_pages(file.fileno(), 0, 4 << 20) == 32 + -(-200_000 // page)
+    disk.close()
+
+
 def test_a_request_that_must_not_wait_is_told_what_is_cold(cold_file: Path) -> None:
     disk = PosixDisk()
     file = disk.open(str(cold_file))
