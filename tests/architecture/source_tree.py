@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -62,12 +62,17 @@ class Module:
     def generated(self) -> bool:
         return "generated" in self.text.split("\n", 1)[0].lower()
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All of the tree, as `ast.walk` gives it: most tests want to see everything, and to walk takes seconds."""
+        return tuple(ast.walk(self.tree))
+
     def where(self, node: ast.AST) -> str:
         return f"{self.path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
 
     def imports(self) -> Iterator[tuple[ast.AST, str]]:
         """Every import anywhere in the module, as an absolute dotted name."""
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     yield node, alias.name
@@ -83,7 +88,7 @@ class Module:
     def imports_at_runtime(self) -> set[str]:
         """What is imported when the module is, or when one of its functions is called; not what only types need."""
         only_types: set[ast.AST] = set()
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
                 only_types.update(inner for statement in node.body for inner in ast.walk(statement))
         return {name for node, name in self.imports() if node not in only_types}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 
 from tests.architecture.source_tree import BELOW, Module, modules
 
@@ -50,7 +51,8 @@ MAY_KNOW_BOTH = {
 }
 
 
-def calls(module: Module) -> Iterator[tuple[str, ast.Call, str]]:
+@cache
+def calls(module: Module) -> tuple[tuple[str, ast.Call, str], ...]:
     """Every call, with the function it is in and the name that is called."""
 
     def walk(node: ast.AST, inside: str) -> Iterator[tuple[str, ast.Call, str]]:
@@ -64,7 +66,7 @@ def calls(module: Module) -> Iterator[tuple[str, ast.Call, str]]:
                 yield inside, child, name
             yield from walk(child, place)
 
-    yield from walk(module.tree, module.name)
+    return tuple(walk(module.tree, module.name))
 
 
 def is_in(place: str, allowed: dict[str, str]) -> bool:

@@ -146,7 +146,7 @@ def test_nothing_below_the_line_reaches_the_outside_world() -> None:
 def test_nothing_below_the_line_opens_files_or_asks_the_clock() -> None:
     wrong = []
     for module in below_the_line():
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if not isinstance(node, ast.Call):
                 continue
             function = node.func
@@ -164,7 +164,7 @@ def test_a_state_machine_is_told_the_time_with_every_input() -> None:
     for module in modules():
         if module.layer not in MACHINES:
             continue
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.Subscript) and ast.unparse(node) in CLOCKS:
                 wrong.append(f"{module.where(node)}: {ast.unparse(node)} may be a clock")
             elif isinstance(node, ast.Attribute) and node.attr in KEPT_TIMES:

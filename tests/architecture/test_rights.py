@@ -45,7 +45,7 @@ def api_modules() -> dict[str, Module]:
 def imported(module: Module) -> dict[str, Place]:
     """Names that a module has from others, wherever in it they are imported."""
     found: dict[str, Place] = {}
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 found[alias.asname or alias.name] = (node.module or "", alias.name)

@@ -48,7 +48,7 @@ def test_functions_fit_a_screen() -> None:
     for module in modules():
         if module.generated:
             continue
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno
                 if lines > FUNCTION_LINES_MAX:
@@ -62,7 +62,7 @@ def test_no_call_is_a_row_of_values_without_names() -> None:
     for module in modules():
         if module.generated:
             continue
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             is_command = any(ast.unparse(decorator).startswith("click.command(") for decorator in node.decorator_list)
@@ -103,7 +103,7 @@ def test_compiled_modules_keep_to_what_mypyc_does_well() -> None:
     for module in modules():
         if module.name not in names:
             continue
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.FunctionDef):
                 inner = [child for child in ast.walk(node) if child is not node]
                 for child in inner:
@@ -125,7 +125,7 @@ def test_compiled_functions_catch_different_errors_under_different_names() -> No
     wrong = []
     names = set(compiled_names())
     for module in modules():
-        for node in ast.walk(module.tree) if module.name in names else ():
+        for node in module.nodes if module.name in names else ():
             if isinstance(node, ast.FunctionDef):
                 caught: dict[str, str] = {}
                 for child in ast.walk(node):
