@@ -260,29 +260,25 @@ class PosixFile(File):
         if position >= file_end:
             return True  # nothing is there to wait for
         end = min(end, file_end)
-        ahead = end
         if now - self.cold_at > COLD_S:
-            # Where somebody reads cold data, what lies ahead may be on its way for somebody else.
+            # Nobody reads cold data here: samples are enough, and serve for a while.
             ahead = min(max(end, position + LOOK_AHEAD_BYTES), file_end)
-        warm_to = self._find_resident(descriptor, position, end, ahead)
+            warm_to = self._find_resident_by_samples(descriptor, position, end, ahead)
+        else:
+            warm_to = self._find_resident(descriptor, position, end)
         if warm_to < end:
             self.cold_at = now
             return False
         self._note_warm(position, warm_to, now)
         return True
 
-    def _find_resident(self, descriptor: int, position: int, end: int, ahead: int) -> int:
-        """Up to where the file is in memory: `ahead`, `end`, or `position` if less is. Pages are counted from the
-        moment on at which somebody asked for them: whether they have come is asked for at both ends."""
-        missing = count_missing_pages(descriptor, position, ahead)
+    def _find_resident(self, descriptor: int, position: int, end: int) -> int:
+        """`end` if the file is in memory up to there, else `position`. Pages are counted from the moment on at which
+        somebody asked for them: whether they have come is asked for at both ends."""
+        missing = count_missing_pages(descriptor, position, end)
         if missing < 0:
-            return self._find_resident_by_samples(descriptor, position, end, ahead)
-        if missing > 0 and ahead > end:
-            ahead = end
-            missing = count_missing_pages(descriptor, position, end)
-        if missing > 0 or not self._have_come(descriptor, position, end):
-            return position
-        return ahead
+            return self._find_resident_by_samples(descriptor, position, end, end)
+        return end if missing == 0 and self._have_come(descriptor, position, end) else position
 
     def _have_come(self, descriptor: int, position: int, end: int) -> bool:
         if not self.disk.has_nowait:
@@ -294,8 +290,9 @@ class PosixFile(File):
             return True
 
     def _find_resident_by_samples(self, descriptor: int, position: int, end: int, ahead: int) -> int:
-        """The same before Linux 6.5, which does not count pages. Where the system does not tell at all (tmpfs,
-        overlays), what is near the end is believed."""
+        """Up to where the file is in memory, as far as samples tell: `ahead`, `end`, or `position` if less is. Where
+        one byte cannot be asked for (tmpfs, overlays) pages are counted; where they cannot be counted either, what is
+        near the end is believed."""
         disk = self.disk
         if disk.has_nowait:
             try:
@@ -304,7 +301,13 @@ class PosixFile(File):
                 return ahead if ahead > end and are_here(descriptor, end, ahead) else end
             except CannotTell:
                 disk.has_nowait = False
-        return end if self._is_near_end(position) else position
+        missing = count_missing_pages(descriptor, position, ahead)
+        if missing > 0:
+            ahead = end
+            missing = count_missing_pages(descriptor, position, end)
+        if missing < 0:
+            return end if self._is_near_end(position) else position
+        return ahead if missing == 0 else position
 
     def _is_known_warm(self, position: int, end: int) -> bool:
         return self.warm_from <= position and end <= self.warm_to and time.monotonic() - self.warm_at < WARM_S

@@ -1,10 +1,10 @@
 """Whether parts of a file are in the system's memory: asked for before the one thread reads or sends them.
 
-Linux counts the pages of a part for us since 6.5 (`cachestat`): that costs six microseconds, whatever the size, misses
-no hole and reads nothing. It counts pages that are still on their way, too, so one byte at each end is asked for with
-`preadv2` and RWF_NOWAIT, which reads what is there and never waits for the medium. Before 6.5 that question is all
-there is: a part is asked about at both ends and every 512 KB. What was evicted was evicted in long runs, so a hole
-between two samples is rare, and costs what every cold read cost before.
+`preadv2` with RWF_NOWAIT reads what is there and never waits for the medium. One byte of it is the question: it costs
+a microsecond and does not take pages for there that are still on their way. A part is asked about at both ends and
+every 512 KB. Where somebody reads cold data that is not enough: to ask for a page that is missing has it read, so that
+samples are there soon and what is between them is not. There the pages are counted (`cachestat`, since Linux 6.5),
+which reads nothing, misses no hole and costs six microseconds whatever the size.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import os
 import queue
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 from moldau.server import posix_disk
 from moldau.server.cold_readers import SMALL_BYTES, THREADS_PER_LANE, ColdJob, ColdReaders
-from moldau.server.posix_disk import PosixDisk
+from moldau.server.posix_disk import PosixDisk, PosixFile
 from moldau.server.residency import RWF_NOWAIT, count_cached_pages, is_here, read_and_leave_no_trace
 from moldau.storage.disk import BroughtPiece, ColdRead
 from tests.pace import patience
@@ -181,10 +182,12 @@ def test_what_a_thread_has_read_is_found_in_memory(cold_file: Path) -> None:
     disk.close()
 
 
-def test_one_page_that_is_missing_makes_a_part_cold(cold_file: Path) -> None:
+def test_where_somebody_reads_cold_data_one_missing_page_makes_a_part_cold(cold_file: Path) -> None:
     page = os.sysconf("SC_PAGE_SIZE")
     disk = PosixDisk()
     file = disk.open(str(cold_file))
+    assert isinstance(file, PosixFile)
+    file.cold_at = time.monotonic()
     descriptor = os.open(cold_file, os.O_RDWR)
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
     hole = (1 << 20) + 77 * page
