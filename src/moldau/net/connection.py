@@ -422,7 +422,9 @@ class Connection:
                 part = unsent[0]
                 if isinstance(part, FileRecords):
                     sent = self._send_file(part)
-                    left -= TURN_BYTES_MAX if sent > 0 and self._was_cold else sent
+                    if self._was_cold:
+                        left = min(left, COLD_TURN_BYTES_MAX)
+                    left -= sent
                 else:
                     left -= self._send_bytes()
         except (BlockingIOError, InterruptedError):

@@ -556,8 +556,11 @@ class PosixDisk(WholeDisk):
         leaves_no_trace = not keep and hasattr(os, "posix_fadvise")
 
         def read(descriptor: int, position: int, size: int) -> None:
-            stop_read_ahead(descriptor)
-            found.append((read_and_leave_no_trace if leaves_no_trace else read_all)(descriptor, position, size))
+            if leaves_no_trace:
+                found.append(read_and_leave_no_trace(descriptor, position, size))
+            else:
+                stop_read_ahead(descriptor)
+                found.append(read_all(descriptor, position, size))
 
         def finished(failure: OSError | None) -> None:
             done(found[0] if failure is None else failure)
