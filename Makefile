@@ -31,7 +31,7 @@ PYTHON ?= python3
 SEED ?= 1
 WORLD ?= cluster
 SIMS ?= 1000
-SEEDS ?= 10
+SEEDS ?= 6
 WORKERS ?= 2
 # Options of bench/compare.py.
 BENCH ?=
@@ -44,7 +44,7 @@ SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 FAST_TESTS := tests/architecture tests/unit tests/scripts
 SLOW_TESTS := tests/sim tests/fuzz tests/crash
 # What is never compiled is the same code in both builds: its tests run once, on the compiled one.
-NEVER_COMPILED := $(addprefix --ignore=tests/unit/,cli spark tools deploy testing)
+NEVER_COMPILED := $(addprefix --ignore=tests/unit/,cli config controller deploy metadata raft server spark testing tools)
 # Each worker has a Moldau and an Apache Kafka of its own; a file stays with one worker. These tests wait more than they
 # work (members that come and go, tools that start), so there are more workers than cores.
 INTEROP_WORKERS ?= 6

@@ -50,6 +50,10 @@ THOROUGH = re.compile(
     r"|test_compaction.*own_tester|test_streams|test_transactional_copies"
     r"|test_same_connection_limits.*comes_too_often|test_same_quotas.*librdkafka"
     r"|test_every_client.*(franz-go|java.*three nodes)"
+    # Our own client and commands with Apache Kafka as the broker: one test of each kind stays.
+    r"|test_client_groups(?!.*every_record_is_read_once).*\[kafka|test_client_share(?!.*accepted_once).*\[kafka"
+    r"|test_cli_commands(?!.*ways_to_produce).*\[oracle|test_share_consumers.*KafkaNode"
+    r"|test_same_classic_groups.*(chance.*\[[23]\]|every_version\[[1-46-8]\])"
 )
 
 
