@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from librt.strings import read_i32_be
+from mypy_extensions import i64
+
 from moldau.api.authorize import may
 from moldau.api.call import Call
 from moldau.api.leader_hints import leader_hint, node_endpoint
@@ -169,11 +172,13 @@ def may_write_in_transactions(call: Call, request: ProduceRequest) -> bool:
 
 
 def has_transactional_batch(records: MemoryRecords) -> bool:
-    data, at, end = records.data, records.start, records.end
+    data = records.data
+    at: i64 = records.start
+    end: i64 = records.end
     while at + HEADER_BYTES <= end:
         if data[at + ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_FLAG:
             return True
-        length = int.from_bytes(data[at + LENGTH_BYTE : at + LENGTH_BYTE + 4], "big", signed=True)
+        length: i64 = i64(read_i32_be(data, at + LENGTH_BYTE))
         if length <= 0:
             break
         at += LENGTH_BYTE + 4 + length

@@ -24,7 +24,6 @@ class Authorization:
     def __init__(self, authorizer: Authorizer) -> None:
         self.authorizer = authorizer
         self.audit = Audit()
-        self.requests = WindowedRate(WINDOW_COUNT, WINDOW_MS)
         self.allowed = WindowedRate(WINDOW_COUNT, WINDOW_MS)
         self.denied = WindowedRate(WINDOW_COUNT, WINDOW_MS)
 
@@ -48,7 +47,7 @@ class Authorization:
         decision = rights.decide(operation, resource_type, name)
         is_allowed = decision.is_allowed
         self._count(is_allowed, now_ms)
-        if self.audit.wants(is_allowed, is_filter):
+        if self.audit.wants(is_allowed, is_filter, now_ms):
             self._tell(
                 decision,
                 rights,
@@ -67,7 +66,7 @@ class Authorization:
         rights = self.rights_of(context)
         decision = rights.decide_for_any(operation, resource_type)
         self._count(decision.is_allowed, now_ms)
-        if self.audit.wants(decision.is_allowed, False):
+        if self.audit.wants(decision.is_allowed, False, now_ms):
             self._tell(
                 decision,
                 rights,
@@ -103,7 +102,6 @@ class Authorization:
         return rights
 
     def _count(self, is_allowed: bool, now_ms: int) -> None:
-        self.requests.record(1, now_ms)
         if is_allowed:
             self.allowed.record(1, now_ms)
         else:

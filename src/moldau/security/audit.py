@@ -31,12 +31,20 @@ class Audit:
         self._by_asker: dict[tuple[str, str], int] = {}
         self._left_out = 0
         self.left_out_total = 0
+        self._level_read_ms = -1
+        self._tells_filters = self._tells_allowed = self._tells_refused = False
 
-    def wants(self, is_allowed: bool, is_filter: bool) -> bool:
-        """Whether somebody reads about such decisions at all."""
+    def wants(self, is_allowed: bool, is_filter: bool, now_ms: int) -> bool:
+        """Whether somebody reads about such decisions at all. To ask the logger costs more than to decide, so it is
+        asked once in a millisecond."""
+        if now_ms != self._level_read_ms:
+            self._level_read_ms = now_ms
+            self._tells_filters = logger.isEnabledFor(TRACE)
+            self._tells_allowed = logger.isEnabledFor(logging.DEBUG)
+            self._tells_refused = logger.isEnabledFor(logging.INFO)
         if is_filter:
-            return logger.isEnabledFor(TRACE)
-        return logger.isEnabledFor(logging.DEBUG if is_allowed else logging.INFO)
+            return self._tells_filters
+        return self._tells_allowed if is_allowed else self._tells_refused
 
     def tell(
         self,

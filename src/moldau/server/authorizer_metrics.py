@@ -21,13 +21,14 @@ def authorizer_metrics(node: Node, now_ms: int) -> list[Metric]:
         ("role", "broker" if node.is_broker else "controller"),
     )
     metrics = []
-    for name, rate, about in (
-        ("request", rights.requests, "Decisions about rights per minute"),
-        ("allowed", rights.allowed, "Decisions per minute that allowed something"),
-        ("denied", rights.denied, "Decisions per minute that refused something"),
+    allowed, denied = (60 * rate.per_second(now_ms) for rate in (rights.allowed, rights.denied))
+    for name, per_minute, about in (
+        ("request", allowed + denied, "Decisions about rights per minute"),
+        ("allowed", allowed, "Decisions per minute that allowed something"),
+        ("denied", denied, "Decisions per minute that refused something"),
     ):
         metric = Metric(f"{PREFIX}_{name}_rate_per_minute", GAUGE, about)
-        metric.values[labels] = round(60 * rate.per_second(now_ms), 3)
+        metric.values[labels] = round(per_minute, 3)
         metrics.append(metric)
     count = Metric("kafka_server_plugins_acls_total_count", GAUGE, "ACLs that this node has in memory")
     count.values[labels] = rights.authorizer.acl_count

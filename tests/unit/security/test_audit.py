@@ -19,7 +19,7 @@ def tell(
     is_filter: bool = False,
     now_ms: int = 0,
 ) -> None:
-    if log.wants(decision.is_allowed, is_filter):
+    if log.wants(decision.is_allowed, is_filter, now_ms):
         log.tell(
             decision,
             principal,
@@ -55,11 +55,11 @@ def test_what_is_allowed_is_told_at_debug_and_filters_at_trace(lines: pytest.Log
     tell(log, is_filter=True)
     assert lines.records == []
     lines.set_level(logging.DEBUG, logger="kafka.authorizer.logger")
-    tell(log, SUPER_USER)
-    tell(log, is_filter=True)
+    tell(log, SUPER_USER, now_ms=1)
+    tell(log, is_filter=True, now_ms=1)
     assert ["is Allowed operation = READ" in record.getMessage() for record in lines.records] == [True]
     lines.set_level(audit.TRACE, logger="kafka.authorizer.logger")
-    tell(log, is_filter=True)
+    tell(log, is_filter=True, now_ms=2)
     assert lines.records[-1].levelno == audit.TRACE
 
 
