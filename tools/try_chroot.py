@@ -120,7 +120,7 @@ class Trial:
         assert tag is not None
         fetch = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--only-binary=:all:"]
         choice = ["--python-version", f"{tag[1]}.{tag[2]}", "--implementation", "cp"]
-        self._run("packages fetched", [*fetch, *choice, "--dest", str(to), str(wheel), "setuptools>=77"])
+        self._run("packages fetched", [*fetch, *choice, "--dest", str(to), str(wheel), "flit_core>=3.11,<4"])
 
     def _try(self, name: str, kind: str, package: Path) -> None:
         python = f"{INSIDE}/{kind}/bin/python"
