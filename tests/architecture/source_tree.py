@@ -18,10 +18,11 @@ ALLOWED_BELOW: dict[str, set[str]] = {
     "records": {"protocol", "config"},
     "security": {"protocol", "config"},
     "quota": set(),
+    "metrics": {"protocol"},
     "storage": {"protocol", "config", "records"},
     "raft": {"protocol", "config", "records"},
     "metadata": {"protocol", "config", "records"},
-    "replication": {"protocol", "config", "records", "quota", "storage", "metadata"},
+    "replication": {"protocol", "config", "records", "quota", "metrics", "storage", "metadata"},
     "controller": {"protocol", "config", "records", "quota", "security", "metadata"},
     "coordinator": {"protocol", "config", "records", "metadata"},
 }

@@ -12,12 +12,15 @@ from moldau.config.definitions import (
     InvalidValue,
     Value,
     at_least,
+    one_of,
 )
 
 FREE_BYTES_MIN_KEY: Final = "moldau.log.dir.free.bytes.min"
 SCRUB_RATE_KEY: Final = "moldau.log.scrub.bytes.per.second"
 
 METRICS_LISTENER_KEY: Final = "moldau.metrics.listener"
+METRICS_NAMES_KEY: Final = "moldau.metrics.names"
+METRICS_SPELLINGS: Final = ("strimzi", "confluent")
 LOGIN_TIMEOUT_KEY: Final = "moldau.login.timeout.ms"
 
 
@@ -43,6 +46,7 @@ OWN_KEYS: Final = ConfigKeys((
     ConfigKey(FREE_BYTES_MIN_KEY,   LONG,   "-1",      at_least(-1),       "Free space of a log directory's volume below which producers are refused; -1 is 256 MiB or a twentieth of the volume, whichever is less, 0 never refuses.", dynamic=CLUSTER_WIDE),
     ConfigKey(LOGIN_TIMEOUT_KEY,    LONG,   "30000",   at_least(1),        "Time a connection to a listener with SASL has until its client has logged in.", dynamic=READ_ONLY),
     ConfigKey(METRICS_LISTENER_KEY, STRING, "",        address_or_nothing, "Address, as host:port, of a page /metrics over HTTP in the text form of Prometheus; empty for none.", dynamic=READ_ONLY),
+    ConfigKey(METRICS_NAMES_KEY,    STRING, "strimzi", one_of(*METRICS_SPELLINGS), "How metrics are named: as the dashboards of Strimzi spell them, or as those of Confluent do.", dynamic=READ_ONLY),
     ConfigKey(SCRUB_RATE_KEY,       LONG,   "4194304", at_least(0),        "Bytes per second of old segments that are read to verify their checksums; 0 reads none.", dynamic=CLUSTER_WIDE),
 ))
 # fmt: on

@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable
 from itertools import islice
 
+from moldau.metrics.request_stats import RequestTimes
 from moldau.net.framing import Frame, FrameError, FrameReader, Scratch
 from moldau.net.log_limit import LogLimit
 from moldau.net.low_water import LargeReads
@@ -86,11 +87,13 @@ class Connection:
         self._frames = FrameReader(scratch, frame_bytes_max)
         self._large_reads = LargeReads()
         self._ready_frames: deque[Frame] = deque()
+        self._ready_since_s = 0.0  # of the first that was left to a later turn
         self._clock = clock
         self._on_close = on_close
         self._replies: deque[Reply] = deque()
         self._unsent: deque[bytes | bytearray | memoryview | FileRecords] = deque()
         self._unsent_bytes = 0
+        self._timed: list[tuple[RequestTimes, int]] = []  # whose responses are among what is unsent
         self._file_sent = 0
         self._warm_end = 0  # up to where the first part is known to be in memory, since when
         self._warm_ms = 0
@@ -250,6 +253,10 @@ class Connection:
                 frame = ready.popleft()
                 left -= frame[2] - frame[1]
                 reply = self._handle(self.context, frame[0], frame[1], frame[2], now_ms)
+                times = reply.times
+                if times is not None:
+                    since_s = self._ready_since_s
+                    times.handled(since_s if since_s > 0.0 else self._scratch.turns.began_s)
                 if reply.mute_ms > 0:
                     self._mute(reply.mute_ms)
                 if reply.done and not replies:
@@ -269,6 +276,10 @@ class Connection:
             self._close_when_sent = True
         finally:
             self._handling = False
+        if not ready:
+            self._ready_since_s = 0.0
+        elif self._ready_since_s == 0.0:
+            self._ready_since_s = self._scratch.turns.began_s
         self._advance()
 
     # Replying
@@ -301,6 +312,13 @@ class Connection:
 
     def _queue(self, reply: Reply) -> None:
         parts = reply.parts
+        times = reply.times
+        if times is not None:
+            times.queued()
+            if parts is None:
+                times.sent(reply.mute_ms)
+            else:
+                self._timed.append((times, reply.mute_ms))
         if parts is not None:
             for part in parts:
                 if isinstance(part, FileRecords):
@@ -433,6 +451,10 @@ class Connection:
         except OSError as error:
             self._on_cannot_send(error)
             return
+        if self._timed and not unsent:
+            for times, throttle_ms in self._timed:
+                times.sent(throttle_ms)
+            self._timed.clear()
         if self._writing:
             self._writing = False
             self._loop.remove_writer(self._fd)

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable
 
 from moldau.net.listener_group import ListenerGroup
-from moldau.server.metric import COUNTER, GAUGE, Metric
+from moldau.server.metrics.metric import COUNTER, GAUGE, Metric
 
 ADDRESSES_SHOWN_MAX = 100
 """Of the addresses that have a limit, those that come most often."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from moldau.net.listener_group import ListenerGroup
-from moldau.server.connection_metrics import PREFIX
-from moldau.server.metric import COUNTER, GAUGE, Metric
+from moldau.server.metrics.connections import PREFIX
+from moldau.server.metrics.metric import COUNTER, GAUGE, Metric
 
 
 def login_metrics(groups: Iterable[ListenerGroup]) -> list[Metric]:
