@@ -15,6 +15,7 @@ from moldau.controller.partition_index import PartitionIndex
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import BROKER_RESOURCE, TOPIC_RESOURCE
+from moldau.metrics.controller_counts import ControllerCounts
 from moldau.records.clocks import WallClock
 from moldau.records.random_source import RandomSource
 
@@ -45,6 +46,7 @@ class ControllerState:
     wall: WallClock = field(default_factory=WallClock)
     contacts: dict[int, BrokerContact] = field(default_factory=dict)
     registration_offsets: dict[int, int] = field(default_factory=dict)
+    counts: ControllerCounts = field(default_factory=ControllerCounts)
     partitions: PartitionIndex = field(init=False)
     topic_names: CollidingNames = field(init=False)
     acls: KnownAcls = field(init=False)
