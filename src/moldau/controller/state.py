@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.dynamic import DynamicBrokerConfig
 from moldau.controller.colliding_names import CollidingNames
+from moldau.controller.counts import ControllerCounts
 from moldau.controller.known_acls import KnownAcls
 from moldau.controller.partition_index import PartitionIndex
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import BROKER_RESOURCE, TOPIC_RESOURCE
-from moldau.metrics.controller_counts import ControllerCounts
 from moldau.records.clocks import WallClock
 from moldau.records.random_source import RandomSource
 

@@ -15,13 +15,13 @@ from moldau.config.broker_config import BrokerConfig
 from moldau.config.dynamic import DynamicBrokerConfig
 from moldau.controller.bootstrap import bootstrap_records
 from moldau.controller.controller import Controller
+from moldau.controller.counts import ControllerCounts
 from moldau.controller.state import ControllerState
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.features import supports_controller_registration
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.loader import MetadataLoader
 from moldau.metadata.model import BROKER_RESOURCE
-from moldau.metrics.controller_counts import ControllerCounts
 from moldau.metrics.recent_times import RecentTimes
 from moldau.node.active_controller import ActiveController, Done, Verb
 from moldau.node.controller_endpoints import ControllerEndpoints
