@@ -163,7 +163,8 @@ class LagCollector:
     ) -> Iterator[None]:
         topic, node_id, wall_ms = image.name, self._node.node_id, self._wall_ms
         watch, own = self._watch, self._node.replicas.of_topic(image.name)
-        offsets, lags = self._offsets, self._lags
+        times = watch.times_of(group_id, topic)
+        offsets, lags, in_time = self._offsets, self._lags, self._seconds
         offset_sum = lag_sum = 0
         self._rows += len(image.partitions)
         for index in image.partitions:
@@ -196,13 +197,18 @@ class LagCollector:
             seconds: float | None = 0
             if lag:
                 lag_sum += lag
-                seconds = watch.find_seconds(group_id, topic, index, offset, wall_ms)
+                known_time = times.get(index)
+                if known_time is not None and known_time.committed == offset:
+                    seconds = max(0, wall_ms - known_time.timestamp_ms) / 1000
+                else:
+                    seconds = watch.find_seconds(times, (group_id, topic, index), offset, wall_ms)
                 if lag > behind.most:
                     behind.most = lag
             if seconds is None:
                 self._left_out.add(LAG_SECONDS, 1)
             else:
-                add(self._seconds, labels, seconds)
+                in_time.labels.append(labels)
+                in_time.values.append(seconds)
                 if behind.longest is None or seconds > behind.longest:
                     behind.longest = seconds
         behind.total += lag_sum
