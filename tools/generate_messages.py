@@ -786,6 +786,41 @@ def api_table_text(apis: list[Api]) -> str:
     return "\n".join([*lines, ")", ""])
 
 
+def error_fields_text(responses: dict[str, Schema], apis: list[Api]) -> str:
+    """Where error codes are, so that whoever counts them need not look at every field of every response."""
+    lines = [
+        f'"""Where the error codes of each response are {GENERATED}',
+        "",
+        "Written by tools/generate_messages.py from schemas/messages. A row: api key, the lowest and highest version,",
+        "and the way from the response to its error codes: names of arrays or structs, then that of the field.",
+        '"""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "from typing import Final",
+        "",
+        "ROWS: Final[tuple[tuple[int, int, int, str], ...]] = (",
+    ]
+    for api in apis:
+        schema = responses[api.name]
+        for versions, path in error_paths(schema.top, schema.versions):
+            lines.append(f'    ({api.key}, {versions.lowest}, {versions.highest}, "{path}"),')
+    return "\n".join([*lines, ")", ""])
+
+
+def error_paths(struct: Struct, within: Versions) -> list[tuple[Versions, str]]:
+    found: list[tuple[Versions, str]] = []
+    for item in struct.fields:
+        versions = Versions(max(within.lowest, item.versions.lowest), min(within.highest, item.versions.highest))
+        if versions.lowest > versions.highest:
+            continue
+        if item.name in ("error_code", "partition_error_code"):
+            found.append((versions, item.name))
+        elif item.struct is not None:
+            found += [(inner, f"{item.name}.{path}") for inner, path in error_paths(item.struct, versions)]
+    return found
+
+
 def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
@@ -794,11 +829,13 @@ def generate() -> dict[Path, str]:
     """Every generated file with its text."""
     files: dict[Path, str] = {}
     apis: list[Api] = []
+    responses: dict[str, Schema] = {}
     for source in sorted((SCHEMAS / "messages").glob("*.txt")):
         schemas = parse_file(source)
         place = source.relative_to(ROOT).as_posix()
         if source.name[0].isdigit():
             apis.append(parse_api(source, schemas[0]))
+            responses[apis[-1].name] = schemas[1]
             for schema in schemas:
                 path = PACKAGE / "messages" / f"{snake_case(schema.name)}.py"
                 files[path] = module_text(place, title(schema), [schema], [], [])
@@ -807,6 +844,7 @@ def generate() -> dict[Path, str]:
             subject = "; ".join(title(schema) for schema in schemas)
             files[path] = module_text(place, subject, schemas, [], [])
     files[PACKAGE / "api_table.py"] = api_table_text(apis)
+    files[PACKAGE / "error_fields.py"] = error_fields_text(responses, apis)
     for source in sorted((SCHEMAS / "stored").glob("*.txt")):
         schemas = parse_file(source)
         place = source.relative_to(ROOT).as_posix()

@@ -18,12 +18,13 @@ ALLOWED_BELOW: dict[str, set[str]] = {
     "records": {"protocol", "config"},
     "security": {"protocol", "config"},
     "quota": set(),
+    "metrics": {"protocol"},
     "storage": {"protocol", "config", "records"},
     "raft": {"protocol", "config", "records"},
     "metadata": {"protocol", "config", "records"},
-    "replication": {"protocol", "config", "records", "quota", "storage", "metadata"},
+    "replication": {"protocol", "config", "records", "quota", "metrics", "storage", "metadata"},
     "controller": {"protocol", "config", "records", "quota", "security", "metadata"},
-    "coordinator": {"protocol", "config", "records", "metadata"},
+    "coordinator": {"protocol", "config", "records", "metrics", "metadata"},
 }
 ALLOWED_BELOW["node"] = set(ALLOWED_BELOW)
 ALLOWED_BELOW["api"] = set(ALLOWED_BELOW)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Any, Final
 
+from moldau.api.error_counts import count_encoded_errors, count_errors
+from moldau.metrics.request_stats import RequestStats
 from moldau.node.context import ClientContext
 from moldau.node.node import Node
 from moldau.node.reply import Reply
@@ -91,6 +93,8 @@ class Call:
         self.reply = Reply()
         self.frame: bytes | None = None
         """The request as it came, header included, where it may be passed on to the active controller."""
+        self.stats: RequestStats | None = None
+        """Where it is counted."""
         self.size = 0
         """Of the request in bytes, header included."""
         self.is_exempt = False
@@ -110,6 +114,8 @@ class Call:
             throttle_ms = self.charge(response)
             if throttle_ms > 0:
                 self._slow_down(response, throttle_ms)
+        if self.stats is not None:
+            count_errors(self.stats, response, self.api_key, self.version)
         writer = Writer()
         writer.int32(0)
         writer.int32(self.correlation_id)
@@ -127,6 +133,8 @@ class Call:
 
     def respond_as_received(self, response: bytes) -> None:
         """Passes on an answer that another node encoded for the same request, header included."""
+        if self.stats is not None:
+            count_encoded_errors(self.stats, response, self.api_key, self.version, self.flexible_response_header)
         self.controller_throttle_ms = max(0, read_throttle(response, self.api_key, self.flexible_response_header))
         if self.quotas.is_on or self.controller_throttle_ms > 0:
             throttle_ms = self.charge(None)
@@ -150,6 +158,17 @@ class Call:
         self.reply.close_connection = True
         if not self.reply.done:
             self.reply.complete(None)
+
+    def count_as(self, part: str) -> None:
+        """The request is one of a kind that is counted a second time."""
+        stats = self.stats
+        if stats is None:
+            return
+        kind = stats.parts.get(part)
+        if kind is not None:
+            kind.by_version[self.version] += 1
+            if self.reply.times is not None:
+                self.reply.times.also = kind
 
     # Quotas
 

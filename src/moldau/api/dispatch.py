@@ -12,11 +12,12 @@ from typing import Final
 
 from moldau.api.call import Call
 from moldau.api.registry import FORWARDED, highest_version, load_handler
+from moldau.metrics.request_stats import FETCH_CONSUMER, FETCH_FOLLOWER, RequestStats, RequestTimes
 from moldau.node.context import ClientContext
 from moldau.node.node import Node
 from moldau.node.reply import Reply
 from moldau.protocol.api_keys import BY_KEY, request_class
-from moldau.protocol.api_table import API_VERSIONS
+from moldau.protocol.api_table import API_VERSIONS, FETCH
 from moldau.protocol.primitives import DecodeError, Message, Reader
 
 log = logging.getLogger("moldau.api")
@@ -38,6 +39,7 @@ class Handler:
         decode: Callable[[Reader, int], Message],
         handle: Callable[[Call, Message], None],
         keeps_frame: bool,
+        stats: RequestStats,
     ) -> None:
         self.key = key
         self.name = name
@@ -47,14 +49,15 @@ class Handler:
         self.decode = decode
         self.handle = handle
         self.keeps_frame = keeps_frame
-        self.requests_total = 0
+        self.stats = stats
 
 
 class Dispatcher:
-    """Hands the frames of all connections of a node to the handlers."""
+    """Hands the frames of all connections of a node to the handlers. Without a clock no request is timed."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, clock: Callable[[], float] | None = None) -> None:
         self.node = node
+        self._clock = clock
         self._broker_handlers: dict[int, Handler] = {}
         self._controller_handlers: dict[int, Handler] = {}
 
@@ -84,8 +87,15 @@ class Dispatcher:
             flexible_response_header=flexible and api_key != API_VERSIONS,
             now_ms=now_ms,
         )
-        handler.requests_total += 1
         call.size = end - start
+        call.stats = stats = handler.stats
+        stats.by_version[version] += 1
+        if stats.skip > 0:
+            stats.skip -= 1
+        else:
+            clock = self._clock
+            if clock is not None:
+                call.reply.times = RequestTimes(stats, call.size, clock)
         if call.quotas.is_on:
             call.quotas.turn_ms = now_ms
         if handler.keeps_frame:
@@ -98,6 +108,15 @@ class Dispatcher:
             log.exception("%s v%d from %s failed; closing the connection", handler.name, version, context.peer)
             call.close_connection()
         return call.reply
+
+    def stats(self) -> list[RequestStats]:
+        """Of all APIs that were asked for, those of brokers and of controllers apart."""
+        found: list[RequestStats] = []
+        for handlers in (self._broker_handlers, self._controller_handlers):
+            for handler in handlers.values():
+                found.append(handler.stats)
+                found.extend(handler.stats.parts.values())
+        return found
 
     def _load(self, api_key: int, context: ClientContext, handlers: dict[int, Handler]) -> Handler:
         api = BY_KEY.get(api_key)
@@ -116,6 +135,7 @@ class Dispatcher:
             decode=message.decode,
             handle=function,
             keeps_frame=api_key in FORWARDED and not context.is_controller_listener,
+            stats=new_stats(api_key, api.name, api.highest_version),
         )
         handlers[api_key] = handler
         return handler
@@ -140,3 +160,11 @@ class Dispatcher:
         )
         call.respond_in_version(unsupported_version_response(), UNSUPPORTED_VERSION_FALLBACK)
         return call.reply
+
+
+def new_stats(api_key: int, name: str, highest_version: int) -> RequestStats:
+    """Fetches of consumers and of followers are counted apart as well, as in Kafka."""
+    stats = RequestStats(name, highest_version)
+    if api_key == FETCH:
+        stats.parts = {part: RequestStats(part, highest_version) for part in (FETCH_CONSUMER, FETCH_FOLLOWER)}
+    return stats

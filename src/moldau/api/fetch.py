@@ -13,6 +13,7 @@ from moldau.api.call import Call
 from moldau.api.fetch_context import FetchContext, open_context
 from moldau.api.fetch_follower import handle_follower_fetch, refuse_follower
 from moldau.api.fetch_responses import FetchLimits, add_partition, failed_read
+from moldau.metrics.request_stats import FETCH_CONSUMER, FETCH_FOLLOWER
 from moldau.node.cold_requests import ColdWait
 from moldau.node.fetch_session import FetchedPartition
 from moldau.node.node import Node
@@ -63,6 +64,7 @@ class ParkedFetch(ParkedRequest):
 
     def respond_at_deadline(self, now_ms: int) -> None:
         self.is_late = True
+        self.call.node.waiting.expired_fetches += 1
         self.read_and_respond()
 
     def read_and_respond(self) -> bool:
@@ -103,6 +105,7 @@ class ParkedFetch(ParkedRequest):
 def handle_fetch(call: Call, request: FetchRequest) -> None:
     node = call.node
     replica_id = max(request.replica_id, request.replica_state.replica_id)
+    call.count_as(FETCH_FOLLOWER if replica_id >= 0 else FETCH_CONSUMER)
     if replica_id >= 0:
         call.is_exempt = True
         # A replica id is nothing that a client may just say (CVE-2018-1288).
@@ -248,6 +251,9 @@ def respond(call: Call, context: FetchContext, found: FetchRound) -> None:
         # The client asks again for the same: nothing of this was told.
         call.respond(FetchResponse(session_id=context.session_id, error_code=context.error_when_throttled()))
         return
+    for read in found.reads:
+        if read.counts is not None and read.records is not None:
+            read.counts.bytes_out += read.records.size
     context.finish(call.node, found.reads, call.version, call.now_ms)
     response.session_id = context.session_id
     call.respond(response)

@@ -66,6 +66,7 @@ class ParkedFollowerFetch(ParkedRequest):
 
     def respond_at_deadline(self, now_ms: int) -> None:
         self.session.parked = None
+        self.call.node.waiting.expired_follower_fetches += 1
         found = read_ready(self.call.node, self.session, self.limits, self.incremental, now_ms)
         respond(self.call, self.session, found, self.incremental)
 
@@ -380,8 +381,10 @@ def respond(call: Call, session: ReplicaSession, found: FollowerRound, increment
         target, read = found.targets[index], found.reads[index]
         tell(call, response, target, read)
         records, partition = read.records, target.partition
-        if records is not None and partition is not None and partition.is_throttled_as_leader():
-            partition.context.leader_quota.record(records.size, call.now_ms)
+        if records is not None and partition is not None:
+            partition.count_replicated(records.size, session.replica_id)
+            if partition.is_throttled_as_leader():
+                partition.context.leader_quota.record(records.size, call.now_ms)
     behind, session.behind = session.behind, []
     for target in behind:
         target.is_behind = False

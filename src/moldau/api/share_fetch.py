@@ -216,6 +216,8 @@ class ShareFetchCall(RecordsWaiter):
             return 0
         read, acquired = got
         row.records = read.records
+        if read.records is not None:
+            one.partition.counts.bytes_out += read.records.size
         row.acquired_records = [AcquiredRecords(found.first, found.last, found.count) for found in acquired]
         self._session.move_to_end(target.place)
         return sum([found.last - found.first + 1 for found in acquired])

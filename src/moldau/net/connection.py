@@ -19,6 +19,8 @@ from collections import deque
 from collections.abc import Callable
 from itertools import islice
 
+from moldau.metrics.request_stats import RequestTimes
+from moldau.metrics.traffic import Traffic
 from moldau.net.framing import Frame, FrameError, FrameReader, Scratch
 from moldau.net.log_limit import LogLimit
 from moldau.net.low_water import LargeReads
@@ -86,11 +88,13 @@ class Connection:
         self._frames = FrameReader(scratch, frame_bytes_max)
         self._large_reads = LargeReads()
         self._ready_frames: deque[Frame] = deque()
+        self._ready_since_s = 0.0  # of the first that was left to a later turn
         self._clock = clock
         self._on_close = on_close
         self._replies: deque[Reply] = deque()
         self._unsent: deque[bytes | bytearray | memoryview | FileRecords] = deque()
         self._unsent_bytes = 0
+        self._timed: list[tuple[RequestTimes, int]] = []  # whose responses are among what is unsent
         self._file_sent = 0
         self._warm_end = 0  # up to where the first part is known to be in memory, since when
         self._warm_ms = 0
@@ -109,6 +113,7 @@ class Connection:
         self._is_ending = False  # an answer that is on its way is the last one
         self._close_when_sent = False
         self.closed = False
+        self.traffic = Traffic()
         self.last_active_ms = clock()
         self._resume_reading()
 
@@ -121,6 +126,20 @@ class Connection:
     def is_closing(self) -> bool:
         """Whether it only waits until what was answered has left."""
         return self._close_when_sent
+
+    @property
+    def frames_waiting(self) -> int:
+        """Requests that were received and wait for a later turn."""
+        return len(self._ready_frames)
+
+    @property
+    def is_sending(self) -> bool:
+        """Whether a response waits for the client to take it."""
+        return len(self._unsent) > 0
+
+    @property
+    def tls(self) -> TlsSocket | None:
+        return self._tls
 
     # Receiving
 
@@ -185,6 +204,7 @@ class Connection:
                     if self._tls is not None and count < RECORD_BYTES_MAX and count < len(window):
                         left = 0  # small records cost as much as large ones
                 left -= count
+                self.traffic.bytes_in += count
                 if count == 0:
                     self.close()
                     return
@@ -193,6 +213,7 @@ class Connection:
                     return
                 complete = frames.received_piece(piece) if wanted > 0 else frames.received(count)
                 if complete:
+                    self.traffic.requests += len(complete)
                     self._scratch.turns.frames = complete
                     self._handle_frames(complete, now_ms)
                     return
@@ -250,6 +271,10 @@ class Connection:
                 frame = ready.popleft()
                 left -= frame[2] - frame[1]
                 reply = self._handle(self.context, frame[0], frame[1], frame[2], now_ms)
+                times = reply.times
+                if times is not None:
+                    since_s = self._ready_since_s
+                    times.handled(since_s if since_s > 0.0 else self._scratch.turns.began_s)
                 if reply.mute_ms > 0:
                     self._mute(reply.mute_ms)
                 if reply.done and not replies:
@@ -269,6 +294,10 @@ class Connection:
             self._close_when_sent = True
         finally:
             self._handling = False
+        if not ready:
+            self._ready_since_s = 0.0
+        elif self._ready_since_s == 0.0:
+            self._ready_since_s = self._scratch.turns.began_s
         self._advance()
 
     # Replying
@@ -301,7 +330,15 @@ class Connection:
 
     def _queue(self, reply: Reply) -> None:
         parts = reply.parts
+        times = reply.times
+        if times is not None:
+            times.queued()
+            if parts is None:
+                times.sent(reply.mute_ms)
+            else:
+                self._timed.append((times, reply.mute_ms))
         if parts is not None:
+            self.traffic.responses += 1
             for part in parts:
                 if isinstance(part, FileRecords):
                     data = read_part(part) if part.size <= READ_BYTES_MAX else None
@@ -433,6 +470,10 @@ class Connection:
         except OSError as error:
             self._on_cannot_send(error)
             return
+        if self._timed and not unsent:
+            for times, throttle_ms in self._timed:
+                times.sent(throttle_ms)
+            self._timed.clear()
         if self._writing:
             self._writing = False
             self._loop.remove_writer(self._fd)
@@ -469,6 +510,7 @@ class Connection:
             unsent.appendleft(part)
             raise
         self._unsent_bytes -= sent
+        self.traffic.bytes_out += sent
         if sent < len(part):
             unsent.appendleft(memoryview(part)[sent:])
         return sent
@@ -501,6 +543,7 @@ class Connection:
             # The file is shorter than the reply promised (it was truncated): the stream cannot be mended.
             raise ConnectionAbortedError("segment file ended early")
         self._skip_in_file(part, sent)
+        self.traffic.bytes_out += sent
         return sent
 
     def _read_for_tls(self, part: FileRecords, data: bytes | bytearray) -> int:

@@ -58,7 +58,8 @@ class Turns:
     ) -> None:
         self._clock = clock
         self._cpu_clock = cpu_clock
-        self._began_s = 0.0
+        self.began_s = 0.0
+        """When the turn that runs now began."""
         self._took_s = 0.0
         self._cpu_at_reading_s = cpu_clock()
         self._busy_at_reading_s = 0.0
@@ -73,15 +74,18 @@ class Turns:
         self.long_turns: dict[tuple[str, str], LongTurns] = {}
 
     def begin(self) -> None:
-        self._began_s = self._clock()
+        self.began_s = self._clock()
+
+    def is_longer_than(self, seconds: float) -> bool:
+        return self._clock() - self.began_s >= seconds
 
     def is_used_up(self) -> bool:
         """Whether it is the others' turn."""
-        return self._clock() - self._began_s >= FAIR_TURN_S
+        return self._clock() - self.began_s >= FAIR_TURN_S
 
     def end(self) -> bool:
         """Whether the turn was a long one."""
-        took_s = self._clock() - self._began_s
+        took_s = self._clock() - self.began_s
         self.turns_total += 1
         self.busy_seconds += took_s
         if took_s >= LONG_TURN_S:
@@ -145,7 +149,7 @@ class Turns:
 
     def begin_steps(self) -> None:
         self.begin()
-        self._step_began_s = self._began_s
+        self._step_began_s = self.began_s
         self._longest_step_s = 0.0
         self._longest_step = ""
 

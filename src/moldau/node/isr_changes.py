@@ -56,6 +56,7 @@ class Proposal:
         self.leader_epoch = partition.leader_epoch
         self.partition_epoch = partition.partition_epoch
         self.isr = isr
+        self.is_shrinking = len(isr) < len(partition.in_sync_replicas)
 
     def is_current(self) -> bool:
         """Whether the partition still waits for this: no newer epoch ended it, nor did another answer."""
@@ -168,7 +169,13 @@ class IsrChanges:
         """Whether the answer settles the proposal, for now."""
         partition = proposal.partition
         code = row.error_code
+        counts = self._context.counts
         if code == errors.NONE:
+            if row.partition_epoch > proposal.partition_epoch:
+                if proposal.is_shrinking:
+                    counts.isr_shrinks += 1
+                else:
+                    counts.isr_expands += 1
             partition.on_proposal_accepted(
                 proposal.partition_epoch, row.leader_epoch, row.partition_epoch, row.isr, now_ms
             )
@@ -180,6 +187,7 @@ class IsrChanges:
                 row.partition_epoch,
             )
             return True
+        counts.failed_isr_updates += 1
         if code in REFUSED:
             # The next fetch of the same follower proposes it again: not at once, the metadata may be on its way.
             self._not_before_ms = now_ms + RETRY_MS

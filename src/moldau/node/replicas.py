@@ -79,6 +79,10 @@ class Replicas:
         partitions = self._by_topic.get(topic)
         return None if partitions is None else partitions.get(index)
 
+    def of_topic(self, topic: str) -> dict[int, Partition]:
+        """By index; not to be changed by the caller."""
+        return self._by_topic.get(topic, {})
+
     def why_missing(self, topic: str, index: int) -> KafkaError:
         """The error for a partition that is not on this broker."""
         found = self._image.topics_by_name.get(topic)
@@ -178,6 +182,8 @@ class Replicas:
             if self._is_for_later(topic, topic_id, index, is_new, now_ms):
                 return
             partition = self._create(topic, topic_id, index, registration, is_new, now_ms)
+        partition.adding_replicas = list(registration.adding_replicas)
+        partition.is_reassigning = registration.is_reassigning
         partition.update(
             registration.leader,
             registration.leader_epoch,
@@ -247,6 +253,7 @@ class Replicas:
         self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, is_new: bool, now_ms: int
     ) -> Partition:
         partition = Partition(topic, topic_id, index, self.broker_id, None, self.context)
+        partition.counts = self.context.counts.partition_added(topic)
         try:
             partition.log = self._open_log(topic, topic_id, index, registration, is_new, now_ms)
         except KafkaError as error:
@@ -329,6 +336,7 @@ class Replicas:
             self._by_topic.pop(topic, None)
         if partition is None:
             return
+        self.context.counts.partition_removed(topic)
         self.misplaced.pop((partition.topic_id, index), None)
         if self.fetchers is not None:
             self.fetchers.leave(partition)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from moldau.metrics.request_stats import RequestTimes
 from moldau.protocol.records_data import FileRecords
 
 
@@ -17,12 +18,16 @@ class Reply:
         self.mute_ms = 0  # nothing is read from the connection for so long, from the moment this is complete
         self.on_done: Callable[[Reply], None] | None = None
         self.on_abandon: Callable[[], None] | None = None
+        self.times: RequestTimes | None = None  # of those requests that are timed
 
     def complete(self, parts: list[bytes | FileRecords] | None) -> None:
         assert not self.done, "a reply is completed once"
         self.parts = parts
         self.done = True
         self.on_abandon = None
+        times = self.times
+        if times is not None:
+            times.completed()
         callback = self.on_done
         if callback is not None:
             self.on_done = None

@@ -158,6 +158,7 @@ class Follower:
                 # Only records of an epoch that this broker has not heard of, or less than a batch.
                 self.delay(now_ms, backoff_ms)
                 return False
+            partition.count_followed(records.size)
             moved = True
         self.errors_in_a_row = 0
         end_offset = log.log_end_offset

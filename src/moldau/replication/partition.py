@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from moldau.metrics.topic_counts import BrokerCounts, TopicCounts
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.records_data import MemoryRecords, Records
@@ -49,6 +50,8 @@ class PartitionRead:
         self.diverging_epoch = NO_EPOCH
         self.diverging_end_offset = -1
         self.preferred_read_replica = NO_PREFERENCE
+        self.counts: TopicCounts | None = None
+        """Where its bytes are counted when they leave."""
 
 
 class FoundOffset:
@@ -74,6 +77,7 @@ class ReplicationContext:
         self.sessions_opened = 0  # so that a follower's later fetch session is known from an earlier one
         # Parked fetches of followers that have something to read since the last append.
         self.woken: list[PartitionWaiter] = []
+        self.counts = BrokerCounts()
 
     def serve_woken(self, now_ms: int) -> None:
         """Whoever appends calls this when a request is done: one answer then has all that it brought."""
@@ -106,12 +110,16 @@ class Partition:
         self.broker_id = broker_id
         self.log = log
         self.context = ReplicationContext() if context is None else context
+        self.counts = TopicCounts()
+        """Those of its topic, which all partitions of it share that this broker has."""
         self.leader = NO_LEADER
         self.leader_epoch = NO_EPOCH
         self.partition_epoch = NO_EPOCH
         self.led_since_epoch = NO_EPOCH  # this broker has led from that epoch on, without a break
         self.leader_epoch_start_offset = 0
         self.replicas: list[int] = []
+        self.adding_replicas: list[int] = []
+        self.is_reassigning = False
         self.in_sync_replicas: list[int] = []
         # None while this broker does not lead, or is the only replica.
         self.leader_state: LeaderState | None = None
@@ -205,6 +213,8 @@ class Partition:
         self, records: MemoryRecords, acks: int, now_ms: int, origin: int, transaction_version: int = 0
     ) -> AppendResult:
         """Appends what a client or coordinator sent. Waiting for replicas is the caller's business."""
+        counts = self.counts
+        counts.produce_requests += 1
         log = self.check_leader(NO_EPOCH)
         if acks == -1 and len(self.in_sync_replicas) < self.min_in_sync_replicas(log):
             raise KafkaError(
@@ -212,11 +222,29 @@ class Partition:
                 f"The size of the current ISR : {len(self.in_sync_replicas)} is insufficient to satisfy the min.isr "
                 f"requirement of {self.min_in_sync_replicas(log)} for partition {self.topic}-{self.index}",
             )
-        result = log.append_as_leader(records, self.leader_epoch, now_ms, origin, transaction_version)
+        try:
+            result = log.append_as_leader(records, self.leader_epoch, now_ms, origin, transaction_version)
+        except KafkaError as error:
+            self._count_refused(error, records.size)
+            raise
+        counts.bytes_in += records.size
+        counts.messages_in += result.last_offset - result.first_offset + 1
         for listener in self.listeners:
             listener.on_appended(now_ms)
         self.advance_high_watermark(now_ms)
         return result
+
+    def _count_refused(self, error: KafkaError, size: int) -> None:
+        """Too large or damaged is the client's bytes rejected; what else is wrong with records is a failed request."""
+        code = error.code
+        if code in (errors.MESSAGE_TOO_LARGE, errors.RECORD_LIST_TOO_LARGE, errors.CORRUPT_MESSAGE):
+            self.counts.bytes_rejected += size
+            if code == errors.CORRUPT_MESSAGE:
+                self.context.counts.invalid_crc_records += 1
+        elif code != errors.KAFKA_STORAGE_ERROR and code != errors.NOT_LEADER_OR_FOLLOWER:
+            self.counts.failed_produce_requests += 1
+            if code in (errors.OUT_OF_ORDER_SEQUENCE_NUMBER, errors.DUPLICATE_SEQUENCE_NUMBER):
+                self.context.counts.invalid_offset_or_sequence_records += 1
 
     def min_in_sync_replicas(self, log: Log) -> int:
         """`min.insync.replicas`, but never more than there are replicas (KIP-966)."""
@@ -433,6 +461,8 @@ class Partition:
     ) -> PartitionRead:
         """A consumer's read, bounded by the high watermark or the last stable offset, here as the leader or a follower
         knows them."""
+        counts = self.counts
+        counts.fetch_requests += 1
         if only_leader or self.leader == self.broker_id:
             log = self.check_leader(current_leader_epoch)
         else:
@@ -455,6 +485,7 @@ class Partition:
         if fetch_offset < bound:
             found = log.read(fetch_offset, max_bytes, bound, min_one_batch)
             result.records = found.records
+            result.counts = counts
             if isolation == READ_COMMITTED:
                 result.aborted = log.aborted_within(fetch_offset, found)
         return result
@@ -487,6 +518,7 @@ class Partition:
         now_ms: int,
     ) -> PartitionRead:
         """A follower's read, up to the end of the log. One that is held back by a throttle gets no records now."""
+        self.counts.fetch_requests += 1
         log, _, divergence = self.check_follower_fetch(
             replica_id, broker_epoch, fetch_offset, current_leader_epoch, last_fetched_epoch
         )
@@ -499,6 +531,20 @@ class Partition:
                 return result
             result.records = log.read(fetch_offset, max_bytes, log.log_end_offset, min_one_batch).records
         return result
+
+    def count_replicated(self, size: int, replica_id: int) -> None:
+        """Records that leave for a follower."""
+        counts = self.context.counts
+        counts.replication_bytes_out += size
+        if replica_id in self.adding_replicas:
+            counts.reassignment_bytes_out += size
+
+    def count_followed(self, size: int) -> None:
+        """Records that this broker has fetched from the leader."""
+        counts = self.context.counts
+        counts.replication_bytes_in += size
+        if self.broker_id in self.adding_replicas:
+            counts.reassignment_bytes_in += size
 
     def is_throttled_as_leader(self) -> bool:
         log = self.log

@@ -12,13 +12,15 @@ import random
 import resource
 import signal
 import socket
+import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from moldau.api.dispatch import Dispatcher
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.listeners import EVERY_ADDRESS
-from moldau.config.own_keys import METRICS_LISTENER_KEY, split_address
+from moldau.config.own_keys import METRICS_LISTENER_KEY, METRICS_NAMES_KEY, split_address
+from moldau.metrics.recent_values import RecentValues
 from moldau.net.framing import Scratch
 from moldau.net.handshakes import HandshakeThreads
 from moldau.net.listener import Listener, ListenerLimits
@@ -30,17 +32,14 @@ from moldau.net.turns import CLOSE, DISK, TIMERS, Turns
 from moldau.node.node import Node
 from moldau.node.outbox import Outbox
 from moldau.security.sasl_settings import OwnCredentials, controller_credentials, inter_broker_credentials
-from moldau.server.authorizer_metrics import authorizer_metrics
 from moldau.server.certificates import Certificates
 from moldau.server.clock import Clock
 from moldau.server.compaction_processes import CompactionProcesses
 from moldau.server.connection_limits import ConnectionLimits, make_quotas
-from moldau.server.connection_metrics import connection_metrics
-from moldau.server.login_metrics import login_metrics
 from moldau.server.logins import Logins, client_maker
-from moldau.server.metrics import collect, to_text
-from moldau.server.metrics_page import MetricsPage
-from moldau.server.mutation_metrics import mutation_metrics
+from moldau.server.metrics.collect import Sources, collect
+from moldau.server.metrics.metric import Metric
+from moldau.server.metrics.page import MetricsPage
 from moldau.server.posix_disk import DEFAULT_OPEN_FILES_MAX, PosixDisk
 from moldau.server.recovery_processes import RecoveryProcesses
 from moldau.server.sd_notify import SystemdNotifier
@@ -138,7 +137,13 @@ class ServerProcess:
         self._broker_listeners = ListenerGroup(make_quotas(config), self.turns)
         self._controller_listeners = ListenerGroup(make_quotas(config), self.turns)
         self._groups = (self._broker_listeners, self._controller_listeners)
-        self.metrics_page = MetricsPage(self._metrics)
+        spelling = config.get_str(METRICS_NAMES_KEY)
+        self.metrics_page = MetricsPage(self._metrics, self._not_ready, self.turns, spelling)
+        self._sources: Sources | None = None
+        self._flush_times: RecentValues | None = None
+        self._started_s = time.monotonic()
+        self._is_serving = False
+        self._is_stopping = False
         self._systemd = SystemdNotifier(os.environ)
         self._fatal: str | None = None
         self._hurry = False
@@ -147,14 +152,29 @@ class ServerProcess:
         self._descriptors_max = 0
         self._open_files_max = 0
 
-    def _metrics(self) -> str:
-        now_ms = self.clock()
-        metrics = collect(self.node, now_ms, self.turns)
-        metrics += connection_metrics(self._groups, now_ms)
-        metrics += login_metrics(self._groups)
-        metrics += mutation_metrics(self.node.metadata.active_controller, now_ms)
-        metrics += authorizer_metrics(self.node, now_ms)
-        return to_text(metrics)
+    def _metrics(self) -> Iterator[Metric | None]:
+        sources = self._sources
+        if sources is None:
+            outboxes = (self._outbox, *self._secured_outboxes)
+            sources = self._sources = Sources(
+                self.node,
+                turns=self.turns,
+                listener_groups=self._groups,
+                request_stats=self._dispatcher.stats,
+                outboxes=[outbox.traffic for outbox in outboxes],
+                flush_times=self._flush_times,
+                started_s=self._started_s,
+            )
+        sources.is_stopping = self._is_stopping
+        return collect(sources, self.clock(), time.monotonic())
+
+    def _not_ready(self) -> str:
+        """Why clients cannot be served; empty when they can."""
+        if not self._is_serving:
+            return f"node {self.node.node_id} is {'stopping' if self._is_stopping else 'starting'}"
+        if self.node.is_broker and not self.node.lifecycle.is_unfenced:
+            return f"broker {self.node.node_id} is fenced"
+        return ""
 
     async def run(self) -> None:
         """Runs until SIGTERM or SIGINT; a second one stops it without waiting for the other nodes."""
@@ -170,6 +190,7 @@ class ServerProcess:
         gc.disable()
         self._open_files_max = min(DEFAULT_OPEN_FILES_MAX, self._descriptors_max // 4)
         disk = PosixDisk(lambda function: post(loop, self.turns, function), self._open_files_max)
+        self._flush_times = disk.flush_times
         compaction = CompactionProcesses(disk, self.turns)
         recovery = RecoveryProcesses(disk, lambda function: post(loop, self.turns, function))
         self._handshake_threads = HandshakeThreads(loop, self.turns)
@@ -211,6 +232,7 @@ class ServerProcess:
                 gc.collect()
                 gc.freeze()
                 gc.enable()
+                self._is_serving = True
                 self._on_ready(self)
                 self._systemd.ready(f"node {self.node.node_id} is ready")
                 await self._serve(stop)
@@ -304,7 +326,7 @@ class ServerProcess:
 
     def _bind_listeners(self) -> None:
         self.node.metadata.endpoints.host_name = host_name_for(self.config)
-        dispatcher = Dispatcher(self.node)
+        dispatcher = self._dispatcher = Dispatcher(self.node, time.monotonic)
         scratch = Scratch(turns=self.turns, meter=TimeMeter(self.node.quotas))
         limits = self._limits(self.config)
         logins = self._logins = Logins(
@@ -422,6 +444,7 @@ class ServerProcess:
 
     async def _stop(self, pump: Pump, compaction: CompactionProcesses) -> None:
         """The others are told before the doors close: partitions get new leaders, and so does the quorum."""
+        self._is_serving, self._is_stopping = False, True
         log.info("node %d is stopping", self.node.node_id)
         self._systemd.stopping(self._fatal or f"node {self.node.node_id} gives up its leaderships")
         if self._fatal is None and not self._hurry:

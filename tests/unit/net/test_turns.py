@@ -18,7 +18,8 @@ from moldau.net.turns import DISK, REQUEST, TIMERS, Turns
 from moldau.node.context import ClientContext
 from moldau.node.reply import Reply
 from moldau.server.clock import Clock
-from moldau.server.metrics import to_text, turn_metrics
+from moldau.server.metrics.loop import turn_metrics
+from moldau.server.metrics.metric import to_text
 from moldau.server.process import Pump, post
 from tests.pace import patience
 

@@ -8,7 +8,8 @@ from moldau.protocol import errors
 from moldau.protocol.messages.describe_quorum_request import DescribeQuorumRequest, PartitionData, TopicData
 from moldau.protocol.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from moldau.records.clocks import PART_MS_MAX, TRUSTED_AGAIN_MS
-from moldau.server.metrics import collect, to_text
+from moldau.server.metrics.collect import Sources, collect
+from moldau.server.metrics.metric import to_text
 from tests.unit.api.transaction_client import Producer, transactional_world
 from tests.unit.node.world import NodeWorld
 
@@ -73,7 +74,7 @@ def test_it_is_told_by_metrics() -> None:
     world = node_with_segments()
 
     def values() -> dict[str, str]:
-        lines = to_text(collect(world.node, world.now_ms)).splitlines()
+        lines = to_text(collect(Sources(world.node), world.now_ms, 0.0)).splitlines()
         return dict(line.rsplit(" ", 1) for line in lines if line.startswith("moldau_clock"))
 
     assert values() == {"moldau_clock_in_doubt": "0", "moldau_clock_disagreements_total": "0"}

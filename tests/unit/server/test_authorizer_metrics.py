@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from moldau.config.unserved import STANDARD_AUTHORIZER
-from moldau.server.authorizer_metrics import authorizer_metrics
-from moldau.server.metrics import to_text
+from moldau.server.metrics.authorizer import authorizer_metrics
+from moldau.server.metrics.metric import to_text
 from tests.unit.node.world import NodeWorld
 
 LABELS = '{config="authorizer.class.name",class="StandardAuthorizer",role="broker"}'

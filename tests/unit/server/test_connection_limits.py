@@ -17,9 +17,9 @@ from moldau.protocol.messages.alter_client_quotas_request import (
 from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from moldau.quota.connection_quotas import UNLIMITED, ConnectionQuotas
 from moldau.server.connection_limits import ConnectionLimits, make_quotas
-from moldau.server.connection_metrics import ADDRESSES_SHOWN_MAX, connection_metrics
-from moldau.server.metrics import to_text
-from moldau.server.mutation_metrics import mutation_metrics
+from moldau.server.metrics.connections import ADDRESSES_SHOWN_MAX, connection_metrics
+from moldau.server.metrics.metric import to_text
+from moldau.server.metrics.mutations import mutation_metrics
 from tests.unit.controller.world import World, config
 
 

@@ -4,24 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from itertools import count
 
 import pytest
 
 from moldau.config.definitions import ConfigError
-from moldau.config.own_keys import METRICS_LISTENER_KEY, OWN_KEYS, split_address
+from moldau.config.own_keys import (
+    METRICS_GROUPS_KEY,
+    METRICS_LISTENER_KEY,
+    METRICS_TOPICS_KEY,
+    OWN_KEYS,
+    split_address,
+)
+from moldau.net.turns import Turns
 from moldau.node.share import counts
 from moldau.protocol import errors
 from moldau.records.builder import BatchBuilder
-from moldau.server import metrics, quota_metrics
-from moldau.server.metrics import GAUGE, Metric, collect, to_text
-from moldau.server.metrics_page import MetricsPage
+from moldau.server.metrics import quotas as quota_metrics
+from moldau.server.metrics import shares
+from moldau.server.metrics.collect import Sources, collect
+from moldau.server.metrics.metric import GAUGE, Metric, to_text
+from moldau.server.metrics.page import MetricsPage
 from tests.pace import patience
 from tests.unit.node.world import NodeWorld, produce_request
 from tests.unit.share.node_world import ShareNode
 
-LINE = re.compile(r'[a-z_:][a-z0-9_:]*(\{[a-zA-Z_]+="([^"\\\n]|\\["\\n])*"(,[a-zA-Z_]+="[^"]*")*\})? -?\d+(\.\d+)?')
+LINE = re.compile(
+    r'[a-z_:][a-z0-9_:]*(\{[a-zA-Z_]+="([^"\\\n]|\\["\\n])*"(,[a-zA-Z_]+="[^"]*")*\})? (-?\d+(\.\d+)?|NaN)'
+)
 
 
 def test_a_node_tells_what_its_logs_count() -> None:
@@ -33,7 +47,7 @@ def test_a_node_tells_what_its_logs_count() -> None:
         builder.append(world.now_ms, b"key", b"value")
         world.ask(produce_request("t", 0, builder.build()), 9)
     world.run(120_000)
-    text = to_text(collect(world.node, world.node.cleaner.metrics.last_look_ms + 40))
+    text = to_text(collect(Sources(world.node), world.node.cleaner.metrics.last_look_ms + 40, 0.0))
     values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
     assert all(LINE.fullmatch(line) for line in text.splitlines() if not line.startswith("#"))
     assert values["kafka_log_logcleanermanager_time_since_last_run_ms"] == "40"
@@ -52,7 +66,7 @@ def test_a_node_tells_what_its_share_groups_do() -> None:
     member.fetch(node.place, (node.topic_id, 1))
     member.acknowledge({node.place: [(0, 3, [1]), (4, 5, [2, 3])]})
     member.fetch(epoch=9)
-    text = to_text(collect(node.world.node, node.world.now_ms))
+    text = to_text(collect(Sources(node.world.node), node.world.now_ms, 0.0))
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     assert all(LINE.fullmatch(line) for line in lines)
     values = dict(line.rsplit(" ", 1) for line in lines)
@@ -60,9 +74,9 @@ def test_a_node_tells_what_its_share_groups_do() -> None:
     assert values[f"kafka_server_sharepartitionmetrics_inflightmessagecount{labels}"] == "6"
     assert values[f"moldau_share_partition_lag{labels}"] == "5"
     assert values[f"moldau_share_partition_acquired_records{labels}"] == "4"
-    for kind, count in (("Accept", 4), ("Release", 1), ("Reject", 1), ("Renew", 0)):
+    for kind, total in (("Accept", 4), ("Release", 1), ("Reject", 1), ("Renew", 0)):
         name = f'kafka_server_sharegroupmetrics_recordacknowledgements_total{{ackType="{kind}"}}'
-        assert values[name] == str(count)
+        assert values[name] == str(total)
     assert values["kafka_server_sharesessioncache_sharesessionscount"] == "1"
     assert values["kafka_server_sharesessioncache_sharepartitionscount"] == "2"
     assert values["kafka_server_brokertopicmetrics_failedsharefetchrequests_total"] == "1"
@@ -78,7 +92,7 @@ def test_a_node_tells_what_its_share_groups_do() -> None:
     assert int(values["kafka_server_group_coordinator_metrics_share_group_rebalance_count"]) >= 1
     assert values["kafka_server_sharesessioncache_sharesessionevictions_total"] == "0"
     node.world.run(31_000)
-    text = to_text(collect(node.world.node, node.world.now_ms))
+    text = to_text(collect(Sources(node.world.node), node.world.now_ms, 0.0))
     assert f"kafka_server_sharepartitionmetrics_acquisitionlocktimeout_total{labels} 4" in text
 
 
@@ -92,10 +106,10 @@ def test_times_are_kept_for_so_many_groups_and_no_more(monkeypatch: pytest.Monke
 
 
 def test_the_page_has_so_many_share_partitions_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "SHARE_PARTITIONS_MAX", 1)
+    monkeypatch.setattr(shares, "SHARE_PARTITIONS_MAX", 1)
     node = ShareNode(2)
     node.join().fetch((node.topic_id, 0), (node.topic_id, 1), max_wait_ms=0)
-    text = to_text(collect(node.world.node, node.world.now_ms))
+    text = to_text(collect(Sources(node.world.node), node.world.now_ms, 0.0))
     assert text.count("kafka_server_sharepartitionmetrics_inflightmessagecount{") == 1
     assert "moldau_share_partitions 2" in text
 
@@ -117,22 +131,27 @@ def ask(port: int, path: str, method: str = "GET") -> tuple[int, str]:
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
     try:
         with urllib.request.urlopen(request, timeout=patience(10)) as answer:
-            assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+            if path.startswith("/metrics"):
+                assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
-        return error.code, ""
+        return error.code, error.read().decode()
 
 
 def test_the_page() -> None:
     async def run() -> None:
-        texts = iter(["one 1\n", "two 2\n", "", ""])
-        page = MetricsPage(lambda: next(texts))
+        values = count(1)
+        reasons = iter(["broker 1 is fenced", ""])
+        page = MetricsPage(lambda: iter([Metric("m", GAUGE, "", next(values)), None]), lambda: next(reasons), Turns())
         await page.start("127.0.0.1", 0)
-        assert await asyncio.to_thread(ask, page.port, "/metrics") == (200, "one 1\n")
-        assert await asyncio.to_thread(ask, page.port, "/metrics?x=1") == (200, "two 2\n")
+        assert (await asyncio.to_thread(ask, page.port, "/metrics"))[1].endswith("\nm 1\n")
+        assert (await asyncio.to_thread(ask, page.port, "/metrics?x=1"))[1].endswith("\nm 2\n")
         assert await asyncio.to_thread(ask, page.port, "/metrics", "HEAD") == (200, "")
-        assert await asyncio.to_thread(ask, page.port, "/other") == (404, "")
-        assert await asyncio.to_thread(ask, page.port, "/metrics", "POST") == (405, "")
+        assert (await asyncio.to_thread(ask, page.port, "/other"))[0] == 404
+        assert (await asyncio.to_thread(ask, page.port, "/metrics", "POST"))[0] == 405
+        assert await asyncio.to_thread(ask, page.port, "/healthz") == (200, "ok\n")
+        assert await asyncio.to_thread(ask, page.port, "/readyz") == (503, "broker 1 is fenced\n")
+        assert await asyncio.to_thread(ask, page.port, "/readyz") == (200, "ready\n")
         for nonsense in (b"\r\n\r\n", b"x" * 20_000, b"\x00\x00\x00\x12\x00\x03"):
             reader, writer = await asyncio.open_connection("127.0.0.1", page.port)
             writer.write(nonsense)
@@ -142,7 +161,29 @@ def test_the_page() -> None:
             except ConnectionError:
                 pass  # closed with bytes unread
             writer.close()
-        assert await asyncio.to_thread(ask, page.port, "/") == (200, "")
+        assert (await asyncio.to_thread(ask, page.port, "/"))[0] == 200
+        page.close()
+
+    asyncio.run(run())
+
+
+def test_a_long_scrape_lets_others_have_their_turn_and_is_shared() -> None:
+    async def run() -> None:
+        turns, scrapes = Turns(), []
+
+        def collect_slowly() -> Iterator[Metric | None]:
+            scrapes.append(1)
+            for number in range(20):
+                time.sleep(0.003)
+                yield Metric(f"m{number}", GAUGE, "", number)
+
+        page = MetricsPage(collect_slowly, lambda: "", turns)
+        await page.start("127.0.0.1", 0)
+        before = turns.turns_total
+        texts = await asyncio.gather(*(asyncio.to_thread(ask, page.port, "/metrics") for _ in range(3)))
+        assert all("\nm19 19\n" in text for _, text in texts)
+        assert turns.turns_total - before >= 20 * len(scrapes)
+        assert len(scrapes) < 3
         page.close()
 
     asyncio.run(run())
@@ -154,6 +195,9 @@ def test_its_address_is_checked() -> None:
     for text, address in {":9404": ("", 9404), "localhost:1": ("localhost", 1), "[::1]:0": ("::1", 0)}.items():
         assert key.parse(text) == text
         assert split_address(text) == address
+    for name in (METRICS_TOPICS_KEY, METRICS_GROUPS_KEY):
+        with pytest.raises(ConfigError, match="Expected a regular expression"):
+            OWN_KEYS[name].parse("(")
     for text in ("9404", "host", "host:", "host:x", "host:65536", "host:٣"):
         with pytest.raises(ConfigError, match="Expected host:port"):
             key.parse(text)
@@ -171,7 +215,7 @@ def test_quotas_are_told_by_who_uses_most(monkeypatch: pytest.MonkeyPatch) -> No
         builder = BatchBuilder()
         builder.append(world.now_ms, None, bytes(size))
         world.ask(produce_request("t", 0, builder.build()), 9)
-    text = to_text(collect(world.node, world.now_ms))
+    text = to_text(collect(Sources(world.node), world.now_ms, 0.0))
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     values = dict(line.rsplit(" ", 1) for line in lines)
     rates = [name for name in values if name.startswith("kafka_server_produce_byte_rate")]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from moldau.quota.client_quotas import NS_PER_PERCENT, Budget, ClientQuotas, QuotaKind
-from moldau.server.metric import COUNTER, GAUGE, Labels, Metric
+from moldau.server.metrics.metric import COUNTER, GAUGE, Labels, Metric
 
 ROWS_MAX = 1000
 """Client ids are whatever clients say: there are rows for those who use most, so many and no more."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from moldau.config.unserved import STANDARD_AUTHORIZER
 from moldau.node.authorization import AUTHORIZER_KEY
 from moldau.node.node import Node
-from moldau.server.metric import COUNTER, GAUGE, Labels, Metric
+from moldau.server.metrics.metric import COUNTER, GAUGE, Labels, Metric
 
 PREFIX = "kafka_server_plugins_authorization"
 

@@ -6,7 +6,7 @@ import heapq
 from urllib.parse import quote
 
 from moldau.controller.controller import Controller
-from moldau.server.metric import GAUGE, Metric
+from moldau.server.metrics.metric import GAUGE, Metric
 
 ENTITIES_SHOWN_MAX = 100
 """Those that have the fewest tokens left."""

@@ -1,0 +1,110 @@
+"""What is counted of requests, by API: how many in which version, with which errors, and how long they took.
+
+Requests and errors are counted one by one. Times are taken of every request while there are few; of an API that is
+asked thousands of times a second one in sixteen is timed, which says as much about how they are spread and costs the
+others one subtraction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from moldau.metrics.recent_values import RecentValues
+from moldau.protocol import errors
+
+BUSY_S: Final = 0.002
+"""Requests of one API that are timed sooner after each other are many."""
+SKIPPED_WHEN_BUSY: Final = 15
+
+FETCH_CONSUMER: Final = "FetchConsumer"
+FETCH_FOLLOWER: Final = "FetchFollower"
+VERIFICATION: Final = "AddPartitionsToTxnVerification"
+
+
+class RequestStats:
+    """Those of one API, on one kind of listener. Times are in microseconds, sizes in bytes."""
+
+    def __init__(self, name: str, highest_version: int) -> None:
+        self.name = name
+        self.by_version: list[int] = [0] * (highest_version + 1)
+        self.successes = 0
+        """Items answered without an error; other codes are in `errors`."""
+        self.errors: dict[int, int] = {}
+        self.parts: dict[str, RequestStats] = {}
+        """Kinds of requests of this API that are counted a second time, by name."""
+        self.skip = 0
+        """So many of the next requests are not timed."""
+        self._timed_s = 0.0
+        self.request_bytes = RecentValues()
+        self.queue = RecentValues()
+        self.local = RecentValues()
+        self.remote = RecentValues()
+        self.response_queue = RecentValues()
+        self.response_send = RecentValues()
+        self.total = RecentValues()
+        self.throttle = RecentValues()
+
+    @property
+    def requests_total(self) -> int:
+        return sum(self.by_version)
+
+    def count_error(self, code: int) -> None:
+        if code == errors.NONE:
+            self.successes += 1
+        else:
+            self.errors[code] = self.errors.get(code, 0) + 1
+
+    def begin(self, now_s: float) -> None:
+        """A request is timed: whether the next ones are depends on how soon after another they come."""
+        self.skip = SKIPPED_WHEN_BUSY if now_s - self._timed_s < BUSY_S else 0
+        self._timed_s = now_s
+
+
+class RequestTimes:
+    """One request on its way, from its last byte received to the last byte of its response sent."""
+
+    def __init__(self, stats: RequestStats, size: int, clock: Callable[[], float]) -> None:
+        self.stats = stats
+        self.also: RequestStats | None = None
+        """Fetches are counted a second time, for who sent them."""
+        self.size = size
+        self._clock = clock
+        self.received_s = 0.0
+        self._began_s = self._handled_s = self._completed_s = self._queued_s = clock()
+        stats.begin(self._began_s)
+
+    def handled(self, received_s: float) -> None:
+        """The handler has returned; what it waits for now is elsewhere."""
+        self.received_s = received_s
+        self._handled_s = self._clock()
+
+    def completed(self) -> None:
+        self._completed_s = self._clock()
+
+    def queued(self) -> None:
+        """The response is the next to leave on its connection."""
+        self._queued_s = self._clock()
+
+    def sent(self, throttle_ms: int) -> None:
+        now_s = self._clock()
+        # Completed inside its handler: nothing was waited for.
+        handled_s = min(self._handled_s, self._completed_s) if self._handled_s > self._began_s else self._completed_s
+        self._record(self.stats, handled_s, now_s, throttle_ms)
+        if self.also is not None:
+            self._record(self.also, handled_s, now_s, throttle_ms)
+
+    def _record(self, stats: RequestStats, handled_s: float, now_s: float, throttle_ms: int) -> None:
+        received_s = self.received_s if 0.0 < self.received_s < self._began_s else self._began_s
+        stats.request_bytes.record(self.size, now_s)
+        stats.queue.record(microseconds(self._began_s - received_s), now_s)
+        stats.local.record(microseconds(handled_s - self._began_s), now_s)
+        stats.remote.record(microseconds(self._completed_s - handled_s), now_s)
+        stats.response_queue.record(microseconds(self._queued_s - self._completed_s), now_s)
+        stats.response_send.record(microseconds(now_s - self._queued_s), now_s)
+        stats.total.record(microseconds(now_s - received_s), now_s)
+        stats.throttle.record(throttle_ms * 1000, now_s)
+
+
+def microseconds(seconds: float) -> int:
+    return int(seconds * 1e6) if seconds > 0.0 else 0
