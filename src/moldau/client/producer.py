@@ -400,10 +400,12 @@ class Producer:
         """Delivers everything and keeps the transaction open for an outside coordinator (KIP-939): note the result
         there, then call complete_transaction() with what is noted."""
         session = self._session()
+        began_ns = time.monotonic_ns()
         self.flush()
         with self._lock:
             self._sender.start()
             prepared: PreparedTransaction = session.manager.prepare()
+            self._count_transaction("prepare", began_ns)
             self._accumulator.unusable = True
             return prepared
 

@@ -219,8 +219,8 @@ class ShareConsumer:
     def metrics(self) -> Metrics:
         """What the consumer measures of itself, under the names of Kafka's metrics, as of now.
 
-        A mapping of MetricName to numbers; `metrics()["records-fetched-total"]` for what the consumer has of it in all.
-        Rates, averages and maxima are those of the last 30 to 60 seconds (metrics.sample.window.ms); where nothing
+        A mapping of MetricName to numbers; `metrics()["records-consumed-total"]` for what the consumer has of it in
+        all. Rates, averages and maxima are those of the last 30 to 60 seconds (metrics.sample.window.ms); where nothing
         happened in that time an average is not a number. docs/client-metrics.md has them all.
         """
         from moldau.client.metrics.share_consumer import share_consumer_metrics

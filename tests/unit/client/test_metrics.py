@@ -110,7 +110,7 @@ def test_a_share_consumer_has_every_metric_of_the_catalogue() -> None:
         consumer.commit()
         found = consumer.metrics()
         assert names(found) == known("share consumer")
-        assert found["records-fetched-total"] == 2 and found["records-per-request-max"] == 2
+        assert found["records-consumed-total"] == 2 and found["records-per-request-max"] == 2
         assert found["acknowledgements-send-total"] == 2 and found["acknowledgements-error-total"] == 0
         assert found["bytes-consumed-total"] == len(share_batch(0, [b"a", b"b"]))
 

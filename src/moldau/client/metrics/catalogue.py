@@ -126,6 +126,7 @@ _PRODUCER = (
     _Family("txn-init-time-ns-total", PLAIN, "nanoseconds that init_transactions() took, in all"),
     _Family("txn-begin-time-ns-total", PLAIN, "nanoseconds that begin_transaction() took, in all"),
     _Family("txn-send-offsets-time-ns-total", PLAIN, "nanoseconds that send_offsets_to_transaction() took, in all"),
+    _Family("txn-prepare-time-ns-total", PLAIN, "nanoseconds that prepare_transaction() took, in all"),
     _Family("txn-commit-time-ns-total", PLAIN, "nanoseconds that commit_transaction() took, in all"),
     _Family("txn-abort-time-ns-total", PLAIN, "nanoseconds that abort_transaction() took, in all"),
     *_NETWORK,
@@ -157,7 +158,7 @@ _PARTITION = (
 )
 
 _SHARE_FETCHES = (
-    _Family("records-fetched", RATE_TOTAL, "records that poll() gave"),
+    _Family("records-consumed", RATE_TOTAL, "records that poll() gave"),
     _Family("bytes-consumed", RATE_TOTAL, "bytes of batches with records for this consumer"),
     _Family("fetch-size", AVG_MAX, "bytes of such batches in a response"),
     _Family("records-per-request", AVG_MAX, "records for this consumer in a response"),
@@ -216,10 +217,12 @@ _TABLES: dict[str, _Rows] = {
         *_COMMON,
     ),
     "share consumer": (
-        ("consumer-share-metrics", (), (*_POLLS, *_NETWORK)),
+        ("consumer-share-metrics", (), _POLLS),
+        # As Java's, whose share consumers have the network of consumers.
+        ("consumer-metrics", (), _NETWORK),
         ("consumer-share-fetch-manager-metrics", (), _SHARE_FETCHES),
         ("consumer-share-coordinator-metrics", (), _HEARTBEATS),
-        ("consumer-share-node-metrics", ("node-id",), _NODE),
+        ("consumer-node-metrics", ("node-id",), _NODE),
         *_COMMON,
     ),
     "admin": (
@@ -243,5 +246,5 @@ def known_metrics(kind: str) -> list[KnownMetric]:
 
 
 def kind_of(groups: set[str]) -> str:
-    """The kind of client whose metrics are of these groups."""
-    return next(kind for kind, rows in _TABLES.items() if rows[0][0] in groups)
+    """The kind of client whose metrics are of these groups; share consumers have some of a consumer's too."""
+    return next(kind for kind, rows in reversed(_TABLES.items()) if rows[0][0] in groups)

@@ -91,7 +91,7 @@ class ProduceMeter:
         self.memory_wait_ns: Tally = Tally(window)
         self.metadata_wait_ns: i64 = 0
         self.flush_ns: i64 = 0
-        # By what was called: init, begin, send-offsets, commit, abort.
+        # By what was called: init, begin, send-offsets, prepare, commit, abort.
         self.transaction_ns: dict[str, int] = {}
 
     def topic(self, name: str) -> TopicMeter:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from moldau.client.connection.cluster import Cluster
 
 GROUP = "producer-metrics"
-TRANSACTION_CALLS = ("init", "begin", "send-offsets", "commit", "abort")
+TRANSACTION_CALLS = ("init", "begin", "send-offsets", "prepare", "commit", "abort")
 
 
 def producer_metrics(
