@@ -1,4 +1,5 @@
-"""Writes docs/MAP.md from the module docstrings and docs/COMPATIBILITY.md from the API registry and the config tables.
+"""Writes docs/MAP.md from the module docstrings, docs/COMPATIBILITY.md from the API registry and the config tables, and
+docs/client-metric-names.md from the catalogue of the client's metrics.
 
 `--check` fails when one of them is stale.
 """
@@ -166,10 +167,38 @@ def compatibility() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def metric_names() -> str:
+    from moldau.client.metrics.catalogue import KINDS, known_metrics
+
+    lines = [
+        "# Names of the client's metrics",
+        "",
+        "Written by `make docs` from `client/metrics/catalogue.py`. Every metric has the tag `client-id` too.",
+        "*Lately* is in the last 30 to 60 seconds, see [client-metrics.md](client-metrics.md).",
+        "",
+    ]
+    for kind in KINDS:
+        lines += [f"## {kind.capitalize()}", ""]
+        before: tuple[str, tuple[str, ...]] | None = None
+        for row in known_metrics(kind):
+            if (row.group, row.tags) != before:
+                before = (row.group, row.tags)
+                tags = f" by {', '.join(f'`{tag}`' for tag in row.tags)}" if row.tags else ""
+                lines += ["", f"### `{row.group}`{tags}", "", "| name | |", "|---|---|"]
+            lines.append(f"| `{row.name}` | {row.about} |")
+        lines.append("")
+    return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip() + "\n"
+
+
 def main() -> int:
     check = "--check" in sys.argv[1:]
     stale = []
-    for name, text in (("MAP.md", file_map().rstrip() + "\n"), ("COMPATIBILITY.md", compatibility())):
+    pages = {
+        "MAP.md": file_map().rstrip() + "\n",
+        "COMPATIBILITY.md": compatibility(),
+        "client-metric-names.md": metric_names(),
+    }
+    for name, text in pages.items():
         path = ROOT / "docs" / name
         if not path.exists() or path.read_text() != text:
             stale.append(name)

@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from moldau.client.consumer import Consumer, ConsumerRecord
     from moldau.client.errors import ClientError
     from moldau.client.group.listener import RebalanceListener
+    from moldau.client.metrics.names import MetricName, Metrics
     from moldau.client.produce.delivery import DeliveryFuture
     from moldau.client.producer import Producer
     from moldau.client.results import (
@@ -118,6 +119,8 @@ __all__ = [
     "AcknowledgeType",
     "NewTopic",
     "Outcome",
+    "Metrics",
+    "MetricName",
     "ClientError",
 ]
 
@@ -144,6 +147,8 @@ _HOME = {
     "AcknowledgeType": "moldau.client.share_consumer",
     "NewTopic": "moldau.client.admin",
     "Outcome": "moldau.client.results",
+    "Metrics": "moldau.client.metrics.names",
+    "MetricName": "moldau.client.metrics.names",
     "ClientError": "moldau.client.errors",
 }
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from moldau.client.arrow import ArrowDelivery
+    from moldau.client.metrics.names import Metrics
     from moldau.client.produce.transaction_session import Transaction
     from moldau.client.setting_types import ConsumerArguments, ProducerArguments
 
@@ -185,7 +186,7 @@ class AsyncProducer:
         """The topic's partitions; waits up to max.block.ms for its metadata."""
         return await self._worker.run(partial(self._producer.partitions_for, topic))
 
-    def metrics(self) -> dict[str, float]:
+    def metrics(self) -> Metrics:
         """What the producer measures of itself; as Producer.metrics()."""
         return self._producer.metrics()
 
@@ -409,7 +410,7 @@ class AsyncConsumer:
         """The topics that are subscribed to; for a pattern, those that it matches as far as known."""
         return self._consumer.subscription()
 
-    def metrics(self) -> dict[str, float]:
+    def metrics(self) -> Metrics:
         """What the consumer measures of itself; as Consumer.metrics()."""
         return self._consumer.metrics()
 

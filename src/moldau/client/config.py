@@ -62,6 +62,10 @@ COMMON: dict[str, Setting] = {
     "connections.max.idle.ms": Setting(
         540_000, -1, LONG_MAX, about="A connection that nobody used for so long is closed; -1 keeps it."
     ),
+    "metrics.num.samples": Setting(
+        2, 1, INT_MAX, about="How many samples rates and averages of metrics() are made of."
+    ),
+    "metrics.sample.window.ms": Setting(30_000, 0, LONG_MAX, about="How long one sample of metrics() lasts."),
     "metadata.max.age.ms": Setting(
         300_000, 0, LONG_MAX, about="Topics, leaders and brokers are asked for anew at least so often."
     ),
@@ -320,6 +324,10 @@ NOT_FOR_SHARE_GROUPS = (
 )
 
 
+# By the names that their metrics go by.
+_KINDS = {"admin": ADMIN, "producer": PRODUCER, "consumer": CONSUMER, "share consumer": SHARE_CONSUMER}
+
+
 def read(
     settings: Mapping[str, Setting],
     bootstrap_servers: str | Iterable[str] | None,
@@ -365,6 +373,8 @@ class ClientConfig:
     def __init__(self, settings: Mapping[str, Setting], given: Mapping[str, object]) -> None:
         self._values: dict[str, Value | None] = {name: row.default for name, row in settings.items()}
         self._functions: dict[str, Callable[[], object]] = {}
+        # Whose settings these are.
+        self.kind = next((kind for kind, rows in _KINDS.items() if rows is settings), "")
         self.given: set[str] = set()
         for spelling, value in given.items():
             name = dotted(spelling)

@@ -8,6 +8,7 @@ user's thread; a thread of its own keeps the member alive between two polls (gro
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from types import TracebackType
@@ -32,6 +33,7 @@ from moldau.client.errors import ClosedError, ConfigError, RequestTimeoutError, 
 from moldau.client.fetch.fetcher import NO_EPOCH, ConsumerRecord, PartitionState, deserialize
 from moldau.client.group.gate import Gate
 from moldau.client.group.listener import RebalanceListener
+from moldau.client.metrics.reading import PollMeter
 from moldau.client.offsets import EARLIEST, LATEST, READ_COMMITTED, list_offsets
 from moldau.client.partition_reading import PartitionReading
 from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from moldau.client.group.commits import Callback
     from moldau.client.group.heartbeat import HeartbeatThread
     from moldau.client.group.session import ConsumerGroup
+    from moldau.client.metrics.names import Metrics
     from moldau.client.setting_types import ConsumerSettings
 
 __all__ = ["Consumer", "ConsumerRecord"]
@@ -95,6 +98,8 @@ class Consumer:
         given = settings.gather(bootstrap_servers, config, more)
         own_assignors = _take_own_assignors(given)
         read = settings.ClientConfig(settings.CONSUMER, given)
+        self._config = read
+        self._started_wall_ms = time.time_ns() // 1_000_000
         checked_callable("key_deserializer", key_deserializer)
         checked_callable("value_deserializer", value_deserializer)
         self._key_deserializer = key_deserializer
@@ -113,6 +118,7 @@ class Consumer:
         reading = PartitionReading.from_settings(self._cluster, read)
         self._isolation = reading.isolation
         self._fetcher = reading.fetcher
+        self._poll_meter = PollMeter(self._cluster.window)
         self._positions = reading.positions
         self._fetches = reading.fetches
         self._gate = Gate(self._cluster.network.wake)
@@ -231,7 +237,9 @@ class Consumer:
         self._check_open()
         group = self._require_group()
         wanted = self._fetcher.consumed() if offsets is None else _checked_offsets(offsets)
+        began_ns = time.monotonic_ns()
         group.commit_sync(wanted, self._api_timeout_ms if timeout_ms is None else timeout_ms)
+        self._poll_meter.commit_sync_ns += time.monotonic_ns() - began_ns
 
     @_inside
     def commit_async(
@@ -259,7 +267,10 @@ class Consumer:
         self._check_open()
         group = self._require_group()
         wanted = list(dict.fromkeys(checked_partitions(partitions, "committed")))
-        return group.committed(wanted, self._api_timeout_ms if timeout_ms is None else timeout_ms) if wanted else {}
+        began_ns = time.monotonic_ns()
+        found = group.committed(wanted, self._api_timeout_ms if timeout_ms is None else timeout_ms) if wanted else {}
+        self._poll_meter.committed_ns += time.monotonic_ns() - began_ns
+        return found
 
     # Assignment and positions
 
@@ -363,14 +374,20 @@ class Consumer:
 
     # Records
 
-    def metrics(self) -> dict[str, float]:
-        """What the consumer measures of itself, under Kafka's names; a time without any answer is not a number.
+    def metrics(self) -> Metrics:
+        """What the consumer measures of itself, under the names of Kafka's metrics, as of now.
 
-        fetch-throttle-time-avg and -max: for how many ms brokers throttled this client (KIP-219), over all of their
-        answers of the last 30 to 60 seconds.
+        A mapping of MetricName to numbers; `metrics()["records-consumed-total"]` for what the consumer has of it in
+        all, `metrics().value("records-lag", topic="orders", partition=0)` for others. Rates, averages and maxima are
+        those of the last 30 to 60 seconds (metrics.sample.window.ms); where nothing happened in that time an average
+        is not a number. docs/client-metrics.md has them all.
         """
-        average, largest = self._cluster.network.throttle_times()
-        return {"fetch-throttle-time-avg": average, "fetch-throttle-time-max": largest}
+        from moldau.client.metrics.consumer import consumer_metrics
+
+        group = None if self._group is None else self._group.meter
+        return consumer_metrics(
+            self._config, self._cluster, self._fetcher, self._poll_meter, self._started_wall_ms, group
+        )
 
     @_inside
     def poll(self, timeout_ms: int = 0, max_records: int | None = None) -> list[ConsumerRecord]:
@@ -409,13 +426,19 @@ class Consumer:
     def _take_within(self, timeout_ms: int, take: Callable[[], R]) -> R:
         """What `take` finds among what arrived, as soon as it finds anything; nothing once the timeout has passed."""
         self._check_open()
-        deadline_ms = self._cluster.network.now_ms() + checked_milliseconds(timeout_ms)
-        while True:
-            if self._group is not None:
-                self._group.step()
-            found = take()
-            if not self._go_on(bool(found), deadline_ms):
-                return found or take()
+        now_ms = self._cluster.network.now_ms
+        began_ms = now_ms()
+        deadline_ms = began_ms + checked_milliseconds(timeout_ms)
+        self._poll_meter.on_start(began_ms)
+        try:
+            while True:
+                if self._group is not None:
+                    self._group.step()
+                found = take()
+                if not self._go_on(bool(found), deadline_ms):
+                    return found or take()
+        finally:
+            self._poll_meter.on_end(now_ms())
 
     def _go_on(self, found: bool, deadline_ms: int) -> bool:
         """Asks the leaders ahead of the reader, and waits if nothing was found; False when it is time to return."""

@@ -12,6 +12,7 @@ from moldau.client.connection.cluster import Cluster
 from moldau.client.fetch.fetcher import Fetcher
 from moldau.client.fetch.positions import Positions
 from moldau.client.fetch.requests import FetchRequests, FetchSettings
+from moldau.client.metrics.reading import ReadMeter
 from moldau.client.offsets import READ_COMMITTED, READ_UNCOMMITTED
 
 
@@ -48,6 +49,7 @@ class PartitionReading(NamedTuple):
             settings.get_int("fetch.max.bytes") if fetch_bytes_max is None else fetch_bytes_max,
             partition_max,
             settings.get_bool("check.crcs"),
+            ReadMeter(cluster.window),
         )
         timeout_ms = settings.get_int("request.timeout.ms")
         positions = Positions(cluster, fetcher, policy, isolation, timeout_ms)

@@ -41,6 +41,7 @@ from moldau.client.errors import (
     TransactionCallError,
     error_for,
 )
+from moldau.client.metrics.meters import ProduceMeter
 from moldau.client.produce.accumulator import Accumulator, PartitionQueue
 from moldau.client.produce.delivery import Callback, DeliveryFuture
 from moldau.client.produce.partitioner import TopicState
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from moldau.client.arrow import ArrowDelivery
+    from moldau.client.metrics.names import Metrics
     from moldau.client.produce.transaction_session import Transaction, TransactionSession
     from moldau.client.produce.transactions import Operation
     from moldau.client.setting_types import ProducerSettings
@@ -125,7 +127,9 @@ class Producer:
             read, wiring.network, auto_create_topics=True, first_contact_ms=self._first_contact_ms
         )
         self._started_ms: int = self._cluster.network.now_ms()
-        self._accumulator: Accumulator = _new_accumulator(read, idempotent)
+        self._started_wall_ms: int = int(_wall_ms())
+        self._meter: ProduceMeter = ProduceMeter(self._cluster.window)
+        self._accumulator: Accumulator = _new_accumulator(read, idempotent, self._meter)
         self._transactions: TransactionSession | None = None
         if read.get_optional("transactional.id") is not None:
             from moldau.client.produce.transaction_session import new_session
@@ -286,14 +290,17 @@ class Producer:
             state = self._wait_for_topic(name, time.monotonic() + self._max_block_ms / 1000, False)
             return list(range(len(state.queues)))
 
-    def metrics(self) -> dict[str, float]:
-        """What the producer measures of itself, under Kafka's names; a time without any answer is not a number.
+    def metrics(self) -> Metrics:
+        """What the producer measures of itself, under the names of Kafka's metrics, as of now.
 
-        produce-throttle-time-avg and -max: for how many ms brokers throttled this client (KIP-219), over all of their
-        answers of the last 30 to 60 seconds.
+        A mapping of MetricName to numbers, and `metrics()["record-send-total"]` for what the producer has of it in all.
+        Rates, averages and maxima are those of the last 30 to 60 seconds (metrics.sample.window.ms); where nothing
+        happened in that time an average is not a number. docs/client-metrics.md has them all.
         """
-        average, largest = self._sender.cluster.network.throttle_times()
-        return {"produce-throttle-time-avg": average, "produce-throttle-time-max": largest}
+        from moldau.client.metrics.producer import producer_metrics
+
+        held = int(self._accumulator.bytes_held), int(self._accumulator.waiting_for_memory)
+        return producer_metrics(self._config, self._cluster, self._meter, self._started_wall_ms, held)
 
     def flush(self, timeout_ms: GivenMilliseconds = None) -> None:
         """Sends everything that was queued so far and waits until each record is delivered or has failed.
@@ -302,6 +309,7 @@ class Producer:
         allows. What failed is told by the records' futures, not here.
         """
         seconds = seconds_of(timeout_ms)
+        began_ns = time.monotonic_ns()
         deadline = None if seconds is None else time.monotonic() + seconds
         with self._lock:
             number = self._accumulator.flush()
@@ -311,6 +319,7 @@ class Producer:
                 if remaining is not None and remaining <= 0:
                     raise RequestTimeoutError("Not everything was delivered within the timeout of flush().")
                 self._changed.wait(remaining)
+            self._meter.flush_ns += i64(time.monotonic_ns() - began_ns)
 
     def close(self, timeout_ms: GivenMilliseconds = None) -> None:
         """Delivers what is queued, for at most timeout_ms, and ends the thread; what is left then fails.
@@ -343,7 +352,7 @@ class Producer:
         session = self._session()
         with self._lock:
             self._sender.start()
-            self._finish(session.manager.init(keep_prepared))
+            self._finish(session.manager.init(keep_prepared), "init")
 
     def begin_transaction(self) -> None:
         """What is sent from now on becomes visible as a whole, or not at all.
@@ -353,7 +362,9 @@ class Producer:
         session = self._session()
         with self._lock:
             self._sender.start()
+            began_ns = time.monotonic_ns()
             session.manager.begin()
+            self._count_transaction("begin", began_ns)
 
     def send_offsets_to_transaction(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group_metadata: ConsumerGroupMetadata
@@ -365,7 +376,7 @@ class Producer:
         session = self._session()
         with self._lock:
             self._sender.start()
-            self._finish(session.manager.send_offsets(offsets, group_metadata))
+            self._finish(session.manager.send_offsets(offsets, group_metadata), "send-offsets")
 
     def commit_transaction(self) -> None:
         """Delivers everything sent since begin_transaction() and makes it visible.
@@ -376,23 +387,25 @@ class Producer:
         session = self._session()
         with self._lock:
             self._sender.start()
-            self._finish(session.manager.commit())
+            self._finish(session.manager.commit(), "commit")
 
     def abort_transaction(self) -> None:
         """Makes what was sent since begin_transaction() invisible to readers of committed records."""
         session = self._session()
         with self._lock:
             self._sender.start()
-            self._finish(session.manager.abort())
+            self._finish(session.manager.abort(), "abort")
 
     def prepare_transaction(self) -> PreparedTransaction:
         """Delivers everything and keeps the transaction open for an outside coordinator (KIP-939): note the result
         there, then call complete_transaction() with what is noted."""
         session = self._session()
+        began_ns = time.monotonic_ns()
         self.flush()
         with self._lock:
             self._sender.start()
             prepared: PreparedTransaction = session.manager.prepare()
+            self._count_transaction("prepare", began_ns)
             self._accumulator.unusable = True
             return prepared
 
@@ -419,7 +432,7 @@ class Producer:
         session = self._session()
         with self._lock:
             self._sender.start()
-            self._finish(session.manager.complete(prepared))
+            self._finish(session.manager.complete(prepared), "commit")
 
     def transaction(self) -> Transaction:
         """`with producer.transaction():` begins and commits, or aborts if something fails."""
@@ -443,15 +456,23 @@ class Producer:
 
     # Under the lock
 
-    def _finish(self, operation: Operation) -> None:
+    def _finish(self, operation: Operation, name: str) -> None:
         """Lets the sender carry out what was begun, and waits for it."""
         session = self._session()
+        began_ns = time.monotonic_ns()
         if not session.manager.taking:
             self._accumulator.unusable = True
             self._accumulator.flush()
         self._accumulator.news = True
         self._sender.wake()
-        session.wait(operation, self._max_block_ms / 1000)
+        try:
+            session.wait(operation, self._max_block_ms / 1000)
+        finally:
+            self._count_transaction(name, began_ns)
+
+    def _count_transaction(self, name: str, began_ns: int) -> None:
+        spent = self._meter.transaction_ns
+        spent[name] = spent.get(name, 0) + time.monotonic_ns() - began_ns
 
     def _append(
         self,
@@ -511,6 +532,7 @@ class Producer:
                 raise error
             sender.wanted_topics.add(topic)
             sender.wake()
+            began_ns = time.monotonic_ns()
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 sender.wanted_topics.discard(topic)
@@ -522,6 +544,7 @@ class Producer:
                     f"Topic {topic} not present in metadata after {self._max_block_ms} ms.{reason}"
                 )
             self._changed.wait(remaining)
+            self._meter.metadata_wait_ns += i64(time.monotonic_ns() - began_ns)
 
     def _is_final(self, error: ClientError) -> bool:
         """No use in waiting: the error stays, or there is no broker and the user did not want to wait for one."""
@@ -534,6 +557,7 @@ class Producer:
         while accumulator.bytes_held + size > self._buffer_memory and accumulator.batches_held > 0:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
+                self._meter.exhausted.add(1)
                 raise RequestTimeoutError(
                     f"The buffer ({self._buffer_memory} bytes, buffer.memory) stayed full for"
                     f" {self._max_block_ms} ms (max.block.ms)."
@@ -542,10 +566,12 @@ class Producer:
             if not accumulator.all_blocked():
                 accumulator.news = True
                 self._sender.wake()
+            began_ns = time.monotonic_ns()
             try:
                 self._changed.wait(remaining)
             finally:
                 accumulator.waiting_for_memory -= 1
+                self._meter.memory_wait_ns.add(time.monotonic_ns() - began_ns)
             self._sender.check_usable()
 
     def _key_bytes(self, key: object) -> bytes | None:
@@ -596,7 +622,7 @@ def _header_list(headers: object) -> Headers:
     return found
 
 
-def _new_accumulator(config: settings.ClientConfig, idempotent: bool) -> Accumulator:
+def _new_accumulator(config: settings.ClientConfig, idempotent: bool, meter: ProduceMeter) -> Accumulator:
     name = config.get_text("compression.type")
     linger_ms = config.get_int("linger.ms")
     timeout_ms = config.get_int("delivery.timeout.ms")
@@ -614,6 +640,7 @@ def _new_accumulator(config: settings.ClientConfig, idempotent: bool) -> Accumul
         level=-1 if name in ("none", "snappy") else config.get_int(f"compression.{name}.level"),
         idempotent=idempotent,
         backoff=Backoff(config.get_int("retry.backoff.ms"), config.get_int("retry.backoff.max.ms"), random.random),
+        meter=meter,
     )
 
 

@@ -25,6 +25,10 @@ class CommonSettings(TypedDict, total=False):
     metadata_recovery_strategy: str
     """Whether the bootstrap servers are asked again when no known broker can be reached. One of rebootstrap, none.
     [metadata.recovery.strategy, default rebootstrap]"""
+    metrics_num_samples: int | str
+    """How many samples rates and averages of metrics() are made of. [metrics.num.samples, default 2]"""
+    metrics_sample_window_ms: int | str
+    """How long one sample of metrics() lasts. [metrics.sample.window.ms, default 30000]"""
     receive_buffer_bytes: int | str
     """The size of a socket's receive buffer; -1 leaves it to the system. [receive.buffer.bytes, default -1]"""
     reconnect_backoff_max_ms: int | str

@@ -21,6 +21,7 @@ from moldau.client.share_consumer import CLOSE_TIMEOUT_MS, AcknowledgementCallba
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from moldau.client.metrics.names import Metrics
     from moldau.client.setting_types import ShareConsumerArguments
 
 __all__ = ["AsyncShareConsumer"]
@@ -76,7 +77,7 @@ class AsyncShareConsumer:
         """The name of this consumer in its group, which it made itself."""
         return self._consumer.member_id()
 
-    def metrics(self) -> dict[str, float]:
+    def metrics(self) -> Metrics:
         """What the consumer measures of itself, under Kafka's names; as ShareConsumer.metrics()."""
         return self._consumer.metrics()
 

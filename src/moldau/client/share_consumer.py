@@ -8,6 +8,7 @@ alive between two polls, and renews locks where processing() was asked to.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import wraps
@@ -29,6 +30,7 @@ from moldau.client.group.gate import Gate
 from moldau.client.group.heartbeat import HeartbeatThread
 from moldau.client.group.membership import FOREVER_MS, new_member_id
 from moldau.client.group.network import DrivenNetwork
+from moldau.client.metrics.reading import PollMeter, ShareMeter
 from moldau.client.record import ConsumerRecord
 from moldau.client.results import TopicPartition
 from moldau.client.share.acknowledgements import Acknowledgements, AcknowledgeType, Held, SharePartition
@@ -43,6 +45,7 @@ from moldau.protocol.errors import INVALID_GROUP_ID, INVALID_REQUEST
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from moldau.client.metrics.names import Metrics
     from moldau.client.setting_types import ShareConsumerSettings
 
 __all__ = ["AcknowledgeType", "ShareConsumer"]
@@ -99,6 +102,8 @@ class ShareConsumer:
         if group_id is None or not group_id.strip():
             raise error_for(INVALID_GROUP_ID, "A share consumer needs the setting group.id, which must not be blank.")
         self._group_id = group_id
+        self._config = read
+        self._started_wall_ms = time.time_ns() // 1_000_000
         self._key_deserializer = key_deserializer
         self._value_deserializer = value_deserializer
         self._callback = on_acknowledged
@@ -129,6 +134,8 @@ class ShareConsumer:
             self._on_assignment,
         )
         self._fetcher = ShareFetcher(read.get_bool("check.crcs"))
+        self._meter = ShareMeter(self._cluster.window)
+        self._poll_meter = PollMeter(self._cluster.window)
         limited = read.get_text("share.acquire.mode") == "record_limit"
         self._requests = ShareRequests(
             self._cluster,
@@ -145,6 +152,7 @@ class ShareConsumer:
             ),
             self._group.topics.stale,
             self._on_finished,
+            self._meter,
         )
         self._cluster.network = DrivenNetwork(self._cluster.network, self._drive, self._until_due_ms)
         self._gate = Gate(self._cluster.network.wake)
@@ -208,14 +216,18 @@ class ShareConsumer:
         """The name of this consumer in its group, which it made itself."""
         return self._group.membership.member_id
 
-    def metrics(self) -> dict[str, float]:
-        """What the consumer measures of itself, under Kafka's names; a time without any answer is not a number.
+    def metrics(self) -> Metrics:
+        """What the consumer measures of itself, under the names of Kafka's metrics, as of now.
 
-        fetch-throttle-time-avg and -max: for how many ms brokers throttled this client (KIP-219), over all of their
-        answers of the last 30 to 60 seconds.
+        A mapping of MetricName to numbers; `metrics()["records-consumed-total"]` for what the consumer has of it in
+        all. Rates, averages and maxima are those of the last 30 to 60 seconds (metrics.sample.window.ms); where nothing
+        happened in that time an average is not a number. docs/client-metrics.md has them all.
         """
-        average, largest = self._cluster.network.throttle_times()
-        return {"fetch-throttle-time-avg": average, "fetch-throttle-time-max": largest}
+        from moldau.client.metrics.share_consumer import share_consumer_metrics
+
+        return share_consumer_metrics(
+            self._config, self._cluster, self._meter, self._poll_meter, self._started_wall_ms, self._group.meter
+        )
 
     # Records
 
@@ -234,7 +246,17 @@ class ShareConsumer:
         """
         self._check_open()
         network = self._cluster.network
-        deadline_ms = network.now_ms() + timeout_ms
+        began_ms = network.now_ms()
+        self._poll_meter.on_start(began_ms)
+        try:
+            records = self._poll_until(began_ms + timeout_ms)
+        finally:
+            self._poll_meter.on_end(network.now_ms())
+        self._meter.records.add(len(records))
+        return records
+
+    def _poll_until(self, deadline_ms: int) -> list[ConsumerRecord]:
+        network = self._cluster.network
         self._tell()
         if not self._group.subscription:
             raise error_for(INVALID_REQUEST, "This consumer is not subscribed to any topic: call subscribe() first.")

@@ -6,10 +6,11 @@ import threading
 import time
 from collections.abc import Callable
 
-from moldau.client.connection.throttle import ThrottleTimes
 from moldau.client.connection.transport import Address, Network, address_text
 from moldau.client.connection.wire import Call, Connection
 from moldau.client.errors import NetworkError, RequestTimeoutError
+from moldau.client.metrics.meters import NetworkMeter
+from moldau.client.metrics.window import Window
 from moldau.protocol import api_keys
 from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
 from moldau.protocol.messages.api_versions_response import ApiVersion, ApiVersionsResponse
@@ -96,7 +97,7 @@ class FakeNetwork(Network):
         self.closed = False
         self._connections: dict[Address, Connection] = {}
         self._woken = threading.Event()
-        self.times = ThrottleTimes()
+        self._meter = NetworkMeter(Window(self.now_ms()))
 
     def now_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000 if self.real_time else self.clock_ms
@@ -112,7 +113,11 @@ class FakeNetwork(Network):
         connection = self._connections.get(address)
         if connection is None or connection.closed:
             connection = self._connections[address] = Connection(
-                address_text(address), "test", clock=self.now_ms, throttle_times=self.times
+                address_text(address),
+                "test",
+                clock=self.now_ms,
+                meter=self._meter,
+                node_meter=self._meter.node(address),
             )
             connection.start(self.now_ms(), 30_000)
         connection.submit(call, self.now_ms())
@@ -134,8 +139,8 @@ class FakeNetwork(Network):
         connection = self._connections.get(address)
         return 0 if connection is None or connection.closed else connection.throttled_ms(self.now_ms())
 
-    def throttle_times(self) -> tuple[float, float]:
-        return self.times.measure(self.now_ms())
+    def meter(self) -> NetworkMeter:
+        return self._meter
 
     def wake(self) -> None:
         self._woken.set()
@@ -167,6 +172,7 @@ class FakeNetwork(Network):
     def _carry(self) -> bool:
         """Carries requests to brokers and answers back, once; tells whether there were any."""
         moved = False
+        self._meter.window.tick(self.now_ms())
         for address, connection in list(self._connections.items()):
             data = connection.take_outgoing()
             while data and not connection.closed:

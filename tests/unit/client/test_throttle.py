@@ -13,11 +13,12 @@ import pytest
 
 from moldau.client.admin import Admin, NewTopic
 from moldau.client.aio import AsyncConsumer
-from moldau.client.connection.throttle import ThrottleTimes, is_honoured
+from moldau.client.connection.throttle import is_honoured
 from moldau.client.connection.transport import SocketNetwork
 from moldau.client.connection.wire import Call
 from moldau.client.consumer import Consumer
 from moldau.client.errors import ClientError, RequestTimeoutError, ThrottlingQuotaExceededError, error_for
+from moldau.client.metrics.window import summarize
 from moldau.client.producer import Producer
 from moldau.client.results import TopicPartition
 from moldau.client.wiring import wired
@@ -36,7 +37,6 @@ from moldau.protocol.messages.list_offsets_request import ListOffsetsRequest
 from moldau.protocol.messages.metadata_request import MetadataRequest
 from moldau.protocol.messages.metadata_response import MetadataResponse
 from moldau.protocol.messages.produce_request import ProduceRequest
-from moldau.protocol.messages.produce_response import ProduceResponse
 from moldau.protocol.messages.share_fetch_request import ShareFetchRequest
 from moldau.protocol.primitives import Message
 from tests.pace import patience, patience_ms
@@ -170,7 +170,9 @@ def test_a_call_over_real_sockets_leaves_after_the_pause() -> None:
                     network.poll(10_000)
                 assert call.response().throttle_time_ms == 200
                 assert not network.is_ready(("127.0.0.1", port))
-            assert network.throttle_times()[1] == 200
+            meter = network.meter()
+            assert meter is not None
+            assert summarize(node.throttle_times_ms for node in meter.nodes.values()).largest == 200
         finally:
             network.close()
     assert arrived[2] - arrived[1] >= 0.199
@@ -488,19 +490,3 @@ def test_a_loop_of_fifty_topics_under_a_quota_loses_none() -> None:
         admin.create_topics([NewTopic(f"t{number}")])[f"t{number}"].get()
     assert made == [f"t{number}" for number in range(50)]
     assert 43_000 <= network.now_ms() - start_ms < 50_000
-
-
-# What is counted
-
-
-def test_throttle_times_are_those_of_the_last_half_minute_to_minute() -> None:
-    times = ThrottleTimes()
-    assert all(isnan(value) for value in times.measure(0))
-    times.record(0, 1_000)
-    times.record(100, 2_000)
-    assert times.measure(2_000) == (50.0, 100.0)
-    times.record(20, 31_000)
-    assert times.measure(31_000) == (40.0, 100.0), "the sample before counts"
-    assert times.measure(61_000) == (20.0, 20.0), "and is forgotten a minute after its beginning"
-    assert all(isnan(value) for value in times.measure(91_000))
-    assert ProduceResponse().throttle_time_ms == 0

@@ -13,6 +13,7 @@ import pytest
 from moldau.client.connection.transport import SocketNetwork
 from moldau.client.connection.wire import Call
 from moldau.client.errors import ClientError, NetworkError, ProtocolError, RequestTimeoutError
+from moldau.client.group.coordinator import AsideAddress, CoordinatorAddress
 from moldau.protocol.messages.metadata_request import MetadataRequest
 from moldau.protocol.messages.metadata_response import MetadataResponse, MetadataResponseBroker
 from tests.pace import patience, patience_ms
@@ -174,3 +175,22 @@ def test_a_peer_that_never_answers_costs_the_timeout() -> None:
         with pytest.raises(RequestTimeoutError):
             ask(port, 150)
         done.set()
+
+
+def test_a_coordinator_has_a_connection_of_its_own() -> None:
+    """Brokers answer in order: a fetch that waits for records would hold up heartbeats."""
+    with listening(lambda peer: None) as port:
+        network = SocketNetwork("test")
+        try:
+            addresses = [
+                ("127.0.0.1", port),
+                CoordinatorAddress(("127.0.0.1", port)),
+                AsideAddress(("127.0.0.1", port)),
+            ]
+            for address in addresses:
+                network.submit(address, Call(MetadataRequest(topics=None), MetadataResponse, PATIENCE_MS))
+            assert [network.in_flight_count(address) for address in addresses] == [1, 1, 1]
+            meter = network.meter()
+            assert meter is not None and len(meter.nodes) == 3
+        finally:
+            network.close()

@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from moldau.cli.kafka.java_text import divide, fixed_text
+from moldau.cli.kafka.metrics_table import print_metrics
 from moldau.cli.kafka.options import (
     OPTIONAL_VALUE,
     VALUE,
@@ -132,7 +133,7 @@ def _measure(options: Options) -> None:
     if not detailed:
         print(measure.summary(ended_ms))
     if options.has("print-metrics"):
-        _print_metrics(measure)
+        print_metrics(reading.consumer.metrics())
 
 
 class Measure:
@@ -241,20 +242,6 @@ class Measure:
             fixed_text(divide(float(self.records), fetch_ms / 1000.0), 4),
         ]
         return ", ".join(cells)
-
-
-def _print_metrics(measure: Measure) -> None:
-    """What was counted, in the form of Java's table; our client counts far fewer things."""
-    tags = "{client-id=perf-consumer-client}"
-    rows = {
-        f"app-info:version:{tags}": "4.3.1",
-        f"consumer-fetch-manager-metrics:bytes-consumed-total:{tags}": fixed_text(float(measure.bytes), 3),
-        f"consumer-fetch-manager-metrics:records-consumed-total:{tags}": fixed_text(float(measure.records), 3),
-    }
-    width = max(map(len, rows))
-    print(f"\n{'Metric Name':<{width}}   Value")
-    for name, value in rows.items():
-        print(f"{name:<{width}} : {value}")
 
 
 def format_date(moment_ms: int, pattern: str) -> str:

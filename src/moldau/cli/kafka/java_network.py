@@ -16,6 +16,7 @@ from moldau.client.connection.cluster import socket_network
 from moldau.client.connection.transport import Address, Network
 from moldau.client.connection.wire import Call
 from moldau.client.errors import AdvertisedAddressError, ClientError, NetworkError
+from moldau.client.metrics.meters import NetworkMeter
 from moldau.protocol.errors import (
     ILLEGAL_SASL_STATE,
     INVALID_TOPIC_EXCEPTION,
@@ -88,8 +89,8 @@ class JavaNetwork(Network):
     def throttled_ms(self, address: Address) -> int:
         return self._inner.throttled_ms(address)
 
-    def throttle_times(self) -> tuple[float, float]:
-        return self._inner.throttle_times()
+    def meter(self) -> NetworkMeter | None:
+        return self._inner.meter()
 
     def wake(self) -> None:
         self._inner.wake()

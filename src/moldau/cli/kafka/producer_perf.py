@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from moldau.cli.kafka.admin_tools import read_config
 from moldau.cli.kafka.java_text import divide, fixed_text
+from moldau.cli.kafka.metrics_table import print_metrics
 from moldau.cli.kafka.options import JavaFailure
 from moldau.cli.kafka.subcommands import CommandParser
 
@@ -251,8 +252,7 @@ class Run:
         # For each batch on its way: its partition's fate, and when and how much was sent in it.
         self._sent: dict[int, tuple[Fate, list[list[int]]]] = {}
         self._steady: Stats | None = None
-        self._counts = {"batches": 0, "records": 0, "errors": 0}
-        self._producer: Producer = new_producer(config, on_batch=self._on_batch)
+        self._producer: Producer = new_producer(config)
         self._transactional = "transactional.id" in config
         self._transaction_ms = options.transaction_duration_ms or TRANSACTION_MS
 
@@ -271,7 +271,7 @@ class Run:
         if self._steady is not None:
             self._steady.print_total()
         if self._options.print_metrics:
-            print_metrics(self._counts)
+            print_metrics(self._producer.metrics())
         return 0
 
     def _send_all(self) -> None:
@@ -343,10 +343,6 @@ class Run:
         sys.stderr.write(f"{said(client_failure(error, self._options.topic))}\n" * count)
         sys.stderr.flush()
 
-    def _on_batch(self, partition: object, count: int, error: ClientError | None) -> None:
-        self._counts["batches"] += 1
-        self._counts["errors" if error is not None else "records"] += count
-
 
 def throttle(rate: float) -> Callable[[int], int]:
     """A function that waits until the next records may be sent, and says how many those may be."""
@@ -364,23 +360,6 @@ def throttle(rate: float) -> Callable[[int], int]:
             time.sleep(max(SLEEP_MS_MIN / 1000, (number - (time.monotonic() - started) * rate) / rate))
 
     return wait
-
-
-def print_metrics(counts: dict[str, int], client_id: str = "perf-producer-client") -> None:
-    """What was counted, in the form of Java's table; our client counts far fewer things."""
-    tags = f"{{client-id={client_id}}}"
-    records, batches = counts["records"], counts["batches"]
-    rows: dict[str, str] = {
-        f"app-info:version:{tags}": "4.3.1",
-        f"producer-metrics:record-error-total:{tags}": fixed_text(float(counts["errors"]), 3),
-        f"producer-metrics:record-send-total:{tags}": fixed_text(float(records), 3),
-        f"producer-metrics:records-per-batch-avg:{tags}": fixed_text(divide(records, batches), 3),
-        f"producer-metrics:batch-send-total:{tags}": fixed_text(float(batches), 3),
-    }
-    width = max(map(len, rows))
-    print(f"\n{'Metric Name':<{width}}   Value")
-    for name in sorted(rows):
-        print(f"{name:<{width}} : {rows[name]}")
 
 
 def now_ms() -> int:

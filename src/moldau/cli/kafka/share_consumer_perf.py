@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from moldau.cli.kafka.consumer_perf import DATE_FORMAT, MEBIBYTE, POLL_MS, format_date, now_ms
 from moldau.cli.kafka.java_text import divide, fixed_text
+from moldau.cli.kafka.metrics_table import print_metrics
 from moldau.cli.kafka.options import (
     OPTIONAL_VALUE,
     VALUE,
@@ -132,8 +133,8 @@ def _run(options: Options, config: dict[str, str], names: list[str], stop: Stopp
             return
         print(measure.summary(measure.records, measure.bytes, ended_ms))
         if options.has("print-metrics"):
-            for reader in measure.readers:
-                _print_metrics(reader)
+            for consumer in consumers:
+                print_metrics(consumer.metrics())
     finally:
         for consumer in consumers:
             consumer.close(CLOSE_MS)
@@ -275,17 +276,3 @@ class Reader:
             sys.stdout.write(", ".join(cells))
             sys.stdout.flush()
         self._last_bytes, self._last_records = self.bytes, self.records
-
-
-def _print_metrics(reader: Reader) -> None:
-    """What was counted, in the form of Java's table; our client counts far fewer things."""
-    tags = f"{{client-id={reader.client_id}}}"
-    rows = {
-        f"app-info:version:{tags}": "4.3.1",
-        f"consumer-share-fetch-manager-metrics:bytes-consumed-total:{tags}": fixed_text(float(reader.bytes), 3),
-        f"consumer-share-fetch-manager-metrics:records-consumed-total:{tags}": fixed_text(float(reader.records), 3),
-    }
-    width = max(map(len, rows))
-    print(f"\n{'Metric Name':<{width}}   Value")
-    for name, value in rows.items():
-        print(f"{name:<{width}} : {value}")

@@ -13,6 +13,7 @@ from moldau.client.aio_worker import Worker
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from moldau.client.metrics.names import Metrics
     from moldau.client.setting_types import AdminArguments
 
 __all__ = ["AsyncAdmin"]
@@ -31,6 +32,10 @@ class AsyncAdmin:
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]: ...
+
+    def metrics(self) -> Metrics:
+        """What the client measures of itself; as Admin.metrics()."""
+        return self._admin.metrics()
 
     async def close(self) -> None:
         """Ends all connections, and the thread."""

@@ -7,6 +7,7 @@ and after finding out anew whom to ask, until the timeout. A method raises when 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -46,6 +47,7 @@ from moldau.protocol.primitives import Message
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from moldau.client.metrics.names import Metrics
     from moldau.client.setting_types import AdminSettings
 
 
@@ -73,7 +75,18 @@ class AdminCalls:
         kind = ControllerCluster if self._to_controllers else Cluster
         wiring = wiring_of(config)
         self._cluster = kind(read, wiring.network, first_contact_ms=wiring.first_contact_ms)
+        self._client_id = read.get_text("client.id")
+        self._started_wall_ms = time.time_ns() // 1_000_000
         self._closed = False
+
+    def metrics(self) -> Metrics:
+        """What the client measures of itself, under the names of Kafka's metrics, as of now: connections and requests.
+
+        A mapping of MetricName to numbers, and `metrics()["request-total"]` for what the client has of it in all.
+        """
+        from moldau.client.metrics.admin import admin_metrics
+
+        return admin_metrics(self._client_id, self._cluster, self._started_wall_ms)
 
     def close(self) -> None:
         """Ends all connections; any other method raises ClosedError from now on."""

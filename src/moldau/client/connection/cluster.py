@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import random
+import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -26,6 +27,8 @@ from moldau.client.errors import (
     RequestTimeoutError,
     error_for,
 )
+from moldau.client.metrics.meters import EVERY_API, NetworkMeter
+from moldau.client.metrics.window import Window
 from moldau.client.results import Outcome, TopicPartition
 from moldau.protocol.errors import LEADER_NOT_AVAILABLE, NONE, UNKNOWN_TOPIC_OR_PARTITION
 from moldau.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
@@ -41,6 +44,9 @@ NO_LEADER = -1
 
 # A topic that was just created may not be known to every broker yet, so its absence is believed the third time.
 UNKNOWN_TOPIC_TRIES = 3
+
+# The requests whose latency is that of a broker: Produce, Fetch, ShareFetch.
+LATENCY_APIS = {"producer": 0, "consumer": 1, "share consumer": 78}
 
 # Names of bootstrap servers that all stand for nothing are not tried for longer than this.
 UNRESOLVED_PATIENCE_MS = 5_000
@@ -108,6 +114,11 @@ class Cluster:
         draw = random.random if chance is None else chance.random
         self.backoff = Backoff(config.get_int("retry.backoff.ms"), config.get_int("retry.backoff.max.ms"), draw)
         self.network = network if network is not None else socket_network(config)
+        self.meter = self.network.meter() or _new_meter(config, self.network.now_ms())
+        # What each part of the client counts with.
+        self.window = self.meter.window
+        # When the last metadata came.
+        self.metadata_ms = self.network.now_ms()
         self.brokers: dict[int, Broker] = {}
         self.cluster_id: str | None = None
         self.controller_id = -1
@@ -119,6 +130,14 @@ class Cluster:
         self._refreshed_ms: dict[str, int] = {}
         self._turn = int(draw() * (1 << 16))
         self._unreachable = Unreachable(self._bootstrap, patient=first_contact_ms is None)
+
+    @property
+    def bootstrap_addresses(self) -> list[Address]:
+        return self._bootstrap
+
+    def in_flight_count(self) -> int:
+        """How many requests have no answer yet, to all brokers together."""
+        return sum(self.network.in_flight_count(address) for address in list(self.meter.nodes))
 
     def close(self) -> None:
         self.network.close()
@@ -342,7 +361,7 @@ class Cluster:
             self.brokers = {row.node_id: Broker(row.node_id, row.host, row.port, row.rack) for row in response.brokers}
         self.cluster_id = response.cluster_id
         self.controller_id = response.controller_id
-        now_ms = self.network.now_ms()
+        now_ms = self.metadata_ms = self.network.now_ms()
         for name in list(self.topics) if asked is None else asked:
             self.topics.pop(name, None)
         for row in response.topics:
@@ -506,7 +525,13 @@ def socket_network(config: ClientConfig) -> SocketNetwork:
         idle_max_ms=config.get_int("connections.max.idle.ms"),
         connect_timeout_max_ms=config.get_int("socket.connection.setup.timeout.max.ms"),
         security=security,
+        meter=_new_meter(config, time.monotonic_ns() // 1_000_000),
     )
+
+
+def _new_meter(config: ClientConfig, now_ms: int) -> NetworkMeter:
+    window = Window(now_ms, config.get_int("metrics.num.samples"), config.get_int("metrics.sample.window.ms"))
+    return NetworkMeter(window, LATENCY_APIS.get(config.kind, EVERY_API))
 
 
 def _nobody(problems: Sequence[ClientError]) -> NoBrokerError:

@@ -40,6 +40,11 @@ class Security:
     def uses_tls(self) -> bool:
         return self._context is not None
 
+    @property
+    def has_no_login(self) -> bool:
+        """A handshake of TLS is all the authentication there is."""
+        return self._login is None
+
     def new_login(self) -> Login | None:
         return None if self._login is None else self._login()
 

@@ -1,4 +1,4 @@
-"""KIP-219 on the client's side: which answers make the client pause, and how much it was throttled lately.
+"""KIP-219 on the client's side: which answers make the client pause.
 
 A broker whose quota a client exceeds answers at once and does not read from the connection for `throttle_time_ms`. The
 client sends nothing there meanwhile: what it sent would only lie in a buffer, while the time for its answer runs.
@@ -7,7 +7,6 @@ Other brokers, and other connections to the same broker, are not concerned.
 
 from __future__ import annotations
 
-from math import nan
 from typing import Final
 
 # From which version on an answer says for how long to pause; brokers that speak older ones only have waited before
@@ -50,49 +49,7 @@ _FIRST_VERSIONS: Final[dict[int, int]] = {
     42: 1,  # DeleteGroups
 }
 
-# Kafka's clients average over two samples of 30 s.
-SAMPLE_MS: Final = 30_000
-
 
 def is_honoured(api_key: int, version: int) -> bool:
     """Whether the client pauses for the throttle_time_ms of such an answer."""
     return version >= _FIRST_VERSIONS.get(api_key, 0)
-
-
-class _Sample:
-    def __init__(self) -> None:
-        self.start_ms: int = 0
-        self.count: int = 0
-        self.sum_ms: int = 0
-        self.max_ms: int = 0
-
-
-class ThrottleTimes:
-    """The throttle times of all answers of the last 30 to 60 seconds; most of them are 0."""
-
-    def __init__(self) -> None:
-        self._current: _Sample = _Sample()
-        self._last: _Sample = _Sample()
-
-    def record(self, throttle_ms: int, now_ms: int) -> None:
-        sample = self._current
-        if sample.count == 0:
-            sample.start_ms = now_ms
-        elif now_ms - sample.start_ms >= SAMPLE_MS:
-            self._last = sample
-            sample = self._current = _Sample()
-            sample.start_ms = now_ms
-        sample.count += 1
-        sample.sum_ms += throttle_ms
-        if throttle_ms > sample.max_ms:
-            sample.max_ms = throttle_ms
-
-    def measure(self, now_ms: int) -> tuple[float, float]:
-        """The average and the largest; not a number where there was no answer lately."""
-        count = total = largest = 0
-        for sample in (self._last, self._current):
-            if sample.count > 0 and now_ms - sample.start_ms < 2 * SAMPLE_MS:
-                count += sample.count
-                total += sample.sum_ms
-                largest = max(largest, sample.max_ms)
-        return (total / count, float(largest)) if count > 0 else (nan, nan)

@@ -14,15 +14,15 @@ import random
 import selectors
 import socket
 import time
-from math import nan
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mypy_extensions import mypyc_attr
 
 from moldau.client.connection.backoff import Backoff
-from moldau.client.connection.throttle import ThrottleTimes
 from moldau.client.connection.wire import Call, Connection
 from moldau.client.errors import ClientError, NetworkError, RequestTimeoutError, TlsError
+from moldau.client.metrics.meters import NetworkMeter, NodeMeter
+from moldau.client.metrics.window import Window
 from moldau.protocol.primitives import Message
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("moldau.client")
 
-Address = tuple[str, int]
+# Host and port. Compiled code takes a tuple of known length apart and makes a plain one of it again, and the connection
+# of a coordinator, which is told from others by the type of its address, would be the one of the broker.
+Address = tuple[Any, ...]
 Response = TypeVar("Response", bound=Message)
 
 READS_AT_ONCE: Final = 16
@@ -67,9 +69,9 @@ class Network:
         """For how long the broker does not want to hear from this client (KIP-219): calls wait until then."""
         return 0
 
-    def throttle_times(self) -> tuple[float, float]:
-        """The average and the largest throttle time of all answers lately, in ms; not a number without answers."""
-        return (nan, nan)
+    def meter(self) -> NetworkMeter | None:
+        """What is counted of connections, bytes, requests and answers; None where nothing is."""
+        return None
 
     def wake(self) -> None:
         """Makes a poll() that waits in another thread return."""
@@ -96,10 +98,15 @@ class _Link:
     """One socket and the connection that lives on it."""
 
     def __init__(
-        self, address: Address, connection: Connection, candidates: list[tuple[int, tuple[object, ...]]]
+        self,
+        address: Address,
+        connection: Connection,
+        candidates: list[tuple[int, tuple[object, ...]]],
+        meter: NodeMeter,
     ) -> None:
         self.address: Address = address
         self.connection: Connection = connection
+        self.meter: NodeMeter = meter
         self.candidates: list[tuple[int, tuple[object, ...]]] = candidates
         self.socket: socket.socket | None = None
         self.connecting: bool = True
@@ -128,6 +135,7 @@ class SocketNetwork(Network):
         idle_max_ms: int = -1,
         connect_timeout_max_ms: int = 30_000,
         security: Security | None = None,
+        meter: NetworkMeter | None = None,
     ) -> None:
         self._security: Security | None = security
         self._uses_tls: bool = security is not None and security.uses_tls
@@ -139,7 +147,7 @@ class SocketNetwork(Network):
         self._connect_timeout_max_ms: int = max(connect_timeout_ms, connect_timeout_max_ms)
         self._reconnect_backoff: Backoff = reconnect_backoff or Backoff(50, 1_000, random.random)
         self._idle_max_ms: int = idle_max_ms
-        self._throttle_times: ThrottleTimes = ThrottleTimes()
+        self._meter: NetworkMeter = NetworkMeter(Window(self.now_ms())) if meter is None else meter
         self._links: dict[Address, _Link] = {}
         self._troubles: dict[Address, _Trouble] = {}
         self._unsent: dict[Address, _Link] = {}
@@ -191,19 +199,28 @@ class SocketNetwork(Network):
             return 0
         return link.connection.throttled_ms(self.now_ms())
 
-    def throttle_times(self) -> tuple[float, float]:
-        return self._throttle_times.measure(self.now_ms())
+    def meter(self) -> NetworkMeter | None:
+        return self._meter
 
     def poll(self, timeout_ms: int) -> None:
         while self._unsent:
             self._flush(self._unsent.popitem()[1])
-        wait_ms = max(0, min(timeout_ms, self._until_deadline_ms()))
-        for key, events in self._selector.select(wait_ms / 1000):
+        meter = self._meter
+        began_ns = time.monotonic_ns()
+        wait_ms = max(0, min(timeout_ms, self._until_deadline_ms(began_ns // 1_000_000)))
+        ready = self._selector.select(wait_ms / 1000)
+        woke_ns = time.monotonic_ns()
+        # Whatever is counted from here on belongs to this moment.
+        meter.window.tick(woke_ns // 1_000_000)
+        meter.wait_ns.add(woke_ns - began_ns)
+        for key, events in ready:
             if key.data is None:
                 self._drain_wakes()
             else:
                 self._on_events(key.data, events)
-        self._expire()
+        done_ns = time.monotonic_ns()
+        meter.work_ns.add(done_ns - woke_ns)
+        self._expire(done_ns // 1_000_000)
 
     def wake(self) -> None:
         try:
@@ -228,8 +245,7 @@ class SocketNetwork(Network):
         trouble.not_before_ms = self.now_ms() + self._reconnect_backoff.delay_ms(trouble.failures)
         trouble.error = error
 
-    def _until_deadline_ms(self) -> int:
-        now_ms = self.now_ms()
+    def _until_deadline_ms(self, now_ms: int) -> int:
         nearest = 3_600_000
         for link in self._links.values():
             deadline = link.connect_deadline_ms if link.connecting else link.connection.next_deadline_ms()
@@ -254,8 +270,9 @@ class SocketNetwork(Network):
             raise NetworkError(f"The host name {host} cannot be resolved: {error.strerror}.") from None
         candidates = [(family, sockaddr) for family, _, _, _, sockaddr in found]
         new_login = None if self._security is None else self._security.new_login
-        connection = Connection(address_text(address), self._client_id, new_login, self.now_ms, self._throttle_times)
-        link = _Link(address, connection, list(reversed(candidates)))
+        node_meter = self._meter.node(address)
+        connection = Connection(address_text(address), self._client_id, new_login, self.now_ms, self._meter, node_meter)
+        link = _Link(address, connection, list(reversed(candidates)), node_meter)
         self._connect_next(link, "it has no address")
         self._links[address] = link
         return link
@@ -330,6 +347,7 @@ class SocketNetwork(Network):
         try:
             state = self._security.shake_hands(link.socket, address_text(link.address))
         except ClientError as error:
+            self._meter.failed_authentications.add(1)
             self._drop(link, error)
             return
         except OSError as failure:
@@ -337,6 +355,8 @@ class SocketNetwork(Network):
             return
         if state == 0:
             link.shaking_hands = False
+            if self._security.has_no_login:
+                self._meter.authentications.add(1)
             self._start(link)
             return
         link.events = selectors.EVENT_READ if state == 1 else selectors.EVENT_WRITE
@@ -344,6 +364,8 @@ class SocketNetwork(Network):
 
     def _start(self, link: _Link) -> None:
         link.connecting = False
+        self._meter.connections += 1
+        self._meter.connections_created.add(1)
         link.connection.start(self.now_ms(), self._request_timeout_ms)
         self._flush(link)
 
@@ -386,6 +408,7 @@ class SocketNetwork(Network):
             if not count:
                 self._drop(link, self._lost(link, "the other side closed it"))
                 return
+            link.meter.bytes_in.add(count)
             if wanted > 0:
                 self._set_low_water(link, 1)
                 connection.received_piece(piece)
@@ -447,6 +470,7 @@ class SocketNetwork(Network):
                     sent = link.socket.send(link.outgoing[0])
                 else:
                     sent = link.socket.sendmsg(link.outgoing[:PARTS_AT_ONCE])
+                link.meter.bytes_out.add(sent)
                 _drop_sent(link.outgoing, sent)
         except BlockingIOError:
             pass
@@ -459,8 +483,7 @@ class SocketNetwork(Network):
             link.events = events
             self._selector.modify(link.socket, events, link)
 
-    def _expire(self) -> None:
-        now_ms = self.now_ms()
+    def _expire(self, now_ms: int) -> None:
         for link in list(self._links.values()):
             if link.connecting:
                 if link.connect_deadline_ms <= now_ms:
@@ -484,6 +507,9 @@ class SocketNetwork(Network):
     def _forget(self, link: _Link) -> None:
         if self._links.get(link.address) is link:
             del self._links[link.address]
+            if not link.connecting:
+                self._meter.connections -= 1
+                self._meter.connections_closed.add(1)
         if link.socket is not None:
             self._selector.unregister(link.socket)
             link.socket.close()

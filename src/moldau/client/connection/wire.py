@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar, cast
 
 from moldau import __version__
-from moldau.client.connection.throttle import ThrottleTimes, is_honoured
+from moldau.client.connection.throttle import is_honoured
 from moldau.client.errors import (
     ClientError,
     NetworkError,
@@ -28,6 +28,7 @@ from moldau.client.errors import (
     UnsupportedVersionError,
     error_for,
 )
+from moldau.client.metrics.meters import EVERY_API, NetworkMeter, NodeMeter
 from moldau.protocol import api_keys
 from moldau.protocol.errors import UNSUPPORTED_VERSION
 from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
@@ -126,11 +127,12 @@ class Connection:
         client_id: str,
         new_login: Callable[[], Login | None] | None = None,
         clock: Callable[[], int] | None = None,
-        throttle_times: ThrottleTimes | None = None,
+        meter: NetworkMeter | None = None,
+        node_meter: NodeMeter | None = None,
     ) -> None:
         """new_login: what begins a login; None where brokers take everybody. clock: tells the time of an answer, from
-        which its throttle time counts; without one, that of the last call counts. throttle_times: where those of all
-        answers are counted."""
+        which its throttle time counts; without one, that of the last call counts. meter, node_meter: where logins,
+        requests and answers are counted, both or neither."""
         self.name: str = name
         self.client_id: str = client_id
         self._new_login: Callable[[], Login | None] | None = new_login
@@ -140,7 +142,12 @@ class Connection:
         self._renew_at_ms: int = 0
         self._was_ready: bool = False
         self._clock: Callable[[], int] | None = clock
-        self._throttle_times: ThrottleTimes | None = throttle_times
+        self._meter: NetworkMeter | None = meter
+        self._node_meter: NodeMeter | None = node_meter
+        # The latencies of these requests are counted.
+        self._latency_api: int = EVERY_API if meter is None else meter.latency_api
+        # Since when the client logs in again.
+        self._renewing_since_ms: int = 0
         # Until then nothing is sent; 0 when the broker does not throttle the client.
         self.throttled_until_ms: int = 0
         self._now_ms: int = 0
@@ -321,7 +328,7 @@ class Connection:
 
     def _ask_versions(self, version: int, deadline_ms: int) -> None:
         request = ApiVersionsRequest(client_software_name="moldau", client_software_version=__version__)
-        call: Call[Message] = Call(request, cast("type[Message]", ApiVersionsResponse), 0)
+        call: Call[Message] = Call(request, cast("type[Message]", ApiVersionsResponse), self._login_timeout_ms)
         call.deadline_ms = deadline_ms
         self._write(call, version)
 
@@ -349,6 +356,8 @@ class Connection:
         header.encode(writer, api_keys.request_header_version(key, version))
         call.request.encode(writer, version)
         writer.set_int32(0, writer.size - 4)
+        if self._node_meter is not None:
+            self._node_meter.requests.record(writer.size)
         for part in writer.finish():
             if isinstance(part, bytes):
                 self._outgoing.append(part)
@@ -387,6 +396,8 @@ class Connection:
         )
 
     def _on_frame(self, data: bytes, start: int, end: int) -> None:
+        if self._node_meter is not None:
+            self._node_meter.responses.add(end - start + 4)
         call = self._in_flight.popleft() if self._in_flight else None
         if call is None or int.from_bytes(data[start : start + 4], "big", signed=True) != call.correlation_id:
             if call is not None:
@@ -407,17 +418,21 @@ class Connection:
         if call is self._login_call:
             self._on_login_response(response)
             return
-        self._note_throttle(call.request.API_KEY, call.version, getattr(response, "throttle_time_ms", 0))
+        self._note_response(call, getattr(response, "throttle_time_ms", 0))
         call.finish(response)
 
-    def _note_throttle(self, api_key: int, version: int, throttle_ms: int) -> None:
-        """Before the call is done: whoever sends next knows of it."""
-        if throttle_ms <= 0 and self._throttle_times is None:
+    def _note_response(self, call: Call[Message], throttle_ms: int) -> None:
+        """Before the call is done: whoever sends next knows for how long the broker throttles the client."""
+        meter = self._node_meter
+        if throttle_ms <= 0 and meter is None:
             return
         now_ms = self._now_ms if self._clock is None else self._clock()
-        if self._throttle_times is not None:
-            self._throttle_times.record(throttle_ms, now_ms)
-        if throttle_ms > 0 and is_honoured(api_key, version):
+        api_key = call.request.API_KEY
+        if meter is not None:
+            meter.throttle_times_ms.record(max(0, throttle_ms))
+            if self._latency_api == api_key or self._latency_api == EVERY_API:
+                meter.latencies_ms.record(max(0, now_ms - (call.deadline_ms - call.timeout_ms)))
+        if throttle_ms > 0 and is_honoured(api_key, call.version):
             self.throttled_until_ms = max(self.throttled_until_ms, now_ms + throttle_ms)
 
     def _on_versions(self, frame: bytes, call: Call[Message]) -> None:
@@ -439,7 +454,7 @@ class Connection:
         self.versions = offered
         levels = {row.name: row.max_version_level for row in response.finalized_features}
         self.features = Features(response.finalized_features_epoch, levels)
-        self._note_throttle(API_VERSIONS, call.version, response.throttle_time_ms)
+        self._note_response(call, response.throttle_time_ms)
         self._begin_login()
 
     def _maybe_renew(self, now_ms: int) -> bool:
@@ -447,6 +462,7 @@ class Connection:
         if not self._renew_at_ms or now_ms < self._renew_at_ms:
             return False
         self.negotiated = False
+        self._renewing_since_ms = now_ms
         self._begin_login()
         return True
 
@@ -455,8 +471,7 @@ class Connection:
             self._login = None if self._new_login is None else self._new_login()
         except ClientError as error:
             # There is nothing to log in with: a token could not be had.
-            self.refusal = error
-            self.close(error)
+            self._refuse(error)
             return
         if self._login is None:
             self._ready()
@@ -493,14 +508,28 @@ class Connection:
                 lifetime_ms = response.session_lifetime_ms
                 self._renew_at_ms = self._now_ms + lifetime_ms * RENEW_PERCENT // 100 if lifetime_ms > 0 else 0
         except ClientError as error:
-            self.refusal = error
-            self.close(error)
+            self._refuse(error)
             return
         if said is None:
             self._login_call = None
+            self._note_login()
             self._ready()
         else:
             self._say(SaslAuthenticateRequest(auth_bytes=said), cast("type[Message]", SaslAuthenticateResponse))
+
+    def _refuse(self, error: ClientError) -> None:
+        if self._meter is not None:
+            (self._meter.failed_reauthentications if self._was_ready else self._meter.failed_authentications).add(1)
+        self.refusal = error
+        self.close(error)
+
+    def _note_login(self) -> None:
+        meter = self._meter
+        if meter is not None and self._was_ready:
+            now_ms = self._now_ms if self._clock is None else self._clock()
+            meter.reauthentications.record(max(0, now_ms - self._renewing_since_ms))
+        elif meter is not None:
+            meter.authentications.add(1)
 
     def _ready(self) -> None:
         self.negotiated = True

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from moldau.client.errors import ClientError, error_for
+from moldau.client.metrics.reading import PartitionMeter, ReadMeter
+from moldau.client.metrics.window import Window
 from moldau.client.offsets import READ_COMMITTED
 from moldau.client.record import ConsumerRecord, decode_batch
 from moldau.client.results import OffsetAndMetadata, TopicPartition
@@ -50,8 +52,12 @@ class _Arrived:
 class PartitionState:
     """Where one partition stands."""
 
-    def __init__(self, partition: TopicPartition) -> None:
+    def __init__(self, partition: TopicPartition, meter: ReadMeter) -> None:
         self.partition = partition
+        self.topic_meter = meter.topic(partition.topic)
+        self.meter = PartitionMeter(meter.window)
+        # Bytes of batches that were handed out and are to be counted.
+        self.bytes_taken = 0
         # The offset of the next record to hand out; None until it was found out.
         self.position: int | None = None
         # The epoch of the last record handed out, and the leader epoch under which the position was found good.
@@ -79,6 +85,7 @@ class PartitionState:
         self.bytes_kept = 0
         self.records: list[ConsumerRecord] = []
         self.records_taken = 0
+        self.records_bytes = 0
         self.records_header: BatchHeader | None = None
 
     def clear(self) -> None:
@@ -116,7 +123,15 @@ class ArrowPart:
 class Fetcher:
     """The assigned partitions of one consumer."""
 
-    def __init__(self, isolation: int, max_bytes: int, partition_max_bytes: int, check_crcs: bool) -> None:
+    def __init__(
+        self,
+        isolation: int,
+        max_bytes: int,
+        partition_max_bytes: int,
+        check_crcs: bool,
+        meter: ReadMeter | None = None,
+    ) -> None:
+        self.meter = ReadMeter(Window(0)) if meter is None else meter
         self._isolation = isolation
         self._max_bytes = max_bytes
         self._partition_max_bytes = partition_max_bytes
@@ -129,7 +144,7 @@ class Fetcher:
         """Those that were assigned already stay where they are; new ones begin at the committed offset if so told."""
         wanted = list(dict.fromkeys(partitions))
         before = self.partitions
-        self.partitions = {item: before.get(item) or PartitionState(item) for item in wanted}
+        self.partitions = {item: before.get(item) or PartitionState(item, self.meter) for item in wanted}
         self._order = deque(wanted)
         for item, state in self.partitions.items():
             if from_committed and item not in before:
@@ -208,6 +223,11 @@ class Fetcher:
             aborted = [(item.first_offset, item.producer_id) for item in row.aborted_transactions or []]
             state.arrived.append(_Arrived(records.data, int(records.size), batches, aborted))
             state.bytes_kept += int(records.size)
+            self.meter.add_fetched(
+                state.partition.topic,
+                int(records.size) - HEADER_SIZE * len(batches),
+                sum([header.records_count for header in batches]),
+            )
             state.fetch_offset = max(asked, int(batches[-1].next_offset))
         return None
 
@@ -219,7 +239,10 @@ class Fetcher:
         for _ in range(len(self._order)):
             state = self.partitions[self._order[0]]
             if not state.paused and not state.held and state.arrived:
+                before = len(taken)
                 self._take_from(state, limit, taken)
+                if len(taken) > before:
+                    self._count(state, len(taken) - before)
             if len(taken) >= limit:
                 break
             self._order.rotate(-1)
@@ -238,11 +261,21 @@ class Fetcher:
             if state.records_taken == len(state.records):
                 # Compaction leaves holes: go on behind the batch, not behind its last record.
                 state.position = int(header.next_offset)
+                state.bytes_taken += state.records_bytes
                 state._drop_records()
                 self._forget_empty(state)
             else:
                 state.position = int(part[-1].offset) + 1
             state.position_epoch = int(header.partition_leader_epoch)
+
+    def _count(self, state: PartitionState, records: int) -> None:
+        """Records of a partition were handed out."""
+        state.topic_meter.records.add(records)
+        state.topic_meter.bytes.add(state.bytes_taken)
+        state.bytes_taken = 0
+        end = state.last_stable_offset if self._isolation == READ_COMMITTED else state.high_watermark
+        position = state.position or 0
+        state.meter.record(max(0, end - position), max(0, position - max(0, state.log_start_offset)))
 
     def take_arrow(self, limit: int, columns: ArrowColumns, buffers: list[bytes]) -> list[ArrowPart]:
         """Adds whole batches to the columns until there are limit rows or nothing is kept; positions move past them."""
@@ -252,8 +285,11 @@ class Fetcher:
             state = self.partitions[self._order[0]]
             if not state.paused and not state.held:
                 state.put_back()
+                before = int(columns.rows)
                 while columns.rows < limit and self._add_next(state, columns, buffers, parts):
                     pass
+                if columns.rows > before:
+                    self._count(state, int(columns.rows) - before)
             if columns.rows >= limit:
                 break
             self._order.rotate(-1)
@@ -267,8 +303,11 @@ class Fetcher:
             if not state.paused and not state.held:
                 state.put_back()
                 writer.begin(*state.partition)
+                seen_before = int(writer.seen)
                 while writer.rows - before < limit and not writer.full and self._write_next(state, writer):
                     pass
+                if writer.seen > seen_before:
+                    self._count(state, int(writer.seen) - seen_before)
             if writer.rows - before >= limit or writer.full:
                 break
             self._order.rotate(-1)
@@ -284,6 +323,7 @@ class Fetcher:
             writer.add_batch(data, start, end, header, state.position)
         except CorruptBatch as error:
             raise self._corrupt(state, header, str(error)) from None
+        state.bytes_taken += end - start
         state.position = int(header.next_offset)
         state.position_epoch = int(header.partition_leader_epoch)
         self._forget_empty(state)
@@ -304,6 +344,7 @@ class Fetcher:
             rows = columns.add_batch(data, start, end, header, state.position, len(buffers) - 1)
         except CorruptBatch as error:
             raise self._corrupt(state, header, str(error)) from None
+        state.bytes_taken += end - start
         kind = 1 if header.is_log_append_time else 0
         if parts and parts[-1].partition == state.partition and parts[-1].timestamp_type == kind:
             parts[-1].rows += rows
@@ -337,6 +378,7 @@ class Fetcher:
             if records:
                 state.records = records
                 state.records_taken = 0
+                state.records_bytes = end - start
                 state.records_header = header
                 return True
             state.position = int(header.next_offset)

@@ -126,6 +126,9 @@ class FetchRequests:
                 self._on_error(state, error)
             return
         response = call.response()
+        now_ms = self._cluster.network.now_ms()
+        sent_ms = call.deadline_ms - call.timeout_ms
+        self._cluster.window.tick(now_ms)
         for node in response.node_endpoints:
             self._cluster.learn_broker(node.node_id, node.host, node.port, node.rack)
         for topic in response.responses:
@@ -134,6 +137,7 @@ class FetchRequests:
                 found = self._fetcher.partitions.get(TopicPartition(name, row.partition_index))
                 if found is not None and found.partition in asked:
                     self._on_row(found, asked[found.partition], row)
+        self._fetcher.meter.end_response(now_ms - sent_ms)
 
     def _on_row(self, state: PartitionState, asked: int, row: PartitionData) -> None:
         if row.preferred_read_replica >= 0 and row.error_code == 0:

@@ -167,6 +167,12 @@ class ClassicMembership(Membership):
         """The only place that changes the state."""
         assert state in SUCCESSORS[self.state], f"member {self.member_id} cannot go from {self.state} to {state}"
         self.state = state
+        if self.meter is None:
+            return
+        if state is State.JOINING:
+            self.meter.begin_rebalance()
+        elif state in (State.STABLE, State.UNJOINED):
+            self.meter.end_rebalance(failed=state is State.UNJOINED)
 
     # Requests
 

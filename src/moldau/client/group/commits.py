@@ -20,6 +20,7 @@ from moldau.client.errors import (
 )
 from moldau.client.group.coordinator import Coordinator
 from moldau.client.group.membership import FOREVER_MS, Membership
+from moldau.client.metrics.membership import GroupMeter
 from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from moldau.protocol.errors import (
     COORDINATOR_NOT_AVAILABLE,
@@ -110,6 +111,8 @@ class Commits:
         self._open: deque[Commit] = deque()
         # Done, and the user has not been told yet.
         self.to_tell: deque[Commit] = deque()
+        # Where answers are counted.
+        self.meter: GroupMeter | None = None
 
     @property
     def pending(self) -> bool:
@@ -161,6 +164,8 @@ class Commits:
 
         def when_done(response: OffsetCommitResponse | None, error: ClientError | None) -> None:
             commit.in_flight = False
+            if response is not None and self.meter is not None:
+                self.meter.commits_ms.record(max(0, self._cluster.network.now_ms() - now_ms))
             if not commit.done:
                 self._on_done(commit, identity.generation_id, response, error)
 

@@ -173,6 +173,12 @@ class ConsumerMembership(Membership):
         """The only place that changes the state."""
         assert state in SUCCESSORS[self.state], f"member {self.member_id} cannot go from {self.state} to {state}"
         self.state = state
+        if self.meter is None:
+            return
+        if state is State.RECONCILING:
+            self.meter.begin_rebalance()
+        else:
+            self.meter.end_rebalance(failed=state not in (State.ACKNOWLEDGING, State.STABLE))
 
     # Requests
 

@@ -11,6 +11,7 @@ import os
 from enum import Enum
 
 from moldau.client.errors import ClientError
+from moldau.client.metrics.membership import GroupMeter
 from moldau.client.results import ConsumerGroupMetadata
 from moldau.protocol.primitives import Message
 from moldau.protocol.uuids import uuid_to_text
@@ -38,6 +39,8 @@ class Membership:
     problem: ClientError | None = None
     # Set once nothing can be done any more; every poll() says so.
     fatal: ClientError | None = None
+    # Where rebalances are counted.
+    meter: GroupMeter | None = None
 
     def on_poll(self, now_ms: int) -> bool:
         """The user called poll(): it is alive, and a group may be joined; True if there is something to send now."""

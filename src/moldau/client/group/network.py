@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from moldau.client.connection.transport import Address, Network
 from moldau.client.connection.wire import Call
+from moldau.client.metrics.meters import NetworkMeter
 from moldau.protocol.primitives import Message
 
 Response = TypeVar("Response", bound=Message)
@@ -41,8 +42,8 @@ class DrivenNetwork(Network):
     def throttled_ms(self, address: Address) -> int:
         return self.inner.throttled_ms(address)
 
-    def throttle_times(self) -> tuple[float, float]:
-        return self.inner.throttle_times()
+    def meter(self) -> NetworkMeter | None:
+        return self.inner.meter()
 
     def wake(self) -> None:
         self.inner.wake()

@@ -20,6 +20,7 @@ from moldau.client.group.consumer import ConsumerMembership, Target
 from moldau.client.group.listener import RebalanceListener
 from moldau.client.group.membership import Duty
 from moldau.client.group.settings import GroupSettings
+from moldau.client.metrics.membership import GroupMeter
 from moldau.client.results import TopicPartition
 
 logger = logging.getLogger("moldau.client")
@@ -46,6 +47,8 @@ class Rebalance:
         self._going: set[TopicPartition] = set()
         # The first thing that the user's code raised since the last step; raised when the step is over.
         self.raised: Exception | None = None
+        # Where the listener's time is counted.
+        self.meter: GroupMeter | None = None
 
     def owned(self) -> list[TopicPartition]:
         return list(self.fetcher.partitions)
@@ -83,11 +86,14 @@ class Rebalance:
             return
         method: Callable[[list[TopicPartition]], Any] = getattr(self.listener, name)
         told = sorted(partitions)
+        began_ms = 0 if self.meter is None else self.meter.now_ms()
         try:
             self._call(lambda: method(told))
         except Exception as error:
             self.raised = self.raised or error
             logger.warning("The rebalance listener's %s raised %r; the rebalance goes on.", name, error)
+        if self.meter is not None:
+            self.meter.on_listener(name.rpartition("_")[2], began_ms)
 
     def drop_all(self, lost: bool) -> None:
         """Gives up everything: to leave the group, or because it is lost."""

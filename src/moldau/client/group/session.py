@@ -27,9 +27,10 @@ from moldau.client.group.rebalance import ClassicRebalance, ConsumerRebalance, R
 from moldau.client.group.settings import CLASSIC, GroupSettings
 from moldau.client.group.subscription import Subscription
 from moldau.client.group.topics import GroupTopics
+from moldau.client.metrics.membership import GroupMeter
 from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from moldau.protocol import api_keys
-from moldau.protocol.errors import INVALID_REQUEST, STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID
+from moldau.protocol.errors import INVALID_REQUEST, NONE, STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID
 from moldau.protocol.primitives import Message
 
 logger = logging.getLogger("moldau.client")
@@ -62,6 +63,7 @@ class ConsumerGroup:
         self._positions = positions
         self._request_timeout_ms = request_timeout_ms
         self._call = call
+        self.meter = GroupMeter(cluster.window, cluster.network.now_ms)
         self.coordinator = Coordinator(cluster, settings.group_id, request_timeout_ms)
         self.topics = GroupTopics(cluster, request_timeout_ms, metadata_age_max_ms, exclude_internal)
         self._subscription = Subscription()
@@ -72,10 +74,12 @@ class ConsumerGroup:
             self._classic = ClassicMembership(settings, cluster.backoff, self._protocols)
         else:
             self._modern = ConsumerMembership(settings, cluster.backoff, new_member_id())
+        self.membership.meter = self.meter
         self._identity = ConsumerGroupMetadata(settings.group_id, group_instance_id=settings.instance_id)
         self.commits = Commits(
             cluster, self.coordinator, self._active, self._identity, request_timeout_ms, positions.stale_topics.add
         )
+        self.commits.meter = self.meter
         self.committed_offsets = CommittedOffsets(
             cluster,
             self.coordinator,
@@ -85,6 +89,7 @@ class ConsumerGroup:
             positions.stale_topics.add,
         )
         self._rebalance = Rebalance(settings, fetcher, self._commit_before_rebalance, call)
+        self._rebalance.meter = self.meter
         self._duties: ClassicRebalance | ConsumerRebalance
         if self._classic is not None:
             self._duties = ClassicRebalance(
@@ -212,8 +217,13 @@ class ConsumerGroup:
         return self._asked_committed or any(state.awaiting_committed for state in self._fetcher.partitions.values())
 
     def _send(self, membership: Membership, request: Message) -> None:
+        sent_ms = self._cluster.network.now_ms()
+        self.meter.on_request(request)
+
         def when_done(response: Message | None, error: ClientError | None) -> None:
             now_ms = self._cluster.network.now_ms()
+            if getattr(response, "error_code", None) == NONE:
+                self.meter.on_response(request, now_ms - sent_ms)
             if response is None:
                 assert error is not None
                 membership.on_failure(request, error, now_ms)

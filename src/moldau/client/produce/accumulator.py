@@ -27,6 +27,8 @@ from mypy_extensions import i64
 
 from moldau.client.connection.backoff import Backoff
 from moldau.client.errors import ClientError, RequestTimeoutError, error_for
+from moldau.client.metrics.meters import RATIO_UNIT, ProduceMeter, TopicMeter
+from moldau.client.metrics.window import Window
 from moldau.client.produce.delivery import DeliveryFuture, Fate
 from moldau.client.results import Headers, TopicPartition
 from moldau.protocol.errors import (
@@ -73,6 +75,8 @@ class Batch:
         self.created_ms: i64 = now_ms
         self.not_before_ms: i64 = 0
         self.attempts: i64 = 0
+        # The size of the largest record; of those that came encoded, the average.
+        self.record_bytes_max: i64 = 0
         # It was sent, and what became of that nobody said: it may be written.
         self.uncertain: bool = False
         # Why it is tried again.
@@ -96,8 +100,9 @@ class Batch:
 class PartitionQueue:
     """What waits and what is in flight for one partition, oldest first."""
 
-    def __init__(self, partition: TopicPartition) -> None:
+    def __init__(self, partition: TopicPartition, meter: TopicMeter | None = None) -> None:
         self.partition: TopicPartition = partition
+        self.meter: TopicMeter = TopicMeter(Window(0)) if meter is None else meter
         self.topic: str = partition.topic
         self.index: int = partition.partition
         self.waiting: deque[Batch] = deque()
@@ -135,7 +140,9 @@ class Accumulator:
         level: int,
         idempotent: bool,
         backoff: Backoff,
+        meter: ProduceMeter | None = None,
     ) -> None:
+        self.meter: ProduceMeter = ProduceMeter(Window(0)) if meter is None else meter
         self._batch_bytes: i64 = batch_bytes
         self._linger_ms: i64 = linger_ms
         self._delivery_timeout_ms: i64 = delivery_timeout_ms
@@ -177,7 +184,7 @@ class Accumulator:
     def queue(self, partition: TopicPartition) -> PartitionQueue:
         found = self._queues.get(partition)
         if found is None:
-            found = PartitionQueue(partition)
+            found = PartitionQueue(partition, self.meter.topic(partition.topic))
             self._queues[partition] = found
         return found
 
@@ -211,6 +218,8 @@ class Accumulator:
         buffer.append(timestamp, key, value, headers)
         after = buffer.size
         self.bytes_held += after - before
+        if after - before > batch.record_bytes_max:
+            batch.record_bytes_max = after - before
         if after >= self._batch_bytes:
             self._close(queue, batch)
         return future
@@ -256,6 +265,7 @@ class Accumulator:
         batch = self.open_batch(queue, now_ms)
         self._keep_writer(batch)
         batch.buffer.set_encoded(data, count, base_timestamp, max_timestamp)
+        batch.record_bytes_max = len(data) // max(1, count)
         self.bytes_held += batch.size - HEADER_SIZE
         self._close(queue, batch)
         return batch.fate
@@ -425,6 +435,16 @@ class Accumulator:
             batch.data = data
         return data
 
+    def count_sent(self, batch: Batch, encoded_bytes: i64, now_ms: i64) -> None:
+        """The batch is on its way, in so many bytes; like encode(), of the sender alone."""
+        meter, topic, buffer = self.meter, batch.queue.meter, batch.buffer
+        topic.records.add(buffer.records_count)
+        topic.batches.record(encoded_bytes)
+        topic.compression.record(encoded_bytes * RATIO_UNIT // max(i64(1), buffer.size))
+        meter.queue_times_ms.record(max(i64(0), now_ms - batch.created_ms))
+        meter.record_sizes.record(batch.record_bytes_max)
+        meter.record_bytes.add(buffer.size - HEADER_SIZE)
+
     def _renumber(self, queue: PartitionQueue) -> None:
         """KIP-360: a raised epoch starts at sequence 0 again. Brokers keep epochs per partition, and so do we."""
         queue.renumber = False
@@ -549,6 +569,7 @@ class Accumulator:
         return batch.attempts <= self._retries and now_ms - batch.created_ms < self._delivery_timeout_ms
 
     def _retry(self, queue: PartitionQueue, batch: Batch, now_ms: int) -> None:
+        queue.meter.retries.add(batch.buffer.records_count)
         batch.not_before_ms = now_ms + self._backoff.delay_ms(batch.attempts)
         self._put_back(queue, batch)
 
@@ -562,6 +583,7 @@ class Accumulator:
 
     def _split(self, queue: PartitionQueue, batch: Batch, now_ms: int) -> None:
         """Halves a batch that the broker found too large; the halves take its place, numbers and deadline."""
+        self.meter.splits.add(1)
         self.encoded_bytes_max = max(self._batch_bytes, min(self.encoded_bytes_max, batch.size >> 1))
         records = batch.buffer.read()
         half = (len(records) + 1) // 2
@@ -573,6 +595,7 @@ class Accumulator:
             for record in records[first : first + half]:
                 part.buffer.append(record.timestamp, record.key, record.value, record.headers)
             part.open = False
+            part.record_bytes_max = batch.record_bytes_max
             if batch.base_sequence != NO_SEQUENCE:
                 part.base_sequence = (batch.base_sequence + first) & SEQUENCE_MASK
                 part.producer_epoch = batch.producer_epoch
@@ -613,6 +636,8 @@ class Accumulator:
         self.batches_held -= 1
         assert self.bytes_held >= 0 and self.batches_held >= 0, f"{self.batches_held} batches are held"
         batch.data = None
+        if error is not None:
+            batch.queue.meter.errors.add(batch.buffer.records_count)
         batch.fate.settle(base_offset, append_time_ms, error)
         if self.on_settled is not None:
             self.on_settled(batch)

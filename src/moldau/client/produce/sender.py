@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
 from librt.threading import Lock
+from mypy_extensions import i64
 
 from moldau.client.connection.cluster import Cluster
 from moldau.client.connection.wire import Call
@@ -252,7 +253,7 @@ class Sender:
                 return False
             requests = self.accumulator.drain(now_ms, self._leader_of, self._has_room)
         for leader, batches in requests.items():
-            self._send(leader, batches)
+            self._send(leader, batches, now_ms)
         return bool(requests)
 
     # Metadata and producer id
@@ -401,7 +402,10 @@ class Sender:
         times = [since for leader, since in self._blocked_since_ms.items() if leader not in self._avoided]
         return max(1, min(times, default=now_ms + 3_600_000) + self._availability_timeout_ms + 1 - now_ms)
 
-    def _send(self, leader: int, batches: list[Batch]) -> None:
+    def _send(self, leader: int, batches: list[Batch], now_ms: int) -> None:
+        meter = self.accumulator.meter
+        meter.window.tick(now_ms)
+        records_count: i64 = 0
         topics: dict[str, TopicProduceData] = {}
         highest: int | None = None
         for batch in batches:
@@ -413,8 +417,12 @@ class Sender:
                     highest = PRODUCE_TOPIC_ID_VERSION - 1
                 data = topics[name] = TopicProduceData(name=name, topic_id=topic_id, partition_data=[])
             encoded = self.accumulator.encode(batch)
-            records = FileRecords(encoded, 0, sum(map(len, encoded)))
+            size = sum(map(len, encoded))
+            records = FileRecords(encoded, 0, size)
+            self.accumulator.count_sent(batch, size, now_ms)
+            records_count += batch.buffer.records_count
             data.partition_data.append(PartitionProduceData(index=batch.partition.partition, records=records))
+        meter.requests.record(records_count)
         transactional_id: str | None = None
         if self.transactions is not None:
             manager = self.transactions.manager
@@ -435,6 +443,7 @@ class Sender:
         """Runs in the sender thread, inside of submit or poll."""
         assert isinstance(call, ProduceCall)
         now_ms = self.cluster.network.now_ms()
+        self.accumulator.meter.window.tick(now_ms)
         responses = {} if call.error is not None or self._acks == 0 else self._by_partition(call.response())
         with self.lock:
             for batch in call.batches:

@@ -12,8 +12,10 @@ from moldau.client.errors import ClientError
 from moldau.client.group.coordinator import Coordinator
 from moldau.client.group.membership import FOREVER_MS
 from moldau.client.group.topics import GroupTopics
+from moldau.client.metrics.membership import GroupMeter
 from moldau.client.share.acknowledgements import SharePartition
 from moldau.client.share.membership import ShareMembership
+from moldau.protocol.errors import NONE
 from moldau.protocol.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
 from moldau.protocol.primitives import Message
 
@@ -38,6 +40,7 @@ class ShareGroup:
         self.membership = membership
         self._request_timeout_ms = request_timeout_ms
         self._on_assignment = on_assignment
+        self.meter = membership.meter = GroupMeter(cluster.window, cluster.network.now_ms)
         self.coordinator = Coordinator(cluster, group_id, request_timeout_ms)
         self.coordinator.on_news = self.touch
         self.topics = GroupTopics(cluster, request_timeout_ms, metadata_age_max_ms, False)
@@ -98,9 +101,13 @@ class ShareGroup:
 
     def _send(self, request: Message) -> None:
         membership = self.membership
+        sent_ms = self._cluster.network.now_ms()
+        self.meter.on_request(request)
 
         def when_done(response: ShareGroupHeartbeatResponse | None, error: ClientError | None) -> None:
             now_ms = self._cluster.network.now_ms()
+            if response is not None and response.error_code == NONE:
+                self.meter.on_response(request, now_ms - sent_ms)
             if response is None:
                 assert error is not None
                 membership.on_failure(request, error, now_ms)

@@ -193,6 +193,10 @@ class ShareMembership(Membership):
         if response.assignment is not None:
             rows = response.assignment.topic_partitions
             self.assignment = {row.topic_id: frozenset(row.partitions) for row in rows if row.partitions}
+            if self.meter is not None:
+                # Nothing is to be given up for others: what the answer says is so at once.
+                self.meter.begin_rebalance()
+                self.meter.end_rebalance()
         return True
 
     def _on_error(self, code: int, message: str | None, now_ms: int) -> bool:

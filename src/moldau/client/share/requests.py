@@ -15,6 +15,7 @@ from moldau.client.connection.cluster import Cluster
 from moldau.client.connection.wire import Call
 from moldau.client.errors import ClientError, NetworkError, RequestTimeoutError, error_for
 from moldau.client.group.membership import FOREVER_MS
+from moldau.client.metrics.reading import ShareMeter
 from moldau.client.results import TopicPartition
 from moldau.client.share.acknowledgements import Acknowledgements, SharePartition, to_ranges
 from moldau.client.share.fetcher import ShareFetcher
@@ -33,6 +34,7 @@ from moldau.protocol.messages import share_fetch_response as fetched
 from moldau.protocol.messages.share_acknowledge_request import ShareAcknowledgeRequest
 from moldau.protocol.messages.share_fetch_request import ShareFetchRequest
 from moldau.protocol.primitives import Message
+from moldau.protocol.records_data import MemoryRecords
 
 Response = TypeVar("Response", bound=Message)
 
@@ -84,6 +86,7 @@ class ShareRequests:
         settings: ShareFetchSettings,
         stale_topics: set[str],
         when_finished: Callable[[Acknowledgements], None],
+        meter: ShareMeter,
     ) -> None:
         """when_finished: told of each Acknowledgements object once its fate is known."""
         self._cluster = cluster
@@ -91,6 +94,7 @@ class ShareRequests:
         self._settings = settings
         self._stale_topics = stale_topics
         self._when_finished = when_finished
+        self._meter = meter
         self._nodes: dict[int, _Node] = {}
         # The partitions to fetch, and whether anybody wants their records now.
         self.partitions: list[SharePartition] = []
@@ -201,6 +205,7 @@ class ShareRequests:
                 self._finish(item, NetworkError(f"Broker {node.node_id} is not in the cluster's metadata."))
             else:
                 sendable.append(item)
+                self._meter.acknowledgements.add(len(item.types))
         return sendable
 
     def _send_fetch(self, node: _Node, wanted: list[SharePartition], acknowledgements: list[Acknowledgements]) -> None:
@@ -270,6 +275,7 @@ class ShareRequests:
         if response.acquisition_lock_timeout_ms > 0:
             self.lock_duration_ms = response.acquisition_lock_timeout_ms
         now_ms = self._cluster.network.now_ms()
+        self._cluster.window.tick(now_ms)
         known = {(item.topic_id, item.partition): item for item in node.session.held} | named
         failed = False
         for topic in response.responses:
@@ -279,14 +285,21 @@ class ShareRequests:
                     continue
                 self._finish_all(sent.pop(item, ()), row.acknowledge_error_code, row.acknowledge_error_message, row)
                 if row.error_code == NONE:
+                    self._count(item.topic, row)
                     self._fetcher.add(item, node.node_id, row, now_ms)
                 else:
                     failed = True
                     self._on_fetch_error(item, row)
+        self._meter.end_response(now_ms - (call.deadline_ms - call.timeout_ms))
         self._finish_missing(sent)
         self._pause(node, failed)
         if not self._fetcher.empty:
             self.wants_records = False
+
+    def _count(self, topic: str, row: fetched.PartitionData) -> None:
+        if isinstance(row.records, MemoryRecords) and row.acquired_records:
+            acquired = sum(item.last_offset - item.first_offset + 1 for item in row.acquired_records)
+            self._meter.add_fetched(topic, int(row.records.size), acquired)
 
     def _on_acknowledged(self, call: Call[acknowledged.ShareAcknowledgeResponse], node: _Node, sent: _Sent) -> None:
         if not self._on_response(node, call.error, None if call.error is not None else call.response(), sent):
@@ -404,6 +417,8 @@ class ShareRequests:
 
     def _finish(self, item: Acknowledgements, error: ClientError | None) -> None:
         if not item.done:
+            if error is not None:
+                self._meter.failed_acknowledgements.add(len(item.types))
             item.finish(error)
             self._when_finished(item)
 

@@ -1,0 +1,1 @@
+"""What clients measure of themselves, under the names of Kafka's metrics."""
