@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 USAGE = (
     "Usage: moldau server [--port PORT] [--data-dir DIRECTORY] [--cluster-id ID] [--force] [--log-level LEVEL]\n"
-    "                     [--override KEY=VALUE]...\n"
-    "       moldau server FILE.properties [--log-level LEVEL] [--override KEY=VALUE]..."
+    "                     [--log-format FORMAT] [--override KEY=VALUE]...\n"
+    "       moldau server FILE.properties [--log-level LEVEL] [--log-format FORMAT] [--override KEY=VALUE]..."
 )
+FORMATS = ("text", "json")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 PORT_MAX = 65534  # the controller has the next one
 
@@ -28,6 +29,7 @@ class Arguments:
         self.data_dir: str | None = None
         self.cluster_id: str | None = None
         self.log_level: str | None = None
+        self.log_format: str | None = None
         self.force = False
 
 
@@ -39,7 +41,7 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
     while rest:
         argument = rest.pop(0)
         name, equals, value = argument.partition("=")
-        if name in ("--override", "--port", "--data-dir", "--cluster-id", "--log-level"):
+        if name in ("--override", "--port", "--data-dir", "--cluster-id", "--log-level", "--log-format"):
             if not equals:
                 if not rest:
                     raise BadArguments(f"{name} wants a value behind it.")
@@ -68,6 +70,10 @@ def _take(found: Arguments, name: str, value: str) -> None:
         if value.upper() not in LEVELS:
             raise BadArguments(f"--log-level is one of {', '.join(LEVELS)}, not {value!r}.")
         found.log_level = value.upper()
+    elif name == "--log-format":
+        if value not in FORMATS:
+            raise BadArguments(f"--log-format is one of {', '.join(FORMATS)}, not {value!r}.")
+        found.log_format = value
     elif name == "--cluster-id":
         if not value.strip():
             raise BadArguments("--cluster-id wants an id; `moldau storage random-uuid` makes one.")
@@ -117,4 +123,5 @@ def run_server(arguments: Sequence[str]) -> int:
         force=asked.force,
         cluster_id=asked.cluster_id,
         log_level=asked.log_level,
+        log_format=asked.log_format,
     )

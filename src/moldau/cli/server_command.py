@@ -21,6 +21,7 @@ def server(context: click.Context, arguments: tuple[str, ...]) -> None:
 
     KAFKA_ environment variables override the file (KAFKA_LOG_DIRS sets log.dirs), and --override KEY=VALUE overrides
     both. --log-level INFO logs starts, elections and stops too; without it MOLDAU_LOG_LEVEL counts, or WARNING.
+    --log-format json makes each line an object, for what collects logs; without it MOLDAU_LOG_FORMAT counts, or text.
 
     \b
     Options of a start without a file:

@@ -13,8 +13,8 @@ from typing import Final
 from moldau.metrics.recent_values import RecentValues
 from moldau.protocol import errors
 
-BUSY_S: Final = 0.002
-"""Requests of one API that are timed sooner after each other are many."""
+BUSY_S: Final = 0.001
+"""Requests of one API that come sooner after each other are many."""
 SKIPPED_WHEN_BUSY: Final = 15
 
 FETCH_CONSUMER: Final = "FetchConsumer"
@@ -35,6 +35,7 @@ class RequestStats:
         """Kinds of requests of this API that are counted a second time, by name."""
         self.skip = 0
         """So many of the next requests are not timed."""
+        self._skipped = 0
         self._timed_s = 0.0
         self.request_bytes = RecentValues()
         self.queue = RecentValues()
@@ -57,7 +58,8 @@ class RequestStats:
 
     def begin(self, now_s: float) -> None:
         """A request is timed: whether the next ones are depends on how soon after another they come."""
-        self.skip = SKIPPED_WHEN_BUSY if now_s - self._timed_s < BUSY_S else 0
+        is_busy = now_s - self._timed_s < BUSY_S * (self._skipped + 1)
+        self.skip = self._skipped = SKIPPED_WHEN_BUSY if is_busy else 0
         self._timed_s = now_s
 
 

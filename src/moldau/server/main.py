@@ -22,6 +22,7 @@ from moldau.server.config_file import (
     load_config,
 )
 from moldau.server.directory_check import DirectoryInUse, check_no_cluster
+from moldau.server.log_lines import TEXT, set_up_logging
 from moldau.server.logins import check_sources
 from moldau.server.posix_disk import PosixDisk
 from moldau.server.process import CannotListen, ServerProcess, StartFailed
@@ -39,10 +40,17 @@ def run(
     force: bool = False,
     cluster_id: str | None = None,
     log_level: str | None = None,
+    log_format: str | None = None,
     on_ready: Callable[[ServerProcess], None] | None = None,
 ) -> int:
     """Runs a node; returns the exit code. Port, folder, force and cluster id are for a start without a file."""
-    set_up_logging(log_level or os.environ.get("MOLDAU_LOG_LEVEL") or "WARNING")
+    try:
+        set_up_logging(
+            log_level or os.environ.get("MOLDAU_LOG_LEVEL") or "WARNING",
+            log_format or os.environ.get("MOLDAU_LOG_FORMAT") or TEXT,
+        )
+    except ValueError as error:
+        return fail(f"{error}. Look at MOLDAU_LOG_LEVEL and MOLDAU_LOG_FORMAT.")
     try:
         built_in = built_in_values(DEFAULT_PORT if port is None else port, data_directory or DEFAULT_DATA_DIRECTORY)
         config = load_config(file, overrides, built_in=built_in)
@@ -163,9 +171,3 @@ def port_advice(config: BrokerConfig, file: str | None) -> str:
         return "Choose another port with --port, and another directory with --data-dir where both are to run."
     where = "with --override" if file is None else f"in {file}"
     return f"Set `listeners` {where} to addresses that are free; it names all of them: {config.values['listeners']}"
-
-
-def set_up_logging(level: str) -> None:
-    logging.basicConfig(
-        level=level.upper(), format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)", stream=sys.stderr
-    )

@@ -31,6 +31,7 @@ def test_a_start_without_a_file_has_a_port_and_a_folder() -> None:
     found = parse_arguments(["--cluster-id", "MkU3OEVBNTcwNTJENDM2Qg", "--log-level=info"])
     assert (found.cluster_id, found.log_level) == ("MkU3OEVBNTcwNTJENDM2Qg", "INFO")
     assert parse_arguments(["a.properties", "--log-level", "DEBUG"]).log_level == "DEBUG"
+    assert parse_arguments(["a.properties", "--log-format", "json"]).log_format == "json"
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,7 @@ def test_a_start_without_a_file_has_a_port_and_a_folder() -> None:
         ["a.properties", "--cluster-id", "x"],
         ["--cluster-id="],
         ["--log-level", "LOUD"],
+        ["--log-format", "xml"],
     ],
 )
 def test_arguments_that_make_no_sense(arguments: list[str]) -> None:
