@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from moldau.client.admin import TOPIC, Admin, ConfigResource, QuorumInfo
+from collections.abc import Iterable, Mapping, Sequence
+
+from moldau.client.admin import TOPIC, Admin, ClusterDescription, ConfigResource, QuorumInfo
 from moldau.client.connection.cluster import PartitionMetadata
 from moldau.facts.cluster import all_partitions, ask_quorum, describe_brokers
 
@@ -35,19 +37,29 @@ class Health:
 
 def check_health(admin: Admin) -> Health:
     """Looks at brokers, quorum and all partitions."""
-    health = Health()
     found = describe_brokers(admin)
     quorum = ask_quorum(admin)
+    partitions = all_partitions(admin.list_topics())
+    return health_of(found, quorum, partitions, min_in_sync(admin, degraded_topics(partitions)))
+
+
+def health_of(
+    found: ClusterDescription,
+    quorum: QuorumInfo | None,
+    partitions: Sequence[PartitionMetadata],
+    minimums: Mapping[str, int],
+) -> Health:
+    """What follows from answers; minimums: min.insync.replicas of the topics that are not whole."""
+    health = Health()
     health.brokers = len(found.brokers)
     health.fenced = sorted(found.fenced)
     health.controller = found.controller_id if quorum is None else quorum.leader_id
     if quorum is not None:
         health.voters_behind = _voters_behind(quorum)
-    partitions = all_partitions(admin.list_topics())
     health.partitions = len(partitions)
-    degraded = [item for item in partitions if len(item.in_sync_replicas) < len(item.replicas) or item.leader < 0]
-    minimums = min_in_sync(admin, {item.topic for item in degraded})
-    for item in degraded:
+    for item in partitions:
+        if not _is_degraded(item):
+            continue
         in_sync, minimum = len(item.in_sync_replicas), minimums.get(item.topic, 1)
         if item.leader < 0:
             health.offline.append(item)
@@ -58,6 +70,15 @@ def check_health(admin: Admin) -> Health:
         if in_sync < len(item.replicas):
             health.under_replicated.append(item)
     return health
+
+
+def degraded_topics(partitions: Iterable[PartitionMetadata]) -> set[str]:
+    """Topics with a partition that has no leader or lacks replicas."""
+    return {item.topic for item in partitions if _is_degraded(item)}
+
+
+def _is_degraded(item: PartitionMetadata) -> bool:
+    return len(item.in_sync_replicas) < len(item.replicas) or item.leader < 0
 
 
 def _voters_behind(quorum: QuorumInfo) -> list[int]:
