@@ -279,6 +279,7 @@ def test_keys_lead_to_pages_and_help(page: Any, console: ConsoleProcess) -> None
     page.keyboard.press("?")
     page.get_by_role("dialog", name="Keyboard").wait_for()
     page.keyboard.press("Escape")
+    page.get_by_role("link", name="orders", exact=True).wait_for()
     page.keyboard.press("j")
     assert page.evaluate("document.activeElement.tagName") == "A"
     page.go_back()

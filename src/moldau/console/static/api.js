@@ -12,6 +12,8 @@ export class ApiError extends Error {
   }
 }
 
+export const LOGIN = "/api/session/login";
+
 let onLogin = () => {};
 
 export function whenLoginIsWanted(handler) {
@@ -33,7 +35,8 @@ async function ask(path, options, again = true) {
   } catch {
     // Not ours; the status says enough.
   }
-  if (response.status === 401 && again) {
+  // A wrong password is for the form to tell.
+  if (response.status === 401 && again && path !== LOGIN) {
     await loadSession();
     if (session.login_wanted) onLogin();
     else return ask(path, withToken(options), false);

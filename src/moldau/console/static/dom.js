@@ -38,14 +38,21 @@ export function newId(prefix = "id") {
   return `${prefix}-${lastId}`;
 }
 
-/** Puts new content in place of the old and gives the focus back to what had it, by its data-focus. */
+/** Puts new content in place of the old and gives the focus back to what had it, by its data-focus or its address. */
 export function replace(container, ...children) {
   const active = document.activeElement;
-  const key = container.contains(active) ? active.closest("[data-focus]")?.dataset.focus : null;
+  const again = container.contains(active) && active !== container ? findAgain(active) : null;
   const fresh = document.createDocumentFragment();
   append(fresh, children);
   container.replaceChildren(fresh);
-  if (key) container.querySelector(`[data-focus="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
+  if (again) container.querySelector(again)?.focus({ preventScroll: true });
+}
+
+function findAgain(element) {
+  const key = element.closest("[data-focus]")?.dataset.focus;
+  if (key) return `[data-focus="${CSS.escape(key)}"]`;
+  const name = element.getAttribute("href") ?? element.getAttribute("aria-label");
+  return name === null ? null : `${element.localName}[${element.hasAttribute("href") ? "href" : "aria-label"}="${CSS.escape(name)}"]`;
 }
 
 /** Whether somebody is selecting text in there, which a refresh would take away. */

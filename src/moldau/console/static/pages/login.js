@@ -1,6 +1,6 @@
 // Logging in with a user of the broker's.
 
-import { post } from "../api.js";
+import { LOGIN, post } from "../api.js";
 import { actionForm } from "../dialogs.js";
 import { h, replace } from "../dom.js";
 import { field, select } from "../widgets.js";
@@ -14,7 +14,7 @@ export function show(main, page, enter) {
     h("h1", {}, "Log in"),
     h("p", { class: "quiet" }, "With a user of the broker's. What you may do here is what the broker lets that user do."),
     actionForm([field("User", user), field("Password", password), h("details", {}, h("summary", {}, "How to log in"), field("Mechanism", mechanism))], "Log in", async () => {
-      await post("/api/session/login", { user: user.value, password: password.value, mechanism: mechanism.value });
+      await post(LOGIN, { user: user.value, password: password.value, mechanism: mechanism.value });
       await enter();
     })));
   user.focus();
