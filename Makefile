@@ -15,6 +15,8 @@
 #   make sink-kills      Spark's exactly-once sink with many kills of workers, drivers and brokers
 #   make lake-kills      all tests of loads and pipelines, with many kills of drivers, workers, executors and brokers
 #   make copies          100,000 records copied in transactions while brokers and copiers are killed; Kafka Streams likewise
+#   make console         all tests of the web console in a real browser, against Moldau and Apache Kafka
+#   make screenshots     the pictures of docs/console.md, taken anew
 #   make plugin          only the tests of moldau.testing, its pytest plugin and its sample projects
 #   make starts          a broker for tests started 500 times in a row and 200 times with 8 at once: none may fail
 #   make torture         kill -9 under load 50 times, and 100,000 mutated frames
@@ -44,7 +46,7 @@ SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 FAST_TESTS := tests/architecture tests/unit tests/scripts
 SLOW_TESTS := tests/sim tests/fuzz tests/crash
 # What is never compiled is the same code in both builds: its tests run once, on the compiled one.
-NEVER_COMPILED := $(addprefix --ignore=tests/unit/,cli config controller deploy metadata raft server spark testing tools)
+NEVER_COMPILED := $(addprefix --ignore=tests/unit/,cli config console controller deploy metadata raft server spark testing tools)
 # Each worker has a Moldau and an Apache Kafka of its own; a file stays with one worker. These tests wait more than they
 # work (members that come and go, tools that start), so there are more workers than cores.
 INTEROP_WORKERS ?= 6
@@ -60,7 +62,7 @@ ON_INTERPRETED := MOLDAU_COMMAND="$(CURDIR)/$(BIN)/moldau" $(BIN)/python -m pyte
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop cluster cluster-faults cluster-others jars spark spark-brief lake-brief chaos share-chaos compaction sink-kills lake-kills copies plugin starts torture torture-logins sim sims planted demo wheel chroot image bench clean compiled
+.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop cluster cluster-faults cluster-others jars spark spark-brief lake-brief chaos share-chaos compaction sink-kills lake-kills copies console console-brief screenshots plugin starts torture torture-logins sim sims planted demo wheel chroot image bench clean compiled
 
 # Types are checked on one core while the tests run on the other.
 check: format
@@ -167,7 +169,7 @@ test-interpreted: $(VENV)/.ready
 # Nodes that are killed and Spark both wait more than they work, so four of them share the two cores.
 test-compiled: $(COMPILED)/.installed
 	@MOLDAU_SIM_SEEDS=$(SEEDS) $(ON_COMPILED) -n $(WORKERS) tests/unit tests/scripts $(SLOW_TESTS)
-	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target spark-brief cluster-faults cluster-others lake-brief
+	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target spark-brief cluster-faults cluster-others lake-brief console-brief
 	@MOLDAU_INTEROP=brief $(ON_COMPILED) $(INTEROP) tests/interop tests/testing
 
 interop: $(COMPILED)/.installed
@@ -197,6 +199,17 @@ chaos: $(COMPILED)/.installed
 
 share-chaos: $(COMPILED)/.installed
 	@MOLDAU_SHARE_FAULTS=300 $(ON_COMPILED) -s tests/cluster/test_share_faults.py
+
+# Chromium comes from the system (Debian: apt install chromium); without it these tests are skipped.
+console: $(COMPILED)/.installed jars
+	@tools/fetch_axe.sh || true
+	@$(ON_COMPILED) tests/console
+
+console-brief: $(COMPILED)/.installed
+	@MOLDAU_CONSOLE=brief $(ON_COMPILED) tests/console
+
+screenshots: $(VENV)/.ready
+	@$(BIN)/python tools/take_screenshots.py
 
 plugin: $(COMPILED)/.installed
 	@$(ON_COMPILED) -n $(WORKERS) tests/unit/testing tests/testing

@@ -34,6 +34,8 @@ FOLDERS = {
     "client": "Moldau's own client",
     "spark": "Spark's data source `moldau`: batch and streaming reads, the sink",
     "lake": "topics to lake tables and back: loads, commits, maintenance, changelogs, replay, pipelines",
+    "facts": "what people want to know about a cluster, for command line and console alike",
+    "console": "the web console",
     "cli": "the `moldau` command",
     "testing": "brokers for other people's tests: pytest plugin, clusters, faults",
     "sim": "the simulated world: clock, network, disk, faults, checkers",

@@ -33,10 +33,11 @@ ALLOWED_ABOVE: dict[str, set[str]] = {
     "net": BELOW,
     "server": BELOW | {"net"},
     "client": {"protocol", "config", "records", "security"},
-    "cli": BELOW | {"server", "client", "testing", "spark", "lake"},
+    "facts": {"protocol", "config", "client"},
+    "cli": BELOW | {"server", "client", "facts", "console", "testing", "spark", "lake"},
     "spark": {"protocol", "config", "records", "client"},
     "lake": {"protocol", "config", "records", "client", "spark"},
-    "console": {"protocol", "config", "client"},
+    "console": {"protocol", "config", "records", "storage", "client", "facts", "lake"},
     "testing": {"protocol", "config", "client"},
     "sim": BELOW | {"client"},
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from moldau.cli.cluster import all_partitions, broker_row, describe_brokers, print_brokers
+from moldau.cli.cluster import print_brokers
 from moldau.cli.completion import complete_brokers
 from moldau.cli.explain import explain
 from moldau.cli.options import Connection, connected, format_option, open_admin
@@ -22,6 +22,7 @@ from moldau.cli.output import (
 from moldau.client.admin import BROKER, CONFIG_SOURCES, Admin, ClusterDescription, ConfigResource, LogDirectory
 from moldau.client.connection.cluster import Broker, PartitionMetadata
 from moldau.client.errors import ClientError
+from moldau.facts.cluster import all_partitions, broker_row, describe_brokers
 
 # Less than a segment needs to begin with.
 FULL_BYTES = 64 << 10

@@ -7,7 +7,6 @@ import time
 import click
 
 from moldau.cli.broker import find_broker
-from moldau.cli.cluster import all_partitions, describe_brokers
 from moldau.cli.completion import complete_brokers
 from moldau.cli.drain_plan import plan_drain
 from moldau.cli.options import Connection, connected, format_option, open_admin
@@ -25,6 +24,7 @@ from moldau.cli.positions import DurationType
 from moldau.client.admin import PREFERRED, Admin
 from moldau.client.connection.cluster import PartitionMetadata
 from moldau.client.results import TopicPartition
+from moldau.facts.cluster import all_partitions, describe_brokers
 
 # How long it takes at most until every broker has heard of the elections.
 NEWS_S = 5.0

@@ -2,40 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import click
 
 from moldau.cli.options import Connection, connected, format_option, open_admin, watch_options
 from moldau.cli.output import Styled, print_fields, print_json, print_table, print_title
 from moldau.cli.watch import repeat
-from moldau.client.admin import Admin, ClusterDescription, FeatureMetadata, QuorumInfo
-from moldau.client.connection.cluster import Broker, PartitionMetadata, TopicMetadata
-from moldau.client.errors import ClientError, UnsupportedVersionError
-
-
-def describe_brokers(admin: Admin) -> ClusterDescription:
-    """The cluster with its fenced brokers, where the broker asked is new enough to tell them."""
-    try:
-        return admin.describe_cluster(include_fenced_brokers=True)
-    except UnsupportedVersionError:
-        return admin.describe_cluster()
-
-
-def all_partitions(topics: Iterable[TopicMetadata]) -> list[PartitionMetadata]:
-    return [topic.partitions[number] for topic in topics for number in sorted(topic.partitions)]
-
-
-def broker_row(found: ClusterDescription, broker: Broker, partitions: list[PartitionMetadata]) -> dict[str, object]:
-    return {
-        "id": broker.id,
-        "host": broker.host,
-        "port": broker.port,
-        "rack": broker.rack,
-        "fenced": broker.id in found.fenced,
-        "leaders": sum(item.leader == broker.id for item in partitions),
-        "replicas": sum(broker.id in item.replicas for item in partitions),
-    }
+from moldau.client.admin import Admin, FeatureMetadata, QuorumInfo
+from moldau.facts.cluster import all_partitions, ask_quorum, broker_row, describe_brokers
 
 
 @click.command()
@@ -126,14 +99,6 @@ def _print_features(features: FeatureMetadata) -> None:
         level = features.finalized.get(name)
         rows.append((name, 0 if level is None else level.highest, f"{supported.lowest}-{supported.highest}"))
     print_table(("FEATURE", "LEVEL", "SUPPORTED"), rows, right=("LEVEL", "SUPPORTED"))
-
-
-def ask_quorum(admin: Admin) -> QuorumInfo | None:
-    """None where the user may not ask, or the broker does not know."""
-    try:
-        return admin.describe_metadata_quorum()
-    except ClientError:
-        return None
 
 
 def _quorum_row(quorum: QuorumInfo) -> dict[str, object]:

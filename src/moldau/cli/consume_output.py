@@ -8,10 +8,11 @@ from collections.abc import Callable
 import click
 
 from moldau.cli.record_filter import RecordFilter
-from moldau.cli.record_text import BadFormat, compile_format, fast_writer, to_json_line
+from moldau.cli.record_text import compile_format, fast_writer
 from moldau.client.record import ConsumerRecord
 from moldau.client.results import TopicPartition
 from moldau.client.text_consumer import TextConsumer
+from moldau.facts.record_json import BadFormat, to_json_line
 from moldau.records.text_writer import NO_LIMIT, TextWriter
 
 POLL_RECORDS = 5_000

@@ -18,7 +18,7 @@ from moldau.protocol.errors import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP
 
 if TYPE_CHECKING:
     from moldau.cli.group_view import Pace
-    from moldau.cli.share_progress import Progress
+    from moldau.facts.share_progress import Progress
 
 STATES = ("Stable", "Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "Dead")
 TYPES = ("classic", "consumer", "share", "streams")
@@ -70,7 +70,7 @@ def list_groups(
         groups = listing.found
         shared = [group.group_id for group in groups if group.type.lower() == "share"]
         if shared and not quiet:
-            from moldau.cli.share_progress import progress_of_groups
+            from moldau.facts.share_progress import progress_of_groups
 
             progress = progress_of_groups(admin, shared)
     rows = [_listing_row(group, progress.get(group.group_id)) for group in groups]

@@ -11,17 +11,17 @@ import click
 from moldau.cli.completion import complete_groups, complete_topics
 from moldau.cli.explain import explain
 from moldau.cli.group import refusal, tell_error
-from moldau.cli.group_lag import Committed, committed_of, fetch_offsets
 from moldau.cli.group_plan import BadTopic, parse_topic_partitions, read_plan, write_plan
 from moldau.cli.group_plan import parse_duration as parse_iso_duration
 from moldau.cli.group_plan import parse_time as parse_iso_time
-from moldau.cli.group_targets import NewOffsets, NotCommitted, Targets
 from moldau.cli.options import Connection, connected, format_option, open_admin
 from moldau.cli.output import finish, plural, print_error, print_json, print_note, print_table, say
 from moldau.cli.positions import AT, BEGINNING, END, HELP, LAST, Position, parse_position
 from moldau.client.admin import Admin
 from moldau.client.errors import ClientError
 from moldau.client.results import Outcome, TopicPartition
+from moldau.facts.group_lag import Committed, committed_of, fetch_offsets
+from moldau.facts.group_targets import NewOffsets, NotCommitted, Targets
 from moldau.protocol.errors import GROUP_ID_NOT_FOUND, GROUP_SUBSCRIBED_TO_TOPIC
 
 CURRENT = "current"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from moldau.cli.group_lag import LagRow, fetch_committed, fetch_end_offsets, lag_rows, partitions_of_group, total_lag
 from moldau.cli.output import Styled, print_fields, print_table, print_title
 from moldau.client.errors import ClientError
+from moldau.facts.group_lag import LagRow, fetch_committed, fetch_end_offsets, lag_rows, partitions_of_group, total_lag
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin, GroupDescription

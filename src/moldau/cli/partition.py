@@ -6,7 +6,6 @@ import time
 
 import click
 
-from moldau.cli.cluster_health import min_in_sync
 from moldau.cli.completion import complete_topics
 from moldau.cli.explain import explain
 from moldau.cli.options import Connection, connected, format_option, open_admin, watch_options
@@ -17,6 +16,7 @@ from moldau.client.admin import PREFERRED, UNCLEAN, Admin, PartitionReassignment
 from moldau.client.connection.cluster import PartitionMetadata
 from moldau.client.errors import ClientError
 from moldau.client.results import TopicPartition
+from moldau.facts.cluster_health import min_in_sync
 
 STATES = ("unavailable", "under-min-isr", "at-min-isr", "under-replicated", "moving", "not-preferred", "ok")
 BAD = {"unavailable": "red", "under-min-isr": "red", "at-min-isr": "yellow", "under-replicated": "yellow"}

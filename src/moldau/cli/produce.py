@@ -15,13 +15,14 @@ from moldau.cli.line_input import Input, read_lines, read_pieces
 from moldau.cli.options import PRODUCER, Connection, connected
 from moldau.cli.output import plural, print_json, print_note
 from moldau.cli.progress import WorkBar
-from moldau.cli.record_text import BadFormat, ParsedRecord, from_json_line, unescape
+from moldau.cli.record_text import unescape
 from moldau.client.encoded import EncodedBatches
 from moldau.client.errors import ClientError
 from moldau.client.produce.partitioner import partition_for_key
 from moldau.client.producer import Partitioner, Producer
 from moldau.client.results import TopicPartition
 from moldau.client.wiring import wired
+from moldau.facts.record_json import BadFormat, ParsedRecord, from_json_line
 from moldau.records.line_encoder import ANYWHERE, NO_SEPARATOR, NOTHING_WRONG, LineEncoder, encode_headers
 
 # How long the broker may take to create a topic that does not exist yet, where it creates topics by itself.

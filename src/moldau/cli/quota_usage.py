@@ -60,10 +60,10 @@ class Usage(NamedTuple):
 
 def fetch_usage(admin: Admin) -> list[Usage] | None:
     """What every broker tells; None where not all of them do."""
-    from moldau.cli.share_progress import fetch_page, page_address
     from moldau.client.admin import BROKER, ConfigResource
     from moldau.client.errors import ClientError
     from moldau.config.own_keys import METRICS_LISTENER_KEY
+    from moldau.facts.share_progress import fetch_page, page_address
 
     try:
         brokers = {str(broker.id): broker for broker in admin.describe_cluster().brokers}

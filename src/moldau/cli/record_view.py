@@ -7,8 +7,8 @@ import time
 
 import click
 
-from moldau.cli.record_text import iso_time
 from moldau.client.record import ConsumerRecord
+from moldau.facts.record_json import iso_time
 
 # Longer keys push the value to the right of their own line alone.
 KEY_WIDTH_MAX = 24

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from moldau.server.process import ServerProcess
 
 USAGE = (
     "Usage: moldau server [--port PORT] [--data-dir DIRECTORY] [--cluster-id ID] [--force] [--log-level LEVEL]\n"
-    "                     [--log-format FORMAT] [--override KEY=VALUE]...\n"
-    "       moldau server FILE.properties [--log-level LEVEL] [--log-format FORMAT] [--override KEY=VALUE]..."
+    "                     [--log-format FORMAT] [--console[=HOST:PORT]] [--override KEY=VALUE]...\n"
+    "       moldau server FILE.properties [--log-level LEVEL] [--log-format FORMAT] [--console[=HOST:PORT]]\n"
+    "                     [--override KEY=VALUE]..."
 )
 FORMATS = ("text", "json")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -31,6 +36,8 @@ class Arguments:
         self.log_level: str | None = None
         self.log_format: str | None = None
         self.force = False
+        # Where the console beside the node listens: empty for its default, None for no console.
+        self.console: str | None = None
 
 
 def parse_arguments(arguments: Sequence[str]) -> Arguments:
@@ -49,6 +56,8 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
             _take(found, name, value)
         elif argument == "--force":
             found.force = True
+        elif name == "--console":
+            found.console = _check_console(value) if equals else ""
         elif argument.startswith("-"):
             raise BadArguments(f"There is no option {argument}.")
         elif found.file is None:
@@ -106,6 +115,13 @@ def _check_override(text: str) -> str:
     return text
 
 
+def _check_console(text: str) -> str:
+    _, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise BadArguments(f"--console wants HOST:PORT as in --console=127.0.0.1:9080, not {text!r}.")
+    return text
+
+
 def run_server(arguments: Sequence[str]) -> int:
     """Runs a node until it is told to stop; returns the exit code."""
     try:
@@ -115,6 +131,19 @@ def run_server(arguments: Sequence[str]) -> int:
         return 2
     from moldau.server.main import run
 
+    beside = None
+    if asked.console is not None:
+        from moldau.cli.server_console import ConsoleBeside
+
+        beside = ConsoleBeside(asked.console)
+    try:
+        return _run(run, asked, None if beside is None else beside.start)
+    finally:
+        if beside is not None:
+            beside.stop()
+
+
+def _run(run: Callable[..., int], asked: Arguments, on_ready: Callable[[ServerProcess], None] | None) -> int:
     return run(
         asked.file,
         asked.overrides,
@@ -124,4 +153,5 @@ def run_server(arguments: Sequence[str]) -> int:
         cluster_id=asked.cluster_id,
         log_level=asked.log_level,
         log_format=asked.log_format,
+        on_ready=on_ready,
     )

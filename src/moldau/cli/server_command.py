@@ -23,6 +23,9 @@ def server(context: click.Context, arguments: tuple[str, ...]) -> None:
     both. --log-level INFO logs starts, elections and stops too; without it MOLDAU_LOG_LEVEL counts, or WARNING.
     --log-format json makes each line an object, for what collects logs; without it MOLDAU_LOG_FORMAT counts, or text.
 
+    --console serves the web console beside the node, at http://127.0.0.1:9080/ or where --console=HOST:PORT says
+    (`moldau console --help`).
+
     \b
     Options of a start without a file:
       --port PORT        The port for clients; the controller has the next one. 0 takes free ones. [default: 9092]
@@ -32,7 +35,7 @@ def server(context: click.Context, arguments: tuple[str, ...]) -> None:
 
     \b
     Examples:
-      moldau server
+      moldau server --console
       moldau server --port 19092 --data-dir /data/moldau
       moldau server server.properties --override log.dirs=/data/moldau
     """

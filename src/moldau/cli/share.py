@@ -10,11 +10,11 @@ from moldau.cli.completion import complete_share_groups, complete_topics
 from moldau.cli.explain import explain
 from moldau.cli.options import Connection, connected, format_option, open_admin, watch_options
 from moldau.cli.output import finish, plural, print_error, print_json, print_note, print_table, say
-from moldau.cli.share_progress import Progress, progress_of_groups, rows_of_groups
 from moldau.cli.watch import repeat
 from moldau.client.admin import Admin
 from moldau.client.errors import ClientError
 from moldau.client.results import Outcome
+from moldau.facts.share_progress import Progress, progress_of_groups, rows_of_groups
 from moldau.protocol.errors import GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, UNKNOWN_TOPIC_OR_PARTITION
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from moldau.cli.options import Connection, connected, format_option, open_admin,
 from moldau.cli.output import finish, plural, print_note
 from moldau.cli.positions import HELP
 from moldau.cli.share import groups_argument, refusal, share_groups, tell_error
-from moldau.cli.share_progress import rows_of_groups
 from moldau.cli.watch import repeat
 from moldau.client.admin import Admin
 from moldau.client.errors import ClientError
 from moldau.client.results import OffsetAndMetadata, TopicPartition
+from moldau.facts.share_progress import rows_of_groups
 from moldau.protocol.errors import GROUP_ID_NOT_FOUND
 
 INACTIVE = ("Empty", "Dead")

@@ -9,7 +9,7 @@ import click
 from moldau.cli.explain import explain
 from moldau.cli.group_view import STATE_COLOURS, Json, Pace, assignment_text, bars, by_topic, lag_cell, or_dash
 from moldau.cli.output import Styled, print_fields, print_table, print_title
-from moldau.cli.share_progress import ShareRow, progress_of
+from moldau.facts.share_progress import ShareRow, progress_of
 
 if TYPE_CHECKING:
     from moldau.client.admin import GroupDescription

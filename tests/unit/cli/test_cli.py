@@ -93,6 +93,7 @@ COMMANDS = dict(leaves(root))
 # Commands without an output for programs, and why.
 WITHOUT_FORMAT = {
     "server": "runs until it is stopped; what it says on the way is its log",
+    "console": "runs until it is stopped; what it says is for browsers",
     "completion": "its output is a program already: the script of a shell",
     "help": "pages for people",
 }
@@ -358,7 +359,7 @@ def completed(monkeypatch: pytest.MonkeyPatch, words: str) -> list[str]:
 
 def test_commands_options_and_topics_are_completed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.topics["__secret"] = [1]
-    assert completed(monkeypatch, "moldau con") == ["consume", "config"]
+    assert completed(monkeypatch, "moldau con") == ["consume", "config", "console"]
     assert "kafka-topics" in completed(monkeypatch, "moldau kafka-")
     assert completed(monkeypatch, "moldau topic trun") == ["truncate-to"]
     assert completed(monkeypatch, "moldau consume --fo") == ["--follow", "--format"]

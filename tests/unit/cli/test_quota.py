@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from moldau.cli import quota, quota_describe, share_progress
+from moldau.cli import quota, quota_describe
 from moldau.cli.quota_entities import entity_text, parse_value
 from moldau.cli.quota_usage import Usage, parse_usage
 from moldau.cli.root import root
 from moldau.client.admin import ClusterDescription, ConfigEntry, QuotaEntity
 from moldau.client.errors import error_for
 from moldau.client.results import Outcome
+from moldau.facts import share_progress
 from moldau.protocol.errors import INVALID_REQUEST
 from tests.unit.cli.group_fakes import BROKER
 from tests.unit.cli.kafka.fakes import FakeAdmin

@@ -34,6 +34,12 @@ def test_a_start_without_a_file_has_a_port_and_a_folder() -> None:
     assert parse_arguments(["a.properties", "--log-format", "json"]).log_format == "json"
 
 
+def test_the_console_has_an_address_of_its_own_or_the_usual_one() -> None:
+    assert parse_arguments([]).console is None
+    assert parse_arguments(["--console"]).console == ""
+    assert parse_arguments(["a.properties", "--console=127.0.0.1:0"]).console == "127.0.0.1:0"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -54,6 +60,8 @@ def test_a_start_without_a_file_has_a_port_and_a_folder() -> None:
         ["--cluster-id="],
         ["--log-level", "LOUD"],
         ["--log-format", "xml"],
+        ["--console=x"],
+        ["--console=localhost:70000"],
     ],
 )
 def test_arguments_that_make_no_sense(arguments: list[str]) -> None:

@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from moldau.cli import completion, share_offsets, share_progress
+from moldau.cli import completion, share_offsets
 from moldau.cli import group as group_commands
 from moldau.cli import share as share_commands
 from moldau.cli.root import root
-from moldau.cli.share_progress import page_address, parse_held
 from moldau.cli.share_view import SharePace
 from moldau.client.admin import ConfigEntry, SharePartitionOffset
 from moldau.client.connection.cluster import Broker
 from moldau.client.results import Outcome, TopicPartition
+from moldau.facts import share_progress
+from moldau.facts.share_progress import page_address, parse_held
 from tests.unit.cli.group_fakes import BROKER, group, orders
 from tests.unit.cli.kafka.fakes import FakeAdmin
 from tests.unit.cli.share_fakes import share, share_cluster

@@ -15,9 +15,10 @@ from moldau.cli.histogram import Histogram, milliseconds
 from moldau.cli.perf_view import sparkline
 from moldau.cli.positions import Position, parse_duration, parse_partitions, parse_position
 from moldau.cli.record_filter import RecordFilter
-from moldau.cli.record_text import BadFormat, compile_format, fast_writer, to_json_line, unescape
+from moldau.cli.record_text import compile_format, fast_writer, unescape
 from moldau.cli.record_view import PrettyRenderer, hex_lines, readable, render_hex
 from moldau.client.record import ConsumerRecord
+from moldau.facts.record_json import BadFormat, to_json_line
 from moldau.records.batch import HEADER_SIZE, read_header
 from moldau.records.builder import BatchBuilder
 

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from moldau.cli.group_lag import Committed, fetch_committed, fetch_offsets
 from moldau.cli.group_plan import BadTopic, parse_topic_partitions
 from moldau.cli.kafka.admin_tools import java_failure
 from moldau.cli.kafka.java_failures import ILLEGAL_ARGUMENT, unchecked
@@ -15,6 +14,7 @@ from moldau.cli.kafka.java_log import log_line
 from moldau.cli.kafka.java_order import LOAD, hash_map_order
 from moldau.cli.kafka.options import JavaFailure
 from moldau.client.errors import ClientError
+from moldau.facts.group_lag import Committed, fetch_committed, fetch_offsets
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin, GroupDescription

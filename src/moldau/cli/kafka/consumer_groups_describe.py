@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from moldau.cli.group_lag import LagRow, lag_rows, partitions_of_group
 from moldau.cli.kafka.consumer_groups_calls import (
     DESCRIBE,
     committed_offsets,
@@ -20,6 +19,7 @@ from moldau.cli.kafka.java_failures import executed
 from moldau.cli.kafka.java_order import hash_map_order
 from moldau.cli.kafka.options import JavaFailure, Options
 from moldau.client.offsets import LATEST
+from moldau.facts.group_lag import LagRow, lag_rows, partitions_of_group
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin, GroupDescription, MemberDescription

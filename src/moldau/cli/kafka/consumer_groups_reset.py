@@ -7,9 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from moldau.cli.group_lag import Committed
 from moldau.cli.group_plan import Plan, parse_duration, parse_time, write_plan
-from moldau.cli.group_targets import NewOffsets, NotCommitted, Targets
 from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, ask, java_failure
 from moldau.cli.kafka.consumer_groups_calls import (
     DESCRIBE,
@@ -28,6 +26,8 @@ from moldau.cli.kafka.java_log import log_line
 from moldau.cli.kafka.java_order import hash_map_order, hash_order, partition_hash
 from moldau.cli.kafka.options import Exit, JavaFailure, Options
 from moldau.client.results import TopicPartition
+from moldau.facts.group_lag import Committed
+from moldau.facts.group_targets import NewOffsets, NotCommitted, Targets
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin, GroupDescription

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moldau.cli.group_targets import NewOffsets
 from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, ask
 from moldau.cli.kafka.consumer_groups_reset import (
     Reset,
@@ -19,6 +18,7 @@ from moldau.cli.kafka.java_failures import RUNTIME, wrapped
 from moldau.cli.kafka.java_order import hash_order, partition_hash
 from moldau.cli.kafka.options import Exit, JavaFailure, Options
 from moldau.cli.kafka.share_groups_calls import DESCRIBE, described, failure_of, start_offsets
+from moldau.facts.group_targets import NewOffsets
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin

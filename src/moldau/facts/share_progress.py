@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from moldau.cli.group_lag import fetch_end_offsets
 from moldau.client.errors import ClientError
 from moldau.client.results import TopicPartition
 from moldau.config.own_keys import METRICS_LISTENER_KEY, split_address
+from moldau.facts.group_lag import fetch_end_offsets
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin, SharePartitionOffset

@@ -1,0 +1,130 @@
+"""The console beside ten thousand topics and groups: how soon a page is painted, how large the process is.
+
+    python bench/console.py [--topics 10000] [--groups 10000] [--moldau COMMAND]
+
+A broker of Moldau is filled, `moldau console` is started beside it, and a real Chromium opens pages, each in a fresh
+profile: first contentful paint as the browser tells it, and the moment at which the first row of the table is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
+
+PAGES = {"/": ".health li", "/topics": "tbody tr", "/topics?search=topic-0999": "tbody tr", "/groups": "tbody tr"}
+TURNS = 5
+TOPICS_AT_ONCE = 500
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--topics", type=int, default=10_000)
+    parser.add_argument("--groups", type=int, default=10_000)
+    parser.add_argument("--moldau", default=f"{sys.executable} -m moldau")
+    options = parser.parse_args()
+    from tests.interop.nodes import MoldauNode, free_ports
+
+    class Node(MoldauNode):
+        @staticmethod
+        def command() -> list[str]:
+            return shlex.split(options.moldau)
+
+    with tempfile.TemporaryDirectory() as folder:
+        node = Node(Path(folder) / "broker")
+        node.format()
+        node.start()
+        try:
+            fill(node.bootstrap, options.topics, options.groups)
+            (port,) = free_ports(1)
+            measure(shlex.split(options.moldau), node.bootstrap, port)
+        finally:
+            node.stop()
+    return 0
+
+
+def fill(bootstrap: str, topics: int, groups: int) -> None:
+    from moldau.client import Admin, TopicPartition
+    from moldau.client.admin import NewTopic
+
+    with Admin(bootstrap, default_api_timeout_ms=600_000) as admin:
+        began = time.monotonic()
+        for start in range(0, topics, TOPICS_AT_ONCE):
+            names = [f"topic-{number:05d}" for number in range(start, min(start + TOPICS_AT_ONCE, topics))]
+            for outcome in admin.create_topics([NewTopic(name, 1, 1) for name in names]).values():
+                outcome.get()
+        print(f"{topics:,} topics in {time.monotonic() - began:.1f} s", flush=True)
+        began = time.monotonic()
+        for number in range(groups):
+            where = TopicPartition(f"topic-{number % topics:05d}", 0)
+            admin.alter_consumer_group_offsets(f"group-{number:05d}", {where: 0})
+        print(f"{groups:,} groups in {time.monotonic() - began:.1f} s", flush=True)
+
+
+def measure(moldau: list[str], bootstrap: str, port: int) -> None:
+    began = time.monotonic()
+    command = [*moldau, "console", "-b", bootstrap, "--listen", f"127.0.0.1:{port}"]
+    console = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        while True:
+            try:
+                urllib.request.urlopen(f"{url}/healthz").close()
+                break
+            except OSError:
+                time.sleep(0.01)
+        print(f"start to first answer {1000 * (time.monotonic() - began):.0f} ms, {memory_mb(console.pid):.1f} MB")
+        look(url)
+        print(f"memory after all pages {memory_mb(console.pid):.1f} MB (peak {memory_mb(console.pid, 'VmHWM'):.1f} MB)")
+    finally:
+        console.terminate()
+        console.wait()
+
+
+def look(url: str) -> None:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        path = shutil.which("chromium") or shutil.which("chromium-browser")
+        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        for page_path, selector in PAGES.items():
+            paints, rows = [], []
+            for _ in range(TURNS):
+                context = browser.new_context()
+                page = context.new_page()
+                began = time.monotonic()
+                page.goto(url + page_path, wait_until="commit")
+                page.locator(selector).first.wait_for(timeout=120_000)
+                rows.append(1000 * (time.monotonic() - began))
+                paints.append(
+                    page.evaluate(
+                        "performance.getEntriesByType('paint').find((each) => each.name === 'first-contentful-paint')"
+                        "?.startTime ?? NaN"
+                    )
+                )
+                context.close()
+            print(
+                f"{page_path:28} first paint {statistics.median(paints):5.0f} ms ({max(paints):.0f}),"
+                f" first row {statistics.median(rows):5.0f} ms (first {rows[0]:.0f}, worst {max(rows):.0f})",
+                flush=True,
+            )
+        browser.close()
+
+
+def memory_mb(pid: int, field: str = "VmRSS") -> float:
+    with open(f"/proc/{pid}/status") as status:
+        return next(int(line.split()[1]) / 1024 for line in status if line.startswith(field))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

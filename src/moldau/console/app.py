@@ -1,0 +1,135 @@
+"""The application: all routes, the pages' files, and what lives as long as the process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from moldau.console import (
+    acls,
+    brokers,
+    configs,
+    group_changes,
+    groups,
+    live,
+    messages,
+    overview,
+    pipelines,
+    produce,
+    quotas,
+    session_api,
+    topic_changes,
+    topics,
+    transactions,
+    users,
+)
+from moldau.console.access import Access, names_of_this_machine
+from moldau.console.audit import Audit
+from moldau.console.sessions import Sessions
+from moldau.console.settings import ConsoleSettings
+from moldau.console.shell import STATIC, render_shell, version_of_files
+
+TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+A_YEAR = 365 * 24 * 3600
+COMPRESS_FROM_BYTES = 2_000
+
+
+class Console:
+    """What all requests share."""
+
+    def __init__(self, settings: ConsoleSettings) -> None:
+        self.settings = settings
+        self.sessions = Sessions(settings)
+        self.audit = Audit(settings.audit_file)
+
+
+async def show_page(request: Request) -> Response:
+    """The same page for every address: what it shows is up to the address and the API."""
+    return HTMLResponse(render_shell())
+
+
+async def show_file(request: Request) -> Response:
+    """A file of the pages. Its address has a hash of all files, so browsers may keep it for good."""
+    name = request.path_params["name"]
+    path = (STATIC / name).resolve()
+    if not path.is_relative_to(STATIC) or path.suffix not in TYPES or not path.is_file():
+        return PlainTextResponse("There is no such file.\n", 404)
+    current = request.path_params["version"] == version_of_files()
+    caching = f"public, max-age={A_YEAR}, immutable" if current else "no-store"
+    return FileResponse(path, media_type=TYPES[path.suffix], headers={"cache-control": caching})
+
+
+async def show_icon(request: Request) -> Response:
+    return FileResponse(STATIC / "icon.svg", media_type=TYPES[".svg"])
+
+
+async def tell_alive(request: Request) -> Response:
+    """For whoever watches the process; says nothing about the cluster."""
+    return PlainTextResponse("ok\n")
+
+
+async def no_such_api(request: Request) -> Response:
+    return JSONResponse({"error": "NOT_FOUND", "message": "There is nothing at this address."}, 404)
+
+
+def make_app(settings: ConsoleSettings) -> Starlette:
+    """The application for these settings."""
+    console = Console(settings)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        ending = asyncio.get_running_loop().create_task(console.sessions.end_idle_forever())
+        try:
+            yield
+        finally:
+            ending.cancel()
+            await console.sessions.close()
+            console.audit.close()
+
+    subjects = (
+        session_api,
+        overview,
+        topics,
+        topic_changes,
+        configs,
+        brokers,
+        messages,
+        live,
+        produce,
+        groups,
+        group_changes,
+        transactions,
+        quotas,
+        acls,
+        users,
+        pipelines,
+    )
+    routes = [route for subject in subjects for route in subject.ROUTES]
+    routes += [
+        Route("/static/{version}/{name:path}", show_file, methods=["GET"]),
+        Route("/favicon.ico", show_icon, methods=["GET"]),
+        Route("/healthz", tell_alive, methods=["GET"]),
+        Route("/api/{rest:path}", no_such_api, methods=["GET", "POST"]),
+        Route("/{rest:path}", show_page, methods=["GET"]),
+    ]
+    names = settings.allowed_hosts if settings.on_loopback else (*settings.allowed_hosts, *names_of_this_machine())
+    middleware = [
+        Middleware(Access, allowed_hosts=(settings.host, *names)),
+        Middleware(GZipMiddleware, minimum_size=COMPRESS_FROM_BYTES, compresslevel=5),
+    ]
+    app = Starlette(routes=routes, middleware=middleware, lifespan=lifespan)
+    app.state.console = console
+    return app
+
+
+def files_of_pages() -> list[Path]:
+    return sorted(path for path in STATIC.rglob("*") if path.suffix in TYPES)

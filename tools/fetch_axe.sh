@@ -1,0 +1,13 @@
+#!/bin/sh
+# Fetches axe-core, which checks the console's pages for accessibility, into the cache; for tests alone, never installed.
+set -eu
+
+version=4.10.3
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/axe-core-$version"
+[ -f "$cache/axe.min.js" ] && exit 0
+command -v npm >/dev/null || { echo "npm is missing: install it to check accessibility (Debian: apt install npm)" >&2; exit 1; }
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+(cd "$folder" && npm pack --silent "axe-core@$version" >/dev/null && tar -xzf axe-core-*.tgz package/axe.min.js)
+mkdir -p "$cache"
+mv "$folder/package/axe.min.js" "$cache/axe.min.js"
