@@ -66,6 +66,7 @@ class LagWatch:
         groups: GroupCoordinator,
         latest: LatestOffsets,
         channels: BrokerChannels,
+        *,
         disk: Disk,
         wall: WallClock,
         timeout_ms: int,

@@ -306,10 +306,10 @@ class Node:
             self.coordinators.groups,
             self.latest_offsets,
             BrokerChannels(self.outbox, "record times", config.inter_broker_listener_name),
-            self.disk,
-            self.wall,
-            timeout_ms,
-            lambda: self.image,
+            disk=self.disk,
+            wall=self.wall,
+            timeout_ms=timeout_ms,
+            image=lambda: self.image,
         )
 
     def _parts_before_joining(self) -> list[Stretch]:
