@@ -31,7 +31,9 @@ def missing() -> str | None:
     if all(find(name) for name in PROGRAMS):
         return None
     fetched = fetch()
-    return None if fetched is None else f"Prometheus is missing ({fetched}): install it (Debian: apt install prometheus)"
+    return (
+        None if fetched is None else f"Prometheus is missing ({fetched}): install it (Debian: apt install prometheus)"
+    )
 
 
 def program(name: str) -> str:
@@ -52,7 +54,10 @@ def fetch() -> str | None:
     with tempfile.TemporaryDirectory(dir=CACHE.parent, ignore_cleanup_errors=True) as folder:
         # The user that apt-get fetches as must be able to write there.
         os.chmod(folder, 0o755)
-        got = run(["apt-get", "-qq", "download", "prometheus"], folder)
+        download = ["apt-get", "-qq", "download", "prometheus"]
+        got = run(download, folder)
+        if got is not None and os.getuid() == 0 and run(["apt-get", "-qq", "update"], folder) is None:
+            got = run(download, folder)
         packages = list(Path(folder).glob("prometheus_*.deb"))
         if got is not None or not packages:
             return got or "apt-get fetched nothing"
