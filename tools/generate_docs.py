@@ -19,6 +19,7 @@ FOLDERS = {
     "records": "record batch v2: header, record walk, builder, codecs",
     "storage": "one partition on disk: segments, indexes, recovery, retention, checkpoints",
     "quota": "rates, token buckets, and what clients may use of a broker",
+    "metrics": "what is counted on the way of requests and records, for whoever serves it",
     "security": "who clients are and what they may do, without sockets and files",
     "raft": "the metadata quorum as a pure state machine (KRaft)",
     "metadata": "the cluster as every node sees it: image and delta",

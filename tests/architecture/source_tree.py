@@ -24,7 +24,7 @@ ALLOWED_BELOW: dict[str, set[str]] = {
     "metadata": {"protocol", "config", "records"},
     "replication": {"protocol", "config", "records", "quota", "metrics", "storage", "metadata"},
     "controller": {"protocol", "config", "records", "quota", "security", "metadata"},
-    "coordinator": {"protocol", "config", "records", "metadata"},
+    "coordinator": {"protocol", "config", "records", "metrics", "metadata"},
 }
 ALLOWED_BELOW["node"] = set(ALLOWED_BELOW)
 ALLOWED_BELOW["api"] = set(ALLOWED_BELOW)

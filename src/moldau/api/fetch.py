@@ -64,6 +64,7 @@ class ParkedFetch(ParkedRequest):
 
     def respond_at_deadline(self, now_ms: int) -> None:
         self.is_late = True
+        self.call.node.waiting.expired_fetches += 1
         self.read_and_respond()
 
     def read_and_respond(self) -> bool:

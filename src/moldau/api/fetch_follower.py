@@ -66,6 +66,7 @@ class ParkedFollowerFetch(ParkedRequest):
 
     def respond_at_deadline(self, now_ms: int) -> None:
         self.session.parked = None
+        self.call.node.waiting.expired_follower_fetches += 1
         found = read_ready(self.call.node, self.session, self.limits, self.incremental, now_ms)
         respond(self.call, self.session, found, self.incremental)
 

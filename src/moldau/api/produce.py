@@ -111,6 +111,7 @@ class ParkedProduce(ParkedRequest):
         return True
 
     def respond_at_deadline(self, now_ms: int) -> None:
+        self.call.node.waiting.expired_produces += len(self.awaited)
         for one in self.awaited:
             fail(one.row, KafkaError(errors.REQUEST_TIMED_OUT))
         self.call.respond(self.response)

@@ -1,5 +1,6 @@
 """Broker keys that Apache Kafka does not have; their names begin with `moldau.`, and DescribeConfigs lists those set."""
 
+import re
 from typing import Final
 
 from moldau.config.definitions import (
@@ -20,6 +21,10 @@ SCRUB_RATE_KEY: Final = "moldau.log.scrub.bytes.per.second"
 
 METRICS_LISTENER_KEY: Final = "moldau.metrics.listener"
 METRICS_NAMES_KEY: Final = "moldau.metrics.names"
+METRICS_TOPICS_KEY: Final = "moldau.metrics.topics"
+METRICS_GROUPS_KEY: Final = "moldau.metrics.groups"
+METRICS_PARTITIONS_MAX_KEY: Final = "moldau.metrics.partitions.max"
+METRICS_GROUPS_MAX_KEY: Final = "moldau.metrics.groups.max"
 METRICS_SPELLINGS: Final = ("strimzi", "confluent")
 LOGIN_TIMEOUT_KEY: Final = "moldau.login.timeout.ms"
 
@@ -40,11 +45,23 @@ def address_or_nothing(name: str, value: Value) -> None:
             raise InvalidValue(name, value, "Expected host:port, like 127.0.0.1:9404, or nothing") from None
 
 
+def expression(name: str, value: Value) -> None:
+    if isinstance(value, str):
+        try:
+            re.compile(value)
+        except re.error as error:
+            raise InvalidValue(name, value, f"Expected a regular expression: {error}") from None
+
+
 # fmt: off
 # ruff: noqa: E501
 OWN_KEYS: Final = ConfigKeys((
     ConfigKey(FREE_BYTES_MIN_KEY,   LONG,   "-1",      at_least(-1),       "Free space of a log directory's volume below which producers are refused; -1 is 256 MiB or a twentieth of the volume, whichever is less, 0 never refuses.", dynamic=CLUSTER_WIDE),
     ConfigKey(LOGIN_TIMEOUT_KEY,    LONG,   "30000",   at_least(1),        "Time a connection to a listener with SASL has until its client has logged in.", dynamic=READ_ONLY),
+    ConfigKey(METRICS_GROUPS_KEY,   STRING, "",        expression,         "Regular expression, matched anywhere: groups whose offsets and lag are among the metrics; empty for all.", dynamic=READ_ONLY),
+    ConfigKey(METRICS_GROUPS_MAX_KEY, LONG, "1000",    at_least(0),        "Of how many groups offsets and lag are among the metrics; what is left out is counted.", dynamic=READ_ONLY),
+    ConfigKey(METRICS_PARTITIONS_MAX_KEY, LONG, "10000", at_least(0),      "For how many partitions, and partitions of groups, a metric has rows; what is left out is counted.", dynamic=READ_ONLY),
+    ConfigKey(METRICS_TOPICS_KEY,   STRING, "^(?!__)", expression,         "Regular expression, matched anywhere: topics that the names of kafka_exporter and kafka-lag-exporter are served for; internal ones are left out by default.", dynamic=READ_ONLY),
     ConfigKey(METRICS_LISTENER_KEY, STRING, "",        address_or_nothing, "Address, as host:port, of a page /metrics over HTTP in the text form of Prometheus; empty for none.", dynamic=READ_ONLY),
     ConfigKey(METRICS_NAMES_KEY,    STRING, "strimzi", one_of(*METRICS_SPELLINGS), "How metrics are named: as the dashboards of Strimzi spell them, or as those of Confluent do.", dynamic=READ_ONLY),
     ConfigKey(SCRUB_RATE_KEY,       LONG,   "4194304", at_least(0),        "Bytes per second of old segments that are read to verify their checksums; 0 reads none.", dynamic=CLUSTER_WIDE),

@@ -319,6 +319,7 @@ class Brokers:
             return Result(records, [])
         broker_id = min(stale)[1]
         logger.info("fencing broker %d: session timed out", broker_id)
+        self.state.counts.timed_out_sessions += 1
         self._end_session(broker_id, records)
         return Result(records, [broker_id], is_atomic=False)
 

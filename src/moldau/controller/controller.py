@@ -84,6 +84,7 @@ class Controller:
                 self.state.registration_offsets[record.broker_id] = offset
         image = delta.apply(first_offset + len(records) - 1, epoch, timestamp_ms)
         self.state.advance(delta, image, first_offset + len(records))
+        self.state.counts.count_elections(delta)
         self.mutations.on_replayed(delta, image)
         self.duties.on_replayed(delta)
         return delta, image

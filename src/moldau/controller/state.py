@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.dynamic import DynamicBrokerConfig
 from moldau.controller.colliding_names import CollidingNames
+from moldau.controller.counts import ControllerCounts
 from moldau.controller.known_acls import KnownAcls
 from moldau.controller.partition_index import PartitionIndex
 from moldau.metadata.delta import MetadataDelta
@@ -45,6 +46,7 @@ class ControllerState:
     wall: WallClock = field(default_factory=WallClock)
     contacts: dict[int, BrokerContact] = field(default_factory=dict)
     registration_offsets: dict[int, int] = field(default_factory=dict)
+    counts: ControllerCounts = field(default_factory=ControllerCounts)
     partitions: PartitionIndex = field(init=False)
     topic_names: CollidingNames = field(init=False)
     acls: KnownAcls = field(init=False)

@@ -13,6 +13,7 @@ from moldau.coordinator.shard import ACTIVE, FAILED, LOADING, Done, Shard
 from moldau.coordinator.timers import Timers
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
+from moldau.metrics.recent_times import RecentTimes
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.records.clocks import NEVER_MS, WallClock
@@ -34,6 +35,7 @@ class CoordinatorRuntime:
         self.topic = topic
         self.wall = wall if wall is not None else WallClock()
         self.shards: dict[int, Shard] = {}
+        self.load_times = RecentTimes()
         self.write_timeout_ms = 5000
         self.base_sequence = 0
         # Told when something is due earlier than the last `poll` said.
@@ -118,8 +120,9 @@ class CoordinatorRuntime:
                 self._loading.remove(shard)
             shard.close(now_ms, FAILED)
             return
+        elapsed_ms = now_ms - shard.load_started_ms
+        self.load_times.record(elapsed_ms, now_ms)
         if shard.loaded_records:
-            elapsed_ms = now_ms - shard.load_started_ms
             logger.info("loaded %s: %d records in %d ms", shard.name, shard.loaded_records, elapsed_ms)
 
     def _on_log_ready(self) -> None:

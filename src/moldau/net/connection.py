@@ -20,6 +20,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from moldau.metrics.request_stats import RequestTimes
+from moldau.metrics.traffic import Traffic
 from moldau.net.framing import Frame, FrameError, FrameReader, Scratch
 from moldau.net.log_limit import LogLimit
 from moldau.net.low_water import LargeReads
@@ -112,6 +113,7 @@ class Connection:
         self._is_ending = False  # an answer that is on its way is the last one
         self._close_when_sent = False
         self.closed = False
+        self.traffic = Traffic()
         self.last_active_ms = clock()
         self._resume_reading()
 
@@ -124,6 +126,20 @@ class Connection:
     def is_closing(self) -> bool:
         """Whether it only waits until what was answered has left."""
         return self._close_when_sent
+
+    @property
+    def frames_waiting(self) -> int:
+        """Requests that were received and wait for a later turn."""
+        return len(self._ready_frames)
+
+    @property
+    def is_sending(self) -> bool:
+        """Whether a response waits for the client to take it."""
+        return len(self._unsent) > 0
+
+    @property
+    def tls(self) -> TlsSocket | None:
+        return self._tls
 
     # Receiving
 
@@ -188,6 +204,7 @@ class Connection:
                     if self._tls is not None and count < RECORD_BYTES_MAX and count < len(window):
                         left = 0  # small records cost as much as large ones
                 left -= count
+                self.traffic.bytes_in += count
                 if count == 0:
                     self.close()
                     return
@@ -196,6 +213,7 @@ class Connection:
                     return
                 complete = frames.received_piece(piece) if wanted > 0 else frames.received(count)
                 if complete:
+                    self.traffic.requests += len(complete)
                     self._scratch.turns.frames = complete
                     self._handle_frames(complete, now_ms)
                     return
@@ -320,6 +338,7 @@ class Connection:
             else:
                 self._timed.append((times, reply.mute_ms))
         if parts is not None:
+            self.traffic.responses += 1
             for part in parts:
                 if isinstance(part, FileRecords):
                     data = read_part(part) if part.size <= READ_BYTES_MAX else None
@@ -491,6 +510,7 @@ class Connection:
             unsent.appendleft(part)
             raise
         self._unsent_bytes -= sent
+        self.traffic.bytes_out += sent
         if sent < len(part):
             unsent.appendleft(memoryview(part)[sent:])
         return sent
@@ -523,6 +543,7 @@ class Connection:
             # The file is shorter than the reply promised (it was truncated): the stream cannot be mended.
             raise ConnectionAbortedError("segment file ended early")
         self._skip_in_file(part, sent)
+        self.traffic.bytes_out += sent
         return sent
 
     def _read_for_tls(self, part: FileRecords, data: bytes | bytearray) -> int:

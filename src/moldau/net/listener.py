@@ -18,6 +18,7 @@ from itertools import count, islice
 from typing import TYPE_CHECKING
 
 from moldau.api.login_gate import GateKeeper
+from moldau.metrics.traffic import Traffic
 from moldau.net.connection import Connection, Handle
 from moldau.net.framing import Scratch
 from moldau.net.handshakes import DONE, FAILED, HANDSHAKE_MS_MAX, Handshake, HandshakeThreads
@@ -123,6 +124,8 @@ class Listener:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
         self.accepted_total = 0
+        self.traffic = Traffic()
+        """That of connections that are closed."""
         self.refused_total = 0
         self.throttled_total = 0
         self.blocked_ms_total = 0
@@ -373,6 +376,7 @@ class Listener:
     def _on_connection_closed(self, connection: Connection) -> None:
         if connection in self.connections:
             del self.connections[connection]
+            self.traffic.add(connection.traffic)
             self._strangers.pop(connection, None)
             self._group.quotas.release(self.name, connection.context.peer.rpartition(":")[0])
             self._group.changed()

@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from moldau.metrics.traffic import Traffic
 from moldau.net.framing import FrameError, FrameReader, Scratch
 from moldau.net.handshakes import DONE, FAILED, Handshake, HandshakeThreads
 from moldau.net.log_limit import LogLimit
@@ -106,6 +107,7 @@ class SocketChannel(Channel):
         self._fd = -1
         self._addresses: list[Address] = []
         self._reason = UNREACHABLE
+        self._traffic = outbox.traffic_of(purpose)
         self._frames = FrameReader(outbox.scratch, RESPONSE_BYTES_MAX)
         self._large_reads = LargeReads()
         self._awaited: deque[AwaitedResponse] = deque()
@@ -133,6 +135,7 @@ class SocketChannel(Channel):
             self._log_in()
         self._awaited.append(AwaitedResponse(correlation_id, api_key, version, deadline_ms, on_response))
         self._unsent.append(frame)
+        self._traffic.requests += 1
         if deadline_ms < self._timer_ms:
             self._set_timer(deadline_ms)
         if self._state == CONNECTED:
@@ -318,6 +321,7 @@ class SocketChannel(Channel):
                 except (BlockingIOError, InterruptedError):
                     unsent.appendleft(part)
                     raise
+                self._traffic.bytes_out += sent
                 if sent < len(part):
                     unsent.appendleft(memoryview(part)[sent:])
         except (BlockingIOError, InterruptedError):
@@ -376,6 +380,7 @@ class SocketChannel(Channel):
                     window = frames.window()
                     count = sock.recv_into(window)
                     is_last = self._tls is not None and count < RECORD_BYTES_MAX and count < len(window)
+                self._traffic.bytes_in += count
                 if count == 0:
                     self._fail(CLOSED)
                     return
@@ -408,6 +413,7 @@ class SocketChannel(Channel):
         if not awaited or awaited[0].correlation_id != int.from_bytes(data[start : start + 4], "big", signed=True):
             raise DecodeError("it is no response to a request of ours")
         response = decode_response(awaited[0].api_key, awaited[0].version, data, start, end)
+        self._traffic.responses += 1
         self._tell(awaited.popleft(), response, self._clock())
 
     def _on_login_frame(self, data: bytes, start: int, end: int) -> None:
@@ -562,6 +568,14 @@ class SocketOutbox(Outbox):
         self.tls = tls
         self.login: OutboundLogin | None = None
         self._channels: set[SocketChannel] = set()
+        self.traffic: dict[str, Traffic] = {}
+        """By purpose, of all connections since the start."""
+
+    def traffic_of(self, purpose: str) -> Traffic:
+        return self.traffic.setdefault(purpose, Traffic())
+
+    def channels(self) -> list[SocketChannel]:
+        return list(self._channels)
 
     def open(self, purpose: str, host: str, port: int) -> Channel:
         channel = SocketChannel(self, purpose, host, port)

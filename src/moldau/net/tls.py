@@ -76,6 +76,11 @@ class TlsSocket:
     def fileno(self) -> int:
         return self._sock.fileno()
 
+    def cipher_and_protocol(self) -> tuple[str, str]:
+        """What the two sides have agreed on; empty before."""
+        cipher = self._tls.cipher()
+        return ("", "") if cipher is None else (cipher[0], self._tls.version() or "")
+
     # The handshake
 
     def shake_hands(self) -> None:

@@ -31,10 +31,11 @@ STOPPED_CONTROLLING: Final = "This node stopped being the active controller."
 class Pending:
     """An append of the active controller that waits for its commit."""
 
-    __slots__ = ("delta", "done", "image", "last_offset")
+    __slots__ = ("appended_ms", "delta", "done", "image", "last_offset")
 
-    def __init__(self, last_offset: int, delta: MetadataDelta, image: MetadataImage) -> None:
+    def __init__(self, last_offset: int, delta: MetadataDelta, image: MetadataImage, appended_ms: int) -> None:
         self.last_offset = last_offset
+        self.appended_ms = appended_ms
         self.delta = delta
         self.image = image
         self.done: list[tuple[Done, Any]] = []
@@ -73,7 +74,7 @@ class ActiveController:
             raise
         appended = [record for batch in batches for record in batch]
         delta, image = controller.replay(appended, first, self._raft.epoch, self._wall.at(now_ms))
-        pending = Pending(last, delta, image)
+        pending = Pending(last, delta, image, now_ms)
         self._pending.append(pending)
         return pending
 
@@ -82,11 +83,13 @@ class ActiveController:
         duties = self.controller.duties
         duty = duties.take(now_ms)
         while duty is not None:
+            self.controller.state.counts.operations += 1
             self.append(duty.records, duty.is_atomic, now_ms)
             duty = duties.take(now_ms)
 
     def submit(self, verb: Verb, done: Done, now_ms: int) -> bool:
         """Runs `verb`; `done` gets its response when everything it saw is committed. False if it has it already."""
+        self.controller.state.counts.operations += 1
         try:
             # The quorum appends records of its own too, when its voters change.
             self.controller.state.next_offset = self._log.end_offset()

@@ -73,6 +73,11 @@ class BrokerLifecycle:
 
     # What the node wants
 
+    @property
+    def is_leaving(self) -> bool:
+        """It has begun to hand over what it leads."""
+        return self._leaving
+
     def join(
         self,
         end_points: list[EndPoint],

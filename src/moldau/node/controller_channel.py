@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
+from moldau.metrics.recent_values import RecentValues
 from moldau.node.active_controller import Verb
 from moldau.node.controller_verbs import VERBS
 from moldau.node.metadata_node import MetadataNode
@@ -39,10 +40,11 @@ def has_no_response(response: Any) -> bool:
 class Question:
     """A request that was sent and is not answered yet."""
 
-    __slots__ = ("done", "is_checked")
+    __slots__ = ("asked_ms", "done", "is_checked")
 
-    def __init__(self, done: Done, is_checked: bool) -> None:
+    def __init__(self, done: Done, is_checked: bool, asked_ms: int) -> None:
         self.done: Done | None = done
+        self.asked_ms = asked_ms
         self.is_checked = is_checked
 
 
@@ -79,6 +81,8 @@ class ControllerChannel:
         # A controller that was elected again may have lost what the one before it was asked, with its power.
         self._epoch = -1
         self._questions: list[Question] = []
+        self.remote_ms = RecentValues()
+        """Times from a request to its response, of those that were sent to another node."""
         self._waiting: list[Persistent] = []
         self.on_deadline: Callable[[int], None] | None = None
         metadata.on_leader_changed.append(self._on_leader_changed)
@@ -113,7 +117,7 @@ class ControllerChannel:
         if channel is None:
             done(KafkaError(errors.NOT_CONTROLLER, "No active controller is known."), now_ms)
             return
-        question = Question(done, verb is None)
+        question = Question(done, verb is None, now_ms)
         self._questions.append(question)
         version = BY_KEY[api_key].highest_stable_version
         timeout_ms = self._timeout_ms if timeout_ms is None else timeout_ms
@@ -121,6 +125,11 @@ class ControllerChannel:
         channel.send(
             api_key, version, message, timeout_ms, lambda response, at_ms: self._take(question, response, at_ms)
         )
+
+    @property
+    def open_requests(self) -> int:
+        """How many are on their way, or wait to be sent again."""
+        return len(self._questions) + len(self._waiting)
 
     def ask_until(
         self,
@@ -193,6 +202,7 @@ class ControllerChannel:
             return
         question.done = None
         self._questions.remove(question)
+        self.remote_ms.record(max(0, now_ms - question.asked_ms), now_ms / 1000)
         if isinstance(response, NoResponse):
             code = errors.REQUEST_TIMED_OUT if response.reason == TIMED_OUT else errors.NETWORK_EXCEPTION
             done(KafkaError(code, f"The active controller did not respond: {FAILURES[response.reason]}."), now_ms)

@@ -131,6 +131,7 @@ class Fetcher:
         self.closed = False
         self.retry_at_ms = 0
         self.followed = 0
+        self.bytes_total = 0
         # By topic id and index: all that are followed here, and those that the leader must be told to forget.
         self.members: dict[PartitionKey, Follower] = {}
         self.changes: list[Follower] = []
@@ -399,6 +400,9 @@ class Fetcher:
         self._go_on(now_ms)
 
     def _take(self, follower: Follower, data: PartitionData, now_ms: int) -> None:
+        records = data.records
+        if records is not None:
+            self.bytes_total += records.size
         try:
             if follower.take(data, now_ms, self.settings.backoff_ms):
                 self._moved.append(follower)

@@ -15,12 +15,14 @@ from moldau.config.broker_config import BrokerConfig
 from moldau.config.dynamic import DynamicBrokerConfig
 from moldau.controller.bootstrap import bootstrap_records
 from moldau.controller.controller import Controller
+from moldau.controller.counts import ControllerCounts
 from moldau.controller.state import ControllerState
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.features import supports_controller_registration
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.loader import MetadataLoader
 from moldau.metadata.model import BROKER_RESOURCE
+from moldau.metrics.recent_times import RecentTimes
 from moldau.node.active_controller import ActiveController, Done, Verb
 from moldau.node.controller_endpoints import ControllerEndpoints
 from moldau.node.metadata_log import DamagedMetadataLog, MetadataLog, open_metadata_log
@@ -41,7 +43,7 @@ from moldau.raft.log import OffsetAndEpoch
 from moldau.raft.messages import TIMED_OUT, Reply
 from moldau.raft.ready import Outbound, Ready, SnapshotRead
 from moldau.raft.replica import Raft
-from moldau.raft.roles import Follower, Leader, Resigned
+from moldau.raft.roles import Candidate, Follower, Leader, Prospective, Resigned
 from moldau.raft.state import QuorumState, ReplicaKey
 from moldau.raft.voters import Voter, VoterHistory, VoterSet
 from moldau.raft.wire import error_to_wire, reply_to_wire, request_from_wire
@@ -105,6 +107,13 @@ class MetadataNode:
         self._listeners: list[Listener] = []
         self._loader = MetadataLoader(self._publish)
         self._active: ActiveController | None = None
+        self.counts = ControllerCounts()
+        self.commit_times = RecentTimes()
+        """From the append of the active controller to the commit."""
+        self.election_times = RecentTimes()
+        """From the first vote that this node asked for to a leader, whoever it is."""
+        self._election_since_ms = -1
+        self._counted_leader = (-1, -1)
         self._now_ms = 0
         self._due_ms = NEVER_MS
         """When `poll` was last said to be due."""
@@ -286,8 +295,18 @@ class MetadataNode:
             raise
         finally:
             self._in_ready = False
+        self._time_elections()
         if self.on_deadline is not None:
             self.on_deadline(self._next_deadline_ms())
+
+    def _time_elections(self) -> None:
+        role = self.raft.role
+        if self._election_since_ms < 0:
+            if isinstance(role, Prospective | Candidate):
+                self._election_since_ms = self._now_ms
+        elif role.leader_id >= 0 and not isinstance(role, Prospective):
+            self.election_times.record(self._now_ms - self._election_since_ms, self._now_ms)
+            self._election_since_ms = -1
 
     def _next_ready(self) -> Ready | None:
         """What is to be done now. Nothing is while the quorum state is on its way to the medium: what it says, a vote
@@ -425,6 +444,7 @@ class MetadataNode:
             return
         pending = active.take_committed(high_watermark)
         while pending is not None:
+            self.commit_times.record(self._now_ms - pending.appended_ms, self._now_ms)
             self._loader.take_over(pending.delta, pending.image)
             for done, response in pending.done:
                 done(response)
@@ -474,6 +494,10 @@ class MetadataNode:
 
     def _on_leader_changed(self) -> None:
         self._maybe_deactivate()
+        leader = (self.raft.leader_id, self.raft.epoch)
+        if leader[0] >= 0 and leader != self._counted_leader:
+            self._counted_leader = leader
+            self.counts.new_controllers += 1
         was_active = self._active is not None
         self._maybe_activate()
         if was_active or self._active is None:
@@ -507,6 +531,7 @@ class MetadataNode:
             self.log.end_offset(),
             self.wall,
         )
+        state.counts = self.counts
         controller = Controller(state)
         controller.features.kraft_version = self.raft.voter_history.kraft_version()
         controller.features.upgrade_kraft_version = self._upgrade_kraft_version

@@ -33,6 +33,7 @@ from moldau.node.failure_detection import FailureDetection
 from moldau.node.fetch_session import FetchSessionCache
 from moldau.node.fetchers import Fetchers
 from moldau.node.isr_changes import IsrChanges
+from moldau.node.lag_watch import LagWatch
 from moldau.node.latest_offsets import LatestOffsets
 from moldau.node.marker_writer import MarkerWriter
 from moldau.node.metadata_node import MetadataNode
@@ -300,6 +301,16 @@ class Node:
         self.share_groups = ShareGroupStates(self.share_states, self.coordinators.groups.run)
         lag_channels = BrokerChannels(self.outbox, "latest offsets", config.inter_broker_listener_name)
         self.latest_offsets = LatestOffsets(self.node_id, self.replicas, lag_channels, timeout_ms)
+        self.lag_watch = LagWatch(
+            self.replicas,
+            self.coordinators.groups,
+            self.latest_offsets,
+            BrokerChannels(self.outbox, "record times", config.inter_broker_listener_name),
+            self.disk,
+            self.wall,
+            timeout_ms,
+            lambda: self.image,
+        )
 
     def _parts_before_joining(self) -> list[Stretch]:
         """What every turn calls, in this order. The own broker's heartbeat comes before the controller's duties: after
@@ -336,6 +347,7 @@ class Node:
             Stretch("scrub", self.scrub),
             Stretch("rounds over logs", Call(self._run_schedule), Call(self.logs.rounds.poll)),
             Stretch("in-sync replicas", self.isr_changes),
+            Stretch("lag of groups", self.lag_watch),
         ]
 
     @property
@@ -505,6 +517,7 @@ class Node:
         self.share_states.close()
         self.dead_letters.close()
         self.latest_offsets.close()
+        self.lag_watch.close()
         broker_epoch = self.lifecycle.broker_epoch
         if not self.lifecycle.was_registered:
             # It never joined, so the logs are as the run before left them.

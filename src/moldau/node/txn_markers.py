@@ -141,6 +141,11 @@ class TxnMarkers:
     def __len__(self) -> int:
         return sum(len(shard) for shard in self._undelivered.values())
 
+    @property
+    def without_destination(self) -> int:
+        """Transactions of which a partition has no leader that can be reached, or whose leader refused the marker."""
+        return len(self._later)
+
     def _wake(self, now_ms: int) -> None:
         if self.on_deadline is not None:
             self.on_deadline(now_ms)

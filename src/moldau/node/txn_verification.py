@@ -21,6 +21,7 @@ from moldau.coordinator.txn.machine import TransactionMachine
 from moldau.coordinator.txn.partitions import add_partitions, find_missing
 from moldau.coordinator.txn.transaction import TopicPartition
 from moldau.metadata.image import MetadataImage
+from moldau.metrics.recent_values import RecentValues
 from moldau.node.broker_channels import BrokerChannels
 from moldau.node.outbox import CLOSED, NoResponse
 from moldau.node.transaction_coordinator import TransactionCoordinator
@@ -68,6 +69,7 @@ class Question:
         # Called each time before the coordinator is asked: markers of the transaction before may come in between.
         self.take_guards = take_guards
         self.done = done
+        self.began_ms = now_ms
         self.asked_ms = now_ms
         self.answered_ms = now_ms
         self.give_up_ms = now_ms
@@ -153,6 +155,8 @@ class TxnVerification:
         # Questions whose turn has come; asked one after the other and not within each other.
         self._turns: deque[Question] = deque()
         self._is_asking = False
+        self.times_ms = RecentValues()
+        self.failures_total = 0
         self.on_deadline: Callable[[int], None] | None = None
 
     def on_metadata(self, image: MetadataImage, now_ms: int) -> None:
@@ -264,6 +268,10 @@ class TxnVerification:
         self._finish(question, codes, now_ms)
 
     def _finish(self, question: Question, codes: Codes, now_ms: int) -> None:
+        self.times_ms.record(now_ms - question.began_ms, now_ms / 1000)
+        for code in codes.values():
+            if code != errors.NONE:
+                self.failures_total += 1
         question.done(codes, now_ms)
         for topic, index in question.partitions:
             key = (topic, index, question.producer_id)

@@ -79,6 +79,10 @@ class WaitingRoom:
         self._by_deadline: list[tuple[int, int, TimedWaiter]] = []
         self._sequence = 0
         self.parked_total = 0
+        # Those that were answered because their time was over: fetches by who sent them, partitions of produces.
+        self.expired_fetches = 0
+        self.expired_follower_fetches = 0
+        self.expired_produces = 0
         # Told when a request is parked, so that whoever runs the timers looks again in time.
         self.on_deadline: Callable[[int], None] | None = None
 
@@ -122,6 +126,10 @@ class WaitingRoom:
         while self.next_deadline_ms() <= now_ms:
             request = heapq.heappop(self._by_deadline)[2]
             request.on_deadline(now_ms)
+
+    def waiters(self) -> list[TimedWaiter]:
+        """Everyone with a deadline, also who is finished and has not been swept out."""
+        return [entry[2] for entry in self._by_deadline]
 
     def __len__(self) -> int:
         """How many requests are parked."""

@@ -108,6 +108,9 @@ class RaftCore:
         """When somebody else may be asked who leads."""
         self.next_early_election_ms = 0
         self.lost_elections = 0
+        self.fetched_records = 0
+        self.appended_records = 0
+        """Since the start; those that it appended as the leader, and those that it fetched."""
         self.leader_address: tuple[int, Address] | None = None
         """Node id and address of the leader of this epoch, as it or somebody else told."""
         self.leader_endpoints: tuple[Endpoint, ...] = ()

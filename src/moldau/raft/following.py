@@ -104,6 +104,7 @@ def on_fetch_reply(core: RaftCore, source: int, request: FetchRequest, reply: Fe
         if reply.records and not _append_fetched(core, role, reply.records):
             core.wait_before_retry(source, now_ms, core.config.retry_backoff_ms)
             return
+        core.fetched_records += core.log.end_offset() - request.offset
         role.leader_high_watermark = reply.high_watermark
         follow_high_watermark(core)
 

@@ -42,6 +42,7 @@ def propose(core: RaftCore, values: list[bytes], now_ms: int) -> int:
     if not isinstance(core.role, Leader):
         raise errors.KafkaError(errors.NOT_CONTROLLER, "This replica is not the leader of the quorum.")
     core.append(metadata_batch(core.log.end_offset(), core.epoch, core.wall.at(now_ms), values))
+    core.appended_records += len(values)
     fetches.serve_parked(core, now_ms)
     return core.log.end_offset() - 1
 

@@ -92,6 +92,14 @@ class Raft:
         return self._core.high_watermark
 
     @property
+    def fetched_records(self) -> int:
+        return self._core.fetched_records
+
+    @property
+    def appended_records(self) -> int:
+        return self._core.appended_records
+
+    @property
     def synced_offset(self) -> int:
         return self._core.synced_offset
 

@@ -19,6 +19,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from moldau.metrics.recent_values import RecentValues
 from moldau.server.cold_readers import ColdJob, ColdReaders, stop_read_ahead, warm
 from moldau.server.disk_lanes import MEMORY_LANE, REMOVE_LANE, DiskLanes, Post
 from moldau.server.machine_memory import MachineMemory, find_memory_directory
@@ -41,6 +42,7 @@ from moldau.server.residency import (
     read_resident,
 )
 from moldau.storage.disk import BlockingDisk, Buffer, ColdRead, Done, File, Job, Reading, WholeDisk
+from moldau.storage.segment import LOG_SUFFIX
 
 DEFAULT_OPEN_FILES_MAX = 4096
 
@@ -350,6 +352,26 @@ class PosixFile(File):
         return self.disk._open_descriptor(self)
 
 
+class TimedFlush:
+    """The sync of a segment on a thread, and how long it took."""
+
+    def __init__(self, descriptor: int, times: RecentValues, done: Done) -> None:
+        self._descriptor = descriptor
+        self._times = times
+        self._done = done
+        self._began_s = self._ended_s = 0.0
+
+    def run(self) -> None:
+        self._began_s = time.monotonic()
+        sync_and_close(self._descriptor)
+        self._ended_s = time.monotonic()
+
+    def on_done(self, error: OSError | None) -> None:
+        if error is None:
+            self._times.record(int((self._ended_s - self._began_s) * 1e6), self._ended_s)
+        self._done(error)
+
+
 class PosixDisk(WholeDisk):
     """The file system of this process. `post` runs a function in the node's own thread (loop.call_soon_threadsafe)."""
 
@@ -367,6 +389,8 @@ class PosixDisk(WholeDisk):
         self.has_nowait = HAS_NOWAIT
         self._jobs = ThreadDisk()
         self._memory: MachineMemory | None = None
+        self.flush_times = RecentValues()
+        """Of segments, in microseconds."""
         self._later: set[str] = set()  # small files that a thread is writing
         self._overtaken: set[str] = set()  # those of them that were written again since
 
@@ -606,7 +630,11 @@ class PosixDisk(WholeDisk):
     def sync_later(self, file: File, done: Done) -> None:
         descriptor = self._duplicate(file, done)
         if descriptor >= 0:
-            self._submit(self._lane_of(file.path), "", lambda: sync_and_close(descriptor), done)
+            if not file.path.endswith(LOG_SUFFIX):
+                self._submit(self._lane_of(file.path), "", lambda: sync_and_close(descriptor), done)
+                return
+            timed = TimedFlush(descriptor, self.flush_times, done)
+            self._submit(self._lane_of(file.path), "", timed.run, timed.on_done)
 
     def do_later(self, path: str, job: Job, done: Done) -> None:
         self._submit(self._lane_of(path), path, lambda: job(self._jobs), done)

@@ -20,6 +20,7 @@ from moldau.api.dispatch import Dispatcher
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.listeners import EVERY_ADDRESS
 from moldau.config.own_keys import METRICS_LISTENER_KEY, METRICS_NAMES_KEY, split_address
+from moldau.metrics.recent_values import RecentValues
 from moldau.net.framing import Scratch
 from moldau.net.handshakes import HandshakeThreads
 from moldau.net.listener import Listener, ListenerLimits
@@ -138,6 +139,9 @@ class ServerProcess:
         self._groups = (self._broker_listeners, self._controller_listeners)
         spelling = config.get_str(METRICS_NAMES_KEY)
         self.metrics_page = MetricsPage(self._metrics, self._not_ready, self.turns, spelling)
+        self._sources: Sources | None = None
+        self._flush_times: RecentValues | None = None
+        self._started_s = time.monotonic()
         self._is_serving = False
         self._is_stopping = False
         self._systemd = SystemdNotifier(os.environ)
@@ -149,12 +153,19 @@ class ServerProcess:
         self._open_files_max = 0
 
     def _metrics(self) -> Iterator[Metric | None]:
-        sources = Sources(
-            self.node,
-            turns=self.turns,
-            listener_groups=self._groups,
-            request_stats=self._dispatcher.stats,
-        )
+        sources = self._sources
+        if sources is None:
+            outboxes = (self._outbox, *self._secured_outboxes)
+            sources = self._sources = Sources(
+                self.node,
+                turns=self.turns,
+                listener_groups=self._groups,
+                request_stats=self._dispatcher.stats,
+                outboxes=[outbox.traffic for outbox in outboxes],
+                flush_times=self._flush_times,
+                started_s=self._started_s,
+            )
+        sources.is_stopping = self._is_stopping
         return collect(sources, self.clock(), time.monotonic())
 
     def _not_ready(self) -> str:
@@ -179,6 +190,7 @@ class ServerProcess:
         gc.disable()
         self._open_files_max = min(DEFAULT_OPEN_FILES_MAX, self._descriptors_max // 4)
         disk = PosixDisk(lambda function: post(loop, self.turns, function), self._open_files_max)
+        self._flush_times = disk.flush_times
         compaction = CompactionProcesses(disk, self.turns)
         recovery = RecoveryProcesses(disk, lambda function: post(loop, self.turns, function))
         self._handshake_threads = HandshakeThreads(loop, self.turns)

@@ -57,6 +57,11 @@ class LogLoading:
         """Whether a turn would do anything now."""
         return not (self.is_done or self._stopped or self._with_workers)
 
+    @property
+    def remaining(self) -> tuple[str, int] | None:
+        """The directory that is being loaded, and how many of its logs are left."""
+        return None if self._directory is None else (self._directory.path, len(self._waiting))
+
     def stop(self) -> None:
         """The node ends; what is not open stays closed."""
         self._stopped = True

@@ -219,6 +219,7 @@ class ClassicRebalance:
             self._schedule_join_end(group, now_ms)
             return None
         group.begin_generation(self.state.wall.at(now_ms))
+        self.state.settings.counts.classic_rebalances += 1
         if group.state == EMPTY:
             logger.info("group %s with generation %d is now empty", group.group_id, group.generation)
             return Outcome([group_record(group, {})], replay=False, on_written=partial(self._on_empty_written, group))

@@ -288,6 +288,7 @@ class ConsumerProtocol(GroupPart):
         records += [regex_tombstone(group_id, regex) for regex in group.regex_counts if regex not in regexes]
         metadata_hash = self.steps.metadata_hash(group.topics_of(names, regexes))
         records.append(group_epoch_record(group_id, group.group_epoch + 1, metadata_hash))
+        self._state.settings.counts.consumer_rebalances += 1
         return Outcome(records, response)
 
     def downgrade(

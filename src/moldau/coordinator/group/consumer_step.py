@@ -155,6 +155,7 @@ class ConsumerSteps:
         epoch = group.group_epoch
         if bump or metadata_hash != group.metadata_hash:
             epoch += 1
+            self._state.settings.counts.consumer_rebalances += 1
             records.append(group_epoch_record(group.group_id, epoch, metadata_hash))
         group.metadata_expires_ms = now_ms + METADATA_REFRESH_MS
         group.metadata_looked_at_epoch = epoch

@@ -123,6 +123,7 @@ class Offsets(GroupPart):
                 records.append((encode_offset_key(group_id, name, index), value))
                 answers.append(OffsetCommitResponsePartition(index, 0))
             response.topics.append(OffsetCommitResponseTopic(name, topic.topic_id, answers))
+        self._state.settings.counts.offset_commits += len(records)
         return Outcome(records, response)
 
     def commit_in_transaction(self, request: TxnOffsetCommitRequest, version: int, now_ms: int) -> Outcome:
@@ -258,6 +259,7 @@ class Offsets(GroupPart):
                     records.append((encode_offset_key(group_id, topic.name, index), None))
                 answers.append(OffsetDeleteResponsePartition(index, code))
             response.topics.append(OffsetDeleteResponseTopic(topic.name, answers))
+        self._state.settings.counts.offset_deletions += len(records)
         return Outcome(records, response)
 
     def _has_any(self, group_id: str, topic: str, partition: int) -> bool:
@@ -313,6 +315,7 @@ class Offsets(GroupPart):
             for index, committed in partitions.items():
                 since_ms = group.offsets_expire_from(topic, int(committed.commit_ms))
                 if self._is_expired(committed, since_ms, wall_ms) and not table.is_pending(group_id, topic, index):
+                    self._state.settings.counts.offset_expirations += 1
                     records.append((encode_offset_key(group_id, topic, index), None))
                 else:
                     all_expired = False

@@ -214,6 +214,7 @@ class RegexRefresh:
         metadata_hash = self._metadata_hash(topics)
         if changed or metadata_hash != group.metadata_hash:
             epoch = group.group_epoch + 1
+            self._state.settings.counts.consumer_rebalances += 1
             records.append(group_epoch_record(group.group_id, epoch, metadata_hash))
             group.metadata_expires_ms = now_ms + METADATA_REFRESH_MS
             group.metadata_looked_at_epoch = epoch

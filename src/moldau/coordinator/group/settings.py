@@ -5,12 +5,15 @@ from __future__ import annotations
 from moldau.config.broker_config import BrokerConfig
 from moldau.coordinator.group.consumer_settings import ConsumerSettings
 from moldau.coordinator.group.share_settings import ShareGroupSettings
+from moldau.metrics.group_counts import GroupCounts
 
 
 class GroupSettings:
-    """Typed views of the configuration in force; `update` is called when dynamic settings change."""
+    """Typed views of the configuration in force; `update` is called when dynamic settings change. All shards have the
+    same one, and so what they count together is here too."""
 
     def __init__(self, config: BrokerConfig) -> None:
+        self.counts = GroupCounts()
         self.update(config)
 
     def update(self, config: BrokerConfig) -> None:

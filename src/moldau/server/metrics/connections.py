@@ -58,7 +58,11 @@ def connection_metrics(groups: Iterable[ListenerGroup], now_ms: int) -> list[Met
             blocked.values[labels] = listener.blocked_ms_total / 1000
             refused.values[labels] = listener.refused_total
             throttled.values[labels] = listener.throttled_total
-            if listener.tls is not None:
+            if listener.gate_keeper is not None:
+                # Where there are logins it is those that count, and a handshake that failed before one.
+                succeeded.values[labels] = listener.gate_keeper.successful_total
+                failed.values[labels] = listener.gate_keeper.failed_total + listener.failed_authentication_total
+            elif listener.tls is not None:
                 succeeded.values[labels] = listener.authenticated_total
                 failed.values[labels] = listener.failed_authentication_total
             for metric, times in ((throttle, own.throttle_time), (ip_throttle, own.ip_throttle_time)):

@@ -10,8 +10,6 @@ from moldau.server.metrics.metric import COUNTER, GAUGE, Metric
 
 
 def login_metrics(groups: Iterable[ListenerGroup]) -> list[Metric]:
-    successful = Metric(f"{PREFIX}_successful_authentication_total", COUNTER, "Logins")
-    failed = Metric(f"{PREFIX}_failed_authentication_total", COUNTER, "Logins that were refused")
     renewed = Metric(f"{PREFIX}_successful_reauthentication_total", COUNTER, "Logins again on the same connection")
     not_renewed = Metric(f"{PREFIX}_failed_reauthentication_total", COUNTER, "Those that were refused")
     expired = Metric(
@@ -24,10 +22,8 @@ def login_metrics(groups: Iterable[ListenerGroup]) -> list[Metric]:
             if keeper is None:
                 continue
             labels = (("listener", listener.name),)
-            successful.values[labels] = keeper.successful_total
-            failed.values[labels] = keeper.failed_total
             renewed.values[labels] = keeper.renewed_total
             not_renewed.values[labels] = keeper.failed_renewal_total
             expired.values[labels] = keeper.expired_total
             strangers.values[labels] = listener.stranger_count
-    return [metric for metric in (successful, failed, renewed, not_renewed, expired, strangers) if metric.values]
+    return [metric for metric in (renewed, not_renewed, expired, strangers) if metric.values]

@@ -7,7 +7,7 @@ beans, and in the case of labels.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from moldau.config.own_keys import METRICS_SPELLINGS
 
@@ -31,8 +31,9 @@ _CONFLUENT_BEANS = (
 class Metric:
     """One name with its values, one for each set of labels.
 
-    Where there are thousands, such as one for each partition, labels come as the text they become (see `label_text`):
-    they are then made once for all metrics of a partition.
+    Where there are thousands, such as one for each partition, labels come as the text they become (see `label_text`)
+    and in blocks: they are then made once for all metrics of a partition, and a block is a turn's work. Names of labels
+    in such a text are the same in both spellings; those that differ are in the labels that a whole block has in common.
     """
 
     def __init__(self, name: str, kind: str, about: str, value: float | None = None, confluent: str = "") -> None:
@@ -41,7 +42,12 @@ class Metric:
         self.about = about
         self.values: dict[Labels, float] = {} if value is None else {(): value}
         self.rows: list[tuple[str, float]] = []
+        self.blocks: list[tuple[Labels, Sequence[str], Sequence[float]]] = []
         self._confluent = confluent
+
+    def add_block(self, labels: Sequence[str], values: Sequence[float], common: Labels = ()) -> None:
+        """As many values as labels; `common` are labels that all of them have."""
+        self.blocks.append((common, labels, values))
 
     def spelled(self, spelling: str) -> str:
         if spelling != CONFLUENT:
@@ -83,12 +89,22 @@ def to_text(metrics: Iterable[Metric | None], spelling: str = STRIMZI) -> str:
 
 def metric_text(metric: Metric, spelling: str = STRIMZI) -> str:
     """Nothing for a metric without a value."""
-    if not metric.values and not metric.rows:
-        return ""
+    return "".join(metric_pieces(metric, spelling))
+
+
+def metric_pieces(metric: Metric, spelling: str = STRIMZI) -> Iterator[str]:
+    """The same in pieces, each of which is soon made."""
+    if not metric.values and not metric.rows and not metric.blocks:
+        return
     name = metric.spelled(spelling)
     about = metric.about.replace("\\", "\\\\").replace("\n", "\\n")
     lines = [f"# HELP {name} {about}", f"# TYPE {name} {metric.kind}"]
     for labels, value in metric.values.items():
         lines.append(f"{name}{{{label_text(labels, spelling)}}} {value}" if labels else f"{name} {value}")
     lines += [f"{name}{{{labels}}} {value}" for labels, value in metric.rows]
-    return "\n".join([*lines, ""])
+    yield "\n".join([*lines, ""])
+    for common, texts, values in metric.blocks:
+        if texts:
+            shared = label_text(common, spelling)
+            head = f"{name}{{{shared}," if shared else f"{name}{{"
+            yield "\n".join([*[f"{head}{text}}} {value}" for text, value in zip(texts, values, strict=True)], ""])

@@ -11,11 +11,12 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from moldau.net.turns import Turns
-from moldau.server.metrics.metric import STRIMZI, Metric, metric_text
+from moldau.server.metrics.metric import STRIMZI, Metric, metric_pieces
 
 REQUEST_BYTES_MAX = 8192
 REQUEST_SECONDS_MAX = 5.0
 SLICE_S = 0.002
+WRITTEN_AT_ONCE = 256 * 1024
 METRICS_PATHS = (b"/", b"/metrics")
 HEALTH, READY = b"/healthz", b"/readyz"
 METRICS = "metrics"
@@ -40,7 +41,7 @@ class MetricsPage:
         self._turns = turns
         self.spelling = spelling
         self._server: asyncio.Server | None = None
-        self._scrape: asyncio.Task[str] | None = None
+        self._scrape: asyncio.Task[list[bytes]] | None = None
         self.port = 0
 
     async def start(self, host: str, port: int) -> None:
@@ -57,22 +58,23 @@ class MetricsPage:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), REQUEST_SECONDS_MAX)
-            writer.write(await self._answer(head))
-            await asyncio.wait_for(writer.drain(), REQUEST_SECONDS_MAX)
+            for piece in await self._answer(head):
+                writer.write(piece)
+                await asyncio.wait_for(writer.drain(), REQUEST_SECONDS_MAX)
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # somebody who does not speak HTTP, or has gone
         finally:
             with contextlib.suppress(OSError):
                 writer.close()
 
-    async def _answer(self, head: bytes) -> bytes:
+    async def _answer(self, head: bytes) -> list[bytes]:
         words = head.split(b"\r\n", 1)[0].split()
         method, path = (words[0], words[1].partition(b"?")[0]) if len(words) == 3 else (b"", b"")
         if method not in (b"GET", b"HEAD"):
             return respond("405 Method Not Allowed", "this page can only be read\n", has_body=True)
         has_body = method == b"GET"
         if path in METRICS_PATHS:
-            return respond("200 OK", await self._text(), has_body, PROMETHEUS_TEXT)
+            return respond_pieces("200 OK", await self._pieces(), has_body, PROMETHEUS_TEXT)
         if path == HEALTH:
             return respond("200 OK", "ok\n", has_body)
         if path == READY:
@@ -82,33 +84,54 @@ class MetricsPage:
             return respond("200 OK", "ready\n", has_body)
         return respond("404 Not Found", "there are /metrics, /healthz and /readyz\n", has_body)
 
-    async def _text(self) -> str:
+    async def _pieces(self) -> list[bytes]:
         if self._scrape is None or self._scrape.done():
-            self._scrape = asyncio.ensure_future(self._collect_text())
+            self._scrape = asyncio.ensure_future(self._collect_pieces())
         # Whoever goes away does not end it for the others.
         return await asyncio.shield(self._scrape)
 
-    async def _collect_text(self) -> str:
-        texts = []
+    async def _collect_pieces(self) -> list[bytes]:
+        """With thousands of partitions a page has megabytes: it is never in one piece."""
+        pieces: list[bytes] = []
+        texts: list[str] = []
+        size = 0
         turns = self._turns
         turns.begin()
-        for metric in self._collect():
-            if metric is not None:
-                texts.append(metric_text(metric, self.spelling))
+        for text in self._texts():
+            if text:
+                texts.append(text)
+                size += len(text)
+            if size >= WRITTEN_AT_ONCE:
+                pieces.append("".join(texts).encode())
+                texts, size = [], 0
             if turns.is_longer_than(SLICE_S):
                 if turns.end():
                     turns.tell(METRICS, "", "collecting metrics")
                 await asyncio.sleep(0)
                 turns.begin()
+        pieces.append("".join(texts).encode())
         if turns.end():
             turns.tell(METRICS, "", "collecting metrics")
-        return "".join(texts)
+        return pieces
+
+    def _texts(self) -> Iterator[str]:
+        """Empty where there is nothing to show, but others may have their turn."""
+        for metric in self._collect():
+            if metric is None:
+                yield ""
+            else:
+                yield from metric_pieces(metric, self.spelling)
 
 
-def respond(status: str, text: str, has_body: bool, kind: str = PLAIN_TEXT) -> bytes:
-    body = text.encode("utf-8")
+def respond(status: str, text: str, has_body: bool, kind: str = PLAIN_TEXT) -> list[bytes]:
+    return respond_pieces(status, [text.encode("utf-8")], has_body, kind)
+
+
+def respond_pieces(status: str, body: list[bytes], has_body: bool, kind: str) -> list[bytes]:
     head = (
-        f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
+        f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {sum(map(len, body))}\r\n"
         "Cache-Control: no-store\r\nConnection: close\r\n\r\n"
     )
-    return head.encode("ascii") + (body if has_body else b"")
+    if not has_body:
+        return [head.encode("ascii")]
+    return [head.encode("ascii") + body[0], *body[1:]]

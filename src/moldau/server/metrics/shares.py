@@ -1,13 +1,9 @@
-"""Share groups: partitions, sessions, and the coordinator of their state."""
+"""Share groups: partitions and sessions."""
 
 from __future__ import annotations
 
-from moldau.coordinator.group.machine import GroupMachine
-from moldau.coordinator.share.machine import ShareMachine
-from moldau.node.coordinators import Coordinators
 from moldau.node.share.counts import ACKNOWLEDGE_TYPES, ShareCounts, Times
 from moldau.node.share.partitions import SharePartitions
-from moldau.protocol.topic_names import SHARE_TOPIC
 from moldau.server.metrics.metric import COUNTER, GAUGE, Labels, Metric
 
 SHARE_PARTITIONS_MAX = 1000
@@ -126,30 +122,3 @@ def share_partition_metrics(shares: SharePartitions) -> list[Metric]:
         lag.values[labels] = max(0, behind)
     count = Metric("moldau_share_partitions", GAUGE, "Share partitions that this broker leads", len(shares.found))
     return [messages, batches, sizes, timeouts, acquired, lag, count]
-
-
-def share_coordinator_metrics(coordinators: Coordinators) -> list[Metric]:
-    groups = Metric("kafka_server_group_coordinator_metrics_group_count", GAUGE, "Groups, by protocol")
-    states = Metric("kafka_server_group_coordinator_metrics_share_group_count", GAUGE, "Share groups, by state")
-    found = {"Empty": 0, "Stable": 0}
-    rebalances = 0
-    for shard in coordinators.groups.runtime.shards.values():
-        machine = shard.machine
-        if isinstance(machine, GroupMachine):
-            rebalances += machine.share.rebalances_total
-            for group in machine.share.groups():
-                found[group.state_name()] += 1
-    groups.values[(("protocol", "share"),)] = sum(found.values())
-    states.values = {(("state", state),): count for state, count in found.items()}
-    pruned = Metric("kafka_server_share_coordinator_metrics_last_pruned_offset", GAUGE, "Where the state topic begins")
-    writes = 0
-    for index, shard in coordinators.shares.runtime.shards.items():
-        machine = shard.machine
-        if isinstance(machine, ShareMachine):
-            writes += machine.writes_total
-            labels = (("topic", SHARE_TOPIC), ("partition", str(index)))
-            pruned.values[labels] = coordinators.shares.pruned_to.get(index, 0)
-    written = Metric("kafka_server_share_coordinator_metrics_write_total", COUNTER, "Writes of share states", writes)
-    name = "kafka_server_group_coordinator_metrics_share_group_rebalance_count"
-    rebalanced = Metric(name, COUNTER, "New epochs of share groups whose members or partitions changed", rebalances)
-    return [groups, states, rebalanced, written, pruned]

@@ -1,0 +1,324 @@
+"""How far the groups that this broker coordinates are behind, in records and in time, also where others lead.
+
+A scrape says which places of which groups it shows. Where this broker leads, the answer is there at once: the end is
+the high watermark, the time that of the record at the committed offset. Where others lead they are asked, every few
+seconds and a few hundred partitions at a time, as long as somebody scrapes; a scrape shows what was answered last and
+never waits. Records that are not in memory are read by threads, one at a time; until then the time is not known.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from moldau.coordinator.group.machine import GroupMachine
+from moldau.metadata.image import MetadataImage
+from moldau.node.broker_channels import BrokerChannels
+from moldau.node.cold_requests import ColdWait
+from moldau.node.coordinators import GroupCoordinator
+from moldau.node.latest_offsets import LatestOffsets, Offsets, TopicPartition
+from moldau.node.outbox import NoResponse
+from moldau.node.record_times import find_in, find_local
+from moldau.node.replicas import Replicas
+from moldau.protocol.api_table import FETCH
+from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from moldau.protocol.messages.fetch_response import FetchResponse
+from moldau.protocol.primitives import Message
+from moldau.protocol.records_data import MemoryRecords
+from moldau.records.batch import CorruptBatch
+from moldau.records.clocks import NEVER_MS, WallClock
+from moldau.storage.disk import ColdRead, Disk
+
+WATCHED_MS: Final = 120_000
+"""So long after a scrape others are still asked, for the next one."""
+ROUND_MS: Final = 5_000
+TURN_MS: Final = 20
+PLACES_PER_TURN: Final = 500
+TIMES_PER_ROUND: Final = 64
+LOOKUPS_PER_SCRAPE: Final = 500
+COLD_MAX: Final = 100
+FRESH_MS: Final = 30_000
+"""So long the time of an earlier commit of the group stands for that of its last one."""
+FETCH_VERSION: Final = 13
+NO_SESSION_EPOCH: Final = -1
+
+GroupPlace = tuple[str, str, int]
+"""Group, topic and partition."""
+
+
+class KnownTime:
+    """Of the record at a committed offset; `seen_ms` is when that was so."""
+
+    __slots__ = ("committed", "seen_ms", "timestamp_ms")
+
+    def __init__(self, committed: int, timestamp_ms: int, seen_ms: int) -> None:
+        self.committed = committed
+        self.timestamp_ms = timestamp_ms
+        self.seen_ms = seen_ms
+
+
+class LagWatch:
+    """See the module. Times of records and what is compared with them are the wall clock's."""
+
+    def __init__(
+        self,
+        replicas: Replicas,
+        groups: GroupCoordinator,
+        latest: LatestOffsets,
+        channels: BrokerChannels,
+        disk: Disk,
+        wall: WallClock,
+        timeout_ms: int,
+        image: Callable[[], MetadataImage],
+    ) -> None:
+        self._replicas = replicas
+        self._groups = groups
+        self._latest = latest
+        self._channels = channels
+        self._disk = disk
+        self._wall = wall
+        self._timeout_ms = timeout_ms
+        self._latest_image = image
+        self._image = MetadataImage()
+        self.ends: dict[TopicPartition, int] = {}
+        """Latest offsets of partitions that others lead."""
+        self._times: dict[GroupPlace, KnownTime] = {}
+        self._used: dict[GroupPlace, KnownTime] = {}
+        self._remote: dict[GroupPlace, None] = {}
+        self._places: dict[TopicPartition, None] = {}
+        self._shown_remote: dict[GroupPlace, None] = {}
+        self._lookups = self._misses = self._first_lookup = 0
+        self._cold: deque[tuple[GroupPlace, int]] = deque()
+        self._cold_lookup: ColdLookup | None = None
+        self._scraped_ms = -WATCHED_MS
+        self._next_round_ms = NEVER_MS
+        self._unasked: deque[TopicPartition] = deque()
+        self._stale: deque[GroupPlace] = deque()
+        self._asked_in_round = 0
+        self._in_flight: set[GroupPlace] = set()
+        self.on_deadline: Callable[[int], None] | None = None
+
+    # What a scrape asks
+
+    def begin_scrape(self) -> None:
+        self._used = {}
+        self._shown_remote = {}
+        self._misses = self._lookups = 0
+
+    def find_end(self, topic: str, index: int) -> int | None:
+        """The latest offset that consumers can see; None while it is not known."""
+        partition = self._replicas.find(topic, index)
+        if partition is not None and partition.leader == partition.broker_id:
+            return partition.high_watermark.offset if partition.log is not None else None
+        return self.ends.get((topic, index))
+
+    def find_seconds(self, group_id: str, topic: str, index: int, committed: int, wall_ms: int) -> float | None:
+        """How old the first record is that the group has not committed; None while it is not known."""
+        place = (group_id, topic, index)
+        known = self._times.get(place)
+        if known is None or known.committed != committed:
+            found = self._look_up(place, committed, wall_ms)
+            known = found if found is not None else known
+        if known is None:
+            return None
+        self._used[place] = known
+        if known.committed == committed:
+            return max(0, wall_ms - known.timestamp_ms) / 1000
+        if wall_ms - known.seen_ms > FRESH_MS:
+            return None
+        return max(0, known.seen_ms - known.timestamp_ms) / 1000
+
+    def note_shown(self, group_id: str, topic: str, index: int) -> None:
+        """A row of a partition that somebody else leads."""
+        self._shown_remote[(group_id, topic, index)] = None
+
+    def _look_up(self, place: GroupPlace, committed: int, wall_ms: int) -> KnownTime | None:
+        """Some for each scrape, and others for the next if they are too many."""
+        partition = self._replicas.find(place[1], place[2])
+        if partition is None or partition.leader != partition.broker_id:
+            return None
+        self._misses += 1
+        if self._misses <= self._first_lookup or self._lookups >= LOOKUPS_PER_SCRAPE:
+            return None
+        self._lookups += 1
+        disk = self._disk
+        disk.refuses_cold = True
+        try:
+            timestamp_ms = find_local(partition, committed)
+        except ColdRead:
+            if len(self._cold) < COLD_MAX:
+                self._cold.append((place, committed))
+            return None
+        except (KafkaError, CorruptBatch):
+            return None
+        finally:
+            disk.refuses_cold = False
+        return KnownTime(committed, timestamp_ms, wall_ms) if timestamp_ms >= 0 else None
+
+    def end_scrape(self, now_ms: int) -> None:
+        """What was not shown is forgotten, what was is kept up to date for a while."""
+        were_enough = self._first_lookup + self._lookups >= self._misses
+        self._first_lookup = 0 if were_enough else self._first_lookup + self._lookups
+        self._times = {
+            **self._used,
+            **{place: self._times[place] for place in self._shown_remote if place in self._times},
+        }
+        self._remote = self._shown_remote
+        self._places = dict.fromkeys((topic, index) for _, topic, index in self._remote)
+        self.ends = {place: end for place, end in self.ends.items() if place in self._places}
+        self._scraped_ms = now_ms
+        if self._remote and self._next_round_ms == NEVER_MS:
+            self._next_round_ms = now_ms
+        if (self._next_round_ms <= now_ms or self._cold) and self.on_deadline is not None:
+            self.on_deadline(now_ms)
+
+    # Asking others
+
+    def poll(self, now_ms: int) -> int:
+        self._look_up_cold(now_ms)
+        if self._next_round_ms == NEVER_MS:
+            return NEVER_MS
+        if now_ms >= self._next_round_ms:
+            if now_ms - self._scraped_ms > WATCHED_MS or not self._remote:
+                self._stop()
+                return NEVER_MS
+            self._next_round_ms = now_ms + ROUND_MS
+            self._image = self._latest_image()
+            if self._channels.drop_lost(self._image):
+                self._in_flight.clear()  # what was asked there is not answered any more
+            self._unasked = deque(self._places)
+            self._asked_in_round = 0
+            if not self._stale:
+                self._stale = deque(self._remote)
+        if self._unasked:
+            self._ask_ends(now_ms)
+        elif self._stale and self._asked_in_round < TIMES_PER_ROUND:
+            self._ask_times(now_ms)
+        else:
+            return self._next_round_ms
+        return min(self._next_round_ms, now_ms + TURN_MS)
+
+    def _stop(self) -> None:
+        self._next_round_ms = NEVER_MS
+        self._remote, self._places, self.ends, self._times = {}, {}, {}, {}
+        self._stale.clear()
+
+    def _ask_ends(self, now_ms: int) -> None:
+        count = min(PLACES_PER_TURN, len(self._unasked))
+        places = [self._unasked.popleft() for _ in range(count)]
+        self._latest.ask(places, self._image, self._on_ends, now_ms)
+
+    def _on_ends(self, found: Offsets, now_ms: int) -> None:
+        for place, end in found.items():
+            if isinstance(end, int):
+                self.ends[place] = end
+            else:
+                self.ends.pop(place, None)
+
+    def _ask_times(self, now_ms: int) -> None:
+        """One partition in a request: only its first batch is sent whatever its size."""
+        for _ in range(min(PLACES_PER_TURN, len(self._stale))):
+            if self._asked_in_round >= TIMES_PER_ROUND:
+                return
+            place = self._stale.popleft()
+            committed = self._committed(place)
+            end = self.ends.get(place[1:])
+            known = self._times.get(place)
+            if committed < 0 or end is None or end <= committed or place in self._in_flight:
+                continue
+            if known is None or known.committed != committed:
+                self._ask_time(place, committed)
+
+    def _committed(self, place: GroupPlace) -> int:
+        shard = self._groups.runtime.shards.get(self._groups.partition_for(place[0]))
+        machine = None if shard is None else shard.machine
+        if not isinstance(machine, GroupMachine):
+            return -1
+        committed = machine.state.offsets.find(*place)
+        return -1 if committed is None else int(committed.offset)
+
+    def _ask_time(self, place: GroupPlace, committed: int) -> None:
+        _, topic, index = place
+        known = self._image.topics_by_name.get(topic)
+        registration = None if known is None else known.partitions.get(index)
+        channel = None if registration is None else self._channels.find(registration.leader, self._image)
+        if known is None or channel is None:
+            return
+        self._asked_in_round += 1
+        self._in_flight.add(place)
+        wanted = FetchTopic("", known.topic_id, [FetchPartition(index, -1, committed, -1, -1, 1)])
+        request = FetchRequest(None, -1, None, 0, 0, 1, 0, 0, NO_SESSION_EPOCH, [wanted], [])
+        channel.send(
+            FETCH,
+            FETCH_VERSION,
+            request,
+            self._timeout_ms,
+            lambda response, now_ms: self._on_time(place, committed, response, now_ms),
+        )
+
+    def _on_time(self, place: GroupPlace, committed: int, response: Message | NoResponse, now_ms: int) -> None:
+        self._in_flight.discard(place)
+        if not isinstance(response, FetchResponse) or place not in self._remote:
+            return
+        for topic in response.responses:
+            for data in topic.partitions:
+                records = data.records
+                if data.error_code == 0 and isinstance(records, MemoryRecords) and records.size > 0:
+                    try:
+                        timestamp_ms = find_in(records.to_bytes(), committed)
+                    except CorruptBatch:
+                        continue
+                    if timestamp_ms >= 0:
+                        self._times[place] = KnownTime(committed, timestamp_ms, self._wall.at(now_ms))
+
+    # Records that are not in memory
+
+    def _look_up_cold(self, now_ms: int) -> None:
+        while self._cold and self._cold_lookup is None:
+            place, committed = self._cold.popleft()
+            self._cold_lookup = ColdLookup(self, self._disk, self._replicas, place, committed)
+            self._cold_lookup.go_on()
+
+    def on_cold_found(self, place: GroupPlace, committed: int, timestamp_ms: int) -> None:
+        self._cold_lookup = None
+        if timestamp_ms >= 0:
+            self._times[place] = KnownTime(committed, timestamp_ms, 0)
+        if self._cold and self.on_deadline is not None:
+            self.on_deadline(0)
+
+    def close(self) -> None:
+        self._channels.close()
+        if self._cold_lookup is not None:
+            self._cold_lookup.abandon()
+
+
+class ColdLookup:
+    """One record that has to come from the medium."""
+
+    def __init__(self, watch: LagWatch, disk: Disk, replicas: Replicas, place: GroupPlace, committed: int) -> None:
+        self._watch = watch
+        self._replicas = replicas
+        self._place = place
+        self._committed = committed
+        self._wait = ColdWait(disk, self.go_on)
+
+    def go_on(self) -> None:
+        partition = self._replicas.find(self._place[1], self._place[2])
+        timestamp_ms = -1
+        if partition is not None and partition.leader == partition.broker_id:
+            self._wait.begin_try()
+            try:
+                timestamp_ms = find_local(partition, self._committed)
+            except ColdRead as cold:
+                self._wait.bring(cold)
+                return
+            except (KafkaError, CorruptBatch):
+                pass
+            finally:
+                self._wait.end_try()
+        self._watch.on_cold_found(self._place, self._committed, timestamp_ms)
+
+    def abandon(self) -> None:
+        self._wait.abandon()
