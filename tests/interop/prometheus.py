@@ -166,6 +166,6 @@ class Prometheus:
         return found[0][1] if found else None
 
     def scraped(self) -> int:
-        """How many scrapes have succeeded: those of the target that had the fewest."""
+        """How many scrapes there were: those of the target that had the fewest."""
         counts = self.query("count_over_time(up[1h])")
         return int(min((count for _, count in counts), default=0))
