@@ -107,13 +107,6 @@ class LagWatch:
         self._shown_remote = {}
         self._misses = self._lookups = 0
 
-    def find_end(self, topic: str, index: int) -> int | None:
-        """The latest offset that consumers can see; None while it is not known."""
-        partition = self._replicas.find(topic, index)
-        if partition is not None and partition.leader == partition.broker_id:
-            return partition.high_watermark.offset if partition.log is not None else None
-        return self.ends.get((topic, index))
-
     def find_seconds(self, group_id: str, topic: str, index: int, committed: int, wall_ms: int) -> float | None:
         """How old the first record is that the group has not committed; None while it is not known."""
         place = (group_id, topic, index)

@@ -79,6 +79,10 @@ class Replicas:
         partitions = self._by_topic.get(topic)
         return None if partitions is None else partitions.get(index)
 
+    def of_topic(self, topic: str) -> dict[int, Partition]:
+        """By index; not to be changed by the caller."""
+        return self._by_topic.get(topic, {})
+
     def why_missing(self, topic: str, index: int) -> KafkaError:
         """The error for a partition that is not on this broker."""
         found = self._image.topics_by_name.get(topic)
@@ -179,6 +183,7 @@ class Replicas:
                 return
             partition = self._create(topic, topic_id, index, registration, is_new, now_ms)
         partition.adding_replicas = list(registration.adding_replicas)
+        partition.is_reassigning = registration.is_reassigning
         partition.update(
             registration.leader,
             registration.leader_epoch,

@@ -119,6 +119,7 @@ class Partition:
         self.leader_epoch_start_offset = 0
         self.replicas: list[int] = []
         self.adding_replicas: list[int] = []
+        self.is_reassigning = False
         self.in_sync_replicas: list[int] = []
         # None while this broker does not lead, or is the only replica.
         self.leader_state: LeaderState | None = None

@@ -25,22 +25,25 @@ NOTHING_COMMITTED = -1
 
 
 class Rows:
-    """The rows of one metric, until there are enough for a block."""
+    """Rows of one or more metrics with the same values, until there are enough for a block. Labels are without the name
+    of the first of them: for one exporter a group is `consumergroup`, for the other `group`."""
 
-    def __init__(self, name: str, about: str, common: Labels = ()) -> None:
-        self.metric = Metric(f"{GROUP}_{name}", GAUGE, about)
-        self._common = common
-        self._labels: list[str] = []
-        self._values: list[float] = []
+    def __init__(self) -> None:
+        self.labels: list[str] = []
+        self.values: list[float] = []
+        self._metrics: list[tuple[Metric, Labels, str]] = []
 
-    def add(self, labels: str, value: float) -> None:
-        self._labels.append(labels)
-        self._values.append(value)
+    def show(self, metric: Metric, common: Labels = ()) -> None:
+        self._metrics.append((metric, common, "group=" if common else "consumergroup="))
 
     def end_block(self) -> None:
-        if self._labels:
-            self.metric.add_block(self._labels, self._values, self._common)
-            self._labels, self._values = [], []
+        for metric, common, lead in self._metrics:
+            metric.add_block(self.labels, self.values, common, lead)
+        self.labels, self.values = [], []
+
+
+def of_group(name: str, about: str) -> Metric:
+    return Metric(f"{GROUP}_{name}", GAUGE, about)
 
 
 class LagCollector:
@@ -55,35 +58,49 @@ class LagCollector:
         self._now_ms = now_ms
         self._topics: dict[str, TopicImage | None] = {}
         self._groups = self._rows = self._in_block = 0
-        cluster: Labels = (("cluster_name", node.cluster_id),)
-        self.current = Rows("current_offset", "Committed offset; -1 where the group has committed none")
-        self.current_sum = Rows("current_offset_sum", "Committed offsets of a topic, added up")
-        self.lag = Rows("lag", "Records behind the committed offset; -1 where the group has committed none")
-        self.lag_sum = Rows("lag_sum", "Records that a group is behind in a topic")
-        self.members = Rows("members", "Members of a group")
-        self.offset = Rows("group_offset", "Committed offset", cluster)
-        self.group_lag = Rows("group_lag", "Records behind the committed offset", cluster)
-        self.seconds = Rows("group_lag_seconds", "Age of the first record that the group has not committed", cluster)
-        self.max_lag = Rows("group_max_lag", "The most records that a group is behind in a partition", cluster)
-        self.max_seconds = Rows(
-            "group_max_lag_seconds", "The most seconds that a group is behind in a partition", cluster
-        )
-        self.sum_lag = Rows("group_sum_lag", "Records that a group is behind", cluster)
-        self.topic_lag = Rows("group_topic_sum_lag", "Records that a group is behind in a topic", cluster)
-        self._all = [
-            self.current,
-            self.current_sum,
-            self.lag,
-            self.lag_sum,
-            self.members,
-            self.offset,
-            self.group_lag,
-            self.seconds,
-            self.max_lag,
-            self.max_seconds,
-            self.sum_lag,
-            self.topic_lag,
+        self._offsets, self._uncommitted, self._lags, self._seconds = Rows(), Rows(), Rows(), Rows()
+        self._sums, self._members, self._most, self._longest = Rows(), Rows(), Rows(), Rows()
+        self._totals, self._topic_lags = Rows(), Rows()
+        self._all_rows = [
+            self._offsets,
+            self._uncommitted,
+            self._lags,
+            self._seconds,
+            self._sums,
+            self._members,
+            self._most,
+            self._longest,
+            self._totals,
+            self._topic_lags,
         ]
+        self._metrics = self._make_metrics((("cluster_name", node.cluster_id),))
+
+    def _make_metrics(self, cluster: Labels) -> list[Metric]:
+        current = of_group("current_offset", "Committed offset; -1 where the group has committed none")
+        current_sum = of_group("current_offset_sum", "Committed offsets of a topic, added up")
+        lag = of_group("lag", "Records behind the committed offset; -1 where the group has committed none")
+        lag_sum = of_group("lag_sum", "Records that a group is behind in a topic")
+        members = of_group("members", "Members of a group")
+        self._offsets.show(current)
+        self._uncommitted.show(current)
+        self._uncommitted.show(lag)
+        self._lags.show(lag)
+        self._sums.show(current_sum)
+        self._topic_lags.show(lag_sum)
+        self._members.show(members)
+        metrics = [current, current_sum, lag, lag_sum, members]
+        for rows, name, about in (
+            (self._offsets, "group_offset", "Committed offset"),
+            (self._lags, "group_lag", "Records behind the committed offset"),
+            (self._seconds, "group_lag_seconds", "Age of the first record that the group has not committed"),
+            (self._most, "group_max_lag", "The most records that a group is behind in a partition"),
+            (self._longest, "group_max_lag_seconds", "The most seconds that a group is behind in a partition"),
+            (self._totals, "group_sum_lag", "Records that a group is behind"),
+            (self._topic_lags, "group_topic_sum_lag", "Records that a group is behind in a topic"),
+        ):
+            metrics.append(of_group(name, about))
+            rows.show(metrics[-1], cluster)
+        return metrics
 
     def collect(self) -> Iterator[Metric | None]:
         self._watch.begin_scrape()
@@ -110,20 +127,18 @@ class LagCollector:
         self._end_block()
         self._watch.end_scrape(self._now_ms)
         yield None
-        for rows in self._all:
-            yield rows.metric
+        yield from self._metrics
 
     def _end_block(self) -> None:
         self._in_block = 0
-        for rows in self._all:
+        for rows in self._all_rows:
             rows.end_block()
 
     def _add_group(self, group_id: str, group: Group | None, topics: GroupOffsets) -> None:
-        name = escaped(group_id)
+        labels = f'"{escaped(group_id)}"'
         self._in_block += 1
-        self.members.add(f'consumergroup="{name}"', members_of(group))
-        most = total = 0
-        longest: float | None = None
+        add(self._members, labels, members_of(group))
+        behind = Behind()
         for topic, committed in topics.items():
             image = self._topic(topic)
             if image is None:
@@ -131,17 +146,12 @@ class LagCollector:
             if self._rows + len(image.partitions) > self._limits.partitions_max:
                 self._left_out.add(GROUP_PARTITIONS, len(committed))
                 continue
-            behind, seconds, lag = self._add_topic(group_id, name, image, committed)
-            most = max(most, behind)
-            total += lag
-            if seconds is not None:
-                longest = seconds if longest is None else max(longest, seconds)
+            self._add_topic(group_id, f'{labels},topic="{topic}"', image, committed, behind)
         if topics:
-            labels = f'group="{name}"'
-            self.max_lag.add(labels, most)
-            self.sum_lag.add(labels, total)
-            if longest is not None:
-                self.max_seconds.add(labels, longest)
+            add(self._most, labels, behind.most)
+            add(self._totals, labels, behind.total)
+            if behind.longest is not None:
+                add(self._longest, labels, behind.longest)
 
     def _topic(self, topic: str) -> TopicImage | None:
         """None for one that is not shown, or is no more."""
@@ -151,49 +161,66 @@ class LagCollector:
         return self._topics[topic]
 
     def _add_topic(
-        self, group_id: str, name: str, image: TopicImage, committed: TopicOffsets
-    ) -> tuple[int, float | None, int]:
-        """The most records and seconds behind in a partition, and the records of all."""
-        topic = image.name
-        watch, node_id, wall_ms = self._watch, self._node.node_id, self._wall_ms
-        of_topic = f'"{name}",topic="{topic}"'
-        most = total = 0
-        offsets = 0
-        longest: float | None = None
+        self, group_id: str, of_topic: str, image: TopicImage, committed: TopicOffsets, behind: Behind
+    ) -> None:
+        topic, node_id, wall_ms = image.name, self._node.node_id, self._wall_ms
+        watch, own = self._watch, self._node.replicas.of_topic(image.name)
+        offsets, lags = self._offsets, self._lags
+        offset_sum = lag_sum = 0
         self._rows += len(image.partitions)
         self._in_block += len(image.partitions)
-        for index, registration in image.partitions.items():
-            known = committed.get(index)
+        for index in image.partitions:
             labels = f'{of_topic},partition="{index}"'
+            known = committed.get(index)
             if known is None:
-                self.current.add(f"consumergroup={labels}", NOTHING_COMMITTED)
-                self.lag.add(f"consumergroup={labels}", NOTHING_COMMITTED)
-                offsets += NOTHING_COMMITTED
+                offset_sum += NOTHING_COMMITTED
+                add(self._uncommitted, labels, NOTHING_COMMITTED)
                 continue
             offset = int(known.offset)
-            offsets += offset
-            self.current.add(f"consumergroup={labels}", offset)
-            self.offset.add(f"group={labels}", offset)
-            end = watch.find_end(topic, index)
-            if registration.leader != node_id:
+            offset_sum += offset
+            offsets.labels.append(labels)
+            offsets.values.append(offset)
+            partition = own.get(index)
+            if partition is not None and partition.leader == node_id:
+                end = partition.high_watermark.offset
+            else:
                 watch.note_shown(group_id, topic, index)
-            if end is None:
-                continue
+                told = watch.ends.get((topic, index))
+                if told is None:
+                    continue
+                end = told
             lag = end - offset if end > offset else 0
-            self.lag.add(f"consumergroup={labels}", lag)
-            self.group_lag.add(f"group={labels}", lag)
-            total += lag
-            most = max(most, lag)
-            seconds = watch.find_seconds(group_id, topic, index, offset, wall_ms) if lag else 0.0
+            lags.labels.append(labels)
+            lags.values.append(lag)
+            seconds: float | None = 0
+            if lag:
+                lag_sum += lag
+                seconds = watch.find_seconds(group_id, topic, index, offset, wall_ms)
+                if lag > behind.most:
+                    behind.most = lag
             if seconds is None:
                 self._left_out.add(LAG_SECONDS, 1)
             else:
-                self.seconds.add(f"group={labels}", seconds)
-                longest = seconds if longest is None else max(longest, seconds)
-        self.current_sum.add(f"consumergroup={of_topic}", offsets)
-        self.lag_sum.add(f"consumergroup={of_topic}", total)
-        self.topic_lag.add(f"group={of_topic}", total)
-        return most, longest, total
+                add(self._seconds, labels, seconds)
+                if behind.longest is None or seconds > behind.longest:
+                    behind.longest = seconds
+        behind.total += lag_sum
+        add(self._sums, of_topic, offset_sum)
+        add(self._topic_lags, of_topic, lag_sum)
+
+
+class Behind:
+    """How far one group is behind: the most records and seconds in a partition, and the records of all."""
+
+    def __init__(self) -> None:
+        self.most = 0
+        self.total = 0
+        self.longest: float | None = None
+
+
+def add(rows: Rows, labels: str, value: float) -> None:
+    rows.labels.append(labels)
+    rows.values.append(value)
 
 
 def members_of(group: Group | None) -> int:

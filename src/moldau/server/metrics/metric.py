@@ -42,12 +42,13 @@ class Metric:
         self.about = about
         self.values: dict[Labels, float] = {} if value is None else {(): value}
         self.rows: list[tuple[str, float]] = []
-        self.blocks: list[tuple[Labels, Sequence[str], Sequence[float]]] = []
+        self.blocks: list[tuple[Labels, str, Sequence[str], Sequence[float]]] = []
         self._confluent = confluent
 
-    def add_block(self, labels: Sequence[str], values: Sequence[float], common: Labels = ()) -> None:
-        """As many values as labels; `common` are labels that all of them have."""
-        self.blocks.append((common, labels, values))
+    def add_block(self, labels: Sequence[str], values: Sequence[float], common: Labels = (), lead: str = "") -> None:
+        """As many values as labels; `common` are labels that all of them have, `lead` is how each text begins."""
+        if labels:
+            self.blocks.append((common, lead, labels, values))
 
     def spelled(self, spelling: str) -> str:
         if spelling != CONFLUENT:
@@ -103,8 +104,16 @@ def metric_pieces(metric: Metric, spelling: str = STRIMZI) -> Iterator[str]:
         lines.append(f"{name}{{{label_text(labels, spelling)}}} {value}" if labels else f"{name} {value}")
     lines += [f"{name}{{{labels}}} {value}" for labels, value in metric.rows]
     yield "\n".join([*lines, ""])
-    for common, texts, values in metric.blocks:
-        if texts:
-            shared = label_text(common, spelling)
-            head = f"{name}{{{shared}," if shared else f"{name}{{"
-            yield "\n".join([*[f"{head}{text}}} {value}" for text, value in zip(texts, values, strict=True)], ""])
+    for common, lead, texts, values in metric.blocks:
+        shared = label_text(common, spelling)
+        head = f"{name}{{{shared},{lead}" if shared else f"{name}{{{lead}"
+        yield block_text(head, texts, values)
+
+
+def block_text(head: str, texts: Sequence[str], values: Sequence[float]) -> str:
+    first = values[0]
+    if values.count(first) == len(texts):
+        # Very often all are the same, such as the number of replicas: then one join does it.
+        end = f"}} {first}\n"
+        return head + f"{end}{head}".join(texts) + end
+    return "\n".join([*[f"{head}{text}}} {value}" for text, value in zip(texts, values, strict=True)], ""])

@@ -46,13 +46,10 @@ def offset_metrics(node: Node, hosted: Hosted, limits: RowLimits) -> Iterator[Me
         labels: list[str] = []
         led = []
         for text, partition in zip(block.labels, block.partitions, strict=False):
-            if partition.leader != broker_id or partition.log is None:
-                continue
             topic = partition.topic
-            shown = is_shown.get(topic)
-            if shown is None:
-                shown = is_shown[topic] = limits.has_topic(topic)
-            if shown:
+            if topic not in is_shown:
+                is_shown[topic] = limits.has_topic(topic)
+            if is_shown[topic] and partition.leader == broker_id and partition.log is not None:
                 labels.append(text)
                 led.append(partition)
                 if partition.index == 0 and topic in topics:

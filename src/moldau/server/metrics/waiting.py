@@ -9,6 +9,7 @@ from moldau.api.fetch_follower import ParkedFollowerFetch
 from moldau.api.offsets import ParkedDeletion
 from moldau.api.produce import ParkedProduce
 from moldau.node.fetch_session import FetchSessionCache
+from moldau.node.replica_session import ReplicaSession
 from moldau.node.share.partition import RecordsWaiter
 from moldau.node.waiting import ParkedRequest, TimedWaiter, WaitingRoom
 from moldau.server.metrics.hosted import BLOCK_SIZE
@@ -65,7 +66,7 @@ def session_metrics(cache: FetchSessionCache) -> Iterator[Metric | None]:
     partitions = 0
     sessions = cache.all()
     for number, session in enumerate(sessions):
-        partitions += len(session.partitions)
+        partitions += len(session.followed if isinstance(session, ReplicaSession) else session.partitions)
         if number % BLOCK_SIZE == BLOCK_SIZE - 1:
             yield None
     yield Metric(f"{SESSIONS}_numincrementalfetchsessions", GAUGE, "Fetch sessions", len(sessions))
