@@ -28,6 +28,9 @@ QUICK_GROUPS = {
 }
 BYTES_PER_S = 2000
 RECORD = b"x" * 1000
+# Ten seconds' worth may come at once. Whoever is throttled keeps a round waiting, so it is not done in each of them.
+TOO_MANY = 3 * BYTES_PER_S * 10 // len(RECORD) // 2
+LIMITS_EVERY = 4
 
 
 class Load:
@@ -110,24 +113,29 @@ class Load:
         self._producer.flush()
 
     def round(self) -> None:
-        """Takes a fraction of a second."""
+        """Takes a second or two."""
         self._rounds += 1
         self._send(PARTITIONS * 2)
+        with self._passing("passing") as producer:
+            producer.send(ORDERS, RECORD)
         with self._transactional.transaction():
             self._transactional.send(ORDERS, b"in a transaction", partition=0)
         for consumer in self._consumers:
             if consumer.poll(100):
                 consumer.commit()
         self._member.poll(100)
-        self._limited_reader.poll(10)
-        with self._passing(LIMITED) as producer:
-            producer.send(ORDERS, RECORD * 5, partition=0)
-        with self._passing(BUSY) as producer:
-            for _ in range(3):
-                producer.send(ORDERS, b"busy", partition=1).result()
+        if self._rounds % LIMITS_EVERY == 1:
+            self._run_into_limits()
         self._make_mistakes()
         for created in self.admin.create_topics([NewTopic(f"round-{self._rounds}", 1, self._replicas)]).values():
             created.get()
+
+    def _run_into_limits(self) -> None:
+        with self._passing(LIMITED) as producer:
+            producer.send(ORDERS, RECORD * TOO_MANY, partition=0)
+        self._limited_reader.poll(100)
+        with self._passing(BUSY) as producer:
+            producer.send(ORDERS, b"busy", partition=1)
 
     @contextlib.contextmanager
     def _passing(self, client_id: str) -> Iterator[Producer]:
