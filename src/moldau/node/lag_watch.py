@@ -44,6 +44,7 @@ FRESH_MS: Final = 30_000
 FETCH_VERSION: Final = 13
 NO_SESSION_EPOCH: Final = -1
 
+GroupTopic = tuple[str, str]
 GroupPlace = tuple[str, str, int]
 """Group, topic and partition."""
 
@@ -84,8 +85,8 @@ class LagWatch:
         self._image = MetadataImage()
         self.ends: dict[TopicPartition, int] = {}
         """Latest offsets of partitions that others lead."""
-        self._times: dict[GroupPlace, KnownTime] = {}
-        self._used: dict[GroupPlace, KnownTime] = {}
+        self._times: dict[GroupTopic, dict[int, KnownTime]] = {}
+        self._shown: dict[GroupTopic, dict[int, KnownTime]] = {}
         self._remote: dict[GroupPlace, None] = {}
         self._places: dict[TopicPartition, None] = {}
         self._shown_remote: dict[GroupPlace, None] = {}
@@ -103,20 +104,31 @@ class LagWatch:
     # What a scrape asks
 
     def begin_scrape(self) -> None:
-        self._used = {}
+        self._shown = {}
         self._shown_remote = {}
         self._misses = self._lookups = 0
 
-    def find_seconds(self, group_id: str, topic: str, index: int, committed: int, wall_ms: int) -> float | None:
-        """How old the first record is that the group has not committed; None while it is not known."""
-        place = (group_id, topic, index)
-        known = self._times.get(place)
+    def times_of(self, group_id: str, topic: str) -> dict[int, KnownTime]:
+        """What is known, by partition; it is kept for the next scrape."""
+        key = (group_id, topic)
+        times = self._times.get(key)
+        if times is None:
+            times = self._times[key] = {}
+        self._shown[key] = times
+        return times
+
+    def find_seconds(
+        self, times: dict[int, KnownTime], place: GroupPlace, committed: int, wall_ms: int
+    ) -> float | None:
+        """How old the first record is that the group has not committed; None while it is not known. `times` are those
+        of the group and topic."""
+        known = times.get(place[2])
         if known is None or known.committed != committed:
             found = self._look_up(place, committed, wall_ms)
-            known = found if found is not None else known
+            if found is not None:
+                known = times[place[2]] = found
         if known is None:
             return None
-        self._used[place] = known
         if known.committed == committed:
             return max(0, wall_ms - known.timestamp_ms) / 1000
         if wall_ms - known.seen_ms > FRESH_MS:
@@ -154,10 +166,7 @@ class LagWatch:
         """What was not shown is forgotten, what was is kept up to date for a while."""
         were_enough = self._first_lookup + self._lookups >= self._misses
         self._first_lookup = 0 if were_enough else self._first_lookup + self._lookups
-        self._times = {
-            **self._used,
-            **{place: self._times[place] for place in self._shown_remote if place in self._times},
-        }
+        self._times = self._shown
         self._remote = self._shown_remote
         self._places = dict.fromkeys((topic, index) for _, topic, index in self._remote)
         self.ends = {place: end for place, end in self.ends.items() if place in self._places}
@@ -218,11 +227,20 @@ class LagWatch:
             place = self._stale.popleft()
             committed = self._committed(place)
             end = self.ends.get(place[1:])
-            known = self._times.get(place)
+            known = self._known(place)
             if committed < 0 or end is None or end <= committed or place in self._in_flight:
                 continue
             if known is None or known.committed != committed:
                 self._ask_time(place, committed)
+
+    def _known(self, place: GroupPlace) -> KnownTime | None:
+        times = self._times.get(place[:2])
+        return None if times is None else times.get(place[2])
+
+    def _note_time(self, place: GroupPlace, known: KnownTime) -> None:
+        times = self._times.get(place[:2])
+        if times is not None:
+            times[place[2]] = known
 
     def _committed(self, place: GroupPlace) -> int:
         shard = self._groups.runtime.shards.get(self._groups.partition_for(place[0]))
@@ -264,7 +282,7 @@ class LagWatch:
                     except CorruptBatch:
                         continue
                     if timestamp_ms >= 0:
-                        self._times[place] = KnownTime(committed, timestamp_ms, self._wall.at(now_ms))
+                        self._note_time(place, KnownTime(committed, timestamp_ms, self._wall.at(now_ms)))
 
     # Records that are not in memory
 
@@ -277,7 +295,7 @@ class LagWatch:
     def on_cold_found(self, place: GroupPlace, committed: int, timestamp_ms: int) -> None:
         self._cold_lookup = None
         if timestamp_ms >= 0:
-            self._times[place] = KnownTime(committed, timestamp_ms, 0)
+            self._note_time(place, KnownTime(committed, timestamp_ms, 0))
         if self._cold and self.on_deadline is not None:
             self.on_deadline(0)
 

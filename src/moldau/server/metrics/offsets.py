@@ -43,26 +43,38 @@ def offset_metrics(node: Node, hosted: Hosted, limits: RowLimits) -> Iterator[Me
     is_shown: dict[str, bool] = {}
     topics = node.image.topics_by_name
     for block in hosted.blocks:
-        labels: list[str] = []
-        led = []
-        for text, partition in zip(block.labels, block.partitions, strict=False):
+        labels, led, logs = block.labels, block.partitions, block.logs
+        in_sync_counts, replica_counts = block.in_sync, block.replicas
+        for partition in led:
             topic = partition.topic
             if topic not in is_shown:
                 is_shown[topic] = limits.has_topic(topic)
-            if is_shown[topic] and partition.leader == broker_id and partition.log is not None:
-                labels.append(text)
-                led.append(partition)
-                if partition.index == 0 and topic in topics:
-                    partitions.rows.append((f'topic="{topic}"', len(topics[topic].partitions)))
+        rows = [
+            index
+            for index, (partition, log) in enumerate(zip(led[: len(labels)], logs, strict=False))
+            if is_shown[partition.topic] and partition.leader == broker_id and log is not None
+        ]
+        if len(rows) < len(led):
+            labels, led, logs = [labels[row] for row in rows], [led[row] for row in rows], [logs[row] for row in rows]
+            in_sync_counts = [in_sync_counts[row] for row in rows]
+            replica_counts = [replica_counts[row] for row in rows]
+        for partition in led:
+            if partition.index == 0 and partition.topic in topics:
+                count = len(topics[partition.topic].partitions)
+                partitions.rows.append((f'topic="{partition.topic}"', count))
         ends = [one.high_watermark.offset for one in led]
-        starts = [0 if one.log is None else one.log.log_start_offset for one in led]
+        starts = [0 if log is None else log.log_start_offset for log in logs]
         current.add_block(labels, ends)
         oldest.add_block(labels, starts)
         leader.add_block(labels, [broker_id] * len(led))
-        replicas.add_block(labels, [len(one.replicas) for one in led])
-        in_sync.add_block(labels, [len(one.in_sync_replicas) for one in led])
-        preferred.add_block(labels, [int(one.replicas[:1] == [broker_id]) for one in led])
-        under.add_block(labels, [int(len(one.in_sync_replicas) < len(one.replicas)) for one in led])
+        replicas.add_block(labels, replica_counts)
+        in_sync.add_block(labels, in_sync_counts)
+        preferred.add_block(labels, [1 if one.replicas[0] == broker_id else 0 for one in led])
+        if in_sync_counts == replica_counts:
+            under.add_block(labels, [0] * len(led))
+        else:
+            counts = zip(in_sync_counts, replica_counts, strict=True)
+            under.add_block(labels, [int(have < wanted) for have, wanted in counts])
         latest.add_block(labels, ends, cluster)
         earliest.add_block(labels, starts, cluster)
         yield None

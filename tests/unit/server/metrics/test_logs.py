@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from moldau.metrics.recent_values import RecentValues
@@ -64,7 +65,11 @@ def test_directories_that_failed_are_counted() -> None:
 def test_flushes_of_segments_are_timed_and_shown(tmp_path: Path) -> None:
     async def run() -> RecentValues:
         loop = asyncio.get_running_loop()
-        disk = PosixDisk(lambda function: loop.call_soon_threadsafe(function))
+
+        def post(function: Callable[[], None]) -> None:
+            loop.call_soon_threadsafe(function)
+
+        disk = PosixDisk(post)
         try:
             for name in ("00000000000000000000.log", "00000000000000000000.index"):
                 done = loop.create_future()

@@ -7,6 +7,7 @@ import os
 import struct
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from moldau.net.listener_group import ListenerGroup
 from moldau.net.outbound import SocketOutbox
 from moldau.net.turns import Turns
 from moldau.node.outbox import NoResponse
-from moldau.protocol.api_keys import API_VERSIONS
+from moldau.protocol.api_table import API_VERSIONS
 from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
 from moldau.protocol.primitives import Message
 from moldau.quota.connection_quotas import ConnectionQuotas
@@ -53,7 +54,7 @@ class Served:
         self.listener.bind()
         self.listener.start()
 
-    def page(self, **more: object) -> Page:
+    def page(self, **more: Any) -> Page:
         more.setdefault("started_s", self.world.now_ms / 1000 - 10)
         return page_of(self.world.node, self.world.now_ms, turns=self.turns, listener_groups=[self.group], **more)
 
