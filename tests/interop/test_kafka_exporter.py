@@ -107,7 +107,7 @@ def test_the_page_says_what_our_admin_client_finds(broker: Broker) -> None:
             committed = admin.list_consumer_group_offsets({group: None})[group].get()
             for place in partitions:
                 labels = (("consumergroup", group), ("partition", str(place.partition)), ("topic", place.topic))
-                found = committed.get(place)
+                found = committed[place].get() if place in committed else None
                 offset = -1 if found is None else found.offset
                 lag = latest[place] - offset if offset >= 0 else -1
                 seen = page["kafka_consumergroup_current_offset", labels], page["kafka_consumergroup_lag", labels]
