@@ -21,7 +21,7 @@ from tests.interop.cluster_load import FORGOTTEN, ORDERS, PARTITIONS, QUICK_GROU
 from tests.interop.dashboards import SPELLINGS, Row, put_table, rows
 from tests.interop.nodes import HOST, free_ports
 from tests.interop.prometheus import Labels, Prometheus, promtool
-from tests.pace import patience, wait_until
+from tests.pace import moment_ms, patience, wait_until
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy" / "prometheus"
 CONFIGS = {"strimzi": "prometheus.yml", "confluent": "prometheus-confluent.yml"}
@@ -71,7 +71,8 @@ def configuration(spelling: str, addresses: list[str], folder: Path) -> str:
     text = (DEPLOY / CONFIGS[spelling]).read_text()
     for pattern, put in (
         (r"targets: \[.*\]", f"targets: [{', '.join(addresses)}]"),
-        (r"(scrape|evaluation)_interval: \w+", r"\1_interval: 500ms"),
+        # A scrape that takes longer than the interval fails.
+        (r"(scrape|evaluation)_interval: \w+", rf"\1_interval: {moment_ms(1000)}ms"),
         (r"- alerts.yml", f"- {alerts}"),
     ):
         text, changes = re.subn(pattern, put, text)
@@ -180,8 +181,11 @@ def test_one_instance_has_the_whole_cluster_for_grafana_7589(watched: Watched) -
 
 
 def test_pages_are_read_without_complaint(watched: Watched) -> None:
-    targets: Any = watched.prometheus.ask("targets", state="active")
-    assert {target["lastError"] for target in targets["activeTargets"]} == {""}
+    def complaints() -> set[str]:
+        targets: Any = watched.prometheus.ask("targets", state="active")
+        return {target["lastError"] for target in targets["activeTargets"]} - {""}
+
+    wait_until(lambda: not complaints(), 5, complaints, 0.2)
     for page in watched.pages:
         with urllib.request.urlopen(page, timeout=patience(5)) as answer:
             done = promtool("check", "metrics", text=answer.read().decode())
@@ -190,14 +194,19 @@ def test_pages_are_read_without_complaint(watched: Watched) -> None:
 
 
 def test_rules_know_their_metrics_and_a_cluster_that_is_well_has_no_alerts(watched: Watched) -> None:
-    groups: Any = watched.prometheus.ask("rules", type="alert")["groups"]
-    rules = [rule for group in groups for rule in group["rules"]]
-    assert rules and {rule["health"] for rule in rules} == {"ok"}
+    ask = watched.prometheus.ask
+    wait_until(lambda: {rule["health"] for rule in alert_rules(ask("rules", type="alert"))} == {"ok"}, 5, "not asked")
+    rules = alert_rules(ask("rules", type="alert"))
     assert [rule["name"] for rule in rules if rule["state"] == "firing"] == []
     metrics = set(re.findall(r"\b(?:kafka|moldau)_\w+", " ".join(rule["query"] for rule in rules)))
-    unknown = {
-        name
-        for name in metrics - AFTER_AN_EVENT
-        if not watched.prometheus.query(f'count({{__name__=~"{name}(_total|persec)?"}})')
-    }
-    assert not unknown, f"no node has {sorted(unknown)}"
+    assert metrics
+
+    def unknown() -> list[str]:
+        counts = {name: f'count({{__name__=~"{name}(_total|persec)?"}})' for name in metrics - AFTER_AN_EVENT}
+        return [name for name, expression in counts.items() if not watched.prometheus.query(expression)]
+
+    wait_until(lambda: not unknown(), 5, lambda: f"no node has {unknown()}", 0.2)
+
+
+def alert_rules(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    return [rule for group in answer["groups"] for rule in group["rules"]]
