@@ -144,7 +144,7 @@ class Stand:
         self.is_controller = False
         self.connection_count = 300
         self.blocked_ms_total = self.refused_total = self.throttled_total = 0
-        self.tls = object()
+        self.tls, self.gate_keeper = object(), None
         self.authenticated_total, self.failed_authentication_total = 7, 2
 
 

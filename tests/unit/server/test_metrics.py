@@ -13,7 +13,13 @@ from itertools import count
 import pytest
 
 from moldau.config.definitions import ConfigError
-from moldau.config.own_keys import METRICS_LISTENER_KEY, OWN_KEYS, split_address
+from moldau.config.own_keys import (
+    METRICS_GROUPS_KEY,
+    METRICS_LISTENER_KEY,
+    METRICS_TOPICS_KEY,
+    OWN_KEYS,
+    split_address,
+)
 from moldau.net.turns import Turns
 from moldau.node.share import counts
 from moldau.protocol import errors
@@ -27,7 +33,9 @@ from tests.pace import patience
 from tests.unit.node.world import NodeWorld, produce_request
 from tests.unit.share.node_world import ShareNode
 
-LINE = re.compile(r'[a-z_:][a-z0-9_:]*(\{[a-zA-Z_]+="([^"\\\n]|\\["\\n])*"(,[a-zA-Z_]+="[^"]*")*\})? -?\d+(\.\d+)?')
+LINE = re.compile(
+    r'[a-z_:][a-z0-9_:]*(\{[a-zA-Z_]+="([^"\\\n]|\\["\\n])*"(,[a-zA-Z_]+="[^"]*")*\})? (-?\d+(\.\d+)?|NaN)'
+)
 
 
 def test_a_node_tells_what_its_logs_count() -> None:
@@ -187,6 +195,9 @@ def test_its_address_is_checked() -> None:
     for text, address in {":9404": ("", 9404), "localhost:1": ("localhost", 1), "[::1]:0": ("::1", 0)}.items():
         assert key.parse(text) == text
         assert split_address(text) == address
+    for name in (METRICS_TOPICS_KEY, METRICS_GROUPS_KEY):
+        with pytest.raises(ConfigError, match="Expected a regular expression"):
+            OWN_KEYS[name].parse("(")
     for text in ("9404", "host", "host:", "host:x", "host:65536", "host:٣"):
         with pytest.raises(ConfigError, match="Expected host:port"):
             key.parse(text)

@@ -101,7 +101,8 @@ def metric_pieces(metric: Metric, spelling: str = STRIMZI) -> Iterator[str]:
     about = metric.about.replace("\\", "\\\\").replace("\n", "\\n")
     lines = [f"# HELP {name} {about}", f"# TYPE {name} {metric.kind}"]
     for labels, value in metric.values.items():
-        lines.append(f"{name}{{{label_text(labels, spelling)}}} {value}" if labels else f"{name} {value}")
+        row = f"{name}{{{label_text(labels, spelling)}}}" if labels else name
+        lines.append(f"{row} {value}" if value == value else f"{row} NaN")
     lines += [f"{name}{{{labels}}} {value}" for labels, value in metric.rows]
     yield "\n".join([*lines, ""])
     for common, lead, texts, values in metric.blocks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from moldau.metrics.recent_times import RecentTimes
@@ -22,16 +23,16 @@ def spread_metrics(
         if values.count:
             mean.values[labels] = round(values.sum / values.count / unit, 3)
             longest.values[labels] = round(values.max / unit, 3)
-        for text, value in zip(QUANTILE_TEXTS, values.quantiles(list(QUANTILES), now_s), strict=False):
+        # As in Kafka a histogram without values says 0, so that whoever looks at it sees something.
+        found = values.quantiles(list(QUANTILES), now_s) or [0.0] * len(QUANTILES)
+        for text, value in zip(QUANTILE_TEXTS, found, strict=True):
             spread.values[(*labels, ("quantile", text))] = round(value / unit, 3)
     return [count, spread, mean, longest]
 
 
 def average_metrics(stem: str, about: str, times: RecentTimes, now_ms: int) -> list[Metric]:
-    """What Kafka's sensors show as …-avg and …-max; nothing where nothing was measured lately."""
-    lately = times.average_and_max(now_ms)
-    if lately is None:
-        return []
+    """What Kafka's sensors show as …-avg and …-max; NaN, as they have it, where nothing was measured lately."""
+    lately = times.average_and_max(now_ms) or (math.nan, math.nan)
     return [
         Metric(f"{stem}_avg", GAUGE, f"{about}: the mean of the last minute", round(lately[0], 3)),
         Metric(f"{stem}_max", GAUGE, f"{about}: the most of the last minute", lately[1]),

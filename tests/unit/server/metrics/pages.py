@@ -11,7 +11,7 @@ from moldau.server.metrics.metric import STRIMZI, to_text
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"'
-LINE = re.compile(rf"({NAME})(\{{{LABEL}(?:,{LABEL})*\}})? -?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+LINE = re.compile(rf"({NAME})(\{{{LABEL}(?:,{LABEL})*\}})? (?:-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|NaN)")
 
 
 class Page:
