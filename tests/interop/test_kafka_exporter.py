@@ -26,8 +26,8 @@ WITH_A_MEMBER, BY_THE_BROKER, FORGOTTEN = "billing", "shipping", "forgotten"
 # What kafka_exporter says of a cluster; whatever else is on either page is another matter.
 COMPARED = re.compile(r"kafka_(brokers|topic_partition\w*|consumergroup_(current_offset|lag|members)\w*)")
 
-Series = tuple[str, tuple[tuple[str, str], ...]]
-Page = dict[Series, float]
+Labels = tuple[tuple[str, str], ...]
+Page = dict[tuple[str, Labels], float]
 
 
 def read_page(address: str) -> Page:
@@ -99,7 +99,7 @@ def test_the_page_says_what_our_admin_client_finds(broker: Broker) -> None:
     latest = broker.member.end_offsets(partitions)
     oldest = broker.member.beginning_offsets(partitions)
     for place in partitions:
-        labels = (("partition", str(place.partition)), ("topic", place.topic))
+        labels: Labels = (("partition", str(place.partition)), ("topic", place.topic))
         assert page["kafka_topic_partition_current_offset", labels] == latest[place]
         assert page["kafka_topic_partition_oldest_offset", labels] == oldest[place]
     with Admin(broker.bootstrap) as admin:
