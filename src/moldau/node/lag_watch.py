@@ -15,7 +15,7 @@ from typing import Final
 from moldau.coordinator.group.machine import GroupMachine
 from moldau.metadata.image import MetadataImage
 from moldau.node.broker_channels import BrokerChannels
-from moldau.node.cold_requests import ColdWait
+from moldau.node.cold_times import ColdTimes, GroupPlace
 from moldau.node.coordinators import GroupCoordinator
 from moldau.node.latest_offsets import LatestOffsets, Offsets, TopicPartition
 from moldau.node.outbox import NoResponse
@@ -38,15 +38,12 @@ TURN_MS: Final = 20
 PLACES_PER_TURN: Final = 500
 TIMES_PER_ROUND: Final = 64
 LOOKUPS_PER_SCRAPE: Final = 500
-COLD_MAX: Final = 100
 FRESH_MS: Final = 30_000
 """So long the time of an earlier commit of the group stands for that of its last one."""
 FETCH_VERSION: Final = 13
 NO_SESSION_EPOCH: Final = -1
 
 GroupTopic = tuple[str, str]
-GroupPlace = tuple[str, str, int]
-"""Group, topic and partition."""
 
 
 class KnownTime:
@@ -91,8 +88,7 @@ class LagWatch:
         self._places: dict[TopicPartition, None] = {}
         self._shown_remote: dict[GroupPlace, None] = {}
         self._lookups = self._misses = self._first_lookup = 0
-        self._cold: deque[tuple[GroupPlace, int]] = deque()
-        self._cold_lookup: ColdLookup | None = None
+        self._cold = ColdTimes(replicas, disk, self._on_cold_found)
         self._scraped_ms = -WATCHED_MS
         self._next_round_ms = NEVER_MS
         self._unasked: deque[TopicPartition] = deque()
@@ -153,8 +149,7 @@ class LagWatch:
         try:
             timestamp_ms = find_local(partition, committed)
         except ColdRead:
-            if len(self._cold) < COLD_MAX:
-                self._cold.append((place, committed))
+            self._cold.add(place, committed)
             return None
         except (KafkaError, CorruptBatch):
             return None
@@ -173,13 +168,13 @@ class LagWatch:
         self._scraped_ms = now_ms
         if self._remote and self._next_round_ms == NEVER_MS:
             self._next_round_ms = now_ms
-        if (self._next_round_ms <= now_ms or self._cold) and self.on_deadline is not None:
+        if (self._next_round_ms <= now_ms or self._cold.has_work) and self.on_deadline is not None:
             self.on_deadline(now_ms)
 
     # Asking others
 
     def poll(self, now_ms: int) -> int:
-        self._look_up_cold(now_ms)
+        self._cold.look_up()
         if self._next_round_ms == NEVER_MS:
             return NEVER_MS
         if now_ms >= self._next_round_ms:
@@ -284,52 +279,12 @@ class LagWatch:
                     if timestamp_ms >= 0:
                         self._note_time(place, KnownTime(committed, timestamp_ms, self._wall.at(now_ms)))
 
-    # Records that are not in memory
-
-    def _look_up_cold(self, now_ms: int) -> None:
-        while self._cold and self._cold_lookup is None:
-            place, committed = self._cold.popleft()
-            self._cold_lookup = ColdLookup(self, self._disk, self._replicas, place, committed)
-            self._cold_lookup.go_on()
-
-    def on_cold_found(self, place: GroupPlace, committed: int, timestamp_ms: int) -> None:
-        self._cold_lookup = None
+    def _on_cold_found(self, place: GroupPlace, committed: int, timestamp_ms: int) -> None:
         if timestamp_ms >= 0:
             self._note_time(place, KnownTime(committed, timestamp_ms, 0))
-        if self._cold and self.on_deadline is not None:
+        if self._cold.has_work and self.on_deadline is not None:
             self.on_deadline(0)
 
     def close(self) -> None:
         self._channels.close()
-        if self._cold_lookup is not None:
-            self._cold_lookup.abandon()
-
-
-class ColdLookup:
-    """One record that has to come from the medium."""
-
-    def __init__(self, watch: LagWatch, disk: Disk, replicas: Replicas, place: GroupPlace, committed: int) -> None:
-        self._watch = watch
-        self._replicas = replicas
-        self._place = place
-        self._committed = committed
-        self._wait = ColdWait(disk, self.go_on)
-
-    def go_on(self) -> None:
-        partition = self._replicas.find(self._place[1], self._place[2])
-        timestamp_ms = -1
-        if partition is not None and partition.leader == partition.broker_id:
-            self._wait.begin_try()
-            try:
-                timestamp_ms = find_local(partition, self._committed)
-            except ColdRead as cold:
-                self._wait.bring(cold)
-                return
-            except (KafkaError, CorruptBatch):
-                pass
-            finally:
-                self._wait.end_try()
-        self._watch.on_cold_found(self._place, self._committed, timestamp_ms)
-
-    def abandon(self) -> None:
-        self._wait.abandon()
+        self._cold.close()
