@@ -8,6 +8,7 @@
 #   make sims            a thousand seeds of a simulated cluster; WORLD=transactions for another world, SIMS=…, SEED=…
 #   make planted         bugs planted into the code, each of which a simulation has to find; interpreted, takes long
 #   make cluster         only the tests with several real nodes: faults under load, rolling restart, `moldau up`
+#   make dashboards      only the tests with Prometheus: dashboards, alerts, kafka_exporter; TABLE=docs/dashboards.md puts the values there
 #   make spark           only the tests with real Spark: data source, sink, lake, pipelines
 #   make chaos           the same load with 300 faults, pauses and stuck disks among them; MOLDAU_FAULT_SEED=7 repeats the choices
 #   make share-chaos     twenty members of a share group while 300 faults befall three nodes
@@ -35,6 +36,8 @@ WORLD ?= cluster
 SIMS ?= 1000
 SEEDS ?= 6
 WORKERS ?= 2
+# A page that `make dashboards` puts its table into.
+TABLE ?=
 # Options of bench/compare.py.
 BENCH ?=
 
@@ -62,7 +65,7 @@ ON_INTERPRETED := MOLDAU_COMMAND="$(CURDIR)/$(BIN)/moldau" $(BIN)/python -m pyte
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop cluster cluster-faults cluster-others jars spark spark-brief lake-brief chaos share-chaos compaction sink-kills lake-kills copies console console-brief screenshots plugin starts torture torture-logins sim sims planted demo wheel chroot image bench clean compiled
+.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop cluster dashboards cluster-faults cluster-others jars spark spark-brief lake-brief chaos share-chaos compaction sink-kills lake-kills copies console console-brief screenshots plugin starts torture torture-logins sim sims planted demo wheel chroot image bench clean compiled
 
 # Types are checked on one core while the tests run on the other.
 check: format
@@ -177,6 +180,9 @@ interop: $(COMPILED)/.installed
 
 cluster: $(COMPILED)/.installed
 	@$(ON_COMPILED) -s tests/cluster
+
+dashboards: $(COMPILED)/.installed
+	@MOLDAU_TABLE_INTO=$(TABLE) $(ON_COMPILED) -s $(addprefix tests/interop/test_,dashboards.py alert_rules.py kafka_exporter.py)
 
 # The same in two parts that run side by side: the long load with faults, and all others.
 cluster-faults: $(COMPILED)/.installed
