@@ -135,7 +135,7 @@ class Dispatcher:
             decode=message.decode,
             handle=function,
             keeps_frame=api_key in FORWARDED and not context.is_controller_listener,
-            stats=new_stats(api_key, api.name, api.highest_version),
+            stats=new_stats(api_key, api.name, api.highest_version, context.is_controller_listener),
         )
         handlers[api_key] = handler
         return handler
@@ -162,9 +162,9 @@ class Dispatcher:
         return call.reply
 
 
-def new_stats(api_key: int, name: str, highest_version: int) -> RequestStats:
+def new_stats(api_key: int, name: str, highest_version: int, of_controller: bool) -> RequestStats:
     """Fetches of consumers and of followers are counted apart as well, as in Kafka."""
-    stats = RequestStats(name, highest_version)
+    stats = RequestStats(name, highest_version, of_controller)
     if api_key == FETCH:
         stats.parts = {part: RequestStats(part, highest_version) for part in (FETCH_CONSUMER, FETCH_FOLLOWER)}
     return stats

@@ -44,26 +44,35 @@ class RecentValues:
 
     def quantiles(self, wanted: list[float], at_s: float) -> list[float]:
         """The values below which these parts of the recent ones are, such as 0.99; empty when there are none."""
+        counts: dict[int, int] = {}
+        self.add_to(counts, at_s)
+        return quantiles_of(counts, wanted)
+
+    def add_to(self, counts: dict[int, int], at_s: float) -> None:
+        """Adds its recent values to those of others, by bucket."""
         if at_s - self._began_s >= WINDOW_S:
             self._turn_over(at_s)
-        counts: dict[int, int] = dict(self._before)
-        for place, count in self._now.items():
-            counts[place] = counts.get(place, 0) + count
-        total = sum(counts.values())
-        if total == 0:
-            return []
-        places = sorted(counts)
-        found: list[float] = []
-        for part in wanted:
-            left = part * total
-            answer = places[-1]
-            for place in places:
-                left -= counts[place]
-                if left <= 0:
-                    answer = place
-                    break
-            found.append(middle_of(answer))
-        return found
+        for buckets in (self._before, self._now):
+            for place, count in buckets.items():
+                counts[place] = counts.get(place, 0) + count
+
+
+def quantiles_of(counts: dict[int, int], wanted: list[float]) -> list[float]:
+    total = sum(counts.values())
+    if total == 0:
+        return []
+    places = sorted(counts)
+    found: list[float] = []
+    for part in wanted:
+        left = part * total
+        answer = places[-1]
+        for place in places:
+            left -= counts[place]
+            if left <= 0:
+                answer = place
+                break
+        found.append(middle_of(answer))
+    return found
 
 
 def bucket_of(value: int) -> int:

@@ -25,8 +25,10 @@ VERIFICATION: Final = "AddPartitionsToTxnVerification"
 class RequestStats:
     """Those of one API, on one kind of listener. Times are in microseconds, sizes in bytes."""
 
-    def __init__(self, name: str, highest_version: int) -> None:
+    def __init__(self, name: str, highest_version: int, of_controller: bool = False) -> None:
         self.name = name
+        self.of_controller = of_controller
+        """Whether it counts what came to a controller's listener."""
         self.by_version: list[int] = [0] * (highest_version + 1)
         self.successes = 0
         """Items answered without an error; other codes are in `errors`."""

@@ -17,6 +17,7 @@ from moldau.protocol import errors
 from moldau.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from moldau.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from moldau.server.metrics.requests import event_metrics
 from tests.unit.node.world import NodeWorld, batch, produce_request
 
 
@@ -125,3 +126,19 @@ def test_fetches_are_counted_again_by_who_sent_them() -> None:
     world.ask(FetchRequest(replica_id=5, max_wait_ms=0, min_bytes=0, max_bytes=1000, topics=topic), 12)
     counted = {stats.name: stats.requests_total for stats in world.dispatcher.stats()}
     assert (counted["Fetch"], counted[FETCH_CONSUMER], counted[FETCH_FOLLOWER]) == (2, 1, 1)
+
+
+def test_what_came_to_the_controller_is_told_as_its_queue() -> None:
+    clock = Time()
+    stats = [RequestStats("Vote", 1, True), RequestStats("Fetch", 1, True), RequestStats("Produce", 1)]
+    for one, local_s in zip(stats, (0.002, 0.2, 7.0), strict=True):
+        one.by_version[0] += 1
+        times = RequestTimes(one, 10, clock)
+        clock.now_s += local_s
+        times.completed()
+        times.sent(0)
+    values = {metric.name: metric.values for metric in event_metrics(stats, clock.now_s)}
+    prefix = "kafka_controller_controllereventmanager"
+    assert values[f"{prefix}_eventqueueprocessingtimems_count"] == {(): 2}
+    assert 190 < values[f"{prefix}_eventqueueprocessingtimems"][("quantile", "0.99"),] < 210
+    assert values[f"{prefix}_eventqueuetimems"][("quantile", "0.50"),] == 0

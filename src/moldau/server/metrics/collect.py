@@ -39,7 +39,7 @@ from moldau.server.metrics.quotas import quota_metrics
 from moldau.server.metrics.raft import raft_channel_metrics, raft_metrics
 from moldau.server.metrics.rates import Rates
 from moldau.server.metrics.replicas import isr_metrics, partition_metrics
-from moldau.server.metrics.requests import request_metrics
+from moldau.server.metrics.requests import event_metrics, request_metrics
 from moldau.server.metrics.server import forwarding_metrics, idle_metrics, state_metrics
 from moldau.server.metrics.shares import share_metrics, share_partition_metrics
 from moldau.server.metrics.sockets import socket_metrics
@@ -89,6 +89,8 @@ def collect(sources: Sources, now_ms: int, now_s: float) -> Iterator[Metric | No
     yield None
     if sources.request_stats is not None:
         yield from request_metrics(sources.request_stats(), now_s)
+        if node.config.is_controller:
+            yield from event_metrics(sources.request_stats(), now_s)
     yield from connection_metrics(sources.listener_groups, now_ms)
     yield from login_metrics(sources.listener_groups)
     yield from socket_metrics(sources.listener_groups, sources.rates, now_s)

@@ -26,6 +26,11 @@ _CONFLUENT_BEANS = (
     ("kafka_server_raftmetrics_", "kafka_server_raft_metrics_"),
     ("kafka_server_raftchannelmetrics_", "kafka_server_raft_channel_metrics_"),
 )
+_CONFLUENT_LABELS = {
+    "clientSoftwareName": "client_software_name",
+    "clientSoftwareVersion": "client_software_version",
+    "networkProcessor": "network_processor",
+}
 
 
 class Metric:
@@ -73,7 +78,7 @@ def percent(stem: str, about: str, value: float | None = None) -> Metric:
 def label_text(labels: Labels, spelling: str = STRIMZI) -> str:
     """As it stands between the braces."""
     if spelling == CONFLUENT:
-        return ",".join(f'{key.lower()}="{escaped(text)}"' for key, text in labels)
+        return ",".join(f'{_CONFLUENT_LABELS.get(key) or key.lower()}="{escaped(text)}"' for key, text in labels)
     return ",".join(f'{key}="{escaped(text)}"' for key, text in labels)
 
 

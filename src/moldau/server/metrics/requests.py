@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from moldau.metrics.recent_values import RecentValues
+from moldau.metrics.recent_values import RecentValues, quantiles_of
 from moldau.metrics.request_stats import RequestStats
 from moldau.protocol import errors
 from moldau.server.metrics.metric import COUNTER, GAUGE, QUANTILE_TEXTS, QUANTILES, Labels, Metric, meter
 
 PREFIX = "kafka_network_requestmetrics"
+EVENTS = "kafka_controller_controllereventmanager"
 MS = 1000.0
 """Times are kept in microseconds and shown in milliseconds, with their fractions."""
 
@@ -32,6 +33,34 @@ def request_metrics(found: Iterable[RequestStats], now_s: float) -> list[Metric]
         if stats.requests_total:
             by_name.setdefault(stats.name, []).append(stats)
     return [*counts(by_name), *times(by_name, now_s)]
+
+
+def event_metrics(found: Iterable[RequestStats], now_s: float) -> list[Metric]:
+    """What Kafka's controller has a queue of events for comes here as requests to the controller's listener."""
+    asked = [stats for stats in found if stats.of_controller and stats.requests_total]
+    metrics = []
+    for stem, about, values in (
+        (
+            "eventqueuetimems",
+            "Time until a request to the controller was begun with, in ms",
+            [stats.queue for stats in asked],
+        ),
+        (
+            "eventqueueprocessingtimems",
+            "Time that the controller worked on a request, in ms",
+            [stats.local for stats in asked],
+        ),
+    ):
+        count = Metric(f"{EVENTS}_{stem}_count", COUNTER, f"{about}: of how many")
+        count.values[()] = sum(stats.requests_total for stats in asked)
+        spread = Metric(f"{EVENTS}_{stem}", GAUGE, f"{about}: quantiles of the last minutes")
+        together: dict[int, int] = {}
+        for recent in values:
+            recent.add_to(together, now_s)
+        for text, value in zip(QUANTILE_TEXTS, quantiles_of(together, list(QUANTILES)), strict=False):
+            spread.values[(("quantile", text),)] = round(value / MS, 3)
+        metrics += [count, spread]
+    return metrics
 
 
 def counts(by_name: dict[str, list[RequestStats]]) -> list[Metric]:

@@ -39,13 +39,20 @@ def idle_metrics(node: Node, turns: Turns, groups: Iterable[ListenerGroup], up_s
     idle = round(1.0 - busy, 6)
     about = "Share of the time since the start in which the event loop had nothing to do"
     metrics = [
-        percent(f"{HANDLERS}_requesthandleravgidle", about, idle),
+        Metric(
+            f"{HANDLERS}_requesthandleravgidle_percent",
+            GAUGE,
+            about,
+            idle,
+            confluent=f"{HANDLERS}_requesthandleravgidlepercent_total",
+        ),
         percent(f"{SOCKETS}_networkprocessoravgidle", about, idle),
         Metric("kafka_server_raftmetrics_poll_idle_ratio_avg", GAUGE, about, idle),
     ]
     if node.is_broker:
         metrics.append(percent(f"{HANDLERS}_brokerrequesthandleravgidle", about, idle))
     if node.config.is_controller:
+        metrics.append(Metric("kafka_controller_controllereventmanager_avgidleratio", GAUGE, about, idle))
         metrics.append(percent(f"{HANDLERS}_controllerrequesthandleravgidle", about, idle))
     processor = percent("kafka_network_processor_idle", about)
     processor.values[(("networkProcessor", "0"),)] = idle

@@ -119,7 +119,7 @@ def test_names_of_clients_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
                 served.world.node, served.world.now_ms, CONFLUENT, turns=served.turns, listener_groups=[served.group]
             )
             name = "kafka_server_socketservermetrics_connections"
-            assert page[name, "clientsoftwarename=other", "clientsoftwareversion=other"] == 2
+            assert page[name, "client_software_name=other", "client_software_version=other"] == 2
             assert len(page.rows(name)) == 3
             for writer in writers:
                 writer.close()
@@ -169,7 +169,7 @@ def test_the_loop_is_as_idle_as_it_was() -> None:
     assert page["kafka_network_processor_idle_percent", "networkProcessor=0"] == 0.75
     assert page[f"{PREFIX}_io_time_ns_avg"] == 2_500_000
     confluent = page_of(world.node, world.now_ms, CONFLUENT, turns=turns, started_s=world.now_ms / 1000 - 10)
-    assert confluent["kafka_server_kafkarequesthandlerpool_requesthandleravgidlepercent"] == 0.75
+    assert confluent["kafka_server_kafkarequesthandlerpool_requesthandleravgidlepercent_total"] == 0.75
 
 
 def test_the_process() -> None:
