@@ -37,7 +37,7 @@ ROUND_MS: Final = 5_000
 TURN_MS: Final = 20
 PLACES_PER_TURN: Final = 500
 TIMES_PER_ROUND: Final = 64
-LOOKUPS_PER_SCRAPE: Final = 500
+LOOKUPS_PER_SCRAPE: Final = 250
 FRESH_MS: Final = 30_000
 """So long the time of an earlier commit of the group stands for that of its last one."""
 FETCH_VERSION: Final = 13
