@@ -1,6 +1,6 @@
 """The console beside ten thousand topics and groups: how soon a page is painted, how large the process is.
 
-    python bench/console.py [--topics 10000] [--groups 10000] [--moldau COMMAND]
+    python bench/console.py [--topics 10000] [--groups 10000] [--moldau COMMAND] [--broker COMMAND]
 
 A broker of Moldau is filled, `moldau console` is started beside it, and a real Chromium opens pages, each in a fresh
 profile: first contentful paint as the browser tells it, and the moment at which the first row of the table is there.
@@ -9,6 +9,7 @@ profile: first contentful paint as the browser tells it, and the moment at which
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import shutil
 import statistics
@@ -31,14 +32,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--topics", type=int, default=10_000)
     parser.add_argument("--groups", type=int, default=10_000)
-    parser.add_argument("--moldau", default=f"{sys.executable} -m moldau")
+    parser.add_argument("--moldau", default=f"{sys.executable} -m moldau", help="the command that runs the console")
+    parser.add_argument("--broker", help="the command that runs the broker, where it is another one")
     options = parser.parse_args()
     from tests.interop.nodes import MoldauNode, free_ports
 
     class Node(MoldauNode):
         @staticmethod
         def command() -> list[str]:
-            return shlex.split(options.moldau)
+            return shlex.split(options.broker or options.moldau)
+
+        def environment(self) -> dict[str, str]:
+            return dict(os.environ)
 
     with tempfile.TemporaryDirectory() as folder:
         node = Node(Path(folder) / "broker")

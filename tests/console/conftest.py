@@ -15,7 +15,23 @@ from tests.interop.nodes import MoldauNode
 from tests.pace import patience_ms
 
 BRIEF = os.environ.get("MOLDAU_CONSOLE") == "brief"
-thorough = pytest.mark.skipif(BRIEF, reason="left out of `make test`: run `make console`")
+# What `make test` runs of these tests: one of each kind, in less than a minute.
+IN_BRIEF = {
+    "test_the_overview_says_how_the_cluster_is",
+    "test_markup_and_control_characters_in_records_are_shown_and_never_run",
+    "test_the_live_tail_shows_records_as_they_arrive",
+    "test_offsets_are_reset_after_a_preview",
+    "test_a_user_sees_and_does_what_the_broker_allows",
+    "test_strangers_are_not_answered",
+    "test_a_page_can_be_used_by_everybody[/topics-light]",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if BRIEF and here in item.path.parents and item.name not in IN_BRIEF:
+            item.add_marker(pytest.mark.skip(reason="left out of `make test`: run `make console`"))
 
 
 def chromium() -> str | None:

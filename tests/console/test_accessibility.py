@@ -12,7 +12,6 @@ import pytest
 
 from moldau.client import Admin, Producer, TopicPartition
 from moldau.client.admin import NewTopic
-from tests.console.conftest import BRIEF
 from tests.console.processes import ConsoleProcess
 from tests.interop.nodes import MoldauNode
 
@@ -67,7 +66,7 @@ def violations(page: Any) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("theme", ["light"] if BRIEF else ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_can_be_used_by_everybody(browser: Any, console: ConsoleProcess, path: str, theme: Any) -> None:
     context = browser.new_context(color_scheme=theme)

@@ -10,7 +10,6 @@ import pytest
 
 from moldau.client import Admin, Producer, TopicPartition
 from moldau.client.admin import NewTopic
-from tests.console.conftest import BRIEF
 from tests.console.processes import ConsoleProcess
 from tests.interop.kafka_oracle import KafkaNode, missing
 from tests.pace import wait_until
@@ -18,7 +17,6 @@ from tests.pace import wait_until
 pytestmark = [
     pytest.mark.interop,
     pytest.mark.skipif(missing() is not None, reason=missing() or ""),
-    pytest.mark.skipif(BRIEF, reason="left out of `make test`: run `make console`"),
 ]
 
 

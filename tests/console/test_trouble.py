@@ -10,7 +10,6 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from tests.console.conftest import thorough
 from tests.console.processes import ConsoleProcess
 from tests.interop.nodes import HOST, MoldauNode, free_ports
 from tests.pace import wait_until
@@ -34,7 +33,6 @@ def test_a_page_says_that_the_broker_is_away_and_recovers(page: Any, folder: Pat
         node.kill()
 
 
-@thorough
 def test_a_read_only_console_changes_nothing(page: Any, node: MoldauNode, folder: Path) -> None:
     console = ConsoleProcess(folder, node.bootstrap, "--read-only")
     try:
@@ -55,7 +53,6 @@ def test_a_read_only_console_changes_nothing(page: Any, node: MoldauNode, folder
         console.stop()
 
 
-@thorough
 def test_the_console_beside_a_node_begins_and_ends_with_it(folder: Path) -> None:
     port, console_port = free_ports(2)
     log = folder / "server.log"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from moldau.console import (
@@ -36,9 +35,8 @@ from moldau.console.access import Access, names_of_this_machine
 from moldau.console.audit import Audit
 from moldau.console.sessions import Sessions
 from moldau.console.settings import ConsoleSettings
-from moldau.console.shell import STATIC, render_shell, version_of_files
+from moldau.console.shell import TYPES, render_shell, static_file, version_of_files
 
-TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 A_YEAR = 365 * 24 * 3600
 COMPRESS_FROM_BYTES = 2_000
 
@@ -54,22 +52,29 @@ class Console:
 
 async def show_page(request: Request) -> Response:
     """The same page for every address: what it shows is up to the address and the API."""
-    return HTMLResponse(render_shell())
+    return HTMLResponse(render_shell(request.url.path))
 
 
 async def show_file(request: Request) -> Response:
     """A file of the pages. Its address has a hash of all files, so browsers may keep it for good."""
     name = request.path_params["name"]
-    path = (STATIC / name).resolve()
-    if not path.is_relative_to(STATIC) or path.suffix not in TYPES or not path.is_file():
-        return PlainTextResponse("There is no such file.\n", 404)
     current = request.path_params["version"] == version_of_files()
-    caching = f"public, max-age={A_YEAR}, immutable" if current else "no-store"
-    return FileResponse(path, media_type=TYPES[path.suffix], headers={"cache-control": caching})
+    return _send_file(request, name, f"public, max-age={A_YEAR}, immutable" if current else "no-store")
 
 
 async def show_icon(request: Request) -> Response:
-    return FileResponse(STATIC / "icon.svg", media_type=TYPES[".svg"])
+    return _send_file(request, "icon.svg", "no-store")
+
+
+def _send_file(request: Request, name: str, caching: str) -> Response:
+    found = static_file(name)
+    if found is None:
+        return PlainTextResponse("There is no such file.\n", 404)
+    headers = {"cache-control": caching, "vary": "accept-encoding"}
+    kind = TYPES[name[name.rindex(".") :]]
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(found.compressed, headers={**headers, "content-encoding": "gzip"}, media_type=kind)
+    return Response(found.plain, headers=headers, media_type=kind)
 
 
 async def tell_alive(request: Request) -> Response:
@@ -88,10 +93,12 @@ def make_app(settings: ConsoleSettings) -> Starlette:
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         ending = asyncio.get_running_loop().create_task(console.sessions.end_idle_forever())
+        warming = asyncio.get_running_loop().create_task(console.sessions.warm_up())
         try:
             yield
         finally:
             ending.cancel()
+            warming.cancel()
             await console.sessions.close()
             console.audit.close()
 
@@ -129,7 +136,3 @@ def make_app(settings: ConsoleSettings) -> Starlette:
     app = Starlette(routes=routes, middleware=middleware, lifespan=lifespan)
     app.state.console = console
     return app
-
-
-def files_of_pages() -> list[Path]:
-    return sorted(path for path in STATIC.rglob("*") if path.suffix in TYPES)

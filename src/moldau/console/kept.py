@@ -9,6 +9,8 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
+PAUSES_PER_LOAD = 15
+
 
 class Kept(Generic[T]):
     """One answer. Younger than fresh_s it is given as it is; younger than stale_s too, while it is asked for anew.
@@ -22,15 +24,18 @@ class Kept(Generic[T]):
         self._stale_s = stale_s
         self._value: T | None = None
         self._at = float("-inf")
+        self._took_s = 0.0
         self._loading: asyncio.Task[T] | None = None
 
     async def get(self) -> T:
         """The answer; raises what asking for it raised, where nothing young enough is there."""
         age = time.monotonic() - self._at
-        if self._value is not None and age < self._fresh_s:
+        # What takes long to find out is asked for more rarely: neither the broker nor the console does little else.
+        fresh_s = max(self._fresh_s, self._took_s * PAUSES_PER_LOAD)
+        if self._value is not None and age < fresh_s:
             return self._value
         loading = self._start()
-        if self._value is not None and age < self._stale_s:
+        if self._value is not None and age < max(self._stale_s, 2 * fresh_s):
             return self._value
         return await asyncio.shield(loading)
 
@@ -57,7 +62,8 @@ class Kept(Generic[T]):
         began = time.monotonic()
         try:
             self._value = await self._load()
-            self._at = began
+            self._at = time.monotonic()
+            self._took_s = self._at - began
             return self._value
         finally:
             self._loading = None

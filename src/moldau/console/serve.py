@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import logging
 import socket
 import sys
@@ -17,6 +19,9 @@ log = logging.getLogger("moldau.console")
 HEADER_BYTES_MAX = 64 * 1024
 # Live tails never end by themselves: they are not waited for.
 STOP_S = 2
+OBJECTS_BETWEEN_COLLECTIONS = 5_000
+# Of glibc's mallopt().
+M_ARENA_MAX = -8
 
 
 class CannotListen(Exception):
@@ -32,6 +37,20 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._on_ready()
+
+
+def keep_small() -> None:
+    """A console lives for days with little to do: what it does not need any more goes back to the system.
+
+    The command line collects garbage rarely, which suits tools. Threads get no heaps of their own here: what one of them
+    has read and dropped would stay with it.
+    """
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS, 10, 5)
+    gc.freeze()
+    try:
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
+    except (OSError, AttributeError):
+        pass  # another C library
 
 
 def listen(settings: ConsoleSettings) -> socket.socket:
@@ -51,6 +70,7 @@ def listen(settings: ConsoleSettings) -> socket.socket:
 
 def run(settings: ConsoleSettings, on_ready: Callable[[str], None]) -> None:
     """Serves until SIGINT or SIGTERM; on_ready is told the address."""
+    keep_small()
     listener = listen(settings)
     port = listener.getsockname()[1]
     host = f"[{settings.host}]" if ":" in settings.host else settings.host

@@ -111,6 +111,15 @@ class Sessions:
         if viewer is not None and viewer is not self._everybody:
             asyncio.get_running_loop().create_task(viewer.close())
 
+    async def warm_up(self) -> None:
+        """Asks for what the first page will want, where everybody sees the same."""
+        try:
+            if not await self.login_wanted():
+                viewer = self._viewer_of_everybody()
+                await asyncio.gather(viewer.cluster.get(), viewer.topics.get(), viewer.groups.get())
+        except (ClientError, Refused):
+            pass
+
     async def end_idle_forever(self) -> None:
         """Credentials do not stay in memory until the next request."""
         while True:

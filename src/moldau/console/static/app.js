@@ -4,20 +4,6 @@ import { ApiError, loadSession, post, session, whenLoginIsWanted } from "./api.j
 import { openDialog } from "./dialogs.js";
 import { h, isSelecting, replace } from "./dom.js";
 import { errorBox } from "./widgets.js";
-import * as acls from "./pages/acls.js";
-import * as broker from "./pages/broker.js";
-import * as brokers from "./pages/brokers.js";
-import * as group from "./pages/group.js";
-import * as groups from "./pages/groups.js";
-import * as login from "./pages/login.js";
-import * as overview from "./pages/overview.js";
-import * as pipelines from "./pages/pipelines.js";
-import * as quorum from "./pages/quorum.js";
-import * as quotas from "./pages/quotas.js";
-import * as topic from "./pages/topic.js";
-import * as topics from "./pages/topics.js";
-import * as transactions from "./pages/transactions.js";
-import * as users from "./pages/users.js";
 
 const main = document.getElementById("main");
 const RETRY_MS = 2500;
@@ -36,20 +22,21 @@ const PLACES = [
   ["Pipelines", "/pipelines", "p", () => session.has_pipelines],
 ];
 
+// Pages are loaded when they are first shown.
 const ROUTES = [
-  [/^\/$/, overview],
-  [/^\/topics$/, topics],
-  [/^\/topics\/([^/]+)(?:\/([a-z]+))?$/, topic],
-  [/^\/groups$/, groups],
-  [/^\/groups\/([^/]+)$/, group],
-  [/^\/brokers$/, brokers],
-  [/^\/brokers\/(\d+)$/, broker],
-  [/^\/quorum$/, quorum],
-  [/^\/transactions(?:\/([^/]+))?$/, transactions],
-  [/^\/quotas$/, quotas],
-  [/^\/acls$/, acls],
-  [/^\/users$/, users],
-  [/^\/pipelines(?:\/(\d+)\/([^/]+))?$/, pipelines],
+  [/^\/$/, () => import("./pages/overview.js")],
+  [/^\/topics$/, () => import("./pages/topics.js")],
+  [/^\/topics\/([^/]+)(?:\/([a-z]+))?$/, () => import("./pages/topic.js")],
+  [/^\/groups$/, () => import("./pages/groups.js")],
+  [/^\/groups\/([^/]+)$/, () => import("./pages/group.js")],
+  [/^\/brokers$/, () => import("./pages/brokers.js")],
+  [/^\/brokers\/(\d+)$/, () => import("./pages/broker.js")],
+  [/^\/quorum$/, () => import("./pages/quorum.js")],
+  [/^\/transactions(?:\/([^/]+))?$/, () => import("./pages/transactions.js")],
+  [/^\/quotas$/, () => import("./pages/quotas.js")],
+  [/^\/acls$/, () => import("./pages/acls.js")],
+  [/^\/users$/, () => import("./pages/users.js")],
+  [/^\/pipelines(?:\/(\d+)\/([^/]+))?$/, () => import("./pages/pipelines.js")],
 ];
 
 let leaving = new AbortController();
@@ -128,20 +115,24 @@ export function go(path) {
   showPage();
 }
 
-function showPage() {
+async function showPage() {
   leaving.abort();
   leaving = new AbortController();
+  const { signal } = leaving;
   const path = location.pathname.length > 1 ? location.pathname.replace(/\/$/, "") : location.pathname;
   drawSide(path);
   if (session.login_wanted) {
-    login.show(main, new Page([], leaving.signal), enter);
+    const login = await import("./pages/login.js");
+    if (!signal.aborted) login.show(main, new Page([], signal), enter);
     return;
   }
-  for (const [pattern, page] of ROUTES) {
+  for (const [pattern, load] of ROUTES) {
     const found = pattern.exec(path);
     if (found) {
+      const page = await load();
+      if (signal.aborted) return;
       replace(main);
-      page.show(main, new Page(found.slice(1).map((part) => part && decodeURIComponent(part)), leaving.signal));
+      page.show(main, new Page(found.slice(1).map((part) => part && decodeURIComponent(part)), signal));
       window.scrollTo(0, 0);
       return;
     }
@@ -152,7 +143,7 @@ function showPage() {
 
 async function enter() {
   await loadSession();
-  showPage();
+  await showPage();
 }
 
 function drawSide(path) {

@@ -96,7 +96,7 @@ export function assignmentPicture(members, partitions) {
   for (const { member } of rows) for (const [topic, numbers] of Object.entries(member.assignment)) for (const number of numbers) owned.add(`${topic}\n${number}`);
   const nobody = shown.filter((each) => !owned.has(`${each.topic}\n${each.partition}`));
   if (nobody.length) rows.push({ name: "nobody", member: null });
-  const left = 150;
+  const left = 16 + 7 * Math.min(20, Math.max(...rows.map((row) => row.name.length), 6));
   const width = left + shown.length * CELL + 4;
   const height = 20 + rows.length * CELL + 2;
   const starts = shown.map((each, index) => (index === 0 || shown[index - 1].topic !== each.topic ? index : -1)).filter((index) => index >= 0);
