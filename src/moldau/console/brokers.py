@@ -7,23 +7,21 @@ from moldau.client.errors import ClientError
 from moldau.console.calls import Call, reading
 from moldau.console.errors import Refused, error_row
 from moldau.console.overview import broker_rows
-from moldau.facts.cluster import all_partitions
 
 LARGEST_MAX = 20
 
 
 async def list_brokers(call: Call) -> object:
     answer = await call.viewer.cluster.get()
-    partitions = all_partitions((await call.viewer.topics.get()).values())
-    return {"rows": broker_rows(answer, partitions), "cluster_id": answer.cluster.cluster_id}
+    return {"rows": broker_rows(answer, await call.viewer.topics.get()), "cluster_id": answer.cluster.cluster_id}
 
 
 async def show_broker(call: Call) -> object:
     """A broker with its directories: how full they are, and what takes the room."""
     broker_id = call.number("id")
     answer = await call.viewer.cluster.get()
-    partitions = all_partitions((await call.viewer.topics.get()).values())
-    row = next((row for row in broker_rows(answer, partitions) if row["id"] == broker_id), None)
+    rows = broker_rows(answer, await call.viewer.topics.get())
+    row = next((row for row in rows if row["id"] == broker_id), None)
     if row is None:
         raise Refused(f"There is no broker {broker_id} in the cluster.", 404, "NOT_FOUND")
     row["gone_since_ms"] = call.viewer.absences.since(broker_id)

@@ -66,8 +66,7 @@ class Clients:
         self._settings = settings
         self._credentials = dict(credentials or {})
         self._pool = _Pool(ADMINS_MAX)
-        # What lists everything remembers everything: one client does that, so that no topic is kept three times.
-        self._lister = _Pool(1)
+        self._for_all = asyncio.Semaphore(1)
         self._producer: Producer | None = None
         self._producer_lock = asyncio.Lock()
         self._closed = False
@@ -87,8 +86,16 @@ class Clients:
         return await self._ask(self._pool, work)
 
     async def ask_of_all(self, work: Callable[[Admin], T]) -> T:
-        """The same for work that is about all topics."""
-        return await self._ask(self._lister, work)
+        """The same for work that is about all topics, with a client that forgets them all afterwards."""
+
+        def carry_out() -> T:
+            with self._open_admin() as admin:
+                return work(admin)
+
+        async with self._for_all:
+            if self._closed:
+                raise ClosedError("The session has ended.")
+            return await in_thread(carry_out)
 
     async def _ask(self, pool: _Pool, work: Callable[[Admin], T]) -> T:
         async with pool.places:
@@ -97,9 +104,12 @@ class Clients:
             admin = pool.idle.pop() if pool.idle else None
             return await in_thread(lambda: self._carry_out(pool, admin, work))
 
+    def _open_admin(self) -> Admin:
+        return Admin(config=wired(self._config(ADMIN, default_api_timeout_ms=ANSWER_MS), first_contact_ms=0))
+
     def _carry_out(self, pool: _Pool, admin: Admin | None, work: Callable[[Admin], T]) -> T:
         if admin is None:
-            admin = Admin(config=wired(self._config(ADMIN, default_api_timeout_ms=ANSWER_MS), first_contact_ms=0))
+            admin = self._open_admin()
         try:
             found = work(admin)
         except NetworkError:
@@ -165,8 +175,7 @@ class Clients:
     async def close(self) -> None:
         """Ends all connections; calls that are under way close theirs when they end."""
         self._closed = True
-        idle = [*self._pool.idle, *self._lister.idle]
-        self._pool.idle, self._lister.idle = [], []
+        idle, self._pool.idle = self._pool.idle, []
         producer, self._producer = self._producer, None
 
         def work() -> None:

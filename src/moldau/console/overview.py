@@ -3,53 +3,36 @@
 from __future__ import annotations
 
 from moldau.client.admin import QuorumInfo
-from moldau.client.connection.cluster import PartitionMetadata
 from moldau.console.calls import Call, reading
 from moldau.console.errors import error_row
 from moldau.console.health_words import health_sentences
+from moldau.console.topic_facts import AllTopics
 from moldau.console.viewer import ClusterAnswer
-from moldau.facts.cluster import all_partitions
-from moldau.facts.cluster_health import degraded_topics, health_of, min_in_sync
+from moldau.facts.cluster_health import health_of, min_in_sync
 
 
 async def show_overview(call: Call) -> object:
     viewer = call.viewer
     answer = await viewer.cluster.get()
-    topics = await viewer.topics.get()
-    partitions = all_partitions(topics.values())
-    degraded = degraded_topics(partitions)
+    known = await viewer.topics.get()
+    degraded = {item.topic for item in known.degraded}
     minimums = await viewer.clients.ask(lambda admin: min_in_sync(admin, degraded)) if degraded else {}
-    health = health_of(answer.cluster, answer.quorum, partitions, minimums)
-    internal = sum(topic.is_internal for topic in topics.values())
+    health = health_of(answer.cluster, answer.quorum, known.degraded, minimums)
     return {
         "cluster_id": answer.cluster.cluster_id,
         "controller": health.controller,
-        "topics": len(topics) - internal,
-        "internal_topics": internal,
-        "partitions": len(partitions),
+        "topics": len(known.topics) - known.internal,
+        "internal_topics": known.internal,
+        "partitions": known.partitions,
         "healthy": health.healthy and not viewer.absences.gone,
         "health": health_sentences(health, viewer.absences),
-        "brokers": broker_rows(answer, partitions),
-        "gone": [
-            {"id": broker_id, "since_ms": viewer.absences.since(broker_id)}
-            for broker_id in viewer.absences.gone
-            if broker_id not in {broker.id for broker in answer.cluster.brokers}
-        ],
+        "brokers": broker_rows(answer, known),
         "quorum": _quorum_summary(answer),
     }
 
 
-def broker_rows(answer: ClusterAnswer, partitions: list[PartitionMetadata]) -> list[dict[str, object]]:
-    """Each broker with how much it leads and has, counted in one pass over all partitions."""
-    leaders: dict[int, int] = {}
-    replicas: dict[int, int] = {}
-    behind: dict[int, int] = {}
-    for item in partitions:
-        leaders[item.leader] = leaders.get(item.leader, 0) + 1
-        for broker_id in item.replicas:
-            replicas[broker_id] = replicas.get(broker_id, 0) + 1
-            if broker_id not in item.in_sync_replicas:
-                behind[broker_id] = behind.get(broker_id, 0) + 1
+def broker_rows(answer: ClusterAnswer, known: AllTopics) -> list[dict[str, object]]:
+    """Each broker with how much it leads and has."""
     return [
         {
             "id": broker.id,
@@ -57,9 +40,9 @@ def broker_rows(answer: ClusterAnswer, partitions: list[PartitionMetadata]) -> l
             "port": broker.port,
             "rack": broker.rack,
             "fenced": broker.id in answer.cluster.fenced,
-            "leaders": leaders.get(broker.id, 0),
-            "replicas": replicas.get(broker.id, 0),
-            "out_of_sync": behind.get(broker.id, 0),
+            "leaders": known.leaders.get(broker.id, 0),
+            "replicas": known.replicas.get(broker.id, 0),
+            "out_of_sync": known.behind.get(broker.id, 0),
         }
         for broker in answer.cluster.brokers
     ]

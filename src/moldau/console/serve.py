@@ -42,8 +42,8 @@ class _Server(uvicorn.Server):
 def keep_small() -> None:
     """A console lives for days with little to do: what it does not need any more goes back to the system.
 
-    The command line collects garbage rarely, which suits tools. Threads get no heaps of their own here: what one of them
-    has read and dropped would stay with it.
+    The command line collects garbage rarely, which suits tools. Threads get no heaps of their own here: what one of
+    them has read and dropped would stay with it.
     """
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS, 10, 5)
     gc.freeze()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from moldau.client.connection.cluster import PartitionMetadata, TopicMetadata
@@ -13,6 +13,7 @@ from moldau.client.offsets import EARLIEST, LATEST
 from moldau.client.results import TopicPartition
 from moldau.console.calls import Call, reading
 from moldau.console.paging import PAGE_ROWS, PAGE_ROWS_MAX, page_of
+from moldau.console.topic_facts import TopicFacts, facts_of
 from moldau.console.viewer import Viewer
 from moldau.protocol.errors import UNKNOWN_TOPIC_OR_PARTITION
 
@@ -24,12 +25,12 @@ async def list_topics(call: Call) -> object:
     """One page; what takes longer to find out comes with details_of_topics()."""
     viewer = call.viewer
     viewer.rates.watch()
-    topics = await viewer.topics.get()
+    known = await viewer.topics.get()
     internal = call.flag("internal")
     sort = call.text("sort", "name")
-    sizes = size_by_topic(topics, await viewer.sizes.get()) if sort == "size" else {}
+    sizes = size_by_topic(known.topics, await viewer.sizes.get()) if sort == "size" else {}
     page = page_of(
-        [topic for topic in topics.values() if internal or not topic.is_internal],
+        [topic for topic in known.topics.values() if internal or not topic.is_internal],
         name=lambda topic: topic.name,
         search=call.text("search", ""),
         key=_sort_key(sort, viewer, sizes),
@@ -37,43 +38,32 @@ async def list_topics(call: Call) -> object:
         page=call.number("page", 0),
         size=call.number("size", PAGE_ROWS, 1, PAGE_ROWS_MAX),
     )
-    return page.around([topic_row(topic) for topic in page.rows]) | {
-        "internal": sum(topic.is_internal for topic in topics.values())
-    }
+    return page.around([topic_row(topic) for topic in page.rows]) | {"internal": known.internal}
 
 
-def _sort_key(sort: str, viewer: Viewer, sizes: Mapping[str, int]) -> Callable[[TopicMetadata], Any] | None:
-    keys: dict[str, Callable[[TopicMetadata], Any]] = {
-        "partitions": lambda topic: len(topic.partitions),
-        "replicas": lambda topic: replication_factor(topic),
-        "out_of_sync": lambda topic: out_of_sync(topic),
+def _sort_key(sort: str, viewer: Viewer, sizes: Mapping[str, int]) -> Callable[[TopicFacts], Any] | None:
+    keys: dict[str, Callable[[TopicFacts], Any]] = {
+        "partitions": lambda topic: topic.partitions,
+        "replicas": lambda topic: topic.replicas,
+        "out_of_sync": lambda topic: (topic.offline, topic.out_of_sync),
         "rate": lambda topic: viewer.rates.by_topic.get(topic.name, 0.0),
         "size": lambda topic: sizes.get(topic.name, 0),
     }
     return keys.get(sort)
 
 
-def topic_row(topic: TopicMetadata) -> dict[str, object]:
+def topic_row(topic: TopicFacts) -> dict[str, object]:
     return {
         "name": topic.name,
         "internal": topic.is_internal,
-        "partitions": len(topic.partitions),
-        "replicas": replication_factor(topic),
-        "out_of_sync": out_of_sync(topic),
-        "offline": sum(item.leader < 0 for item in topic.partitions.values()),
+        "partitions": topic.partitions,
+        "replicas": topic.replicas,
+        "out_of_sync": topic.out_of_sync,
+        "offline": topic.offline,
     }
 
 
-def replication_factor(topic: TopicMetadata) -> int:
-    return max((len(item.replicas) for item in topic.partitions.values()), default=0)
-
-
-def out_of_sync(topic: TopicMetadata) -> int:
-    """How many partitions lack a replica."""
-    return sum(len(item.in_sync_replicas) < len(item.replicas) for item in topic.partitions.values())
-
-
-def size_by_topic(topics: Mapping[str, TopicMetadata], sizes: Sizes) -> dict[str, int]:
+def size_by_topic(topics: Container[str], sizes: Sizes) -> dict[str, int]:
     """Bytes of all replicas together."""
     found: dict[str, int] = {}
     for (topic, _, _), size in sizes.items():
@@ -85,9 +75,9 @@ def size_by_topic(topics: Mapping[str, TopicMetadata], sizes: Sizes) -> dict[str
 async def details_of_topics(call: Call) -> object:
     """Records, bytes and rates of the topics that a page shows."""
     viewer = call.viewer
-    topics = await viewer.topics.get()
-    chosen = {name: topics[name] for name in call.texts("name")[:NAMES_MAX] if name in topics}
-    partitions = [TopicPartition(name, number) for name, topic in chosen.items() for number in _led(topic)]
+    known = await viewer.topics.get()
+    chosen = [name for name in call.texts("name")[:NAMES_MAX] if name in known.topics]
+    partitions = known.led_partitions(chosen)
     starts, ends, sizes = await asyncio.gather(
         viewer.offsets_at(partitions, EARLIEST),
         viewer.offsets_at(partitions, LATEST),
@@ -146,7 +136,7 @@ async def show_topic(call: Call) -> object:
         for _, item in sorted(topic.partitions.items(), key=lambda row: row[0])
     ]
     return {
-        **topic_row(topic),
+        **topic_row(facts_of(topic)),
         "id": base64.urlsafe_b64encode(topic.topic_id).decode().rstrip("="),
         "brokers": sorted({broker.id for broker in answer.cluster.brokers}),
         "fenced": sorted(answer.cluster.fenced),
@@ -189,8 +179,8 @@ async def show_ends(call: Call) -> object:
 
 async def suggest_topics(call: Call) -> object:
     """Names that a search box offers."""
-    topics = await call.viewer.topics.get()
-    page = page_of(topics.values(), name=lambda topic: topic.name, search=call.text("search", ""), size=20)
+    known = await call.viewer.topics.get()
+    page = page_of(known.topics.values(), name=lambda topic: topic.name, search=call.text("search", ""), size=20)
     return [topic.name for topic in page.rows]
 
 

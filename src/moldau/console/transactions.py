@@ -78,10 +78,8 @@ async def list_producers(call: Call) -> object:
 async def find_hanging(call: Call) -> object:
     """Open transactions of a topic that their coordinator knows nothing of."""
     topic = call.text("topic")
-    numbers = (
-        list((await call.viewer.topics.get())[topic].partitions) if topic in await call.viewer.topics.get() else []
-    )
-    partitions = [TopicPartition(topic, number) for number in numbers]
+    known = await call.viewer.topics.get()
+    partitions = known.led_partitions([topic] if topic in known.topics else [])
     now_ms = time.time_ns() // 1_000_000
     older_ms = call.number("older_ms", HANGING_MS)
     found = await call.viewer.clients.ask(

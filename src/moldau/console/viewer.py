@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from moldau.client.admin import Admin, ClusterDescription, GroupListing, QuorumInfo
-from moldau.client.connection.cluster import TopicMetadata
 from moldau.client.errors import ClientError
 from moldau.client.offsets import LATEST, READ_UNCOMMITTED
 from moldau.client.results import OffsetAndTimestamp, Outcome, TopicPartition
@@ -21,6 +20,7 @@ from moldau.console.absences import Absences
 from moldau.console.clients import Clients
 from moldau.console.kept import Kept
 from moldau.console.rates import Rates
+from moldau.console.topic_facts import AllTopics, facts_of_all
 from moldau.facts.cluster import describe_brokers
 
 STREAMS_MAX = 8
@@ -56,7 +56,7 @@ class Viewer:
         self.clients = Clients(settings, credentials)
         self.absences = Absences()
         self.cluster: Kept[ClusterAnswer] = Kept(self._load_cluster, 1.0, 5.0)
-        self.topics: Kept[dict[str, TopicMetadata]] = Kept(self._load_topics, 1.0, 10.0)
+        self.topics: Kept[AllTopics] = Kept(self._load_topics, 1.0, 10.0)
         self.groups: Kept[GroupsAnswer] = Kept(self._load_groups, 1.0, 10.0)
         self.sizes: Kept[dict[tuple[str, int, int], int]] = Kept(self._load_sizes, 5.0, 30.0)
         self.rates = Rates(self._load_ends)
@@ -103,8 +103,8 @@ class Viewer:
         self.absences.note(active, time.time_ns() // 1_000_000)
         return found
 
-    async def _load_topics(self) -> dict[str, TopicMetadata]:
-        return {topic.name: topic for topic in await self.clients.ask_of_all(lambda admin: admin.list_topics())}
+    async def _load_topics(self) -> AllTopics:
+        return await self.clients.ask_of_all(lambda admin: facts_of_all(admin.list_topics()))
 
     async def _load_groups(self) -> GroupsAnswer:
         listing = await self.clients.ask(lambda admin: admin.list_groups())
@@ -134,13 +134,8 @@ class Viewer:
         return await self.clients.ask(work)
 
     async def _load_ends(self) -> dict[TopicPartition, int]:
-        topics = await self.topics.get()
-        led = [
-            TopicPartition(topic.name, number)
-            for topic in topics.values()
-            for number, partition in topic.partitions.items()
-            if partition.leader >= 0
-        ]
+        known = await self.topics.get()
+        led = known.led_partitions(known.topics)
         found: dict[TopicPartition, int] = {}
         for start in range(0, len(led), OFFSETS_PER_REQUEST):
             wanted = dict.fromkeys(led[start : start + OFFSETS_PER_REQUEST], LATEST)
