@@ -52,7 +52,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleProcess
         ("/topics/orders/groups", "billing"),
         ("/topics/__consumer_offsets/messages", "billing"),
         ("/groups", "billing"),
-        ("/groups/billing", "nobody"),
+        ("/groups/billing", "Assignment"),
         ("/brokers/1", "Log directories"),
         ("/quorum", "High watermark"),
         ("/transactions", "There are no transactions"),
