@@ -42,17 +42,26 @@ class Client(Protocol):
 
 
 def observe(client: Client, meter_provider: MeterProvider | None = None) -> None:
-    """Shows the client's metrics in this provider, None for that of the process, for as long as the client is used."""
+    """Shows the client's metrics in this provider, None for that of the process, for as long as the client is used;
+    a producer of the compiled build is kept for as long as the provider is."""
     provider = get_meter_provider() if meter_provider is None else meter_provider
     meter = provider.get_meter("moldau.client", __version__)
     kind = kind_of({key.group for key in client.metrics()})
+    reference = _reference(client)
     for known in _finest(known_metrics(kind)):
         name = f"kafka.{PREFIXES[kind]}.{known.name.replace('-', '_')}"
-        callback = _callback(ref(client), known)
+        callback = _callback(reference, known)
         if name.endswith("_total"):
             meter.create_observable_counter(name, [callback], description=known.about)
         else:
             meter.create_observable_gauge(name, [callback], description=known.about)
+
+
+def _reference(client: Client) -> Callable[[], Client | None]:
+    try:
+        return ref(client)
+    except TypeError:  # of a compiled class
+        return lambda: client
 
 
 def _finest(metrics: list[KnownMetric]) -> list[KnownMetric]:
