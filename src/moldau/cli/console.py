@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import sys
 import threading
 
 import click
@@ -115,9 +114,9 @@ def console(
         tls_certificate=tls_cert,
         tls_key=tls_key,
     )
-    logging.basicConfig(
-        level=logging.INFO, format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)", stream=sys.stderr
-    )
+    from moldau.server.log_lines import TEXT, set_up_logging
+
+    set_up_logging("INFO", os.environ.get("MOLDAU_LOG_FORMAT") or TEXT)
     # The libraries below speak about every connection; the client says what goes wrong to who asked.
     for name in ("uvicorn", "uvicorn.error", "moldau.client"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -21,6 +21,7 @@ from moldau.protocol.errors import UNSUPPORTED_SASL_MECHANISM
 
 SESSIONS_MAX = 1_000
 LOGINS_MAX = 4
+ADDRESSES_MAX = 10_000
 FAILED_DELAY_S = 0.5
 FAILED_DELAY_MAX_S = 5.0
 # In the order in which they are tried: the password does not leave the console with the first two.
@@ -144,7 +145,10 @@ class Sessions:
             try:
                 viewer = await self._connect(user, password, await self._mechanisms(mechanism))
             except ClientError:
-                failed = self._failures[address] = min(self._failures.get(address, 0) + 1, 10)
+                failed = min(self._failures.pop(address, 0) + 1, 10)
+                while len(self._failures) >= ADDRESSES_MAX:
+                    del self._failures[next(iter(self._failures))]  # that of the longest ago
+                self._failures[address] = failed
                 await asyncio.sleep(min(FAILED_DELAY_S * 2 ** (failed - 1), FAILED_DELAY_MAX_S))
                 raise
         self._failures.pop(address, None)
