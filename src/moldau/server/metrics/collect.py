@@ -20,6 +20,7 @@ from moldau.net.listener_group import ListenerGroup
 from moldau.net.turns import Turns
 from moldau.node.node import Node
 from moldau.server.metrics.authorizer import authorizer_metrics
+from moldau.server.metrics.certificates import certificate_metrics
 from moldau.server.metrics.connections import connection_metrics
 from moldau.server.metrics.controller import PartitionCounts, controller_metrics, metadata_metrics
 from moldau.server.metrics.following import following_metrics
@@ -93,6 +94,7 @@ def collect(sources: Sources, now_ms: int, now_s: float) -> Iterator[Metric | No
             yield from event_metrics(sources.request_stats(), now_s)
     yield from connection_metrics(sources.listener_groups, now_ms)
     yield from login_metrics(sources.listener_groups)
+    yield from certificate_metrics(sources.listener_groups)
     yield from socket_metrics(sources.listener_groups, sources.rates, now_s)
     yield None
     yield from quota_metrics(node.quotas, now_ms)
