@@ -247,6 +247,7 @@ HONOURED_BROKER_KEYS: Final = (
             "ssl.truststore.location",
             "ssl.truststore.password",
             "ssl.truststore.type",
+            "telemetry.max.bytes",
             "transaction.abort.timed.out.transaction.cleanup.interval.ms",
             "transaction.max.timeout.ms",
             "transaction.partition.verification.enable",
@@ -283,7 +284,7 @@ HONOURED_GROUP_KEYS: Final = frozenset(
         "share.session.timeout.ms",
     }
 )
-HONOURED_CLIENT_METRICS_KEYS: Final = frozenset[str]()
+HONOURED_CLIENT_METRICS_KEYS: Final = frozenset({"interval.ms", "match", "metrics"})
 HONOURED_QUOTA_KEYS: Final = frozenset[str]()
 
 

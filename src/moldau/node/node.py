@@ -22,6 +22,7 @@ from moldau.node.answering_endpoints import AnsweringEndpoints
 from moldau.node.authorization import Authorization, make_authorization
 from moldau.node.broker_channels import BrokerChannels
 from moldau.node.broker_lifecycle import BrokerLifecycle
+from moldau.node.client_telemetry import ClientTelemetry
 from moldau.node.context import ClientContext
 from moldau.node.controller_channel import ControllerChannel
 from moldau.node.controller_endpoints import SECURITY_PROTOCOLS
@@ -147,6 +148,7 @@ class Node:
         self.fetch_bytes_max = config.get_int("fetch.max.bytes")
         self.topic_encodings = TopicEncodings()
         self.version_encodings = VersionEncodings()
+        self.telemetry = ClientTelemetry(config, rng)
         self.topics_in_creation: set[str] = set()
         self._log_configs: dict[str, LogConfig] = {}
         self.logs = self._make_logs(config, recovery_workers)
@@ -348,6 +350,7 @@ class Node:
             Stretch("rounds over logs", Call(self._run_schedule), Call(self.logs.rounds.poll)),
             Stretch("in-sync replicas", self.isr_changes),
             Stretch("lag of groups", self.lag_watch),
+            Stretch("client telemetry", self.telemetry),
         ]
 
     @property
@@ -421,6 +424,7 @@ class Node:
         self.quotas.apply(self.image.client_quotas)
         self._update_dynamic_config()
         self._is_following = True
+        self.telemetry.start(self.image)
         if self.rights is not None:
             self._complete_rights(self.rights)
         self.replicas.apply_image(self.image, now_ms)
@@ -564,6 +568,7 @@ class Node:
         if delta.changed_quotas and self.on_client_quotas_changed is not None:
             self.on_client_quotas_changed()
         if self._is_following:
+            self.telemetry.apply(delta, image)
             self.replicas.apply(delta, image, self._now_ms)
             self.txn_markers.on_metadata(image, self._now_ms)
             self.txn_verification.on_metadata(image, self._now_ms)

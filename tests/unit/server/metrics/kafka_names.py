@@ -157,7 +157,6 @@ LEFT_OUT: Final = {
     "kafka_server_share_coordinator_metrics_write_rate": "rate() of write_total",
     "kafka_server_share_coordinator_metrics_write_latency_…": "see totaltimems of WriteShareGroupState",
     "kafka_server_share_coordinator_metrics_event_…": "there is no queue of events: one event loop, see moldau_loop_…",
-    "kafka_server_client_metrics_…": "client telemetry (KIP-714) needs a plug-in that takes it, as in Kafka",
     "kafka_consumergroup_poll_time_ms": "nobody polls: the broker knows the offsets",
 }
 """A name that ends with … stands for all that begin so."""
@@ -166,6 +165,8 @@ ONLY_WHEN: Final = {
     "kafka_controller_controllereventmanager_eventqueuetimems": "after requests to the controller's listener",
     "kafka_controller_controllereventmanager_eventqueueprocessingtimems": "after requests to the controller's listener",
     "kafka_log_logmanager_remaininglogstorecover": "while a broker opens its logs",
+    "kafka_server_client_metrics_instance_count": "with moldau.client.telemetry.enable",
+    "kafka_server_client_metrics_unknown_subscription_request_count": "with moldau.client.telemetry.enable",
     "kafka_server_socket_server_metrics_connections_tls_info": "with TLS",
     "kafka_server_socket_server_metrics_successful_authentication_total": "with TLS or logins",
     "kafka_server_socket_server_metrics_failed_authentication_total": "with TLS or logins",
