@@ -91,6 +91,8 @@ BROKER_HANDLERS: dict[int, str] = {
     api.WRITE_SHARE_GROUP_STATE: "share_states.handle_write_share_group_state",
     api.DELETE_SHARE_GROUP_STATE: "share_states.handle_delete_share_group_state",
     api.READ_SHARE_GROUP_STATE_SUMMARY: "share_states.handle_read_share_group_state_summary",
+    api.STREAMS_GROUP_HEARTBEAT: "streams_groups.handle_streams_group_heartbeat",
+    api.STREAMS_GROUP_DESCRIBE: "streams_groups.handle_streams_group_describe",
 }
 
 # Decided by the active controller: a broker passes them on, and an Envelope may hold these and no others (KIP-590).

@@ -30,6 +30,7 @@ from moldau.node.controller_registration import ControllerRegistration
 from moldau.node.coordinators import Coordinators
 from moldau.node.directory_assignments import DirectoryAssignments
 from moldau.node.directory_moves import DirectoryMoves
+from moldau.node.failed_topics import FailedTopics
 from moldau.node.failure_detection import FailureDetection
 from moldau.node.fetch_session import FetchSessionCache
 from moldau.node.fetchers import Fetchers
@@ -150,6 +151,7 @@ class Node:
         self.version_encodings = VersionEncodings()
         self.telemetry = ClientTelemetry(config, rng)
         self.topics_in_creation: set[str] = set()
+        self.failed_topics = FailedTopics()
         self._log_configs: dict[str, LogConfig] = {}
         self.logs = self._make_logs(config, recovery_workers)
         self.metadata = self._make_metadata(config)

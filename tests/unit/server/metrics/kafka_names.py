@@ -149,7 +149,6 @@ LEFT_OUT: Final = {
     "kafka_server_socket_server_metrics_reauthentication_latency_…": "see totaltimems of SaslAuthenticate",
     "kafka_server_socket_server_metrics_successful_authentication_no_reauth_total": "clients are not told apart by it",
     "kafka_server_kafkaserver_clusterid": "it is a text; kafka_partition_latest_offset has it as cluster_name",
-    "kafka_server_group_coordinator_metrics_streams_group_…": "streams groups are not served",
     "kafka_server_group_coordinator_metrics_thread_idle_ratio_avg": "one event loop, see requesthandleravgidle_percent",
     "kafka_server_group_coordinator_metrics_event_…": "there is no queue of events: one event loop, see moldau_loop_…",
     "kafka_server_group_coordinator_metrics_batch_…": "records are written at once, nothing lingers",
