@@ -49,7 +49,7 @@ SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 FAST_TESTS := tests/architecture tests/unit tests/scripts
 SLOW_TESTS := tests/sim tests/fuzz tests/crash
 # What is never compiled is the same code in both builds: its tests run once, on the compiled one.
-NEVER_COMPILED := $(addprefix --ignore=tests/unit/,cli config console controller deploy metadata raft server spark testing tools)
+NEVER_COMPILED := $(addprefix --ignore=tests/unit/,actions cli config console controller deploy metadata raft server spark testing tools)
 # Each worker has a Moldau and an Apache Kafka of its own; a file stays with one worker. These tests wait more than they
 # work (members that come and go, tools that start), so there are more workers than cores.
 INTEROP_WORKERS ?= 6

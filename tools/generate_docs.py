@@ -35,6 +35,7 @@ FOLDERS = {
     "spark": "Spark's data source `moldau`: batch and streaming reads, the sink",
     "lake": "topics to lake tables and back: loads, commits, maintenance, changelogs, replay, pipelines",
     "facts": "what people want to know about a cluster, for command line and console alike",
+    "actions": "what people and agents look at and change, for whoever shows it to them",
     "console": "the web console",
     "cli": "the `moldau` command",
     "testing": "brokers for other people's tests: pytest plugin, clusters, faults",

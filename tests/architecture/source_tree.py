@@ -34,10 +34,11 @@ ALLOWED_ABOVE: dict[str, set[str]] = {
     "server": BELOW | {"net"},
     "client": {"protocol", "config", "records", "security"},
     "facts": {"protocol", "config", "client"},
-    "cli": BELOW | {"server", "client", "facts", "console", "testing", "spark", "lake"},
+    "cli": BELOW | {"server", "client", "facts", "actions", "console", "testing", "spark", "lake"},
     "spark": {"protocol", "config", "records", "client"},
     "lake": {"protocol", "config", "records", "client", "spark"},
-    "console": {"protocol", "config", "records", "storage", "client", "facts", "lake"},
+    "actions": {"protocol", "config", "records", "storage", "client", "facts"},
+    "console": {"protocol", "client", "facts", "actions", "lake"},
     "testing": {"protocol", "config", "client"},
     "sim": BELOW | {"client"},
 }
