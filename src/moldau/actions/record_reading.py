@@ -45,6 +45,8 @@ def read_forward(
     records: list[ConsumerRecord] = []
     counts: dict[TopicPartition, int] = dict.fromkeys(wanted, 0)
     consumer.assign(list(wanted))
+    # A partition that was read before by this consumer is still paused.
+    consumer.resume(list(wanted))
     for each, found in wanted.items():
         consumer.seek(each, found.start)
     deadline, size, open_ranges = time.monotonic() + seconds, 0, set(wanted)

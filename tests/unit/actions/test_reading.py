@@ -27,14 +27,18 @@ class FakeConsumer:
         self.paused: set[TopicPartition] = set()
 
     def assign(self, partitions: list[TopicPartition]) -> None:
-        self.positions = dict.fromkeys(partitions, 0)
-        self.paused = set()
+        # As in the client: what was assigned before keeps its position, and stays paused.
+        self.positions = {each: self.positions.get(each, 0) for each in partitions}
+        self.paused &= set(partitions)
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         self.positions[partition] = offset
 
     def pause(self, partitions: set[TopicPartition]) -> None:
         self.paused |= partitions
+
+    def resume(self, partitions: list[TopicPartition]) -> None:
+        self.paused -= set(partitions)
 
     def position(self, partition: TopicPartition) -> int:
         return self.positions[partition]
