@@ -34,11 +34,12 @@ ALLOWED_ABOVE: dict[str, set[str]] = {
     "server": BELOW | {"net"},
     "client": {"protocol", "config", "records", "security"},
     "facts": {"protocol", "config", "client"},
-    "cli": BELOW | {"server", "client", "facts", "actions", "console", "testing", "spark", "lake"},
+    "cli": BELOW | {"server", "client", "facts", "actions", "console", "mcp", "testing", "spark", "lake"},
     "spark": {"protocol", "config", "records", "client"},
     "lake": {"protocol", "config", "records", "client", "spark"},
     "actions": {"protocol", "config", "records", "storage", "client", "facts"},
     "console": {"protocol", "client", "facts", "actions", "lake"},
+    "mcp": {"protocol", "client", "facts", "actions"},
     "testing": {"protocol", "config", "client"},
     "sim": BELOW | {"client"},
 }
