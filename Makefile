@@ -17,6 +17,7 @@
 #   make lake-kills      all tests of loads and pipelines, with many kills of drivers, workers, executors and brokers
 #   make copies          100,000 records copied in transactions while brokers and copiers are killed; Kafka Streams likewise
 #   make console         all tests of the web console in a real browser, against Moldau and Apache Kafka
+#   make mcp             only the tests of `moldau mcp`: its tools over stdio and HTTP
 #   make screenshots     the pictures of docs/console.md, taken anew
 #   make plugin          only the tests of moldau.testing, its pytest plugin and its sample projects
 #   make starts          a broker for tests started 500 times in a row and 200 times with 8 at once: none may fail
@@ -49,7 +50,7 @@ SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 FAST_TESTS := tests/architecture tests/unit tests/scripts
 SLOW_TESTS := tests/sim tests/fuzz tests/crash
 # What is never compiled is the same code in both builds: its tests run once, on the compiled one.
-NEVER_COMPILED := $(addprefix --ignore=tests/unit/,cli config console controller deploy metadata raft server spark testing tools)
+NEVER_COMPILED := $(addprefix --ignore=tests/unit/,actions cli config console controller deploy mcp metadata raft server spark testing tools)
 # Each worker has a Moldau and an Apache Kafka of its own; a file stays with one worker. These tests wait more than they
 # work (members that come and go, tools that start), so there are more workers than cores.
 INTEROP_WORKERS ?= 6
@@ -65,7 +66,7 @@ ON_INTERPRETED := MOLDAU_COMMAND="$(CURDIR)/$(BIN)/moldau" $(BIN)/python -m pyte
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop interop-brief cluster dashboards cluster-faults cluster-others jars spark spark-brief lake-brief chaos share-chaos compaction sink-kills lake-kills copies console console-brief screenshots plugin starts torture torture-logins sim sims planted demo wheel chroot image bench clean compiled
+.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop interop-brief cluster dashboards cluster-faults cluster-others jars spark spark-brief lake-brief chaos share-chaos compaction sink-kills lake-kills copies console console-brief mcp screenshots plugin starts torture torture-logins sim sims planted demo wheel chroot image bench clean compiled
 
 # Types are checked on one core while the tests run on the other.
 check: format
@@ -175,7 +176,7 @@ test-compiled: $(COMPILED)/.installed
 	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target interop-brief spark-brief cluster-others lake-brief cluster-faults console-brief
 
 interop-brief: $(COMPILED)/.installed
-	@MOLDAU_INTEROP=brief $(ON_COMPILED) $(INTEROP) tests/interop tests/testing
+	@MOLDAU_INTEROP=brief $(ON_COMPILED) $(INTEROP) tests/interop tests/testing tests/mcp
 
 interop: $(COMPILED)/.installed
 	@$(ON_COMPILED) $(INTEROP) tests/interop
@@ -215,6 +216,9 @@ console: $(COMPILED)/.installed jars
 
 console-brief: $(COMPILED)/.installed
 	@MOLDAU_CONSOLE=brief $(ON_COMPILED) tests/console
+
+mcp: $(COMPILED)/.installed
+	@$(ON_COMPILED) tests/unit/mcp tests/mcp
 
 screenshots: $(VENV)/.ready
 	@$(BIN)/python tools/take_screenshots.py

@@ -85,7 +85,8 @@ def console(
       moldau console --profile prod --read-only --runs lake/orders/state/runs
     """
     try:
-        from moldau.console.serve import CannotListen, run
+        from moldau.actions.addresses import CannotListen
+        from moldau.console.serve import run
     except ImportError as error:
         if (error.name or "").split(".")[0] == "moldau":
             raise
@@ -99,10 +100,7 @@ def console(
     host, port = split_listen(listen)
     settings = ConsoleSettings(
         bootstrap=connection.bootstrap_server,
-        clients={
-            name: _settings_of(connection, kind)
-            for name, kind in (("admin", ADMIN), ("consumer", CONSUMER), ("producer", PRODUCER))
-        },
+        clients={kind: settings_of(connection, kind) for kind in (ADMIN, CONSUMER, PRODUCER)},
         host=host,
         port=port,
         allow_changes=allow_changes,
@@ -141,8 +139,8 @@ def end_with_stdin() -> None:
     threading.Thread(target=watch, name="moldau-console-parent", daemon=True).start()
 
 
-def _settings_of(connection: Connection, kind: str) -> dict[str, object]:
-    """What was given, without what the command line adds for itself: the console has limits of its own."""
+def settings_of(connection: Connection, kind: str) -> dict[str, object]:
+    """What was given, without what the command line adds for itself: who runs for long has limits of its own."""
     given = connection.config(kind)
     for name in ("client.id", "request.timeout.ms", "socket.connection.setup.timeout.ms"):
         if name not in connection.settings and name not in connection.profile:

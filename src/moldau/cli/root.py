@@ -64,6 +64,7 @@ root = RootGroup(
         "lake": ("moldau.cli.root:lake", "Look after lake tables; replay them into topics."),
         "pipeline": ("moldau.cli.root:pipeline", "Run pipelines from topics and tables to topics and tables."),
         "console": ("moldau.cli.console:console", "Serve web pages about the cluster."),
+        "mcp": ("moldau.cli.mcp:mcp", "Serve tools for agents, over the Model Context Protocol."),
         "help": ("moldau.cli.help:show_help", "Show a page about a topic, or the help of a command."),
         "completion": ("moldau.cli.completion:completion", "Print the completion script of a shell."),
         "install-kafka-names": ("moldau.cli.kafka.install:install", "Put Kafka's tool names into a folder."),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ipaddress
 import secrets
-import socket
 from collections.abc import Iterable
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -16,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from moldau.console.errors import Refused
+from moldau.actions.refusals import Refused
 from moldau.console.sessions import Session
 
 COOKIE = "moldau_console"
@@ -97,11 +96,6 @@ class Access:
         except ValueError:
             return name in self._names
         return True
-
-
-def names_of_this_machine() -> tuple[str, ...]:
-    """Under which a console that listens to others is asked for."""
-    return tuple({socket.gethostname(), socket.getfqdn()})
 
 
 def check_csrf(request: Request, session: Session) -> None:

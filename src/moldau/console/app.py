@@ -13,26 +13,26 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from moldau.console import (
+from moldau.actions import (
     acls,
     brokers,
     configs,
     group_changes,
     groups,
-    live,
     messages,
     overview,
-    pipelines,
     produce,
     quotas,
-    session_api,
     topic_changes,
     topics,
     transactions,
     users,
 )
-from moldau.console.access import Access, names_of_this_machine
-from moldau.console.audit import Audit
+from moldau.actions.addresses import names_of_this_machine
+from moldau.actions.audit import Audit
+from moldau.console import downloads, live, pipelines, session_api
+from moldau.console.access import Access
+from moldau.console.calls import route_of
 from moldau.console.sessions import Sessions
 from moldau.console.settings import ConsoleSettings
 from moldau.console.shell import TYPES, render_shell, static_file, version_of_files
@@ -103,13 +103,13 @@ def make_app(settings: ConsoleSettings) -> Starlette:
             console.audit.close()
 
     subjects = (
-        session_api,
         overview,
         topics,
         topic_changes,
         configs,
         brokers,
         messages,
+        downloads,
         live,
         produce,
         groups,
@@ -120,7 +120,7 @@ def make_app(settings: ConsoleSettings) -> Starlette:
         users,
         pipelines,
     )
-    routes = [route for subject in subjects for route in subject.ROUTES]
+    routes = [*session_api.ROUTES, *(route_of(action) for subject in subjects for action in subject.ROUTES)]
     routes += [
         Route("/static/{version}/{name:path}", show_file, methods=["GET"]),
         Route("/favicon.ico", show_icon, methods=["GET"]),

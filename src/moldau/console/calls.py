@@ -1,4 +1,4 @@
-"""How a request becomes a call of a handler: whose it is, what it says, what it may, and what is written down of it."""
+"""How a request becomes a call of an action: whose it is, what it says, and what it may."""
 
 from __future__ import annotations
 
@@ -11,80 +11,49 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from moldau.client.errors import ClientError
+from moldau.actions.calls import Action, Call, Handler, carry_out_change
+from moldau.actions.refusals import Refused
 from moldau.console.access import COOKIE, check_csrf
-from moldau.console.errors import LoginWanted, Refused, error_response
+from moldau.console.errors import LoginWanted, error_response
 
 if TYPE_CHECKING:
+    from moldau.actions.viewer import Viewer
     from moldau.console.app import Console
     from moldau.console.sessions import Session
-    from moldau.console.viewer import Viewer
 
 log = logging.getLogger("moldau.console")
 
 BODY_BYTES_MAX = 16 * 1024 * 1024
-Handler = Callable[["Call"], Awaitable[object]]
 
 
-class Call:
-    """One request: what it asks for, and for whom."""
+class WebCall(Call):
+    """The question of one request, in its body or in its address."""
 
     def __init__(self, request: Request, console: Console, session: Session, viewer: Viewer) -> None:
+        super().__init__(viewer, preview_chars=console.settings.preview_bytes)
         self.request = request
         self.console = console
         self.session = session
-        self.viewer = viewer
-        self.body: dict[str, Any] = {}
-        # What a change is made to, and what it is, for the audit log.
-        self.target = ""
-        self.details: object = None
 
-    def text(self, name: str, default: str | None = None) -> str:
-        """A text of the query or the body."""
-        value = self.body.get(name, self.request.query_params.get(name, default))
-        if not isinstance(value, str):
-            raise Refused(f"{name} is missing, or is not a text.")
-        return value
-
-    def number(self, name: str, default: int | None = None, lowest: int = 0, highest: int = 2**63 - 1) -> int:
-        """A whole number of the query or the body."""
-        value: Any = self.body.get(name, self.request.query_params.get(name, default))
-        try:
-            number = int(value)
-        except (TypeError, ValueError):
-            raise Refused(f"{name} is missing, or is not a whole number.") from None
-        if isinstance(value, bool | float) or not lowest <= number <= highest:
-            raise Refused(f"{name} must be a whole number from {lowest} to {highest}, not {value}.")
-        return number
-
-    def optional_number(self, name: str, lowest: int = 0) -> int | None:
-        given = self.body.get(name, self.request.query_params.get(name))
-        return None if given is None or given == "" else self.number(name, lowest=lowest)
-
-    def flag(self, name: str) -> bool:
-        return self.body.get(name, self.request.query_params.get(name)) in (True, "true", "1")
+    def given(self, name: str, default: object = None) -> Any:
+        return self.body.get(name, self.request.query_params.get(name, default))
 
     def texts(self, name: str) -> list[str]:
         """A list of texts in the body, or repeated in the query."""
-        value = self.body.get(name)
-        if value is None:
-            return self.request.query_params.getlist(name)
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise Refused(f"{name} is not a list of texts.")
-        return value
+        return super().texts(name) if name in self.body else self.request.query_params.getlist(name)
 
     @property
     def address(self) -> str:
         return self.request.client.host if self.request.client else ""
 
 
-async def _make_call(request: Request, with_body: bool) -> Call:
+async def _make_call(request: Request, with_body: bool) -> WebCall:
     console: Console = request.app.state.console
     session = console.sessions.find(request.cookies.get(COOKIE))
     if session is None or session.viewer is None:
         raise LoginWanted()
     session.viewer.look()
-    call = Call(request, console, session, session.viewer)
+    call = WebCall(request, console, session, session.viewer)
     if with_body:
         check_csrf(request, session)
         call.body = await read_body(request)
@@ -109,48 +78,35 @@ async def read_body(request: Request) -> dict[str, Any]:
     return found
 
 
-def reading(path: str, handler: Handler) -> Route:
-    """A GET that changes nothing."""
+def route_of(action: Action) -> Route:
+    """Where pages ask for an action."""
+    with_body = action.method == "POST"
 
-    async def endpoint(request: Request) -> Response:
-        return await respond(lambda: _make_call(request, with_body=False), handler)
-
-    return Route(path, endpoint, methods=["GET"])
-
-
-def asking(path: str, handler: Handler) -> Route:
-    """A POST that changes nothing either: its question is longer than an address may be, or a preview."""
-
-    async def endpoint(request: Request) -> Response:
-        return await respond(lambda: _make_call(request, with_body=True), handler)
-
-    return Route(path, endpoint, methods=["POST"])
-
-
-def changing(path: str, action: str, handler: Handler) -> Route:
-    """A POST that changes something, where changes are allowed; tried or done, it is in the audit log."""
-
-    async def checked(call: Call) -> object:
+    async def checked(call: WebCall) -> object:
+        if action.change is None:
+            return await action.handler(call)
         if not call.console.settings.may_change:
             raise Refused("This console is read-only. It was started without --allow-changes.", 403, "READ_ONLY")
-        error: str | None = "failed"
-        try:
-            found = await handler(call)
-            error = None
-            return found
-        except (ClientError, Refused) as failed:
-            error = f"{failed.name}: {failed.message}"
-            raise
-        finally:
-            call.console.audit.note(call.session.user, call.address, action, call.target, call.details, error)
+        audit, user = call.console.audit, call.session.user
+        return await carry_out_change(call, action.change, action.handler, audit, user, call.address)
 
     async def endpoint(request: Request) -> Response:
-        return await respond(lambda: _make_call(request, with_body=True), checked)
+        return await respond(lambda: _make_call(request, with_body), checked)
 
-    return Route(path, endpoint, methods=["POST"])
+    return Route(action.path, endpoint, methods=[action.method])
 
 
-async def respond(make: Callable[[], Awaitable[Call]], handler: Handler) -> Response:
+def web_handler(handler: Callable[[WebCall], Awaitable[object]]) -> Handler:
+    """A handler that wants to know more of its request than its values."""
+
+    async def narrowed(call: Call) -> object:
+        assert isinstance(call, WebCall), "pages alone ask for it"
+        return await handler(call)
+
+    return narrowed
+
+
+async def respond(make: Callable[[], Awaitable[WebCall]], handler: Callable[[WebCall], Awaitable[object]]) -> Response:
     try:
         found = await handler(await make())
     except Exception as error:

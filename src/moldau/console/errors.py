@@ -1,9 +1,10 @@
-"""What went wrong, as a response: a status for programs, a sentence for people, and whether waiting may help."""
+"""What went wrong, as a response: a status for programs and a row with a sentence for people."""
 
 from __future__ import annotations
 
 from starlette.responses import JSONResponse
 
+from moldau.actions.refusals import Refused, error_row, sentence
 from moldau.client.errors import ClientError, NetworkError, RequestTimeoutError, UnsupportedVersionError
 from moldau.protocol import errors as codes
 
@@ -24,16 +25,6 @@ FORBIDDEN = {
 }
 
 
-class Refused(Exception):
-    """The console itself says no; the text is a sentence for people."""
-
-    def __init__(self, message: str, status: int = 400, name: str = "INVALID_REQUEST") -> None:
-        super().__init__(message)
-        self.message = message
-        self.status = status
-        self.name = name
-
-
 class LoginWanted(Refused):
     """Nobody is logged in, and somebody has to be."""
 
@@ -52,19 +43,6 @@ def status_of(error: ClientError) -> int:
     return 403 if error.code in FORBIDDEN else 400
 
 
-def error_row(error: ClientError | Refused) -> dict[str, object]:
-    """An error inside an answer, for a part of a page that could not be had."""
-    if isinstance(error, Refused):
-        return {"error": error.name, "message": error.message, "away": False}
-    away = isinstance(error, NetworkError)
-    return {
-        "error": error.name,
-        "message": sentence(error.message),
-        "away": away,
-        "unsupported": isinstance(error, UnsupportedVersionError),
-    }
-
-
 def error_response(error: Exception) -> JSONResponse | None:
     """The response for an error that was to be expected; None for any other."""
     if isinstance(error, Refused):
@@ -75,9 +53,3 @@ def error_response(error: Exception) -> JSONResponse | None:
         # The client refuses what makes no sense before it sends anything.
         return JSONResponse({"error": "INVALID_REQUEST", "message": sentence(str(error)), "away": False}, 400)
     return None
-
-
-def sentence(text: str) -> str:
-    """The text with a full stop."""
-    text = text.strip()
-    return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import time
 
-from moldau.console.calls import Call, reading
-from moldau.console.clients import in_thread
-from moldau.console.errors import Refused
+from moldau.actions.calls import reading
+from moldau.actions.clients import in_thread
+from moldau.actions.refusals import Refused
+from moldau.console.calls import WebCall, web_handler
 from moldau.lake.run_log import RoundStats, RunStats, read_run, run_files
 
 ROUNDS_MAX = 2_000
@@ -18,7 +19,7 @@ ROUNDS_MAX = 2_000
 SILENT_S = 300
 
 
-async def list_runs(call: Call) -> object:
+async def list_runs(call: WebCall) -> object:
     """All runs of all folders, the newest first."""
     folders = call.console.settings.runs
     if not folders:
@@ -68,7 +69,7 @@ def _known(count: int) -> int | None:
     return None if count < 0 else count
 
 
-async def show_run(call: Call) -> object:
+async def show_run(call: WebCall) -> object:
     """One run with its rounds, its sinks, and where its time went."""
     folders = call.console.settings.runs
     number, name = call.number("folder"), call.text("file")
@@ -110,6 +111,6 @@ def _round_row(each: RoundStats) -> dict[str, object]:
 
 
 ROUTES = [
-    reading("/api/pipelines", list_runs),
-    reading("/api/pipelines/run", show_run),
+    reading("/api/pipelines", web_handler(list_runs)),
+    reading("/api/pipelines/run", web_handler(show_run)),
 ]

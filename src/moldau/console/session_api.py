@@ -7,10 +7,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from moldau import __version__
+from moldau.actions.refusals import Refused
 from moldau.client.errors import ClientError, NetworkError
 from moldau.console.access import COOKIE, check_csrf
 from moldau.console.calls import read_body
-from moldau.console.errors import LoginWanted, Refused, error_response
+from moldau.console.errors import LoginWanted, error_response
 from moldau.console.sessions import NOBODY, Session
 
 

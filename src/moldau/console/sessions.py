@@ -11,12 +11,13 @@ import secrets
 import time
 from collections.abc import Mapping
 
+from moldau.actions.clients import ADMIN, in_thread
+from moldau.actions.refusals import Refused
+from moldau.actions.viewer import Viewer
 from moldau.client.errors import ClientError
-from moldau.console.clients import in_thread
-from moldau.console.errors import LoginWanted, Refused
+from moldau.console.errors import LoginWanted
 from moldau.console.sasl_probe import Listener, ask_listener
-from moldau.console.settings import ADMIN, ConsoleSettings
-from moldau.console.viewer import Viewer
+from moldau.console.settings import ConsoleSettings
 from moldau.protocol.errors import UNSUPPORTED_SASL_MECHANISM
 
 SESSIONS_MAX = 1_000

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-ADMIN = "admin"
-CONSUMER = "consumer"
-PRODUCER = "producer"
+from moldau.actions.addresses import is_loopback
+from moldau.actions.clients import ADMIN
 
 IDLE_SECONDS = 30 * 60
 DEFAULT_PORT = 9080
@@ -40,12 +38,7 @@ class ConsoleSettings:
 
     @property
     def on_loopback(self) -> bool:
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     @property
     def may_change(self) -> bool:

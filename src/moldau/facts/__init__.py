@@ -1,4 +1,4 @@
-"""What people want to know about a cluster, asked through the client: the command line and the console share it.
+"""What people want to know about a cluster, asked through the client: command line, console and `moldau mcp` share it.
 
 Nothing here prints, and nothing here knows who asks. docs/console.md and docs/cli.md show what becomes of it.
 """

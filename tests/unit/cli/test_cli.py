@@ -94,6 +94,7 @@ COMMANDS = dict(leaves(root))
 WITHOUT_FORMAT = {
     "server": "runs until it is stopped; what it says on the way is its log",
     "console": "runs until it is stopped; what it says is for browsers",
+    "mcp": "runs until it is stopped; its output is the protocol's",
     "completion": "its output is a program already: the script of a shell",
     "help": "pages for people",
 }

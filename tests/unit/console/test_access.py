@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from moldau.actions.audit import Audit
 from moldau.console.access import Access
 from moldau.console.app import make_app
-from moldau.console.audit import Audit
 from moldau.console.settings import ConsoleSettings
 from moldau.console.shell import STATIC, render_shell, version_of_files
 
