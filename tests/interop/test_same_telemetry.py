@@ -189,7 +189,7 @@ def test_errors_come_in_the_same_order(both: list[Peer]) -> None:
             {"data": b"x", "codec": GZIP, "last": True},
         ):
             fresh = get(peer)
-            codes.append(push(peer, fresh, **more))  # type: ignore[arg-type]
+            codes.append(push(peer, fresh, **more))
             codes.append(error_name(get(peer, fresh.client_instance_id).error_code))
             codes.append(push(peer, fresh))
         alter(peer, "s", metrics="b")
