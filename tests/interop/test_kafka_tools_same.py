@@ -287,7 +287,13 @@ CLIENT_METRICS = """
 --alter --name %m --metrics a,a
 --alter --name %m --interval 99
 --alter --name %m --interval 3600001
+--alter --name %m --interval ''
+--describe --name %m
+--alter --name %m --interval +1000
+--describe --name %m
 --alter --name %m --interval x
+--describe --interval x
+--list --command-config nope.properties
 --alter --name %m --interval 99999999999
 --alter --name %m --match bogus=1
 --alter --name %m --match client_id
@@ -313,7 +319,6 @@ CLIENT_METRICS = """
 --no-such-flag
 --alter --name
 alone --list
-alone
 alone --list --bootstrap-server nonsense
 """
 

@@ -190,7 +190,7 @@ class AsyncProducer:
         """What the producer measures of itself; as Producer.metrics()."""
         return self._producer.metrics()
 
-    async def client_instance_id(self, timeout_ms: int = 60_000) -> bytes:
+    async def client_instance_id(self, timeout_ms: int | None = None) -> bytes:
         """The id by which brokers know the metrics that this producer pushes; as Producer.client_instance_id()."""
         return await self._worker.run(partial(self._producer.client_instance_id, timeout_ms))
 

@@ -304,13 +304,14 @@ class Producer:
         held = int(self._accumulator.bytes_held), int(self._accumulator.waiting_for_memory)
         return producer_metrics(self._config, self._cluster, self._meter, self._started_wall_ms, held)
 
-    def client_instance_id(self, timeout_ms: int = 60_000) -> bytes:
-        """The id by which brokers know the metrics that this producer pushes (KIP-714); waits for it until timeout_ms.
+    def client_instance_id(self, timeout_ms: GivenMilliseconds = None) -> bytes:
+        """The id by which brokers know the metrics that this producer pushes (KIP-714); waits for it.
 
         Raises ConfigError without enable.metrics.push, UnsupportedVersionError where brokers take no metrics, and
-        RequestTimeoutError.
+        RequestTimeoutError after timeout_ms; None waits for max.block.ms.
         """
-        return self._telemetry.instance_id(timeout_ms)
+        seconds = seconds_of(timeout_ms)
+        return self._telemetry.instance_id(self._max_block_ms if seconds is None else int(seconds * 1000))
 
     def flush(self, timeout_ms: GivenMilliseconds = None) -> None:
         """Sends everything that was queued so far and waits until each record is delivered or has failed.

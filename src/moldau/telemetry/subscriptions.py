@@ -64,29 +64,31 @@ class Subscriptions:
     def __init__(self) -> None:
         self.version = 0
         self._by_name: dict[str, Subscription] = {}
+        self._in_order: list[Subscription] = []
 
     def __len__(self) -> int:
         return len(self._by_name)
 
     def update(self, name: str, configs: dict[str, str]) -> None:
         """A subscription has these configs now; without any it does not exist."""
-        if not configs:
-            if self._by_name.pop(name, None) is not None:
-                self.version += 1
+        if not configs and name not in self._by_name:
             return
-        try:
-            self._by_name[name] = parse_subscription(configs)
-        except ConfigError as error:
-            # The controller checks configs; one that was stored by another release may know more.
-            log.warning("leaving out the client metrics subscription %s: %s", name, error.message)
-            self._by_name.pop(name, None)
+        self._by_name.pop(name, None)
+        if configs:
+            try:
+                self._by_name[name] = parse_subscription(configs)
+            except ConfigError as error:
+                # The controller checks configs; one that was stored by another release may know more.
+                log.warning("leaving out the client metrics subscription %s: %s", name, error.message)
+        # Kafka's brokers walk over a hash map of names, which decides about metrics whose hashes collide.
+        self._in_order = [self._by_name[each] for each in hash_map_order(self._by_name)]
         self.version += 1
 
     def request_for(self, instance_id: bytes, attributes: dict[str, str]) -> Request:
         """The metrics of all that match together, at the shortest of their intervals."""
         metrics: dict[str, None] = {}
         interval_ms = INTERVAL_MS_DEFAULT
-        for subscription in self._by_name.values():
+        for subscription in self._in_order:
             if subscription.matches(attributes):
                 metrics.update(dict.fromkeys(subscription.metrics))
                 interval_ms = min(interval_ms, subscription.interval_ms)

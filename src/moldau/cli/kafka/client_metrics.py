@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import sys
 from typing import TYPE_CHECKING
 
-from moldau.cli.kafka.admin_tools import Connect, ask, connect, get_all
-from moldau.cli.kafka.java_failures import ILLEGAL_ARGUMENT
+from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, Connect, ask, connect, get_all
+from moldau.cli.kafka.java_failures import ILLEGAL_ARGUMENT, NO_FILE
 from moldau.cli.kafka.java_log import log_line
 from moldau.cli.kafka.java_order import hash_map_order
 from moldau.cli.kafka.options import (
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 ABOUT = "Show and change the subscriptions to metrics of clients."
 LOGGER = "org.apache.kafka.tools.ClientMetricsCommand"
+INVALID_REQUEST = f"{ERRORS_PACKAGE}InvalidRequestException"
 TIMEOUT_MS = 30_000
 ACTIONS = ("alter", "delete", "describe", "list")
 SETTINGS = ("generate-name", "interval", "match", "metrics")
@@ -42,7 +44,13 @@ PARSER = OptionParser(
         Option("list", "List the subscriptions."),
         Option("name", "The subscription's name.", VALUE, described_as="name"),
         Option("generate-name", "Make up a name: a random uuid."),
-        Option("interval", "Milliseconds between two pushes of a client.", VALUE, "Integer", "push interval"),
+        Option(
+            "interval",
+            "Milliseconds between two pushes of a client; empty resets it.",
+            VALUE,
+            "String",
+            "push interval",
+        ),
         Option(
             "match",
             f"Which clients: patterns by field, of {FIELDS}, client_source_port.",
@@ -56,33 +64,46 @@ PARSER = OptionParser(
 
 def main(arguments: list[str], connect: Connect = connect) -> int:
     try:
-        options = PARSER.parse(arguments)
+        options = _parse(arguments)
         _check(options)
-        where, config_file = options.text("bootstrap-server"), options.text("command-config")
-        with ask("", lambda: connect(where, config_file)) as admin:
-            return _act(admin, options)
+        return _run(options, connect)
     except JavaFailure as failure:
         sys.stdout.flush()
         sys.stderr.write(f"{failure.message}\n{failure.said()}\n\n")
         return 1
 
 
-def _act(admin: Admin, options: Options) -> int:
+def _run(options: Options, connect: Connect) -> int:
+    where, config_file = options.text("bootstrap-server"), options.text("command-config")
     try:
-        if options.has("alter"):
-            _alter(admin, options)
-        elif options.has("describe"):
-            _describe(admin, options)
-        elif options.has("delete"):
-            _delete(admin, options)
-        else:
-            print("\n".join(_names(admin)))
+        with ask("", lambda: connect(where, config_file)) as admin:
+            _act(admin, options)
     except JavaFailure as failure:
+        if failure.class_name == NO_FILE:
+            raise
         print(f"Error while executing client metrics command : {failure.message}")
         sys.stdout.flush()
         sys.stderr.write(log_line("ERROR", failure.said() + "\n", LOGGER))
         return 1
     return 0
+
+
+def _act(admin: Admin, options: Options) -> None:
+    if options.has("alter"):
+        _alter(admin, options)
+    elif options.has("describe"):
+        _describe(admin, options)
+    elif options.has("delete"):
+        _delete(admin, options)
+    else:
+        print("\n".join(_names(admin)))
+
+
+def _parse(arguments: list[str]) -> Options:
+    try:
+        return PARSER.parse(arguments)
+    except JavaFailure as failure:
+        raise Exit(1, failure.message or "", PARSER) from None
 
 
 def _check(options: Options) -> None:
@@ -98,16 +119,26 @@ def _check(options: Options) -> None:
         raise JavaFailure(ILLEGAL_ARGUMENT, "One of --name or --generate-name must be specified with --alter.")
     if options.has("delete") and not options.has("name"):
         raise JavaFailure(ILLEGAL_ARGUMENT, "A client metrics resource name must be specified with --delete.")
+    interval = options.text("interval")
+    if interval and not _is_int(interval):
+        sentence = "Invalid interval value. Enter an integer, or leave empty to reset."
+        raise JavaFailure(ILLEGAL_ARGUMENT, sentence)
+
+
+def _is_int(text: str) -> bool:
+    return re.fullmatch(r"[+-]?[0-9]+", text) is not None and -(1 << 31) <= int(text) < 1 << 31
 
 
 def _alter(admin: Admin, options: Options) -> None:
     from moldau.client.admin import DELETE, SET, ConfigChange
 
     name = _random_name() if options.has("generate-name") else options.text("name") or ""
+    if not name:
+        raise JavaFailure(INVALID_REQUEST, "Subscription name can't be empty")
     values: dict[str, str] = {}
-    interval_ms = options.integer("interval")
-    if interval_ms is not None:
-        values[KEYS["interval"]] = str(interval_ms)
+    interval = options.text("interval")
+    if interval is not None:
+        values[KEYS["interval"]] = interval
     for option in ("metrics", "match"):
         if options.has(option):
             values[KEYS[option]] = ",".join(_pieces(options.values(option)))
@@ -120,14 +151,19 @@ def _delete(admin: Admin, options: Options) -> None:
     from moldau.client.admin import DELETE, ConfigChange
 
     name = options.text("name") or ""
+    if not name:
+        raise JavaFailure(INVALID_REQUEST, "Client metrics subscription name must not be empty")
     changes = [ConfigChange(entry.name, entry.value, DELETE) for entry in _configs(admin, name)]
     _change(admin, name, changes)
     print(f"Deleted client metrics config for {name}.")
 
 
 def _describe(admin: Admin, options: Options) -> None:
-    name = options.text("name")
-    for each in [name] if name is not None else _names(admin):
+    name, there = options.text("name"), _names(admin)
+    if name is not None and name not in there:
+        print(f"The client metric resource {name} doesn't exist and doesn't have dynamic config.")
+        return
+    for each in there if name is None else [name]:
         print(f"Client metrics configs for {each} are:")
         for entry in _configs(admin, each):
             print(f"  {entry.name}={entry.value}")

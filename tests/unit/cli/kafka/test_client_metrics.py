@@ -71,6 +71,12 @@ def test_describing_and_deleting_and_listing_are_as_they_were_seen(capsys: pytes
     ]
 
 
+def test_what_does_not_exist_is_said_to(capsys: pytest.CaptureFixture[str]) -> None:
+    admin = FakeAdmin(list_client_metrics_resources=["m1"])
+    assert run(admin, "--describe", "--name", "m2") == 0
+    assert capsys.readouterr().out == "The client metric resource m2 doesn't exist and doesn't have dynamic config.\n"
+
+
 def test_errors_are_told_and_end_with_1(capsys: pytest.CaptureFixture[str]) -> None:
     failure = error_for(errors.INVALID_REQUEST, "no")
     admin = FakeAdmin(incremental_alter_configs={RESOURCE: Outcome(error=failure)})
@@ -78,8 +84,9 @@ def test_errors_are_told_and_end_with_1(capsys: pytest.CaptureFixture[str]) -> N
     shown = capsys.readouterr()
     assert shown.out == "Error while executing client metrics command : no\n"
     assert "org.apache.kafka.common.errors.InvalidRequestException: no" in shown.err
-    assert run(admin, "--alter", "--name", "m1", "--interval", "x") == 1
-    assert "Cannot parse argument 'x' of option interval" in capsys.readouterr().out
+    for interval in ("x", "99999999999"):
+        assert run(admin, "--alter", "--name", "m1", "--interval", interval) == 1
+        assert "Invalid interval value. Enter an integer, or leave empty to reset." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
