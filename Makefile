@@ -66,7 +66,7 @@ ON_INTERPRETED := MOLDAU_COMMAND="$(CURDIR)/$(BIN)/moldau" $(BIN)/python -m pyte
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop cluster dashboards cluster-faults cluster-others jars spark spark-brief lake-brief chaos share-chaos compaction sink-kills lake-kills copies console console-brief mcp screenshots plugin starts torture torture-logins sim sims planted demo wheel chroot image bench clean compiled
+.PHONY: check format lint types generated generate docs fast static test test-interpreted test-compiled interop interop-brief cluster dashboards cluster-faults cluster-others jars spark spark-brief lake-brief chaos share-chaos compaction sink-kills lake-kills copies console console-brief mcp screenshots plugin starts torture torture-logins sim sims planted demo wheel chroot image bench clean compiled
 
 # Types are checked on one core while the tests run on the other.
 check: format
@@ -154,10 +154,10 @@ docs: $(VENV)/.ready
 
 # --- everything -------------------------------------------------------------------------------------------------
 
-# Types are checked and packages are fetched while the compiler works.
+# Types are checked, packages are fetched and what needs no compiler is tested while the compiler works.
 test:
-	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target static compiled jars
-	@$(MAKE) --no-print-directory test-interpreted test-compiled
+	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target static compiled jars test-interpreted
+	@$(MAKE) --no-print-directory test-compiled
 
 static: format-check lint types generated
 
@@ -170,10 +170,12 @@ test-interpreted: $(VENV)/.ready
 	@$(ON_INTERPRETED) -n $(WORKERS) $(FAST_TESTS) $(NEVER_COMPILED)
 	@$(ON_INTERPRETED) $(INTEROP) $(INTEROP_OF_THE_BROKER)
 
-# Nodes that are killed and Spark both wait more than they work, so four of them share the two cores.
+# Nodes that are killed, Spark and the tools of others all wait more than they work, so four suites share the two cores.
 test-compiled: $(COMPILED)/.installed
 	@MOLDAU_SIM_SEEDS=$(SEEDS) $(ON_COMPILED) -n $(WORKERS) tests/unit tests/scripts $(SLOW_TESTS)
-	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target spark-brief cluster-faults cluster-others lake-brief console-brief
+	@$(MAKE) --no-print-directory --jobs=4 --output-sync=target interop-brief spark-brief cluster-others lake-brief cluster-faults console-brief
+
+interop-brief: $(COMPILED)/.installed
 	@MOLDAU_INTEROP=brief $(ON_COMPILED) $(INTEROP) tests/interop tests/testing tests/mcp
 
 interop: $(COMPILED)/.installed

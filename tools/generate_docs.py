@@ -27,6 +27,7 @@ FOLDERS = {
     "controller": "decides: topics, placement, leaders, brokers, configs",
     "replication": "one partition's replicas: leader state, high watermark",
     "coordinator": "event-sourced coordinators: groups, transactions",
+    "telemetry": "metrics that clients push (KIP-714), without sockets and clocks",
     "node": "joins the above into a broker and a controller",
     "api": "what each request means, one file per family",
     "net": "listener, connection, frames",
@@ -112,7 +113,7 @@ def api_table() -> list[str]:
                 cells.append("–")
             elif api.key in handlers:
                 served[name] += 1
-                cells.append("yes")
+                cells.append("yes" if api.advertised_by_default else "where it is switched on")
             else:
                 cells.append("not yet")
         lines.append(

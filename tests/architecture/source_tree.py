@@ -25,6 +25,7 @@ ALLOWED_BELOW: dict[str, set[str]] = {
     "replication": {"protocol", "config", "records", "quota", "metrics", "storage", "metadata"},
     "controller": {"protocol", "config", "records", "quota", "security", "metadata"},
     "coordinator": {"protocol", "config", "records", "metrics", "metadata"},
+    "telemetry": {"protocol", "config", "records"},
 }
 ALLOWED_BELOW["node"] = set(ALLOWED_BELOW)
 ALLOWED_BELOW["api"] = set(ALLOWED_BELOW)

@@ -34,7 +34,7 @@ BANNED_BELOW = {
 }
 PIPELINE = {"spark", "lake"}
 # The state machines: every input carries its time.
-MACHINES = {"raft", "controller", "coordinator", "replication", "quota", "security"}
+MACHINES = {"raft", "controller", "coordinator", "replication", "quota", "security", "telemetry"}
 CLOCKS = {"Callable[[], int]", "Callable[[], float]"}
 KEPT_TIMES = {"now_ms", "_now_ms", "now_s", "_now_s"}
 BANNED_CALLS = {"open", "input", "print", "eval", "exec"}

@@ -24,6 +24,8 @@ NONE = {
     (True, api.SASL_HANDSHAKE): "part of the login itself",
     (False, api.SASL_AUTHENTICATE): "part of the login itself",
     (True, api.SASL_AUTHENTICATE): "part of the login itself",
+    (False, api.GET_TELEMETRY_SUBSCRIPTIONS): "clients are asked about themselves",
+    (False, api.PUSH_TELEMETRY): "clients tell of themselves",
     (False, api.RENEW_DELEGATION_TOKEN): "its owner and renewers may, whom the controller knows",
     (True, api.RENEW_DELEGATION_TOKEN): "its owner and renewers may",
     (False, api.EXPIRE_DELEGATION_TOKEN): "its owner and renewers may, whom the controller knows",

@@ -48,7 +48,6 @@ class Tally:
         self.tried: set[tuple[int, int]] = set()
         """Accepted or rejected by somebody, whatever the answer was."""
         self.twice: list[tuple[int, int, str, str]] = []
-        self.late: list[str] = []
         self.delivered = 0
         self.problems: list[str] = []
 

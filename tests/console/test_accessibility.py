@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from moldau.client import Admin, Producer, TopicPartition
 from moldau.client.admin import NewTopic
+from tests.console.axe import violations
 from tests.console.processes import ConsoleProcess
 from tests.interop.nodes import MoldauNode
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-VERSION = "4.10.3"
-AXE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / f"axe-core-{VERSION}" / "axe.min.js"
 PAGES = {
     "/": "Everything is as it should be",
     "/topics": "a11y",
@@ -25,22 +19,17 @@ PAGES = {
     "/topics/a11y/messages": "customer",
     "/topics/a11y/configs": "retention.ms",
     "/topics/a11y/groups": "a11y-group",
+    "/topics/a11y/producers": "Last sequence",
     "/groups": "a11y-group",
     "/groups/a11y-group": "Assignment",
     "/brokers": "Partitions led",
     "/brokers/1": "Log directories",
     "/quorum": "High watermark",
-    "/transactions": "There are no transactions",
+    "/transactions": "Hanging transactions",
+    "/transactions?hanging=a11y": "No transaction hangs",
     "/quotas": "Quotas",
     "/users": "The cluster keeps no users",
 }
-
-
-@cache
-def axe() -> str | None:
-    if not AXE.exists():
-        subprocess.run([str(ROOT / "tools" / "fetch_axe.sh")], check=False)
-    return AXE.read_text() if AXE.exists() else None
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -49,21 +38,7 @@ def things(node: MoldauNode) -> None:
         admin.create_topics([NewTopic("a11y", 2, 1)])["a11y"]
         admin.alter_consumer_group_offsets("a11y-group", {TopicPartition("a11y", 0): 0})
     with Producer(node.bootstrap) as producer:
-        producer.send("a11y", b'{"customer": 1}', b"k", headers=[("h", b"v")])
-
-
-def violations(page: Any) -> list[str]:
-    source = axe()
-    if source is None:
-        pytest.skip("axe-core is missing: run tools/fetch_axe.sh")
-    page.evaluate(source + "\n;null")
-    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-    return [
-        f"{item['impact']}: {item['help']}: {node['html'][:160]}"
-        for item in found["violations"]
-        if item["impact"] in ("serious", "critical", "moderate")
-        for node in item["nodes"]
-    ]
+        producer.send("a11y", b'{"customer": 1}', b"k", partition=0, headers=[("h", b"v")])
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -87,9 +62,12 @@ def test_a_page_can_be_used_by_everybody(browser: Any, console: ConsoleProcess, 
     [
         ("/topics", "Create topic"),
         ("/topics/a11y", "Delete topic"),
+        ("/topics/a11y", "Delete records"),
         ("/topics/a11y/messages", "Produce"),
         ("/topics/a11y/configs", "Edit retention.ms"),
         ("/groups/a11y-group", "Reset offsets"),
+        ("/quotas", "Set a quota"),
+        ("/users", "Add a user"),
         ("/", "Keyboard help"),
     ],
 )

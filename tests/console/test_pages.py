@@ -177,7 +177,7 @@ def test_a_group_with_members_is_not_reset(page: Any, console: ConsoleProcess, n
         page.get_by_role("region", name="Members").wait_for()
         page.get_by_role("button", name="Reset offsets").click()
         page.get_by_role("dialog").get_by_role("button", name="Preview").click()
-        page.get_by_text("offsets can be set once they have stopped").wait_for()
+        page.get_by_text("The group has 1 member now: offsets can be set once none is left.").wait_for()
         assert page.get_by_role("button", name="It has members").is_disabled()
 
 
@@ -216,7 +216,7 @@ def test_a_topic_is_created_changed_and_deleted(page: Any, console: ConsoleProce
 
 def test_a_record_is_sent_from_the_page(page: Any, console: ConsoleProcess) -> None:
     page.goto(f"{console.url}/topics/empty/messages")
-    page.get_by_text("There are no records yet.").wait_for()
+    page.get_by_text("There are no records.").wait_for()
     page.get_by_role("button", name="Produce").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Key", exact=True).fill("k")
@@ -251,7 +251,9 @@ def test_internal_topics_are_decoded(page: Any, console: ConsoleProcess) -> None
         ("/brokers", "Partitions led"),
         ("/brokers/1", "Log directories"),
         ("/quorum", "High watermark"),
-        ("/transactions", "There are no transactions like that."),
+        ("/transactions", "There are no transactions yet."),
+        ("/transactions?search=nobody", "No transaction is like that."),
+        ("/transactions?hanging=orders", "No transaction hangs in 3 partitions."),
         ("/quotas", "user anna"),
         ("/users", "The cluster keeps no users of SCRAM."),
         ("/topics/orders/groups", "billing"),
@@ -302,3 +304,6 @@ def test_a_narrow_screen_does_not_scroll_sideways(page: Any, console: ConsolePro
         page.locator("main h1").wait_for()
         page.wait_for_timeout(300)
         assert page.evaluate("document.documentElement.scrollWidth") <= 380, path
+    page.goto(f"{console.url}/users")
+    place = page.get_by_role("link", name="Users", exact=True).bounding_box()
+    assert place is not None and place["x"] >= 0 and place["x"] + place["width"] <= 380

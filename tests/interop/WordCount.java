@@ -1,4 +1,5 @@
-// Counts words with Kafka Streams, exactly once, until it is killed: `address application-id input output folder`.
+// Counts words with Kafka Streams, exactly once, until it is killed:
+// `address application-id input output folder [protocol [replicas]]`.
 //
 // Nothing is cached, so that every count of a word is written: a reader of committed records must see 1, 2, 3, … of it.
 
@@ -26,13 +27,17 @@ public class WordCount {
         settings.put(StreamsConfig.APPLICATION_ID_CONFIG, arguments[1]);
         settings.put(StreamsConfig.STATE_DIR_CONFIG, arguments[4]);
         settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
-        settings.put(StreamsConfig.REPLICATION_FACTOR_CONFIG, 3);
+        String protocol = arguments.length > 5 ? arguments[5] : "classic";
+        settings.put(StreamsConfig.GROUP_PROTOCOL_CONFIG, protocol);
+        settings.put(StreamsConfig.REPLICATION_FACTOR_CONFIG, arguments.length > 6 ? Integer.parseInt(arguments[6]) : 3);
         settings.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, 2);
         settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 100);
         settings.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 0);
         settings.put(StreamsConfig.consumerPrefix(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG), "earliest");
-        settings.put(StreamsConfig.consumerPrefix(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG), 6000);
-        settings.put(StreamsConfig.consumerPrefix(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG), 1000);
+        if (protocol.equals("classic")) {
+            settings.put(StreamsConfig.consumerPrefix(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG), 6000);
+            settings.put(StreamsConfig.consumerPrefix(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG), 1000);
+        }
         settings.put(StreamsConfig.consumerPrefix(ConsumerConfig.MAX_POLL_RECORDS_CONFIG), 100);
 
         StreamsBuilder builder = new StreamsBuilder();

@@ -50,6 +50,7 @@ THOROUGH = re.compile(
     r"|test_compaction.*own_tester|test_streams|test_transactional_copies"
     r"|test_same_connection_limits.*comes_too_often|test_same_quotas.*librdkafka"
     r"|test_every_client.*(franz-go|java.*three nodes)"
+    r"|test_same_telemetry|test_telemetry.*java"
     r"|test_kafka_exporter.*what_kafka_exporter_says|test_dashboards|test_alert_rules"
     # Our own client and commands with Apache Kafka as the broker: one test of each kind stays.
     r"|test_client_groups(?!.*every_record_is_read_once).*\[kafka|test_client_share(?!.*accepted_once).*\[kafka"

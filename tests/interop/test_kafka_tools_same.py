@@ -274,6 +274,49 @@ QUOTAS = """
 --describe --bootstrap-controller --user %u
 """
 
+CLIENT_METRICS = """
+--list
+--describe
+--alter --name %m --metrics org.apache,x --interval 10000 --match client_id=a.*,client_software_name=x
+--describe --name %m
+--alter --name %m --metrics org.apache.kafka.producer --metrics a,,b
+--describe --name %m
+--alter --name %m --match ''
+--describe --name %m
+--alter --name %m
+--alter --name %m --metrics a,a
+--alter --name %m --interval 99
+--alter --name %m --interval 3600001
+--alter --name %m --interval x
+--alter --name %m --interval 99999999999
+--alter --name %m --match bogus=1
+--alter --name %m --match client_id
+--alter --name %m --match client_id=
+--alter --name %m --match client_id=a=b
+--alter --name %m --match client_id=[
+--alter --name '' --metrics a
+--describe --name nope
+--describe --name ''
+--delete --name nope
+--delete --name ''
+--delete --name %m
+--describe --name %m
+--list --name x
+--list --metrics x
+--list --describe
+--describe --interval 1
+--delete
+--delete --name x --match y
+--alter
+--alter --name x --generate-name
+--name x
+--no-such-flag
+--alter --name
+alone --list
+alone
+alone --list --bootstrap-server nonsense
+"""
+
 LOG_DIRS = """
 --describe --topic-list %-orders,%.dot
 --describe --topic-list nope
@@ -391,6 +434,10 @@ def test_kafka_configs(moldau_server: Node, real: RealTools) -> None:
 
 def test_kafka_configs_of_quotas(moldau_server: Node, real: RealTools) -> None:
     compare(moldau_server, real, "configs", QUOTAS)
+
+
+def test_kafka_client_metrics(moldau_server: Node, real: RealTools) -> None:
+    compare(moldau_server, real, "client-metrics", CLIENT_METRICS)
 
 
 def test_kafka_log_dirs(moldau_server: Node, real: RealTools) -> None:

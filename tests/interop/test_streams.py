@@ -1,5 +1,7 @@
 """Kafka Streams with exactly_once_v2 counts words on a cluster of three whose brokers are killed, and itself.
 
+With the classic protocol, and as a streams group (KIP-1071), whose internal topics the brokers create.
+
 MOLDAU_STREAMS_LINES says how many lines of text there are, MOLDAU_STREAMS_KILLS how often a broker is killed meanwhile.
 """
 
@@ -35,7 +37,14 @@ STALL_S_MAX = patience(90)
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     few = {"offsets.topic.num.partitions": "4", "transaction.state.log.num.partitions": "4"}
-    with Cluster(tmp_path, 3, {**QUICK, **few}) as started:
+    # Members of streams groups are told how often they are to be heard of; the brokers decide.
+    soon = {
+        "group.streams.min.session.timeout.ms": "6000",
+        "group.streams.session.timeout.ms": "6000",
+        "group.streams.min.heartbeat.interval.ms": "1000",
+        "group.streams.heartbeat.interval.ms": "1000",
+    }
+    with Cluster(tmp_path, 3, {**QUICK, **few, **soon}) as started:
         started.start()
         topics = [NewTopic(name, PARTITIONS, 3) for name in ("text", "counts")]
         for outcome in started.admin.create_topics(topics).values():
@@ -47,7 +56,8 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 class Application:
     """The process that counts."""
 
-    def __init__(self, bootstrap: str, folder: Path) -> None:
+    def __init__(self, bootstrap: str, folder: Path, protocol: str = "classic", replicas: int = 3) -> None:
+        folder.mkdir(exist_ok=True)
         self._folder = folder
         self._log_file = folder / "streams.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -57,7 +67,8 @@ class Application:
             ["javac", "-cp", classpath, "-d", str(folder / "classes"), str(source)], capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
-        command = java_command("WordCount", bootstrap, "word-count", "text", "counts", str(folder / "state"))
+        names = ("word-count", "text", "counts", str(folder / "state"))
+        command = java_command("WordCount", bootstrap, *names, protocol, str(replicas))
         command[command.index("-cp") + 1] = f"{folder / 'classes'}:{classpath}"
         self._command = command
         self.lives = 0
@@ -139,17 +150,22 @@ class Text:
         self._producer.close()
 
 
-def test_words_are_counted_exactly_while_brokers_are_killed(
-    cluster: Cluster, tmp_path: Path, kafka_tools: None
-) -> None:
+def skip_without_streams() -> None:
     if shutil.which("javac") is None:
         pytest.skip("a Java development kit is missing: the application is compiled from its source")
     if not (STREAMS_LIBS / f"kafka-streams-{VERSION}.jar").exists():
         pytest.skip(f"Kafka Streams {VERSION} is not in {STREAMS_LIBS}: run tools/fetch_kafka.sh")
+
+
+@pytest.mark.parametrize("protocol", ["classic", "streams"])
+def test_words_are_counted_exactly_while_brokers_are_killed(
+    cluster: Cluster, tmp_path: Path, kafka_tools: None, protocol: str
+) -> None:
+    skip_without_streams()
     print(f"\nMOLDAU_FAULT_SEED={SEED}")
     rng = random.Random(SEED)
     text = Text(cluster.bootstrap, rng)
-    application, reader = Application(cluster.bootstrap, tmp_path), CountReader(cluster.bootstrap)
+    application, reader = Application(cluster.bootstrap, tmp_path, protocol), CountReader(cluster.bootstrap)
     reader.start()
     application.start()
     try:

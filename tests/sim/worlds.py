@@ -37,7 +37,9 @@ def count_what_happens(
     return counts
 
 
-def check_that_it_is_found(world: type[ClusterWorld], milliseconds: int, likely_seed: int = 0) -> None:
+def check_that_it_is_found(
+    world: type[NodeWorld] | type[ClusterWorld], milliseconds: int, likely_seed: int = 0
+) -> None:
     """Some seed of a normal run shows the bug that was planted; where one is known that did, it goes first."""
     with pytest.raises((AssertionError, CannotStart)) as found:
         for seed in (likely_seed, *range(PLANTED_SEEDS_MAX)):

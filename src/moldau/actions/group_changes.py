@@ -33,7 +33,8 @@ async def preview_reset(call: Call) -> object:
     )
     members = await call.viewer.clients.ask(lambda admin: _members(admin, group_id, kind))
     if members:
-        notes.insert(0, f"The group has {members} members now: offsets can be set once they have stopped.")
+        words = "1 member" if members == 1 else f"{members} members"
+        notes.insert(0, f"The group has {words} now: offsets can be set once none is left.")
     rows = [
         {
             "topic": each.topic,

@@ -58,7 +58,7 @@ async def lags_of_groups(viewer: Viewer, types: Mapping[str, str]) -> dict[str, 
             message = None if places is None else places.message
             rows[group_id] = {"lag": None, "lag_s": None, "error": message}
             continue
-        lags = [lag_of(offset, end, times.get((each, offset or 0)), now_ms) for each, (offset, end) in places.items()]
+        lags = [_lag_at(each, place, times, now_ms) for each, place in places.items()]
         rows[group_id] = {
             "lag": _sum([lag.records for lag in lags]),
             "lag_s": _largest([lag.seconds for lag in lags]),
@@ -67,7 +67,22 @@ async def lags_of_groups(viewer: Viewer, types: Mapping[str, str]) -> dict[str, 
     return rows
 
 
-Places = dict[TopicPartition, tuple[int | None, int | None]]
+class Progress(NamedTuple):
+    """Where a group is in a partition and where that ends; of share groups the coordinator tells what is left."""
+
+    offset: int | None
+    end: int | None
+    left: int | None = None
+
+
+Places = dict[TopicPartition, Progress]
+
+
+def _lag_at(each: TopicPartition, place: Progress, times: Mapping[Place, int], now_ms: int) -> Lag:
+    lag = lag_of(place.offset, place.end, times.get((each, place.offset or 0)), now_ms)
+    if place.left is None:
+        return lag
+    return Lag(place.left, 0.0 if place.left == 0 else lag.seconds)
 
 
 def _progress(admin: Admin, plain: list[str], shared: list[str]) -> dict[str, Places | ClientError]:
@@ -82,13 +97,14 @@ def _progress(admin: Admin, plain: list[str], shared: list[str]) -> dict[str, Pl
             found[group_id] = of_group
         else:
             found[group_id] = {
-                each: (None if offset is None else offset.offset, ends.get(each)) for each, offset in of_group.items()
+                each: Progress(None if offset is None else offset.offset, ends.get(each))
+                for each, offset in of_group.items()
             }
     for group_id, rows in (rows_of_groups(admin, shared) if shared else {}).items():
         if isinstance(rows, ClientError):
             found[group_id] = rows
         else:
-            found[group_id] = {row.partition: (row.start_offset, row.end_offset) for row in rows}
+            found[group_id] = {row.partition: Progress(row.start_offset, row.end_offset, row.lag) for row in rows}
     return found
 
 
@@ -96,9 +112,9 @@ def _behind(places: Places | ClientError) -> dict[Place, int]:
     if isinstance(places, ClientError):
         return {}
     return {
-        (each, offset): end
-        for each, (offset, end) in places.items()
-        if offset is not None and end is not None and offset < end
+        (each, place.offset): place.end
+        for each, place in places.items()
+        if place.offset is not None and place.end is not None and place.offset < place.end
     }
 
 
@@ -172,29 +188,53 @@ def _largest(values: list[float | None]) -> float | None:
 
 
 async def groups_with_offsets_of(viewer: Viewer, topic: str) -> dict[str, object]:
-    """Groups that have committed offsets of a topic, with their lag there."""
+    """Groups that have offsets of a topic, with their lag there."""
     listing = await viewer.groups.get()
-    chosen = [group for group in listing.groups if group.type.lower() != SHARE][:GROUPS_ASKED_MAX]
+    chosen = listing.groups[:GROUPS_ASKED_MAX]
+    plain = [group.group_id for group in chosen if group.type.lower() != SHARE]
+    shared = [group.group_id for group in chosen if group.type.lower() == SHARE]
 
-    def work(admin: Admin) -> dict[str, Committed]:
-        committed = fetch_committed(admin, [group.group_id for group in chosen])
-        found: dict[str, Committed] = {}
-        for group_id, of_group in committed.items():
-            if not isinstance(of_group, ClientError):
-                of_topic = {each: offset for each, offset in of_group.items() if each.topic == topic}
-                if of_topic:
-                    found[group_id] = of_topic
-        return found
+    def work(admin: Admin) -> dict[str, int | None]:
+        return {**_lags_of_consumers(admin, plain, topic), **_lags_of_shares(admin, shared, topic)}
 
-    found = await viewer.clients.ask(work)
-    every = {each for of_group in found.values() for each in of_group}
-    ends = await viewer.clients.ask(lambda admin: fetch_end_offsets(admin, every)) if every else {}
-    rows = []
-    for group in chosen:
-        if group.group_id in found:
-            lags = [
-                lag_of(None if offset is None else offset.offset, ends.get(each), None, 0).records
-                for each, offset in found[group.group_id].items()
-            ]
-            rows.append({"id": group.group_id, "type": group.type.lower(), "state": group.state, "lag": _sum(lags)})
+    lags = await viewer.clients.ask(work)
+    rows = [
+        {"id": group.group_id, "type": group.type.lower(), "state": group.state, "lag": lags[group.group_id]}
+        for group in chosen
+        if group.group_id in lags
+    ]
     return {"rows": rows, "asked": len(chosen), "of_groups": len(listing.groups)}
+
+
+def _lags_of_consumers(admin: Admin, group_ids: list[str], topic: str) -> dict[str, int | None]:
+    """The lag in a topic of each group that has committed offsets of it."""
+    found: dict[str, Committed] = {}
+    for group_id, of_group in fetch_committed(admin, group_ids).items():
+        if not isinstance(of_group, ClientError):
+            of_topic = {each: offset for each, offset in of_group.items() if each.topic == topic}
+            if of_topic:
+                found[group_id] = of_topic
+    ends = fetch_end_offsets(admin, {each for of_group in found.values() for each in of_group})
+    return {
+        group_id: _sum(
+            [
+                lag_of(None if offset is None else offset.offset, ends.get(each), None, 0).records
+                for each, offset in of_group.items()
+            ]
+        )
+        for group_id, of_group in found.items()
+    }
+
+
+def _lags_of_shares(admin: Admin, group_ids: list[str], topic: str) -> dict[str, int | None]:
+    """The same of share groups, whose coordinators count what is left."""
+    outcomes = admin.list_share_group_offsets(dict.fromkeys(group_ids)) if group_ids else {}
+    found: dict[str, int | None] = {}
+    for group_id, outcome in outcomes.items():
+        if outcome.error is not None:
+            continue
+        of_topic = [row for each, row in outcome.get().items() if each.topic == topic]
+        starts = [None if row.error is not None else row.get() for row in of_topic]
+        if of_topic:
+            found[group_id] = _sum([None if start is None else start.lag for start in starts])
+    return found

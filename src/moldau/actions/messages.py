@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-
 from moldau.actions.calls import Call, asking, reading
 from moldau.actions.clients import in_thread
 from moldau.actions.decoding import FORMATS, Schema, read_schema, show, show_record
+from moldau.actions.produce import read_bytes
 from moldau.actions.record_reading import Range, Read, read_forward, read_newest
 from moldau.actions.refusals import Refused
 from moldau.actions.topics import topic_of
@@ -217,12 +216,12 @@ def _has(module: str) -> bool:
 
 
 async def partition_of_key(call: Call) -> object:
-    """Where Kafka's default partitioner puts a key."""
+    """Where Kafka's default partitioner puts a key; null goes anywhere."""
     from moldau.records.murmur2 import partition_for_key
 
+    key = read_bytes("The key", call.body.get("key"))
     topic = await topic_of(call.viewer, call.text("topic"))
-    data = call.text("text").encode()
-    return {"partition": partition_for_key(data, len(topic.partitions)), "base64": base64.b64encode(data).decode()}
+    return {"partition": None if key is None else partition_for_key(key, len(topic.partitions))}
 
 
 ROUTES = [

@@ -104,8 +104,9 @@ async def sizes_or_none(viewer: Viewer, partitions: list[TopicPartition]) -> Siz
         return None
 
 
-def _led(topic: TopicMetadata) -> list[int]:
-    return [number for number, item in topic.partitions.items() if item.leader >= 0]
+def led_partitions(topic: TopicMetadata) -> list[TopicPartition]:
+    """Those that have a leader to ask."""
+    return [TopicPartition(topic.name, number) for number, item in topic.partitions.items() if item.leader >= 0]
 
 
 async def topic_of(viewer: Viewer, name: str) -> TopicMetadata:
@@ -121,7 +122,7 @@ async def show_topic(call: Call) -> object:
     """Partitions with leaders, replicas, offsets and bytes."""
     viewer = call.viewer
     topic = await topic_of(viewer, call.text("name"))
-    led = [TopicPartition(topic.name, number) for number in _led(topic)]
+    led = led_partitions(topic)
     every = [TopicPartition(topic.name, number) for number in topic.partitions]
     starts, ends, sizes, answer = await asyncio.gather(
         viewer.offsets_at(led, EARLIEST),
@@ -168,15 +169,8 @@ def _partition_row(
     }
 
 
-async def show_ends(call: Call) -> object:
-    """The ends alone, for plots that ask every second or two."""
-    topic = await topic_of(call.viewer, call.text("name"))
-    ends = await call.viewer.offsets_at([TopicPartition(topic.name, number) for number in _led(topic)], LATEST)
-    return {"ends": {str(partition.partition): end for partition, end in ends.items()}}
-
-
 async def suggest_topics(call: Call) -> object:
-    """Names that a search box offers."""
+    """Names that a field for a topic offers."""
     known = await call.viewer.topics.get()
     page = page_of(known.topics.values(), name=lambda topic: topic.name, search=call.text("search", ""), size=20)
     return [topic.name for topic in page.rows]
@@ -195,6 +189,5 @@ ROUTES = [
     reading("/api/topics/details", details_of_topics),
     reading("/api/topics/suggest", suggest_topics),
     reading("/api/topic", show_topic),
-    reading("/api/topic/ends", show_ends),
     reading("/api/topic/groups", groups_of_topic),
 ]

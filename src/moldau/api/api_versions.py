@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from moldau.api.call import Call
-from moldau.api.registry import handled_keys, highest_version
+from moldau.api.registry import highest_version, offered_keys
 from moldau.protocol import errors
 from moldau.protocol.api_keys import BY_KEY
 from moldau.protocol.api_table import API_VERSIONS
@@ -51,7 +51,7 @@ def described_before(call: Call) -> ApiVersionsResponse:
 
 def describe(call: Call) -> ApiVersionsResponse:
     response = ApiVersionsResponse()
-    for key in handled_keys(call.context.is_controller_listener):
+    for key in offered_keys(call.context.is_controller_listener, call.node.config):
         api = BY_KEY[key]
         newest = highest_version(key, call.node.config)
         response.api_keys.append(ApiVersion(api_key=key, min_version=api.lowest_advertised, max_version=newest))

@@ -75,6 +75,7 @@ class Dispatcher:
             return self._refuse_version(context, handler, version, correlation_id, now_ms)
         flexible = version >= handler.first_flexible
         client_id = reader.nullable_string()
+        context.client_id = client_id
         if flexible:
             reader.unknown_tags()
         call = Call(

@@ -101,13 +101,14 @@ class LoginGate:
         return reply
 
     def _wait(self, reply: Reply, login: Login, derivation: Derivation) -> None:
-        def resume(derived: bytes, now_ms: int) -> None:
-            if self._login is login and not abandoned:
-                self._act(reply, login, login.resume(derived, now_ms, self._keeper.wall_ms(now_ms)))
+        waiting = WaitingLogin(self, reply, login)
+        reply.on_abandon = waiting.abandon
+        self._keeper.compute(derivation.compute, waiting.resume)
 
-        abandoned: list[bool] = []
-        reply.on_abandon = lambda: abandoned.append(True)
-        self._keeper.compute(derivation.compute, resume)
+    def resume(self, reply: Reply, login: Login, derived: bytes, now_ms: int) -> None:
+        """Goes on with what was derived elsewhere."""
+        if self._login is login:
+            self._act(reply, login, login.resume(derived, now_ms, self._keeper.wall_ms(now_ms)))
 
     def _act(self, reply: Reply, login: Login, action: Action) -> None:
         frame = action.frame
@@ -124,19 +125,13 @@ class LoginGate:
         self._count_failure()
         name, peer = self._context.listener, self._context.peer
         log.warning("Failed authentication with %s on listener %s (%s)", peer, name, action.reason)
-        frame = action.frame
         reply.close_connection = True
-        reply.mute_ms = self._keeper.failure_delay_ms
-
-        def send() -> None:
-            reply.mute_ms = 0
-            if not reply.done:
-                reply.complete(None if frame is None else [len(frame).to_bytes(4, "big") + frame])
-
+        refusal = HeldBackRefusal(reply, action.frame)
         if self._keeper.failure_delay_ms > 0:
-            self._keeper.later(self._keeper.failure_delay_ms, send)
+            reply.mute_ms = self._keeper.failure_delay_ms
+            self._keeper.later(self._keeper.failure_delay_ms, refusal.send)
         else:
-            send()
+            refusal.send()
 
     def _count_failure(self) -> None:
         if self._session is None:
@@ -168,3 +163,34 @@ class LoginGate:
         reply.close_connection = True
         reply.complete(None)
         return reply
+
+
+class WaitingLogin:
+    """A login whose next answer is derived elsewhere, until its connection is gone."""
+
+    def __init__(self, gate: LoginGate, reply: Reply, login: Login) -> None:
+        self._gate = gate
+        self._reply = reply
+        self._login = login
+        self._is_abandoned = False
+
+    def abandon(self) -> None:
+        self._is_abandoned = True
+
+    def resume(self, derived: bytes, now_ms: int) -> None:
+        if not self._is_abandoned:
+            self._gate.resume(self._reply, self._login, derived, now_ms)
+
+
+class HeldBackRefusal:
+    """The answer to a login that failed, sent when its delay is over."""
+
+    def __init__(self, reply: Reply, frame: bytes | None) -> None:
+        self._reply = reply
+        self._frame = frame
+
+    def send(self) -> None:
+        reply, frame = self._reply, self._frame
+        reply.mute_ms = 0
+        if not reply.done:
+            reply.complete(None if frame is None else [len(frame).to_bytes(4, "big") + frame])

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from moldau.config.broker_config import BrokerConfig
+from moldau.config.own_keys import TELEMETRY_KEY
 from moldau.protocol import api_table as api
 from moldau.protocol.api_keys import BY_KEY
 
@@ -70,6 +71,8 @@ BROKER_HANDLERS: dict[int, str] = {
     api.DESCRIBE_PRODUCERS: "producers.handle_describe_producers",
     api.DESCRIBE_TRANSACTIONS: "transactions.handle_describe_transactions",
     api.LIST_TRANSACTIONS: "transactions.handle_list_transactions",
+    api.GET_TELEMETRY_SUBSCRIPTIONS: "telemetry.handle_get_telemetry_subscriptions",
+    api.PUSH_TELEMETRY: "telemetry.handle_push_telemetry",
     api.LIST_CONFIG_RESOURCES: "configs.handle_list_config_resources",
     api.CONSUMER_GROUP_HEARTBEAT: "consumer_groups.handle_consumer_group_heartbeat",
     api.CONSUMER_GROUP_DESCRIBE: "consumer_groups.handle_consumer_group_describe",
@@ -88,6 +91,8 @@ BROKER_HANDLERS: dict[int, str] = {
     api.WRITE_SHARE_GROUP_STATE: "share_states.handle_write_share_group_state",
     api.DELETE_SHARE_GROUP_STATE: "share_states.handle_delete_share_group_state",
     api.READ_SHARE_GROUP_STATE_SUMMARY: "share_states.handle_read_share_group_state_summary",
+    api.STREAMS_GROUP_HEARTBEAT: "streams_groups.handle_streams_group_heartbeat",
+    api.STREAMS_GROUP_DESCRIBE: "streams_groups.handle_streams_group_describe",
 }
 
 # Decided by the active controller: a broker passes them on, and an Envelope may hold these and no others (KIP-590).
@@ -167,8 +172,14 @@ HandlerFunction = Callable[[Any, Any], None]
 
 
 def handled_keys(on_controller_listener: bool) -> list[int]:
-    """The API keys this node serves on a listener, in ascending order: what ApiVersions offers."""
+    """The API keys this node serves on a listener, in ascending order."""
     return sorted(CONTROLLER_HANDLERS if on_controller_listener else BROKER_HANDLERS)
+
+
+def offered_keys(on_controller_listener: bool, config: BrokerConfig) -> list[int]:
+    """What ApiVersions offers of them: telemetry only where somebody has switched it on."""
+    has_telemetry = config.get_bool(TELEMETRY_KEY)
+    return [key for key in handled_keys(on_controller_listener) if has_telemetry or BY_KEY[key].advertised_by_default]
 
 
 def highest_version(api_key: int, config: BrokerConfig) -> int:

@@ -112,9 +112,9 @@ def console(
         tls_certificate=tls_cert,
         tls_key=tls_key,
     )
-    from moldau.server.log_lines import TEXT, set_up_logging
+    from moldau.server.log_lines import set_up_logging
 
-    set_up_logging("INFO", os.environ.get("MOLDAU_LOG_FORMAT") or TEXT)
+    set_up_logging("INFO")
     # The libraries below speak about every connection; the client says what goes wrong to who asked.
     for name in ("uvicorn", "uvicorn.error", "moldau.client"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from moldau.cli.group_view import Pace
     from moldau.facts.share_progress import Progress
 
-STATES = ("Stable", "Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "Dead")
+STATES = (
+    "Stable",
+    "Empty",
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "Assigning",
+    "Reconciling",
+    "NotReady",
+    "Dead",
+)
 TYPES = ("classic", "consumer", "share", "streams")
 
 _NEXT_STEPS = {
@@ -122,7 +131,7 @@ def describe(
     watch: bool,
     interval_s: float,
 ) -> None:
-    """Show state, offsets, lag and members of groups of consumers.
+    """Show state, offsets, lag and members of groups of consumers and of streams groups.
 
     \b
     Examples:
@@ -152,10 +161,11 @@ def _describe(
         print_note("There are no groups of consumers yet.")
     outcomes: dict[str, Outcome[GroupDescription]] = admin.describe_consumer_groups(names) if names else {}
     collected = collect(admin, (outcome.get() for outcome in outcomes.values() if outcome.error is None))
+    streams = _streams_groups(admin, [one for one in names if _is_not_of_consumers(outcomes[one].error)])
     rows: list[dict[str, object]] = []
     failed = False
     for group_id in names:
-        found = outcomes[group_id].error or collected[group_id]
+        found = streams.get(group_id) or outcomes[group_id].error or collected[group_id]
         if isinstance(found, ClientError):
             failed = True
             rows.append(refusal(group_id, found))
@@ -171,14 +181,35 @@ def _describe(
     finish(output_format, rows, failed)
 
 
+def _is_not_of_consumers(error: ClientError | None) -> bool:
+    return error is not None and error.code == GROUP_ID_NOT_FOUND
+
+
+def _streams_groups(admin: Admin, group_ids: list[str]) -> dict[str, dict[str, object] | ClientError]:
+    """Those of the groups that are streams groups, described as such."""
+    from moldau.cli.streams_group_view import streams_json
+
+    known = (
+        {group.group_id for group in admin.list_groups().found if group.type.lower() == "streams"} if group_ids else ()
+    )
+    wanted = [one for one in group_ids if one in known]
+    outcomes = admin.describe_streams_groups(wanted) if wanted else {}
+    found: dict[str, dict[str, object] | ClientError] = {}
+    for group_id, outcome in outcomes.items():
+        try:
+            found[group_id] = streams_json(admin, outcome.get())
+        except ClientError as error:
+            found[group_id] = error
+    return found
+
+
 def _other_kind(admin: Admin, group_id: str, error: ClientError) -> ClientError:
     """A group that is there but is not of consumers deserves another sentence than one that is not there."""
     if error.code == GROUP_ID_NOT_FOUND:
         for group in admin.list_groups().found:
-            if group.group_id == group_id and group.type.lower() in ("share", "streams"):
-                error.message = f"{group_id} is a {group.type.lower()} group, not one of consumers."
-                if group.type.lower() == "share":
-                    error.message += f" `moldau share describe {group_id}` shows it."
+            if group.group_id == group_id and group.type.lower() == "share":
+                error.message = f"{group_id} is a share group, not one of consumers. "
+                error.message += f"`moldau share describe {group_id}` shows it."
     return error
 
 

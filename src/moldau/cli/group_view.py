@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from moldau.cli.output import Styled, print_fields, print_table, print_title
+from moldau.cli.streams_group_view import print_members
 from moldau.client.errors import ClientError
 from moldau.facts.group_lag import LagRow, fetch_committed, fetch_end_offsets, lag_rows, partitions_of_group, total_lag
 
@@ -214,6 +215,9 @@ def _print_members(found: Json) -> None:
     if not found["members"]:
         click.echo("There are no members.")
         click.echo()
+        return
+    if found["type"] == "streams":
+        print_members(found)
         return
     newer = found["type"] == "consumer"
     columns = ["MEMBER", "INSTANCE", "CLIENT", "HOST", *(["EPOCH"] if newer else []), "PARTITIONS", "ASSIGNMENT"]

@@ -49,6 +49,8 @@ class Connection:
         """The client's settings: ours, those of the profile, those of -X; the later ones win."""
         return {
             "client.id": "moldau-cli",
+            # Most commands are over before anything could be pushed.
+            "enable.metrics.push": False,
             "request.timeout.ms": self.timeout_ms,
             "socket.connection.setup.timeout.ms": min(self.timeout_ms, 10_000),
             **{name.replace("_", "."): value for name, value in more.items()},

@@ -56,6 +56,7 @@ root = RootGroup(
         "quorum": ("moldau.cli.root:quorum", "Show the controllers, and change who of them votes."),
         "partition": ("moldau.cli.root:partition", "Show, move and re-elect replicas of partitions."),
         "broker": ("moldau.cli.root:broker", "Show brokers and their log directories, drain and forget them."),
+        "client": ("moldau.cli.root:client", "Show who is connected, with what, and how much they send."),
         "perf": ("moldau.cli.root:perf", "Measure throughput and latency."),
         "log": ("moldau.cli.root:log", "Look into the files of a data directory."),
         "profile": ("moldau.cli.root:profile", "Keep addresses and client settings under names."),
@@ -257,6 +258,15 @@ broker = LazyGroup(
         "describe": ("moldau.cli.broker:describe", "Show address, partitions, log directories and configs."),
         "drain": ("moldau.cli.broker_leave:drain", "Have other brokers take over what this one leads or has."),
         "unregister": ("moldau.cli.broker_leave:unregister", "Forget a broker that will not come back."),
+    },
+)
+
+client = LazyGroup(
+    "client",
+    help="Show who is connected to the brokers, with which software, and how much they send.",
+    context_settings=SETTINGS,
+    commands_at={
+        "list": ("moldau.cli.client:list_clients", "List the clients that are connected now."),
     },
 )
 

@@ -190,6 +190,10 @@ class AsyncProducer:
         """What the producer measures of itself; as Producer.metrics()."""
         return self._producer.metrics()
 
+    async def client_instance_id(self, timeout_ms: int = 60_000) -> bytes:
+        """The id by which brokers know the metrics that this producer pushes; as Producer.client_instance_id()."""
+        return await self._worker.run(partial(self._producer.client_instance_id, timeout_ms))
+
     async def flush(self, timeout_ms: int | None = None) -> None:
         """Sends everything that was queued so far and waits until each record is delivered or has failed.
 
@@ -413,6 +417,10 @@ class AsyncConsumer:
     def metrics(self) -> Metrics:
         """What the consumer measures of itself; as Consumer.metrics()."""
         return self._consumer.metrics()
+
+    async def client_instance_id(self, timeout_ms: int = 60_000) -> bytes:
+        """The id by which brokers know the metrics that this consumer pushes; as Consumer.client_instance_id()."""
+        return await self._call(partial(self._consumer.client_instance_id, timeout_ms))
 
     def group_metadata(self) -> ConsumerGroupMetadata:
         """This consumer's place in its group, for offsets that a transaction commits."""

@@ -62,6 +62,9 @@ COMMON: dict[str, Setting] = {
     "connections.max.idle.ms": Setting(
         540_000, -1, LONG_MAX, about="A connection that nobody used for so long is closed; -1 keeps it."
     ),
+    "enable.metrics.push": Setting(
+        True, about="Metrics are pushed to brokers that ask for them (KIP-714); most do not offer to take any."
+    ),
     "metrics.num.samples": Setting(
         2, 1, INT_MAX, about="How many samples rates and averages of metrics() are made of."
     ),

@@ -37,6 +37,7 @@ from moldau.client.metrics.reading import PollMeter
 from moldau.client.offsets import EARLIEST, LATEST, READ_COMMITTED, list_offsets
 from moldau.client.partition_reading import PartitionReading
 from moldau.client.results import ConsumerGroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+from moldau.client.telemetry.watch import Telemetry
 from moldau.client.wiring import wiring_of
 from moldau.protocol.errors import INVALID_GROUP_ID, INVALID_REQUEST
 from moldau.records.arrow_decoder import ArrowColumns
@@ -115,6 +116,7 @@ class Consumer:
             auto_create_topics=read.get_bool("allow.auto.create.topics"),
             first_contact_ms=wiring.first_contact_ms,
         )
+        self._telemetry = Telemetry(read, self._cluster, self.metrics)
         reading = PartitionReading.from_settings(self._cluster, read)
         self._isolation = reading.isolation
         self._fetcher = reading.fetcher
@@ -374,6 +376,14 @@ class Consumer:
 
     # Records
 
+    def client_instance_id(self, timeout_ms: int = 60_000) -> bytes:
+        """The id by which brokers know the metrics that this consumer pushes (KIP-714); waits for it until timeout_ms.
+
+        Raises ConfigError without enable.metrics.push, UnsupportedVersionError where brokers take no metrics, and
+        RequestTimeoutError.
+        """
+        return self._telemetry.instance_id(timeout_ms)
+
     def metrics(self) -> Metrics:
         """What the consumer measures of itself, under the names of Kafka's metrics, as of now.
 
@@ -536,6 +546,7 @@ class Consumer:
             # Only now: a listener that takes its time still needs the heartbeats.
             if self._thread is not None:
                 self._thread.stop()
+            self._telemetry.close(timeout_ms)
             with self._gate:
                 self._cluster.close()
         if group is not None:

@@ -53,6 +53,7 @@ from moldau.client.results import (
     PreparedTransaction,
     TopicPartition,
 )
+from moldau.client.telemetry.watch import Telemetry
 from moldau.client.wiring import wiring_of
 from moldau.protocol.errors import UNKNOWN_TOPIC_OR_PARTITION
 from moldau.records.record_buffer import Body, record_bytes_max
@@ -157,6 +158,7 @@ class Producer:
         self._topics: dict[str, TopicState] = self._sender.topics
         self._lock: Lock = self._sender.lock
         self._changed: threading.Condition = self._sender.changed
+        self._telemetry: Telemetry = Telemetry(read, self._cluster, self.metrics)
 
     def send(
         self,
@@ -302,6 +304,14 @@ class Producer:
         held = int(self._accumulator.bytes_held), int(self._accumulator.waiting_for_memory)
         return producer_metrics(self._config, self._cluster, self._meter, self._started_wall_ms, held)
 
+    def client_instance_id(self, timeout_ms: int = 60_000) -> bytes:
+        """The id by which brokers know the metrics that this producer pushes (KIP-714); waits for it until timeout_ms.
+
+        Raises ConfigError without enable.metrics.push, UnsupportedVersionError where brokers take no metrics, and
+        RequestTimeoutError.
+        """
+        return self._telemetry.instance_id(timeout_ms)
+
     def flush(self, timeout_ms: GivenMilliseconds = None) -> None:
         """Sends everything that was queued so far and waits until each record is delivered or has failed.
 
@@ -327,6 +337,7 @@ class Producer:
         None waits until everything is delivered or has failed. A transaction that is open is aborted.
         """
         self._sender.close(seconds_of(timeout_ms))
+        self._telemetry.close()
 
     def __enter__(self) -> Producer:
         return self

@@ -20,6 +20,9 @@ class CommonSettings(TypedDict, total=False):
     """The name by which brokers know this client, in their logs and for quotas. [client.id, default moldau]"""
     connections_max_idle_ms: int | str
     """A connection that nobody used for so long is closed; -1 keeps it. [connections.max.idle.ms, default 540000]"""
+    enable_metrics_push: bool | str
+    """Metrics are pushed to brokers that ask for them (KIP-714); most do not offer to take any. [enable.metrics.push,
+    default true]"""
     metadata_max_age_ms: int | str
     """Topics, leaders and brokers are asked for anew at least so often. [metadata.max.age.ms, default 300000]"""
     metadata_recovery_strategy: str

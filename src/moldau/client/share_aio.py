@@ -81,6 +81,10 @@ class AsyncShareConsumer:
         """What the consumer measures of itself, under Kafka's names; as ShareConsumer.metrics()."""
         return self._consumer.metrics()
 
+    async def client_instance_id(self, timeout_ms: int = 60_000) -> bytes:
+        """The id by which brokers know the metrics that this consumer pushes; as ShareConsumer.client_instance_id()."""
+        return await self._call(partial(self._consumer.client_instance_id, timeout_ms))
+
     # Records
 
     async def poll(self, timeout_ms: int = 0) -> list[ConsumerRecord]:

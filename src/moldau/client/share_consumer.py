@@ -39,6 +39,7 @@ from moldau.client.share.group import ShareGroup
 from moldau.client.share.membership import ShareMembership
 from moldau.client.share.processing import Kinds, Processing
 from moldau.client.share.requests import BATCH_OPTIMIZED, RECORD_LIMIT, ShareFetchSettings, ShareRequests
+from moldau.client.telemetry.watch import Telemetry
 from moldau.client.wiring import wiring_of
 from moldau.protocol.errors import INVALID_GROUP_ID, INVALID_REQUEST
 
@@ -118,6 +119,7 @@ class ShareConsumer:
             auto_create_topics=read.get_bool("allow.auto.create.topics"),
             first_contact_ms=wiring.first_contact_ms,
         )
+        self._telemetry = Telemetry(read, self._cluster, self.metrics)
         member_id = new_member_id()
         self._group = ShareGroup(
             self._cluster,
@@ -215,6 +217,14 @@ class ShareConsumer:
     def member_id(self) -> str:
         """The name of this consumer in its group, which it made itself."""
         return self._group.membership.member_id
+
+    def client_instance_id(self, timeout_ms: int = 60_000) -> bytes:
+        """The id by which brokers know the metrics that this consumer pushes (KIP-714); waits for it until timeout_ms.
+
+        Raises ConfigError without enable.metrics.push, UnsupportedVersionError where brokers take no metrics, and
+        RequestTimeoutError.
+        """
+        return self._telemetry.instance_id(timeout_ms)
 
     def metrics(self) -> Metrics:
         """What the consumer measures of itself, under the names of Kafka's metrics, as of now.
@@ -650,6 +660,7 @@ class ShareConsumer:
             self._closed = True
             if self._thread is not None:
                 self._thread.stop()
+            self._telemetry.close(timeout_ms)
             with self._gate:
                 self._cluster.close()
 

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from moldau.config.definitions import INT, LIST, ConfigError, ConfigKey, ConfigKeys, items
+from moldau.config.java_patterns import compile_java_pattern
 
 INTERVAL_MS_MIN: Final = 100
 INTERVAL_MS_MAX: Final = 3_600_000
@@ -28,15 +29,16 @@ CLIENT_METRICS_KEYS: Final = ConfigKeys((
 
 
 def parse_match(patterns: list[str]) -> dict[str, re.Pattern[str]]:
-    """The pattern of each field; a client is chosen when all of them match."""
+    """The pattern of each field, which has to match the whole of it; a client is chosen when all of them do."""
     found: dict[str, re.Pattern[str]] = {}
     for text in patterns:
-        parts = text.split("=")
+        # Empty parts at the end are none to Java.
+        parts = text.rstrip("=").split("=")
         field = parts[0].strip()
         if len(parts) != 2 or field not in MATCH_FIELDS:
             raise ConfigError(f"Illegal client matching pattern: {text}")
         try:
-            found[field] = re.compile(parts[1].strip())
-        except re.error:
+            found[field] = compile_java_pattern(parts[1].strip())
+        except ConfigError:
             raise ConfigError(f"Illegal client matching pattern: {text}") from None
     return found

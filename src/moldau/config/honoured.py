@@ -150,6 +150,19 @@ HONOURED_BROKER_KEYS: Final = (
             "group.share.partition.max.record.locks",
             "group.share.record.lock.duration.ms",
             "group.share.session.timeout.ms",
+            "group.streams.assignment.interval.ms",
+            "group.streams.heartbeat.interval.ms",
+            "group.streams.initial.rebalance.delay.ms",
+            "group.streams.max.assignment.interval.ms",
+            "group.streams.max.heartbeat.interval.ms",
+            "group.streams.max.session.timeout.ms",
+            "group.streams.max.size",
+            "group.streams.max.standby.replicas",
+            "group.streams.min.assignment.interval.ms",
+            "group.streams.min.heartbeat.interval.ms",
+            "group.streams.min.session.timeout.ms",
+            "group.streams.num.standby.replicas",
+            "group.streams.session.timeout.ms",
             "initial.broker.registration.timeout.ms",
             "inter.broker.listener.name",
             "internal.metadata.log.segment.bytes",
@@ -247,6 +260,7 @@ HONOURED_BROKER_KEYS: Final = (
             "ssl.truststore.location",
             "ssl.truststore.password",
             "ssl.truststore.type",
+            "telemetry.max.bytes",
             "transaction.abort.timed.out.transaction.cleanup.interval.ms",
             "transaction.max.timeout.ms",
             "transaction.partition.verification.enable",
@@ -281,9 +295,14 @@ HONOURED_GROUP_KEYS: Final = frozenset(
         "share.record.lock.duration.ms",
         "share.renew.acknowledge.enable",
         "share.session.timeout.ms",
+        "streams.assignment.interval.ms",
+        "streams.heartbeat.interval.ms",
+        "streams.initial.rebalance.delay.ms",
+        "streams.num.standby.replicas",
+        "streams.session.timeout.ms",
     }
 )
-HONOURED_CLIENT_METRICS_KEYS: Final = frozenset[str]()
+HONOURED_CLIENT_METRICS_KEYS: Final = frozenset({"interval.ms", "match", "metrics"})
 HONOURED_QUOTA_KEYS: Final = frozenset[str]()
 
 

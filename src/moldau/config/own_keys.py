@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from moldau.config.definitions import (
+    BOOLEAN,
     CLUSTER_WIDE,
     LONG,
     READ_ONLY,
@@ -28,6 +29,10 @@ METRICS_GROUPS_MAX_KEY: Final = "moldau.metrics.groups.max"
 METRICS_SPELLINGS: Final = ("strimzi", "confluent")
 LOGIN_TIMEOUT_KEY: Final = "moldau.login.timeout.ms"
 
+TELEMETRY_KEY: Final = "moldau.client.telemetry.enable"
+TELEMETRY_ENDPOINT_KEY: Final = "moldau.client.telemetry.otlp.endpoint"
+TELEMETRY_SERIES_MAX_KEY: Final = "moldau.client.telemetry.series.max"
+
 
 def split_address(text: str) -> tuple[str, int]:
     """Host and port of `host:port`; the host is empty for all addresses, and an IPv6 one has brackets."""
@@ -45,6 +50,11 @@ def address_or_nothing(name: str, value: Value) -> None:
             raise InvalidValue(name, value, "Expected host:port, like 127.0.0.1:9404, or nothing") from None
 
 
+def web_address_or_nothing(name: str, value: Value) -> None:
+    if isinstance(value, str) and value and not re.fullmatch(r"https?://[^\s/?#]+[^\s?#]*", value):
+        raise InvalidValue(name, value, "Expected a URL, like http://127.0.0.1:4318/v1/metrics, or nothing")
+
+
 def expression(name: str, value: Value) -> None:
     if isinstance(value, str):
         try:
@@ -56,6 +66,9 @@ def expression(name: str, value: Value) -> None:
 # fmt: off
 # ruff: noqa: E501
 OWN_KEYS: Final = ConfigKeys((
+    ConfigKey(TELEMETRY_KEY,        BOOLEAN, "false",  None,               "Whether clients are offered to push their metrics (KIP-714), as subscriptions made with kafka-client-metrics ask them to.", dynamic=READ_ONLY),
+    ConfigKey(TELEMETRY_ENDPOINT_KEY, STRING, "",      web_address_or_nothing, "URL that what clients push is sent on to, as OTLP over HTTP; empty for none.", dynamic=READ_ONLY),
+    ConfigKey(TELEMETRY_SERIES_MAX_KEY, LONG, "10000", at_least(0),        "How many series of what clients push are among the metrics; what is left out is counted.", dynamic=READ_ONLY),
     ConfigKey(FREE_BYTES_MIN_KEY,   LONG,   "-1",      at_least(-1),       "Free space of a log directory's volume below which producers are refused; -1 is 256 MiB or a twentieth of the volume, whichever is less, 0 never refuses.", dynamic=CLUSTER_WIDE),
     ConfigKey(LOGIN_TIMEOUT_KEY,    LONG,   "30000",   at_least(1),        "Time a connection to a listener with SASL has until its client has logged in.", dynamic=READ_ONLY),
     ConfigKey(METRICS_GROUPS_KEY,   STRING, "",        expression,         "Regular expression, matched anywhere: groups whose offsets and lag are among the metrics; empty for all.", dynamic=READ_ONLY),

@@ -33,7 +33,7 @@ PAGE_FILES = {
     "topics": ("pages/topics.js",),
     "topics/": ("pages/topic.js", "pages/configs.js", "pages/messages.js", "pages/schemas.js"),
     "groups": ("pages/groups.js",),
-    "groups/": ("pages/group.js",),
+    "groups/": ("pages/group.js", "pages/configs.js", "suggest.js"),
 }
 
 

@@ -151,12 +151,12 @@ def page_address(listener: str, broker: Broker) -> tuple[str, int] | None:
     return None if port == 0 else (broker.host if host in EVERYWHERE else host, port)
 
 
-def fetch_page(host: str, port: int) -> str | None:
+def fetch_page(host: str, port: int, path: str = "/metrics") -> str | None:
     from http.client import HTTPConnection, HTTPException
 
     connection = HTTPConnection(host, port, timeout=PAGE_SECONDS_MAX)
     try:
-        connection.request("GET", "/metrics")
+        connection.request("GET", path)
         response = connection.getresponse()
         return response.read().decode("utf-8", "replace") if response.status == 200 else None
     except (OSError, HTTPException):

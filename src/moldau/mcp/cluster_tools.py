@@ -89,10 +89,9 @@ async def describe_transaction(asked: Asked) -> dict[str, Any]:
 async def find_hanging_transactions(asked: Asked) -> dict[str, Any]:
     asked.viewer.scope.check_topic(asked["topic"])
     older_ms = None if asked.get("older_minutes") is None else asked["older_minutes"] * 60_000
-    found = await find_hanging(asked.call(topic=asked["topic"], older_ms=older_ms))
-    assert isinstance(found, list)
-    rows, part = asked.rest("rows", "skip", found)
-    return asked.bounded({"rows": rows}, part)
+    found = await asked.answer(find_hanging, topic=asked["topic"], older_ms=older_ms)
+    found["rows"], part = asked.rest("rows", "skip", found["rows"])
+    return asked.bounded(found, part)
 
 
 async def list_all_quotas(asked: Asked) -> dict[str, Any]:

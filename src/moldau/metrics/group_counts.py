@@ -12,3 +12,4 @@ class GroupCounts:
         self.offset_deletions = 0
         self.classic_rebalances = 0
         self.consumer_rebalances = 0
+        self.streams_rebalances = 0

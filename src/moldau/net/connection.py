@@ -114,7 +114,8 @@ class Connection:
         self._close_when_sent = False
         self.closed = False
         self.traffic = Traffic()
-        self.last_active_ms = clock()
+        self.muted_total = 0
+        self.opened_ms = self.last_active_ms = clock()
         self._resume_reading()
 
     def handle_with(self, handle: Handle, frame_bytes_max: int, limit_name: str) -> None:
@@ -136,6 +137,10 @@ class Connection:
     def is_sending(self) -> bool:
         """Whether a response waits for the client to take it."""
         return len(self._unsent) > 0
+
+    def muted_ms(self, now_ms: int) -> int:
+        """For how long yet nothing is read from it, because its client used too much; 0 when it is not so."""
+        return max(0, self._muted_until_ms - now_ms) if self._is_muted else 0
 
     @property
     def tls(self) -> TlsSocket | None:
@@ -410,6 +415,7 @@ class Connection:
         """Nothing is read and no frame is handled until the time is over and the answer that says so was sent. Frames
         that came before wait, and so does the end of the stream: a muted connection costs a socket and a timer."""
         self._is_muted = True
+        self.muted_total += 1
         self._pause_reading()
         until_ms = self._clock() + mute_ms
         if self._mute_timer is not None:

@@ -38,6 +38,15 @@ class Stores:
         assert self.key_store is not None
         return read_certificate(self.key_store.chain[0]).alternative_names()
 
+    def expires_s(self) -> int | None:
+        """When the first certificate of the own chain is over, in seconds of the wall clock; None if nobody knows."""
+        if self.key_store is None:
+            return None
+        try:
+            return min(read_certificate(certificate).valid_seconds()[1] for certificate in self.key_store.chain)
+        except DerError:
+            return None
+
 
 def read_stores(settings: TlsSettings) -> Stores:
     """Opens the files; ConfigError with a sentence."""
@@ -174,12 +183,14 @@ def _load_own(context: ssl.SSLContext, settings: TlsSettings, store: KeyStore) -
 class ServerTls:
     """What a listener needs for new connections; the context may be replaced at any time, from any thread."""
 
-    def __init__(self, settings: TlsSettings, context: ssl.SSLContext) -> None:
-        self.replace(settings, context)
+    def __init__(self, settings: TlsSettings, context: ssl.SSLContext, expires_s: int | None = None) -> None:
+        self.replace(settings, context, expires_s)
 
-    def replace(self, settings: TlsSettings, context: ssl.SSLContext) -> None:
+    def replace(self, settings: TlsSettings, context: ssl.SSLContext, expires_s: int | None = None) -> None:
+        """`expires_s` is when the listener's own certificate is over, by the wall clock."""
         self.settings = settings
         self.context = context
+        self.expires_s = expires_s
 
     def principal(self, handshake: Handshake) -> str | None:
         """Whose connection it is; None for a certificate that no rule gives a name."""

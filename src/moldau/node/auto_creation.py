@@ -1,12 +1,14 @@
 """Creates topics that clients ask for and that do not exist, each once, however many ask.
 
 A topic that a client named is created in the client's name, who pays for it with its quota of changes: while that is
-used up it is not created. What a coordinator needs is created in the broker's own name.
+used up it is not created. So are the internal topics of a streams application, in the name of the member whose
+heartbeat is answered. What a coordinator needs is created in the broker's own name.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from moldau.controller.mutations import Asker
 from moldau.node.context import ClientContext
@@ -56,18 +58,64 @@ def create_missing_topics(
     wanted = [name for name in names if name not in node.topics_in_creation]
     if not wanted:
         return
-    node.topics_in_creation.update(wanted)
-    request = CreateTopicsRequest(timeout_ms=PATIENCE_MS)
+    topics: list[CreatableTopic] = []
     for name in wanted:
         own = internal_topic(name, node.config)
-        request.topics.append(own or CreatableTopic(name=name, num_partitions=-1, replication_factor=-1))
+        topics.append(own or CreatableTopic(name=name, num_partitions=-1, replication_factor=-1))
+
+    def done(result: Message | KafkaError, now_ms: int) -> None:
+        tell_created(node, wanted, result)
+
+    create_for_client(node, topics, context, client_id, done, now_ms)
+
+
+def create_streams_topics(
+    node: Node, topics: list[CreatableTopic], context: ClientContext, client_id: str | None, keep_ms: int, now_ms: int
+) -> None:
+    """Starts the creation of internal topics of a streams application; failures are remembered for a while."""
+    failed = node.failed_topics.among([topic.name for topic in topics], now_ms)
+    wanted = [topic for topic in topics if topic.name not in node.topics_in_creation and topic.name not in failed]
+    if not wanted:
+        return
+
+    def done(result: Message | KafkaError, now_ms: int) -> None:
+        tell_created(node, [topic.name for topic in wanted], result)
+        for name, reason in failures(wanted, result).items():
+            node.failed_topics.note(name, reason, now_ms + keep_ms)
+
+    create_for_client(node, wanted, context, client_id, done, now_ms)
+
+
+def failures(topics: list[CreatableTopic], result: Message | KafkaError) -> dict[str, str]:
+    """Which of the topics were not created, and why."""
+    if isinstance(result, KafkaError):
+        return {topic.name: result.message or default_text(result.code) for topic in topics}
+    assert isinstance(result, CreateTopicsResponse)
+    return {
+        topic.name: topic.error_message or default_text(topic.error_code)
+        for topic in result.topics
+        if topic.error_code not in (errors.NONE, errors.TOPIC_ALREADY_EXISTS)
+    }
+
+
+def create_for_client(
+    node: Node,
+    topics: list[CreatableTopic],
+    context: ClientContext,
+    client_id: str | None,
+    tell: Callable[[Message | KafkaError, int], None],
+    now_ms: int,
+) -> None:
+    """Asks the controller, here or elsewhere, in the name of a client; `tell` gets its answer."""
+    node.topics_in_creation.update(topic.name for topic in topics)
+    request = CreateTopicsRequest(topics=topics, timeout_ms=PATIENCE_MS)
 
     def done(result: Message | KafkaError, now_ms: int) -> None:
         if isinstance(result, EnvelopeResponse):
             from moldau.node.envelope import unpack_response
 
             result = unpack_response(result, CREATE_TOPICS, REQUEST_VERSION)
-        tell_created(node, wanted, result)
+        tell(result, now_ms)
 
     def envelope() -> Message:
         from moldau.node.envelope import pack_request

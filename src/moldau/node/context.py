@@ -28,6 +28,8 @@ class ClientContext:
         self.budgets: ClientBudgets | None = None  # those of the quotas that were last asked for
         self.unbilled_ns = 0  # thread time spent on this connection that no quota has counted yet
         self.bills_rest = False
+        self.client_id: str | None = None  # of the last request
+        self.has_telemetry = False  # its end is the end of client instances that asked or pushed over it
 
     def when_closed(self, callback: Callable[[int], None]) -> None:
         """`callback(now_ms)` is called once, when the connection has ended."""

@@ -22,6 +22,7 @@ from moldau.node.answering_endpoints import AnsweringEndpoints
 from moldau.node.authorization import Authorization, make_authorization
 from moldau.node.broker_channels import BrokerChannels
 from moldau.node.broker_lifecycle import BrokerLifecycle
+from moldau.node.client_telemetry import ClientTelemetry
 from moldau.node.context import ClientContext
 from moldau.node.controller_channel import ControllerChannel
 from moldau.node.controller_endpoints import SECURITY_PROTOCOLS
@@ -29,6 +30,7 @@ from moldau.node.controller_registration import ControllerRegistration
 from moldau.node.coordinators import Coordinators
 from moldau.node.directory_assignments import DirectoryAssignments
 from moldau.node.directory_moves import DirectoryMoves
+from moldau.node.failed_topics import FailedTopics
 from moldau.node.failure_detection import FailureDetection
 from moldau.node.fetch_session import FetchSessionCache
 from moldau.node.fetchers import Fetchers
@@ -147,7 +149,9 @@ class Node:
         self.fetch_bytes_max = config.get_int("fetch.max.bytes")
         self.topic_encodings = TopicEncodings()
         self.version_encodings = VersionEncodings()
+        self.telemetry = ClientTelemetry(config, rng)
         self.topics_in_creation: set[str] = set()
+        self.failed_topics = FailedTopics()
         self._log_configs: dict[str, LogConfig] = {}
         self.logs = self._make_logs(config, recovery_workers)
         self.metadata = self._make_metadata(config)
@@ -348,6 +352,7 @@ class Node:
             Stretch("rounds over logs", Call(self._run_schedule), Call(self.logs.rounds.poll)),
             Stretch("in-sync replicas", self.isr_changes),
             Stretch("lag of groups", self.lag_watch),
+            Stretch("client telemetry", self.telemetry),
         ]
 
     @property
@@ -421,6 +426,7 @@ class Node:
         self.quotas.apply(self.image.client_quotas)
         self._update_dynamic_config()
         self._is_following = True
+        self.telemetry.start(self.image)
         if self.rights is not None:
             self._complete_rights(self.rights)
         self.replicas.apply_image(self.image, now_ms)
@@ -564,6 +570,7 @@ class Node:
         if delta.changed_quotas and self.on_client_quotas_changed is not None:
             self.on_client_quotas_changed()
         if self._is_following:
+            self.telemetry.apply(delta, image)
             self.replicas.apply(delta, image, self._now_ms)
             self.txn_markers.on_metadata(image, self._now_ms)
             self.txn_verification.on_metadata(image, self._now_ms)

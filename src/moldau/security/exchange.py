@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+from mypy_extensions import mypyc_attr
+
 NO_EXPIRY_MS = 1 << 62
 
 Confirm = Callable[[], bool | None]
@@ -28,6 +30,7 @@ class Derivation:
         self.resume = resume
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SaslServer(ABC):
     """The broker's side of one login with one mechanism."""
 
@@ -56,6 +59,7 @@ class SaslServer(ABC):
         """What to say to a client's token; raises LoginRefused."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SaslClient(ABC):
     """The client's side."""
 

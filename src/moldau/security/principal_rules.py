@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from moldau.config.definitions import ConfigError
-from moldau.security.java_patterns import compile_java_pattern
+from moldau.config.java_patterns import compile_java_pattern
 
 DEFAULT: Final = "DEFAULT"
 _RULE: Final = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)", re.DOTALL)

@@ -176,14 +176,13 @@ class ScramServer(SaslServer):
         keys = self._users.token_keys(self.mechanism, token_id)
         if keys is not None:
             return self._server_first(keys)
-        salt, secret = self._users.salt_for(self.mechanism, token_id), owner.secret().encode()
+        derivation = TokenDerivation(self, token_id, self._users.salt_for(self.mechanism, token_id), owner.secret())
+        return Derivation(derivation.compute, derivation.resume)
 
-        def resume(salted: bytes) -> bytes:
-            derived = keys_of(self.mechanism, salted, salt, ITERATIONS_MIN)
-            self._users.keep_token_keys(self.mechanism, token_id, derived)
-            return self._server_first(derived)
-
-        return Derivation(lambda: salted_password(self.mechanism, secret, salt, ITERATIONS_MIN), resume)
+    def on_token_keys(self, token_id: str, keys: Keys) -> bytes:
+        """Goes on with what was derived of a token's password."""
+        self._users.keep_token_keys(self.mechanism, token_id, keys)
+        return self._server_first(keys)
 
     def _server_first(self, keys: Keys) -> bytes:
         if keys.iterations < ITERATIONS_MIN:
@@ -223,6 +222,23 @@ class ScramServer(SaslServer):
             return False
         client_key = _xor(proof, signature)
         return hmac.compare_digest(hashlib.new(self._digest, client_key).digest(), keys.stored_key)
+
+
+class TokenDerivation:
+    """The keys of a delegation token's password, which nobody has stored."""
+
+    def __init__(self, server: ScramServer, token_id: str, salt: bytes, secret: str) -> None:
+        self._server = server
+        self._token_id = token_id
+        self._salt = salt
+        self._secret = secret.encode()
+
+    def compute(self) -> bytes:
+        return salted_password(self._server.mechanism, self._secret, self._salt, ITERATIONS_MIN)
+
+    def resume(self, salted: bytes) -> bytes:
+        keys = keys_of(self._server.mechanism, salted, self._salt, ITERATIONS_MIN)
+        return self._server.on_token_keys(self._token_id, keys)
 
 
 class ScramClient(SaslClient):

@@ -128,10 +128,11 @@ class Certificates:
         name = material.listener
         self._materials[name] = material
         if material.server is not None:
+            expires_s = material.stores.expires_s()
             if name in self._servers:
-                self._servers[name].replace(material.settings, material.server)
+                self._servers[name].replace(material.settings, material.server, expires_s)
             else:
-                self._servers[name] = ServerTls(material.settings, material.server)
+                self._servers[name] = ServerTls(material.settings, material.server, expires_s)
         if material.client is not None:
             if name in self._clients:
                 self._clients[name].replace(material.settings, material.client)

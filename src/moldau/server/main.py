@@ -22,7 +22,7 @@ from moldau.server.config_file import (
     load_config,
 )
 from moldau.server.directory_check import DirectoryInUse, check_no_cluster
-from moldau.server.log_lines import TEXT, set_up_logging
+from moldau.server.log_lines import set_up_logging
 from moldau.server.logins import check_sources
 from moldau.server.posix_disk import PosixDisk
 from moldau.server.process import CannotListen, ServerProcess, StartFailed
@@ -45,10 +45,7 @@ def run(
 ) -> int:
     """Runs a node; returns the exit code. Port, folder, force and cluster id are for a start without a file."""
     try:
-        set_up_logging(
-            log_level or os.environ.get("MOLDAU_LOG_LEVEL") or "WARNING",
-            log_format or os.environ.get("MOLDAU_LOG_FORMAT") or TEXT,
-        )
+        set_up_logging(log_level or os.environ.get("MOLDAU_LOG_LEVEL") or "WARNING", log_format)
     except ValueError as error:
         return fail(f"{error}. Look at MOLDAU_LOG_LEVEL and MOLDAU_LOG_FORMAT.")
     try:

@@ -19,7 +19,13 @@ from collections.abc import Callable, Iterator
 from moldau.api.dispatch import Dispatcher
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.listeners import EVERY_ADDRESS
-from moldau.config.own_keys import METRICS_LISTENER_KEY, METRICS_NAMES_KEY, split_address
+from moldau.config.own_keys import (
+    METRICS_LISTENER_KEY,
+    METRICS_NAMES_KEY,
+    TELEMETRY_ENDPOINT_KEY,
+    TELEMETRY_KEY,
+    split_address,
+)
 from moldau.metrics.recent_values import RecentValues
 from moldau.net.framing import Scratch
 from moldau.net.handshakes import HandshakeThreads
@@ -33,6 +39,7 @@ from moldau.node.node import Node
 from moldau.node.outbox import Outbox
 from moldau.security.sasl_settings import OwnCredentials, controller_credentials, inter_broker_credentials
 from moldau.server.certificates import Certificates
+from moldau.server.client_list import client_list
 from moldau.server.clock import Clock
 from moldau.server.compaction_processes import CompactionProcesses
 from moldau.server.connection_limits import ConnectionLimits, make_quotas
@@ -40,6 +47,7 @@ from moldau.server.logins import Logins, client_maker
 from moldau.server.metrics.collect import Sources, collect
 from moldau.server.metrics.metric import Metric
 from moldau.server.metrics.page import MetricsPage
+from moldau.server.otlp_export import OtlpExport
 from moldau.server.posix_disk import DEFAULT_OPEN_FILES_MAX, PosixDisk
 from moldau.server.recovery_processes import RecoveryProcesses
 from moldau.server.sd_notify import SystemdNotifier
@@ -138,7 +146,8 @@ class ServerProcess:
         self._controller_listeners = ListenerGroup(make_quotas(config), self.turns)
         self._groups = (self._broker_listeners, self._controller_listeners)
         spelling = config.get_str(METRICS_NAMES_KEY)
-        self.metrics_page = MetricsPage(self._metrics, self._not_ready, self.turns, spelling)
+        self.metrics_page = MetricsPage(self._metrics, self._not_ready, self.turns, spelling, self._connected_clients)
+        self._otlp_export: OtlpExport | None = None
         self._sources: Sources | None = None
         self._flush_times: RecentValues | None = None
         self._started_s = time.monotonic()
@@ -163,10 +172,14 @@ class ServerProcess:
                 request_stats=self._dispatcher.stats,
                 outboxes=[outbox.traffic for outbox in outboxes],
                 flush_times=self._flush_times,
+                exported=None if self._otlp_export is None else self._otlp_export.counts,
                 started_s=self._started_s,
             )
         sources.is_stopping = self._is_stopping
         return collect(sources, self.clock(), time.monotonic())
+
+    def _connected_clients(self) -> Iterator[str]:
+        return client_list(self.node.node_id, self._groups, self.node.telemetry, self.clock())
 
     def _not_ready(self) -> str:
         """Why clients cannot be served; empty when they can."""
@@ -224,6 +237,7 @@ class ServerProcess:
         try:
             self._bind_listeners()
             self._start_node()
+            self._start_otlp_export()
             await self._start_metrics_page()
             self._start_controller_listeners()
             pump.run()
@@ -244,6 +258,8 @@ class ServerProcess:
             for listener in self.listeners:
                 listener.close()
             self.metrics_page.close()
+            if self._otlp_export is not None:
+                self._otlp_export.close()
             for outbox in (self._outbox, *self._secured_outboxes):
                 outbox.close()
             self._handshake_threads.close()
@@ -294,6 +310,16 @@ class ServerProcess:
             f"the node cannot start from what is in {', '.join(self.config.log_dirs)}: "
             f"{type(error).__name__}: {error} (MOLDAU_LOG_LEVEL=DEBUG shows where)"
         )
+
+    def _start_otlp_export(self) -> None:
+        url = self.config.get_str(TELEMETRY_ENDPOINT_KEY)
+        if not url or not self.node.is_broker:
+            return
+        if not self.config.get_bool(TELEMETRY_KEY):
+            log.warning("%s has no effect while %s is false", TELEMETRY_ENDPOINT_KEY, TELEMETRY_KEY)
+            return
+        self._otlp_export = OtlpExport(url)
+        self.node.telemetry.export = self._otlp_export.add
 
     async def _start_metrics_page(self) -> None:
         address = self.config.get_str(METRICS_LISTENER_KEY)

@@ -6,10 +6,10 @@ ended with the node that started it.
 
 from __future__ import annotations
 
-import logging
 import pickle
 import sys
 
+from moldau.server.log_lines import set_up_logging
 from moldau.server.parent_watch import ParentWatch
 from moldau.server.posix_disk import PosixDisk
 from moldau.storage.recovery_task import recover
@@ -17,7 +17,7 @@ from moldau.storage.recovery_task import recover
 
 def main() -> None:
     watch = ParentWatch(int(sys.argv[1]))
-    logging.basicConfig(level=logging.WARNING, format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)")
+    set_up_logging("WARNING")
     disk = PosixDisk()
     while True:
         try:

@@ -14,6 +14,7 @@ from moldau.sim.cluster.clock_world import ClockWorld
 from moldau.sim.cluster.world import ClusterWorld
 from moldau.sim.groups.classic_world import ClassicGroupWorld
 from moldau.sim.groups.consumer_world import ConsumerGroupWorld
+from moldau.sim.groups.streams_world import StreamsGroupWorld
 from moldau.sim.groups.world import GroupWorld
 from moldau.sim.kernel.world import World
 from moldau.sim.logs.world import LogWorld
@@ -52,6 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     which.add_argument("--transactions", action="store_true", help="a cluster whose clients write in transactions")
     which.add_argument("--share", action="store_true", help="a cluster with members of share groups")
     which.add_argument("--consumer-groups", action="store_true", help="a node with members of consumer groups")
+    which.add_argument("--streams", action="store_true", help="a node with members of streams groups")
     parser.add_argument("-v", "--verbose", action="store_true", help="print every event as it happens")
     options = parser.parse_args(arguments)
     kind = next((name for name in WORLDS if getattr(options, name.replace("-", "_"), False)), "node")
@@ -72,6 +74,7 @@ WORLDS: dict[str, type[LogWorld] | type[NodeWorld] | type[ClusterWorld] | type[R
     "groups": GroupWorld,
     "classic-groups": ClassicGroupWorld,
     "consumer-groups": ConsumerGroupWorld,
+    "streams": StreamsGroupWorld,
     "node": NodeWorld,
 }
 

@@ -629,6 +629,26 @@ def rows(topic_id: bytes) -> list[Row]:
         Row(make(api.SHARE_GROUP_DESCRIBE, group_ids=["g"]), 1, (group(DESCRIBE),)),
         Row(
             make(
+                api.STREAMS_GROUP_HEARTBEAT,
+                group_id="streams",
+                member_epoch=0,
+                rebalance_timeout_ms=1000,
+                topology=(
+                    "Topology",
+                    {"subtopologies": [("Subtopology", {"subtopology_id": "0", "source_topics": ["t"]})]},
+                ),
+                active_tasks=[],
+                standby_tasks=[],
+                warmup_tasks=[],
+                process_id="p",
+                **named,
+            ),
+            0,
+            (group(READ, "streams"), topic(DESCRIBE)),
+        ),
+        Row(make(api.STREAMS_GROUP_DESCRIBE, group_ids=["g"]), 0, (group(DESCRIBE),)),
+        Row(
+            make(
                 api.SHARE_FETCH,
                 group_id="s",
                 share_session_epoch=0,

@@ -175,6 +175,27 @@ def test_no_more_leave_than_a_broker_remembers_while_a_former_leader_does_not_an
     assert accumulator.drain(0, lambda partition: 2, lambda leader: True) == {}, "the first one comes first"
 
 
+def test_answered_batches_count_too_while_a_former_leader_does_not_answer() -> None:
+    """They stand behind the one in flight in the log of its successor, which would not know it again."""
+    accumulator = new_accumulator(linger_ms=0)
+    send(accumulator, b"-", 0)
+    accumulator.on_success(drain(accumulator, 0)[0], 0, -1)
+    silent = send(accumulator, b"a", 0)
+    (first,) = drain(accumulator, 0)
+    for number in range(4):
+        send(accumulator, b"%d" % number, 0)
+        (batch,) = accumulator.drain(0, lambda partition: 2, lambda leader: True)[2]
+        accumulator.on_success(batch, 2 + number, -1)
+    send(accumulator, b"after the election", 0)
+    assert accumulator.drain(0, lambda partition: 2, lambda leader: True) == {}
+    accumulator.on_error(first, NetworkError("timed out"), 1)
+    assert accumulator.drain(1000, lambda partition: 2, lambda leader: True) == {2: [first]}
+    accumulator.on_success(first, 1, -1)
+    assert silent.result(0).offset == 1
+    (last,) = accumulator.drain(1000, lambda partition: 2, lambda leader: True)[2]
+    assert last.base_sequence == 6
+
+
 def test_a_batch_of_unknown_fate_is_not_sent_anew_because_an_earlier_one_was_given_up() -> None:
     accumulator = new_accumulator(linger_ms=0, delivery_timeout_ms=1000)
     _, (first, second, third) = send_three(accumulator)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from moldau.client.connection.sasl import Login, PlainLogin, ScramLogin, login_maker, parse_jaas
+from moldau.client.connection.jaas import jaas_options
+from moldau.client.connection.sasl import Login, PlainLogin, ScramLogin, login_maker
 from moldau.client.connection.wire import Call, Connection
 from moldau.client.errors import ClientError, ConfigError
 from moldau.protocol.messages.api_versions_response import ApiVersion, ApiVersionsResponse
@@ -71,15 +72,15 @@ def test_a_broker_that_does_not_know_the_password_is_refused() -> None:
 def test_jaas_lines() -> None:
     module = "org.apache.kafka.common.security.plain.PlainLoginModule"
     expected = {"username": "alice", "password": 'se"c;ret'}
-    assert parse_jaas(f'{module} required username="alice" password="se\\"c;ret";') == expected
-    assert parse_jaas(f"{module}  required\n  username='alice'\n  password=secret ;\n") == {
+    assert jaas_options(f'{module} required username="alice" password="se\\"c;ret";') == expected
+    assert jaas_options(f"{module}  required\n  username='alice'\n  password=secret ;\n") == {
         "username": "alice",
         "password": "secret",
     }
-    assert parse_jaas(f"{module} required;") == {}
+    assert jaas_options(f"{module} required;") == {}
     for wrong in ("", "alice", f'{module} required username="alice"', f'{module} required username="alice;'):
         with pytest.raises(ConfigError, match="with the semicolon"):
-            parse_jaas(wrong)
+            jaas_options(wrong)
 
 
 def test_what_is_missing_for_a_login_is_said() -> None:

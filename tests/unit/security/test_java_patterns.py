@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from moldau.config.definitions import ConfigError
-from moldau.security.java_patterns import compile_java_pattern
+from moldau.config.java_patterns import compile_java_pattern
 
 
 @pytest.mark.parametrize(

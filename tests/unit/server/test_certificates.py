@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import ssl
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,9 @@ from tests.certificates import Authority, Signed
 from tests.pace import wait_until
 
 Values = dict[str, str]
+
+DAY_S = 86400
+PEM_BEGIN = "-----BEGIN CERTIFICATE-----"
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +81,27 @@ def test_what_is_no_file_is_not_read(authority: Authority, store: Path, tmp_path
         os.mkfifo(path)
     with pytest.raises(ConfigError, match="not a file"):
         loaded(values(authority, store) | {"listener.name.ssl.ssl.truststore.location": path})
+
+
+def test_when_a_certificate_expires_is_known_and_renewed_with_it(authority: Authority, store: Path) -> None:
+    certificates = loaded(values(authority, store))
+    server = certificates.server("SSL")
+    assert server is not None and server.expires_s is not None
+    assert server.expires_s == expiry_of(store)
+    put(authority.sign("node", days=3), store)
+    certificates.renew()
+    assert server.expires_s == expiry_of(store)
+    assert 2 * DAY_S < server.expires_s - time.time() < 4 * DAY_S
+
+
+def expiry_of(store: Path) -> int:
+    """The soonest of the file, as OpenSSL reads it."""
+    ends = []
+    for block in store.read_text().split(PEM_BEGIN)[1:]:
+        command = ["openssl", "x509", "-noout", "-enddate"]
+        told = subprocess.run(command, input=PEM_BEGIN + block, capture_output=True, text=True, check=True).stdout
+        ends.append(ssl.cert_time_to_seconds(told.strip().removeprefix("notAfter=")))
+    return min(ends)
 
 
 def test_a_file_that_changes_is_loaded_by_itself(authority: Authority, store: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from moldau.controller.mutations import Asker
@@ -17,6 +18,7 @@ from moldau.protocol.messages.alter_client_quotas_request import (
 from moldau.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from moldau.quota.connection_quotas import UNLIMITED, ConnectionQuotas
 from moldau.server.connection_limits import ConnectionLimits, make_quotas
+from moldau.server.metrics.certificates import certificate_metrics
 from moldau.server.metrics.connections import ADDRESSES_SHOWN_MAX, connection_metrics
 from moldau.server.metrics.metric import to_text
 from moldau.server.metrics.mutations import mutation_metrics
@@ -134,6 +136,17 @@ def test_listeners_and_addresses_are_exported_and_these_are_few() -> None:
     assert f'{prefix}_failed_authentication_total{{listener="PLAINTEXT"}} 2' in lines
     assert sum("ip=" in line for line in lines) == ADDRESSES_SHOWN_MAX
     assert not any(line.startswith(f"{prefix}_connection_accept_throttle_time{{") for line in lines)
+
+
+def test_the_end_of_a_certificate_is_exported() -> None:
+    plain: Any = Stand("PLAINTEXT")
+    plain.tls = None
+    secured: Any = Stand("SSL")
+    secured.tls = SimpleNamespace(expires_s=1_900_000_000)
+    group = ListenerGroup(Setup().quotas, Turns())
+    group.listeners += [plain, secured]
+    rows = [line for line in to_text(certificate_metrics([group])).splitlines() if not line.startswith("#")]
+    assert rows == ['moldau_listener_certificate_expiry_timestamp_seconds{listener="SSL"} 1900000000']
 
 
 class Stand:

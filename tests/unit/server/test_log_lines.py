@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
 import sys
 
 import pytest
@@ -37,6 +38,19 @@ def test_a_line_is_an_object() -> None:
 
 def test_a_traceback_is_part_of_its_line() -> None:
     assert line_of("failed", failed=True)["exception"].endswith("OSError: no space")
+
+
+def test_processes_that_a_node_starts_write_as_it_does() -> None:
+    """As those do that recover logs."""
+    child = "from moldau.server.log_lines import *; set_up_logging('WARNING'); logging.warning('ends early')"
+    parent = f"""
+from moldau.server.log_lines import *
+import subprocess
+set_up_logging('INFO', 'json')
+subprocess.run([sys.executable, '-c', {child!r}], check=True)
+"""
+    done = subprocess.run([sys.executable, "-c", parent], capture_output=True, text=True, check=True)
+    assert json.loads(done.stderr)["message"] == "ends early"
 
 
 def test_what_there_is_not() -> None:

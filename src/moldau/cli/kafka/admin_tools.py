@@ -58,7 +58,7 @@ def connect(
     address = servers if controllers is None else controllers
     # Java's client names this setting, whichever of the two was given.
     check_servers(address or "", "bootstrap.servers", "Failed to create new KafkaAdminClient")
-    settings = {**config, **more}
+    settings: dict[str, object] = {"enable.metrics.push": False, **config, **more}
     context = f"AdminClient clientId={config.get('client.id', 'adminclient-1')}"
     network = JavaNetwork(ClientConfig(ADMIN, settings), context, for_admin=True)
     return Admin(config=wired({**settings, setting: address}, network=network))

@@ -19,6 +19,7 @@ TOOLS: dict[str, tuple[str, str]] = {
     "kafka-delete-records": ("moldau.cli.kafka.delete_records:main", "Delete records down to an offset."),
     "kafka-dump-log": ("moldau.cli.kafka.dump_log:main", "Print the files of a data directory."),
     "kafka-broker-api-versions": ("moldau.cli.kafka.broker_api_versions:main", "Show the apis of brokers."),
+    "kafka-client-metrics": ("moldau.cli.kafka.client_metrics:main", "Subscribe to the metrics of clients."),
     "kafka-cluster": ("moldau.cli.kafka.cluster:main", "Show the cluster's id and endpoints, unregister brokers."),
     "kafka-configs": ("moldau.cli.kafka.configs:main", "Show and change configs, quotas and SCRAM users."),
     "kafka-e2e-latency": ("moldau.cli.kafka.e2e_latency:main", "Measure the time from producer to consumer."),

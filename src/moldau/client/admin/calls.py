@@ -40,6 +40,7 @@ from moldau.client.errors import (
     error_for,
 )
 from moldau.client.results import Outcome, TopicPartition
+from moldau.client.telemetry.watch import Telemetry
 from moldau.client.wiring import wiring_of
 from moldau.protocol import errors as codes
 from moldau.protocol.primitives import Message
@@ -77,6 +78,7 @@ class AdminCalls:
         self._cluster = kind(read, wiring.network, first_contact_ms=wiring.first_contact_ms)
         self._client_id = read.get_text("client.id")
         self._started_wall_ms = time.time_ns() // 1_000_000
+        self._telemetry = Telemetry(read, self._cluster, self.metrics)
         self._closed = False
 
     def metrics(self) -> Metrics:
@@ -91,6 +93,7 @@ class AdminCalls:
     def close(self) -> None:
         """Ends all connections; any other method raises ClosedError from now on."""
         self._closed = True
+        self._telemetry.close()
         self._cluster.close()
 
     def __enter__(self) -> Self:

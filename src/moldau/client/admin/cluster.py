@@ -154,11 +154,17 @@ class ClusterAdmin(AdminCalls):
         check(response.error_code, response.error_message)
 
     def client_instance_id(self, timeout_ms: int | None = None) -> bytes:
-        """The id that brokers give to this client for its telemetry (KIP-714)."""
+        """The id that brokers give to this client for its telemetry (KIP-714).
+
+        With enable.metrics.push it is the one by which they know the metrics that this client pushes.
+        """
         from moldau.protocol.messages.get_telemetry_subscriptions_request import GetTelemetrySubscriptionsRequest
         from moldau.protocol.messages.get_telemetry_subscriptions_response import GetTelemetrySubscriptionsResponse
 
         deadline = self._start(timeout_ms)
+        if self._telemetry.is_on:
+            self._cluster.refresh([], deadline.remaining_ms)
+            return self._telemetry.instance_id(deadline.remaining_ms)
         response = self._call_any(GetTelemetrySubscriptionsRequest(), GetTelemetrySubscriptionsResponse, deadline)
         check(response.error_code)
         return response.client_instance_id

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from moldau.client.config import ClientConfig
-from moldau.client.connection.sasl import parse_jaas
+from moldau.client.connection.jaas import jaas_options
 from moldau.client.errors import ConfigError, error_for
 from moldau.protocol.errors import SASL_AUTHENTICATION_FAILED
 from moldau.security.bearer_tokens import expiry_of, unsecured_token
@@ -64,7 +64,7 @@ class BearerSource:
 def read_bearer_source(config: ClientConfig) -> BearerSource:
     """What the settings say; raises ConfigError."""
     jaas = config.get_optional("sasl.jaas.config")
-    options = {} if jaas is None else parse_jaas(jaas)
+    options = {} if jaas is None else jaas_options(jaas)
     extensions = {
         name.removeprefix(EXTENSION_PREFIX): value
         for name, value in options.items()

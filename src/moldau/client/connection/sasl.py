@@ -10,9 +10,9 @@ import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from moldau.client.connection.jaas import jaas_options
 from moldau.client.errors import ClientError, ConfigError, error_for
 from moldau.protocol.errors import SASL_AUTHENTICATION_FAILED
-from moldau.security import jaas as jaas_lines
 from moldau.security.exchange import LoginRefused, SaslClient
 from moldau.security.plain import PlainClient
 from moldau.security.scram import HASHES, TOKEN_EXTENSION, ScramClient
@@ -84,7 +84,7 @@ def login_maker(
         assert bearer is not None
         source = bearer
         return lambda: BearerLogin(source)
-    options = {} if jaas is None else parse_jaas(jaas)
+    options = {} if jaas is None else jaas_options(jaas)
     user, password = options.get("username", user), options.get("password", password)
     if user is None or password is None:
         raise ConfigError(
@@ -96,14 +96,3 @@ def login_maker(
         return lambda: PlainLogin(name, secret)
     is_token = options.get(TOKEN_EXTENSION, "").lower() == "true"
     return lambda: ScramLogin(mechanism, name, secret, is_token=is_token)
-
-
-def parse_jaas(text: str) -> dict[str, str]:
-    """The options of a JAAS line: `…PlainLoginModule required username="alice" password="secret";`."""
-    try:
-        return jaas_lines.parse_jaas(text).options
-    except jaas_lines.JaasError:
-        raise ConfigError(
-            'sasl.jaas.config cannot be read: write it as `ModuleName required username="…" password="…";`, with the'
-            " semicolon."
-        ) from None

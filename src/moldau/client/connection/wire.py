@@ -455,6 +455,8 @@ class Connection:
         levels = {row.name: row.max_version_level for row in response.finalized_features}
         self.features = Features(response.finalized_features_epoch, levels)
         self._note_response(call, response.throttle_time_ms)
+        if self._meter is not None and self._meter.on_versions is not None:
+            self._meter.on_versions(offered)
         self._begin_login()
 
     def _maybe_renew(self, now_ms: int) -> bool:

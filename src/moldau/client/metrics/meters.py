@@ -5,6 +5,7 @@ What a client has in all is the sum over its brokers or topics, and is summed up
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from mypy_extensions import i64
@@ -51,6 +52,8 @@ class NetworkMeter:
         # Milliseconds that it took to log in again (KIP-368).
         self.reauthentications: Tally = Tally(window)
         self.failed_reauthentications: Tally = Tally(window)
+        # Told what brokers offer, at each connection: lowest and highest version by api key.
+        self.on_versions: Callable[[dict[int, tuple[int, int]]], None] | None = None
 
     def node(self, address: tuple[Any, ...]) -> NodeMeter:
         found = self.nodes.get(address)

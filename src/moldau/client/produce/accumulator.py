@@ -85,6 +85,8 @@ class Batch:
         self.in_flight: bool = False
         self.producer_epoch: i64 = -1
         self.base_sequence: i64 = NO_SEQUENCE
+        # How many batches of the partition got their sequence numbers before it.
+        self.place: i64 = 0
         # Header and records, once the batch was closed and numbered.
         self.data: list[Body] | None = None
 
@@ -111,6 +113,7 @@ class PartitionQueue:
         self.open_batch: Batch | None = None
         self.producer_epoch: i64 = -1
         self.next_sequence: i64 = 0
+        self.numbered: i64 = 0
         # Something of this epoch was written.
         self.acknowledged: bool = False
         # A batch was given up without knowing whether it was written: the next one tells.
@@ -401,9 +404,10 @@ class Accumulator:
         """Whether what is in flight must be answered before the batch may leave."""
         if queue.renumber or batch.attempts > 0 or queue.in_flight[-1].attempts > 1:
             return True
-        # Those in flight may be at a former leader that says nothing, and in the log of the present one: what comes
-        # after too many others is not known for a duplicate any more when it is sent again.
-        return self._idempotent and (not queue.acknowledged or len(queue.in_flight) >= BATCHES_REMEMBERED)
+        # Those in flight may be at a former leader that says nothing, and in the log of the present one: what stands
+        # there before too many others, answered or not, is not known for a duplicate any more when it is sent again.
+        behind_first = queue.numbered - queue.in_flight[0].place
+        return self._idempotent and (not queue.acknowledged or behind_first >= BATCHES_REMEMBERED)
 
     def _take(self, queue: PartitionQueue, batch: Batch) -> None:
         """Closes the batch, numbers it if that was not done yet, and puts it in flight."""
@@ -420,6 +424,8 @@ class Accumulator:
             batch.producer_epoch = queue.producer_epoch
             batch.base_sequence = queue.next_sequence
             queue.next_sequence = (queue.next_sequence + batch.buffer.records_count) & SEQUENCE_MASK
+            batch.place = queue.numbered
+            queue.numbered += 1
             batch.data = None
         batch.attempts += 1
         batch.in_flight = True
@@ -599,6 +605,7 @@ class Accumulator:
             if batch.base_sequence != NO_SEQUENCE:
                 part.base_sequence = (batch.base_sequence + first) & SEQUENCE_MASK
                 part.producer_epoch = batch.producer_epoch
+                part.place = batch.place
             part.uncertain = batch.uncertain
             # A part counts as tried, so that it waits for what is in flight, as any batch that goes again.
             part.attempts = 1

@@ -160,6 +160,10 @@ function drawSide(path) {
         h("button", { type: "button", class: "plain", onclick: switchTheme, "data-focus": "theme" }, isDark() ? "Light" : "Dark"),
         h("button", { type: "button", class: "plain", onclick: showHelp, "aria-label": "Keyboard help", "data-focus": "help" }, "?"),
         session.logged_in && h("button", { type: "button", class: "plain", onclick: leave, "data-focus": "logout" }, "Log out"))));
+  // On a narrow screen the pages stand in a row that scrolls: the one that is shown must be in sight.
+  const nav = document.querySelector("#side nav");
+  const current = nav?.querySelector("[aria-current]");
+  if (current) nav.scrollLeft = current.offsetLeft - nav.offsetLeft - (nav.clientWidth - current.offsetWidth) / 2;
 }
 
 async function leave() {

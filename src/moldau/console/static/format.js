@@ -43,10 +43,11 @@ export function time(ms) {
   return `${day} ${clock}`;
 }
 
-export function clock(ms) {
+/** Hours and minutes, with seconds if wanted; of another day with its date. */
+export function clock(ms, withSeconds = false) {
   const moment = new Date(ms);
   const today = new Date();
-  const at = `${two(moment.getHours())}:${two(moment.getMinutes())}`;
+  const at = `${two(moment.getHours())}:${two(moment.getMinutes())}${withSeconds ? `:${two(moment.getSeconds())}` : ""}`;
   return moment.toDateString() === today.toDateString() ? at : `${moment.getFullYear()}-${two(moment.getMonth() + 1)}-${two(moment.getDate())} ${at}`;
 }
 
@@ -62,6 +63,11 @@ export function duration(seconds) {
 
 export function plural(number, noun, many = `${noun}s`) {
   return `${count(number)} ${number === 1 ? noun : many}`;
+}
+
+/** How many a list has, and of how many where a search leaves some out. */
+export function shownOf(total, ofAll, noun, many = `${noun}s`) {
+  return total === ofAll ? plural(total, noun, many) : `${count(total)} of ${plural(ofAll, noun, many)}`;
 }
 
 /** A time that people typed, in milliseconds: a number, a date and time, or how long ago (-15m). null: none of these. */

@@ -3,6 +3,9 @@
 import { h, svg } from "./dom.js";
 import { clock, count, short } from "./format.js";
 
+// The ends of a plot that is shorter than this would have the same time in minutes.
+const SECONDS_BELOW_MS = 5 * 60 * 1000;
+
 /** points: [[ms, value], …]. A line with its area, the largest value at the left and times below. */
 export function linePlot(label, points, options = {}) {
   const width = options.width ?? 640;
@@ -16,6 +19,7 @@ export function linePlot(label, points, options = {}) {
   const line = points.map(([at, value], index) => `${index ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`).join("");
   const area = `${line}L${x(to).toFixed(1)} ${y(0)}L${x(from).toFixed(1)} ${y(0)}Z`;
   const last = points.at(-1)[1];
+  const isShort = to - from < SECONDS_BELOW_MS;
   return svg("svg", { class: "plot", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${label}: ${short(last)} now, at most ${short(Math.max(...points.map((point) => point[1])))}` },
     [0, 0.5, 1].map((part) => [
       svg("line", { class: "grid", x1: left, x2: width - right, y1: y(largest * part), y2: y(largest * part) }),
@@ -23,8 +27,8 @@ export function linePlot(label, points, options = {}) {
     ]),
     svg("path", { class: "area", d: area }),
     svg("path", { class: "line", d: line }),
-    svg("text", { class: "tick", x: left, y: height - 4 }, clock(from)),
-    svg("text", { class: "tick", x: width - right, y: height - 4, "text-anchor": "end" }, clock(to)));
+    svg("text", { class: "tick", x: left, y: height - 4 }, clock(from, isShort)),
+    svg("text", { class: "tick", x: width - right, y: height - 4, "text-anchor": "end" }, clock(to, isShort)));
 }
 
 function niceMax(value) {

@@ -22,7 +22,7 @@ from moldau.coordinator.group.classic_member import SyncCallback
 from moldau.coordinator.group.classic_rebalance import ClassicRebalance
 from moldau.coordinator.group.classic_records import group_id_of, group_record, load_group
 from moldau.coordinator.group.classic_responses import join_error, sync_error, synced, write_error
-from moldau.coordinator.group.group import CLASSIC, CONSUMER, Group
+from moldau.coordinator.group.group import CLASSIC, CONSUMER, SHARE, Group
 from moldau.coordinator.group.part import GroupPart
 from moldau.coordinator.group.state import GroupShardState
 from moldau.coordinator.outcome import Outcome
@@ -72,11 +72,12 @@ class ClassicProtocol(GroupPart):
             return Outcome(response=join_error(errors.INVALID_SESSION_TIMEOUT, request.member_id))
         group = self.state.groups.get(request.group_id)
         if group is not None and not isinstance(group, ClassicGroup):
-            # An empty consumer group becomes a classic one; a share group stays what it is, also when it is empty.
-            if group.kind != CONSUMER:
-                return Outcome(response=join_error(errors.INCONSISTENT_GROUP_PROTOCOL, ""))
-            if not group.is_empty():
+            # An empty consumer or streams group becomes a classic one; a share group stays what it is, also when it is
+            # empty.
+            if group.kind == CONSUMER and not group.is_empty():
                 return self.elsewhere.join(group, joining, now_ms)
+            if group.kind == SHARE or not group.is_empty():
+                return Outcome(response=join_error(errors.INCONSISTENT_GROUP_PROTOCOL, ""))
         return self._join.join(joining, now_ms)
 
     def sync(self, request: SyncGroupRequest, answer: SyncCallback, now_ms: int) -> Outcome:

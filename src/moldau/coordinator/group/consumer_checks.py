@@ -26,10 +26,10 @@ def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int, assign
     """Raises the error that the member gets; nothing was looked at but the request."""
     epoch = request.member_epoch
     if version >= FIRST_VERSION_WITH_CLIENT_IDS or epoch > 0 or epoch == LEFT_EPOCH:
-        _check_not_blank(request.member_id, "MemberId can't be empty.")
-    _check_not_blank(request.group_id, "GroupId can't be empty.")
-    _check_not_blank(request.instance_id, "InstanceId can't be empty.")
-    _check_not_blank(request.rack_id, "RackId can't be empty.")
+        check_not_blank(request.member_id, "MemberId can't be empty.")
+    check_not_blank(request.group_id, "GroupId can't be empty.")
+    check_not_blank(request.instance_id, "InstanceId can't be empty.")
+    check_not_blank(request.rack_id, "RackId can't be empty.")
     if epoch == JOINING_EPOCH:
         _check_join(request)
     elif epoch == LEFT_FOR_A_WHILE_EPOCH:
@@ -43,9 +43,7 @@ def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int, assign
             errors.UNSUPPORTED_ASSIGNOR,
             f"ServerAssignor {assignor} is not supported. Supported assignors: {', '.join(assignors)}.",
         )
-    for name, text in (("GroupId", request.group_id), ("MemberId", request.member_id)):
-        if len(text) > ID_BYTES_MAX // 4 and len(text.encode("utf-8", "surrogatepass")) > ID_BYTES_MAX:
-            raise _invalid(f"{name} is longer than {ID_BYTES_MAX} bytes.")
+    check_id_lengths(request.group_id, request.member_id)
 
 
 def _check_join(request: ConsumerGroupHeartbeatRequest) -> None:
@@ -57,7 +55,13 @@ def _check_join(request: ConsumerGroupHeartbeatRequest) -> None:
         raise _invalid("Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
 
 
-def _check_not_blank(text: str | None, message: str) -> None:
+def check_id_lengths(group_id: str, member_id: str) -> None:
+    for name, text in (("GroupId", group_id), ("MemberId", member_id)):
+        if len(text) > ID_BYTES_MAX // 4 and len(text.encode("utf-8", "surrogatepass")) > ID_BYTES_MAX:
+            raise _invalid(f"{name} is longer than {ID_BYTES_MAX} bytes.")
+
+
+def check_not_blank(text: str | None, message: str) -> None:
     """Java's trim takes everything up to the space away."""
     if text is None or text[:1] > " ":
         return

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from moldau.coordinator.group.assignment_pace import AssignmentPace
 from moldau.coordinator.group.assignors.spec import Targets
 from moldau.coordinator.group.assignors.table import ASSIGNORS
 from moldau.coordinator.group.consumer_group import ConsumerGroup, is_homogeneous
@@ -31,8 +32,6 @@ from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
 
 METADATA_REFRESH_MS: Final = 0x7FFFFFFF
-COMPUTED_SPARE: Final = 100
-"""Times of so many groups that are gone may be remembered."""
 
 ScheduleRevocation = Callable[[str, ConsumerMember, int], None]
 """Called with group id, member and time when a member must give partitions up."""
@@ -46,9 +45,7 @@ class ConsumerSteps:
         self._timers = timers
         self._schedule_revocation = schedule_revocation
         self._topic_hashes: dict[str, int] = {}
-        # When the targets of groups were computed here last, by the steady clock, and for which epoch: it counts once
-        # the group has that epoch, for the write may fail.
-        self._computed: dict[str, tuple[int, int]] = {}
+        self._pace = AssignmentPace(state)
         self.regexes = RegexRefresh(state, self.metadata_hash)
 
     @property
@@ -181,32 +178,18 @@ class ConsumerSteps:
             group.names_with(member, updated), group.regexes_with(member, updated), len(members)
         )
         name = group.preferred_assignor(member, updated) or self.settings.assignors[0]
-        self._note_computed(group_id, epoch, now_ms)
+        self._pace.note(group_id, epoch, now_ms)
         targets: Targets = compute_targets(group, members, homogeneous, ASSIGNORS[name], self._state.image)
         records += target_records(group, targets)
         records.append(assignment_epoch_record(group_id, epoch, self._state.wall.at(now_ms)))
         return epoch, targets[updated.member_id]
 
-    def _note_computed(self, group_id: str, epoch: int, now_ms: int) -> None:
-        groups = self._state.groups
-        if len(self._computed) > 2 * len(groups) + COMPUTED_SPARE:
-            self._computed = {name: computed for name, computed in self._computed.items() if name in groups}
-        self._computed[group_id] = (epoch, now_ms)
-
     def _may_assign(self, group: ConsumerGroup, now_ms: int) -> bool:
         """Many members that come at once are assigned together (group.consumer.assignment.interval.ms)."""
-        if group.assignment_timestamp_ms == 0:
-            return True
         interval_ms = self.settings.assignment_interval_ms(self._state.image, group.group_id)
-        epoch, computed_ms = self._computed.get(group.group_id, (-1, 0))
-        if epoch == group.assignment_epoch:
-            return now_ms - computed_ms >= interval_ms
-        # Another coordinator did it, and only the wall clock says when; it may have been set, or stand still.
-        waited_ms = self._state.wall.at(now_ms) - group.assignment_timestamp_ms
-        if waited_ms < 0:
-            waited_ms = interval_ms
-        self._note_computed(group.group_id, group.assignment_epoch, now_ms - waited_ms)
-        return waited_ms >= interval_ms
+        return self._pace.may_assign(
+            group.group_id, group.assignment_epoch, group.assignment_timestamp_ms, interval_ms, now_ms
+        )
 
     def _reconcile(
         self,

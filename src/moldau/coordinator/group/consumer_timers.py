@@ -1,4 +1,4 @@
-"""The timers of members of consumer groups: sessions, revocations, and the requests that classic members owe."""
+"""The timers of members of consumer and streams groups: sessions, revocations, and what classic members owe."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from moldau.coordinator.timers import TimerAction, Timers
 
 SESSION: Final = "session"
 REVOCATION: Final = "revocation"
-"""Partitions must be given up before this."""
+"""Partitions or tasks must be given up before this."""
 CLASSIC_JOIN: Final = "join"
 CLASSIC_SYNC: Final = "sync"
 KINDS: Final = (SESSION, REVOCATION, CLASSIC_JOIN, CLASSIC_SYNC)

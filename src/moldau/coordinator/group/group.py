@@ -52,7 +52,7 @@ class Group:
     def check_partition_commit(
         self, member_id: str, generation_or_epoch: int, topic: str, topic_id: bytes, partition: int
     ) -> None:
-        """After `check_offset_commit`: may it commit this partition? Only consumer groups look at each of them."""
+        """After `check_offset_commit`: may it commit this partition? Consumer and streams groups look at each."""
 
     def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """May this member read offsets? A member id of None, or an epoch below 0, is a client outside of the group."""

@@ -1,7 +1,8 @@
 """The groups of one partition of __consumer_offsets: which part replays which record, and what begins and ends.
 
 The parts: `offsets` (commits, fetches, expiry), `classic` (JoinGroup and its kin), `consumer` (KIP-848), `share`
-(KIP-932), `admin` (list, describe, delete). They share one GroupShardState and do not know the log.
+(KIP-932), `streams` (KIP-1071), `admin` (list, describe, delete). They share one GroupShardState and do not know the
+log.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from moldau.coordinator.group.part import GroupPart
 from moldau.coordinator.group.settings import GroupSettings
 from moldau.coordinator.group.share import ShareProtocol
 from moldau.coordinator.group.state import GroupShardState
+from moldau.coordinator.group.streams.protocol import StreamsProtocol
 from moldau.coordinator.machine import CoordinatorMachine
 from moldau.coordinator.outcome import Outcome
 from moldau.coordinator.timers import Timers
@@ -26,13 +28,14 @@ from moldau.metadata.image import MetadataImage
 from moldau.records.clocks import WallClock
 from moldau.records.random_source import RandomSource
 
-# Record types, the first two bytes of a key. Those that are not here (streams groups, and what a later release
-# may write) are left alone.
+# Record types, the first two bytes of a key. Those that are not here, which a later release may write, are left alone.
 LAST_OFFSET_TYPE: Final = 1
 CLASSIC_TYPE: Final = 2
 CONSUMER_TYPES: Final = frozenset({3, 4, 5, 6, 7, 8, 16})
 CONSUMER_GROUP_TYPE: Final = 3
 SHARE_TYPES: Final = frozenset({10, 11, 12, 13, 14, 15})
+STREAMS_TYPES: Final = frozenset({17, 19, 20, 21, 22, 23})
+STREAMS_GROUP_TYPE: Final = 17
 
 
 class GroupMachine(CoordinatorMachine):
@@ -47,8 +50,16 @@ class GroupMachine(CoordinatorMachine):
         self.consumer = ConsumerProtocol(self.state, self.classic.rebalance)
         self.classic.elsewhere = ClassicMembers(self.state, self.consumer)
         self.share = ShareProtocol(self.state)
+        self.streams = StreamsProtocol(self.state)
         self.admin = GroupAdmin(self.state, self.offsets)
-        self._parts: list[GroupPart] = [self.classic, self.consumer, self.share, self.offsets, self.admin]
+        self._parts: list[GroupPart] = [
+            self.classic,
+            self.consumer,
+            self.share,
+            self.streams,
+            self.offsets,
+            self.admin,
+        ]
 
     def replay(self, key: bytes, value: bytes | None, offset: int, producer_id: int, producer_epoch: int) -> None:
         if len(key) < 2:
@@ -63,7 +74,9 @@ class GroupMachine(CoordinatorMachine):
             self.consumer.replay(record_type, key, value)
         elif record_type in SHARE_TYPES:
             self.share.replay(record_type, key, value)
-        if value is None and record_type in (CLASSIC_TYPE, CONSUMER_GROUP_TYPE):
+        elif record_type in STREAMS_TYPES:
+            self.streams.replay(record_type, key, value)
+        if value is None and record_type in (CLASSIC_TYPE, CONSUMER_GROUP_TYPE, STREAMS_GROUP_TYPE):
             self.state.offsets.forget_group_without_offsets(group_of_key(key))
 
     def replay_end_transaction(self, producer_id: int, producer_epoch: int, committed: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from moldau.coordinator.group.group import CONSUMER, SHARE, Group
+from moldau.coordinator.group.group import CONSUMER, SHARE, STREAMS, Group
 from moldau.coordinator.group.offset_records import (
     NO_EXPIRY,
     CommittedOffset,
@@ -164,7 +164,7 @@ class Offsets(GroupPart):
             group.check_offset_commit(
                 request.member_id, request.group_instance_id, request.generation_id, True, version, now_ms
             )
-            if group.kind == CONSUMER and request.member_id:
+            if group.kind in (CONSUMER, STREAMS) and request.member_id:
                 for topic in request.topics:
                     found = self._state.image.topics_by_name.get(topic.name)
                     topic_id = ZERO_UUID if found is None else found.topic_id
@@ -185,7 +185,7 @@ class Offsets(GroupPart):
         group = self._state.find_group(group_id)
         if group is not None:
             group.check_offset_commit(member_id, instance_id, generation, False, version, now_ms)
-            return group if group.kind == CONSUMER else None
+            return group if group.kind in (CONSUMER, STREAMS) else None
         if generation >= 0:
             # Without a generation it is somebody who does not want to be a member: the first commit makes the group.
             if version >= FIRST_VERSION_WITH_GROUP_NOT_FOUND:

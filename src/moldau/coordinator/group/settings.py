@@ -5,6 +5,7 @@ from __future__ import annotations
 from moldau.config.broker_config import BrokerConfig
 from moldau.coordinator.group.consumer_settings import ConsumerSettings
 from moldau.coordinator.group.share_settings import ShareGroupSettings
+from moldau.coordinator.group.streams.settings import StreamsSettings
 from moldau.metrics.group_counts import GroupCounts
 
 
@@ -27,3 +28,4 @@ class GroupSettings:
         self.classic_session_max_ms = config.get_int("group.max.session.timeout.ms")
         self.consumer = ConsumerSettings(config)
         self.share = ShareGroupSettings(config)
+        self.streams = StreamsSettings(config)

@@ -20,6 +20,7 @@ from moldau.net.listener_group import ListenerGroup
 from moldau.net.turns import Turns
 from moldau.node.node import Node
 from moldau.server.metrics.authorizer import authorizer_metrics
+from moldau.server.metrics.certificates import certificate_metrics
 from moldau.server.metrics.connections import connection_metrics
 from moldau.server.metrics.controller import PartitionCounts, controller_metrics, metadata_metrics
 from moldau.server.metrics.following import following_metrics
@@ -43,6 +44,7 @@ from moldau.server.metrics.requests import event_metrics, request_metrics
 from moldau.server.metrics.server import forwarding_metrics, idle_metrics, state_metrics
 from moldau.server.metrics.shares import share_metrics, share_partition_metrics
 from moldau.server.metrics.sockets import socket_metrics
+from moldau.server.metrics.telemetry import ExportCounts, telemetry_metrics
 from moldau.server.metrics.topics import topic_metrics
 from moldau.server.metrics.waiting import session_metrics, waiting_metrics
 
@@ -63,6 +65,7 @@ class Sources:
         request_stats: Callable[[], list[RequestStats]] | None = None,
         outboxes: Sequence[dict[str, Traffic]] = (),
         flush_times: RecentValues | None = None,
+        exported: ExportCounts | None = None,
         started_s: float = 0.0,
     ) -> None:
         self.node = node
@@ -71,6 +74,7 @@ class Sources:
         self.request_stats = request_stats
         self.outboxes = outboxes
         self.flush_times = flush_times
+        self.exported = exported
         self.started_s = started_s
         self.is_stopping = False
         self.limits = RowLimits(node.config)
@@ -93,6 +97,7 @@ def collect(sources: Sources, now_ms: int, now_s: float) -> Iterator[Metric | No
             yield from event_metrics(sources.request_stats(), now_s)
     yield from connection_metrics(sources.listener_groups, now_ms)
     yield from login_metrics(sources.listener_groups)
+    yield from certificate_metrics(sources.listener_groups)
     yield from socket_metrics(sources.listener_groups, sources.rates, now_s)
     yield None
     yield from quota_metrics(node.quotas, now_ms)
@@ -136,6 +141,7 @@ def broker_metrics(sources: Sources, now_ms: int, now_s: float) -> Iterator[Metr
     yield None
     yield from broker_list_metrics(node)
     yield from LagCollector(node, limits, left_out, now_ms).collect()
+    yield from telemetry_metrics(node.telemetry, sources.exported)
     yield left_out.metric()
 
 

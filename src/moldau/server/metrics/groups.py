@@ -27,6 +27,7 @@ VERIFICATION = "kafka_server_addpartitionstotxnmanager"
 CLASSIC_STATES = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty")
 CONSUMER_STATES = ("Empty", "Assigning", "Reconciling", "Stable", "Dead")
 SHARE_STATES = ("Empty", "Stable", "Dead")
+STREAMS_STATES = ("Empty", "NotReady", "Assigning", "Reconciling", "Stable", "Dead")
 SHARD_STATES = {LOADING: "loading", ACTIVE: "active", FAILED: "failed"}
 
 
@@ -38,7 +39,7 @@ class GroupTotals:
             CLASSIC: dict.fromkeys(CLASSIC_STATES, 0),
             CONSUMER: dict.fromkeys(CONSUMER_STATES, 0),
             SHARE: dict.fromkeys(SHARE_STATES, 0),
-            STREAMS: {},
+            STREAMS: dict.fromkeys(STREAMS_STATES, 0),
         }
         self.offsets = 0
         self.share_rebalances = 0
@@ -76,7 +77,11 @@ def group_metrics(coordinators: Coordinators, rates: Rates, now_ms: int, now_s: 
     for kind, states in totals.states.items():
         by_protocol.values[(("protocol", kind),)] = sum(states.values())
     yield by_protocol
-    for kind, about in ((CONSUMER, "Groups of the consumer protocol, by state"), (SHARE, "Share groups, by state")):
+    for kind, about in (
+        (CONSUMER, "Groups of the consumer protocol, by state"),
+        (SHARE, "Share groups, by state"),
+        (STREAMS, "Streams groups, by state"),
+    ):
         of_kind = Metric(f"{GROUPS}_{kind}_group_count", GAUGE, about)
         of_kind.values = {(("state", state),): count for state, count in totals.states[kind].items()}
         yield of_kind
@@ -88,6 +93,7 @@ def group_metrics(coordinators: Coordinators, rates: Rates, now_ms: int, now_s: 
         ("group_completed_rebalance", "Rebalances of classic groups that were completed", counts.classic_rebalances),
         ("consumer_group_rebalance", "New epochs of groups of the consumer protocol", counts.consumer_rebalances),
         ("share_group_rebalance", "New epochs of share groups", totals.share_rebalances),
+        ("streams_group_rebalance", "New epochs of streams groups", counts.streams_rebalances),
     ):
         yield Metric(f"{GROUPS}_{stem}_count", COUNTER, about, count)
         yield Metric(f"{GROUPS}_{stem}_rate", GAUGE, f"{about}, a second", rates.rate(stem, (), count, now_s))

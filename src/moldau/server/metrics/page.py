@@ -1,7 +1,7 @@
-"""Pages over HTTP where `moldau.metrics.listener` says so: `/metrics`, `/healthz` and `/readyz`.
+"""Pages over HTTP where `moldau.metrics.listener` says so: `/metrics`, `/clients`, `/healthz` and `/readyz`.
 
-For Prometheus, for Kubernetes, and for people with curl. A scrape is collected in turns of a few milliseconds, so that
-clients do not wait for it; who asks while one is being collected gets the same one.
+For Prometheus, for Kubernetes, for `moldau client list` and for people with curl. A scrape is collected in turns of a
+few milliseconds, so that clients do not wait for it; who asks while one is being collected gets the same one.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ REQUEST_SECONDS_MAX = 5.0
 SLICE_S = 0.002
 WRITTEN_AT_ONCE = 256 * 1024
 METRICS_PATHS = (b"/", b"/metrics")
+CLIENTS = b"/clients"
 HEALTH, READY = b"/healthz", b"/readyz"
 METRICS = "metrics"
 """What the turns of the loop are told that a scrape is."""
 
 PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 PLAIN_TEXT = "text/plain; charset=utf-8"
+JSON = "application/json"
 
 
 class MetricsPage:
@@ -35,13 +37,16 @@ class MetricsPage:
         not_ready: Callable[[], str],
         turns: Turns,
         spelling: str = STRIMZI,
+        clients: Callable[[], Iterator[str]] | None = None,
     ) -> None:
+        """`clients` makes the document of `/clients`, if there is one."""
         self._collect = collect
+        self._clients = clients
         self._not_ready = not_ready
         self._turns = turns
         self.spelling = spelling
         self._server: asyncio.Server | None = None
-        self._scrape: asyncio.Task[list[bytes]] | None = None
+        self._collected: dict[bytes, asyncio.Task[list[bytes]]] = {}
         self.port = 0
 
     async def start(self, host: str, port: int) -> None:
@@ -52,8 +57,8 @@ class MetricsPage:
     def close(self) -> None:
         if self._server is not None:
             self._server.close()
-        if self._scrape is not None:
-            self._scrape.cancel()
+        for collected in self._collected.values():
+            collected.cancel()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -74,7 +79,11 @@ class MetricsPage:
             return respond("405 Method Not Allowed", "this page can only be read\n", has_body=True)
         has_body = method == b"GET"
         if path in METRICS_PATHS:
-            return respond_pieces("200 OK", await self._pieces(), has_body, PROMETHEUS_TEXT)
+            return respond_pieces(
+                "200 OK", await self._pieces(METRICS_PATHS[1], self._texts), has_body, PROMETHEUS_TEXT
+            )
+        if path == CLIENTS and self._clients is not None:
+            return respond_pieces("200 OK", await self._pieces(path, self._clients), has_body, JSON)
         if path == HEALTH:
             return respond("200 OK", "ok\n", has_body)
         if path == READY:
@@ -82,22 +91,23 @@ class MetricsPage:
             if reason:
                 return respond("503 Service Unavailable", f"{reason}\n", has_body)
             return respond("200 OK", "ready\n", has_body)
-        return respond("404 Not Found", "there are /metrics, /healthz and /readyz\n", has_body)
+        return respond("404 Not Found", "there are /metrics, /clients, /healthz and /readyz\n", has_body)
 
-    async def _pieces(self) -> list[bytes]:
-        if self._scrape is None or self._scrape.done():
-            self._scrape = asyncio.ensure_future(self._collect_pieces())
+    async def _pieces(self, path: bytes, make: Callable[[], Iterator[str]]) -> list[bytes]:
+        collected = self._collected.get(path)
+        if collected is None or collected.done():
+            collected = self._collected[path] = asyncio.ensure_future(self._collect_pieces(make()))
         # Whoever goes away does not end it for the others.
-        return await asyncio.shield(self._scrape)
+        return await asyncio.shield(collected)
 
-    async def _collect_pieces(self) -> list[bytes]:
+    async def _collect_pieces(self, parts: Iterator[str]) -> list[bytes]:
         """With thousands of partitions a page has megabytes: it is never in one piece."""
         pieces: list[bytes] = []
         texts: list[str] = []
         size = 0
         turns = self._turns
         turns.begin()
-        for text in self._texts():
+        for text in parts:
             if text:
                 texts.append(text)
                 size += len(text)

@@ -36,6 +36,8 @@ class ClusterModel:
     def __init__(self) -> None:
         self.topics: list[TopicModel] = []
         self.uncertain_names: dict[str, tuple[int, dict[str, str]]] = {}
+        self.made_by_the_node: set[str] = set()
+        """Topics that a coordinator creates for its clients; no administrator knows of them."""
 
     def current(self, name: str) -> TopicModel | None:
         for topic in reversed(self.topics):
@@ -74,7 +76,7 @@ class ClusterModel:
                 for index in range(len(topic.partitions), seen[1]):
                     topic.partitions.append(PartitionModel(f"{topic.name}-{index}"))
         for name, (topic_id, partitions) in found.items():
-            if self.current(name) is None:
+            if self.current(name) is None and name not in self.made_by_the_node:
                 self._adopt(name, topic_id, partitions)
         for name in list(self.uncertain_names):
             if name not in found:

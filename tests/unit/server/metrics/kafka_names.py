@@ -149,7 +149,6 @@ LEFT_OUT: Final = {
     "kafka_server_socket_server_metrics_reauthentication_latency_…": "see totaltimems of SaslAuthenticate",
     "kafka_server_socket_server_metrics_successful_authentication_no_reauth_total": "clients are not told apart by it",
     "kafka_server_kafkaserver_clusterid": "it is a text; kafka_partition_latest_offset has it as cluster_name",
-    "kafka_server_group_coordinator_metrics_streams_group_…": "streams groups are not served",
     "kafka_server_group_coordinator_metrics_thread_idle_ratio_avg": "one event loop, see requesthandleravgidle_percent",
     "kafka_server_group_coordinator_metrics_event_…": "there is no queue of events: one event loop, see moldau_loop_…",
     "kafka_server_group_coordinator_metrics_batch_…": "records are written at once, nothing lingers",
@@ -157,7 +156,6 @@ LEFT_OUT: Final = {
     "kafka_server_share_coordinator_metrics_write_rate": "rate() of write_total",
     "kafka_server_share_coordinator_metrics_write_latency_…": "see totaltimems of WriteShareGroupState",
     "kafka_server_share_coordinator_metrics_event_…": "there is no queue of events: one event loop, see moldau_loop_…",
-    "kafka_server_client_metrics_…": "client telemetry (KIP-714) needs a plug-in that takes it, as in Kafka",
     "kafka_consumergroup_poll_time_ms": "nobody polls: the broker knows the offsets",
 }
 """A name that ends with … stands for all that begin so."""
@@ -166,6 +164,8 @@ ONLY_WHEN: Final = {
     "kafka_controller_controllereventmanager_eventqueuetimems": "after requests to the controller's listener",
     "kafka_controller_controllereventmanager_eventqueueprocessingtimems": "after requests to the controller's listener",
     "kafka_log_logmanager_remaininglogstorecover": "while a broker opens its logs",
+    "kafka_server_client_metrics_instance_count": "with moldau.client.telemetry.enable",
+    "kafka_server_client_metrics_unknown_subscription_request_count": "with moldau.client.telemetry.enable",
     "kafka_server_socket_server_metrics_connections_tls_info": "with TLS",
     "kafka_server_socket_server_metrics_successful_authentication_total": "with TLS or logins",
     "kafka_server_socket_server_metrics_failed_authentication_total": "with TLS or logins",

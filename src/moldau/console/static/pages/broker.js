@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { h, replace } from "../dom.js";
-import { bytes, clock, count } from "../format.js";
+import { bytes, clock, count, plural } from "../format.js";
 import { badge, card, crumbs, empty, facts, link, table, topicPath } from "../widgets.js";
 import { showConfigs } from "./configs.js";
 
@@ -31,7 +31,7 @@ function directories(broker) {
   return card("Log directories", broker.directories.map((directory) => {
     const used = directory.total_bytes > 0 ? directory.total_bytes - directory.usable_bytes : null;
     return h("div", { class: "directory" },
-      h("p", {}, h("code", {}, directory.path), directory.error && badge(directory.error, "bad"), ` ${count(directory.replicas)} replicas, ${bytes(directory.size)}`, used === null ? "" : `; the disk has ${bytes(directory.usable_bytes)} of ${bytes(directory.total_bytes)} left`),
+      h("p", {}, h("code", {}, directory.path), directory.error && badge(directory.error, "bad"), ` ${plural(directory.replicas, "replica")}, ${bytes(directory.size)}`, used === null ? "" : `; the disk has ${bytes(directory.usable_bytes)} of ${bytes(directory.total_bytes)} left`),
       used !== null && h("progress", { max: directory.total_bytes, value: used, "aria-label": `Used of ${directory.path}` }),
       directory.largest.length ? table(`Largest replicas in ${directory.path}`, [
         { label: "Partition", class: "name", cell: (row) => link(topicPath(row.topic), `${row.topic}-${row.partition}`) },

@@ -1,4 +1,4 @@
-// One group: members, the assignment as a picture, lag by partition, and resetting offsets after a preview.
+// One group: members, the assignment as a picture, lag by partition, configs, and resetting offsets after a preview.
 
 import { get, post, session } from "../api.js";
 import { go } from "../app.js";
@@ -6,13 +6,15 @@ import { actionForm, confirmByName, notify, openDialog } from "../dialogs.js";
 import { h, replace } from "../dom.js";
 import { count, duration, plural, readPartitions, readTime } from "../format.js";
 import { assignmentPicture, linePlot } from "../plots.js";
+import { topicField } from "../suggest.js";
 import { badge, button, card, crumbs, empty, facts, field, link, select, stateBadge, table, topicPath } from "../widgets.js";
+import { showConfigs } from "./configs.js";
 
 export function show(main, page) {
   const [id] = page.parameters;
   page.title(id);
-  const [body, actions] = [h("div", {}), h("div", { class: "buttons" })];
-  replace(main, crumbs(link("/groups", "Groups"), h("span", {}, id)), h("div", { class: "title-line" }, h("h1", { class: "name" }, id), actions), body);
+  const [body, configs, actions] = [h("div", {}), h("div", {}), h("div", { class: "buttons" })];
+  replace(main, crumbs(link("/groups", "Groups"), h("span", {}, id)), h("div", { class: "title-line" }, h("h1", { class: "name" }, id), actions), body, configs);
   const points = [];
   let refresh = () => {};
   let drawn = false;
@@ -21,9 +23,13 @@ export function show(main, page) {
     points.push([Date.now(), known.reduce((sum, row) => sum + row.lag, 0)]);
     if (points.length > 150) points.shift();
     replace(body, head(group, points), assignment(group), offsets(group, id, refresh), members(group, id, refresh), topology(group));
-    if (session.may_change && !drawn) {
-      drawn = true;
-      drawActions(actions, group, refresh);
+    if (drawn) return;
+    drawn = true;
+    if (session.may_change) drawActions(actions, group, refresh);
+    if (group.type !== "classic") {
+      const place = h("div", {});
+      replace(configs, card("Configs", place));
+      showConfigs(place, page, id, "group");
     }
   });
 }
@@ -103,6 +109,7 @@ function members(group, id, refresh) {
     { label: "", cell: (row) => session.may_change && group.type === "classic" && button("Remove", () => openDialog("Remove a member", (close) => actionForm(h("p", {}, `${row.client_id} (${row.id}) leaves the group. If it still runs, it joins again.`), "Remove it", async () => {
       await post("/api/groups/remove-member", { id, member: row.id, instance_id: row.instance_id });
       close();
+      notify(`${row.client_id || row.id} has left the group.`);
       refresh();
     }, { danger: true, cancel: close })), { class: "small", "aria-label": `Remove ${row.id}` }) },
   ], group.members));
@@ -119,10 +126,16 @@ function topology(group) {
 }
 
 async function resetOffsets(id, refresh) {
-  const group = await get("/api/group", { id });
+  let group;
+  try {
+    group = await get("/api/group", { id });
+  } catch (error) {
+    notify(error.message, "bad");
+    return;
+  }
   const topics = [...new Set(group.offsets.map((row) => row.topic))];
   openDialog(`Reset offsets of ${id}`, (close) => {
-    const topic = h("input", { type: "text", list: "reset-topics", value: topics[0] ?? "", spellcheck: "false", autocomplete: "off", autofocus: true });
+    const { input: topic, field: topicPlace } = topicField("Topic", { value: topics[0] ?? "", first: topics, autofocus: true });
     const every = h("input", { type: "checkbox", checked: topics.length > 1 });
     const partitions = h("input", { type: "text", placeholder: "all" });
     const where = select([["earliest", "to the beginning"], ["latest", "to the end"], ["offset", "to an offset"], ["time", "to a time"], ["shift", "by so many records"], ["current", "to where it is"]], "earliest");
@@ -161,9 +174,8 @@ async function resetOffsets(id, refresh) {
       }
       return body;
     };
-    const topicFields = h("div", { class: "fields" }, field("Topic", topic), field("Partitions", partitions));
+    const topicFields = h("div", { class: "fields" }, topicPlace, field("Partitions", partitions));
     const form = actionForm([
-      h("datalist", { id: "reset-topics" }, topics.map((name) => h("option", { value: name }))),
       topics.length > 0 && h("label", { class: "check" }, every, `all ${plural(group.offsets.length, "partition")} that it has offsets of`),
       topicFields,
       h("div", { class: "fields" }, field("Where to", where), numberField),

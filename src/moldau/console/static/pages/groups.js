@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { h, replace } from "../dom.js";
-import { count, duration } from "../format.js";
+import { count, duration, shownOf } from "../format.js";
 import { badge, empty, field, groupPath, link, pager, searchBox, select, stateBadge, table } from "../widgets.js";
 
 export function show(main, page) {
@@ -55,7 +55,7 @@ function drawList(data, lags, state, change) {
   const of = (row) => lags[row.id] ?? {};
   return [
     errors,
-    h("p", { class: "quiet" }, `${count(data.total)} of ${count(data.of_all)} groups`),
+    h("p", { class: "quiet" }, shownOf(data.total, data.of_all, "group")),
     table("Groups", [
       { label: "Group", sort: "id", class: "name", cell: (row) => link(groupPath(row.id), row.id || "(empty name)") },
       { label: "Kind", sort: "type", cell: (row) => [row.type, row.is_simple && badge("offsets only")] },

@@ -1,9 +1,9 @@
 // Records of a topic: browsed, searched, followed live, looked at whole, copied, downloaded and sent.
 
-import { download, post, session, stream } from "../api.js";
+import { download, get, post, session, stream } from "../api.js";
 import { actionForm, notify, openDialog } from "../dialogs.js";
 import { h, newId, replace } from "../dom.js";
-import { bytes, count, duration, readPartitions, readTime, time } from "../format.js";
+import { bytes, count, duration, plural, readPartitions, readTime, time } from "../format.js";
 import { badge, button, copyButton, empty, errorBox, field, select } from "../widgets.js";
 import { editSchema, loadSchema } from "./schemas.js";
 
@@ -41,7 +41,7 @@ class Messages {
       isolation: select([["read_uncommitted", "all records"], ["read_committed", "committed only"]], query.get("isolation") ?? "read_uncommitted"),
       text: text("text", { placeholder: "text to find  ( / )", "data-search": "true", type: "search" }),
       where: select([["anywhere", "anywhere"], ["key", "in the key"], ["value", "in the value"], ["headers", "in headers"]], query.get("where") ?? "anywhere"),
-      key_is: text("key_is", { placeholder: "exactly this key" }),
+      key_is: text("key_is", { placeholder: "exactly this key", oninput: () => this.hintAtPartition() }),
       field: text("field", { placeholder: "customer.id=42" }),
     };
   }
@@ -51,6 +51,7 @@ class Messages {
     this.placeField = field("Place", controls.place);
     this.liveButton = button("Live", () => (this.running === "live" ? this.stop() : this.follow()), { "data-live": "true", "aria-pressed": "false" });
     this.stopButton = button("Stop", () => this.stop(), { hidden: true });
+    this.keyHint = h("p", { class: "quiet whole-line", "aria-live": "polite" });
     const submit = (event) => {
       event.preventDefault();
       if (controls.text.value || controls.key_is.value || controls.field.value) this.search();
@@ -63,9 +64,12 @@ class Messages {
         field("Find", controls.text), field("Where", controls.where), field("Key is", controls.key_is), field("JSON field", controls.field),
         h("div", { class: "buttons" }, h("button", { type: "submit", class: "primary" }, "Show"), this.liveButton, this.stopButton,
           button("Download", () => this.download()),
-          session.may_change && button("Produce", () => produce(this.topic, () => this.running || this.browse())))),
+          session.may_change && button("Produce", () => produce(this.topic, () => this.running || this.browse()))),
+        this.keyHint),
       this.status, this.rows, this.more);
     this.drawPlace();
+    this.hintAtPartition();
+    offerFormats([controls.key, controls.value]);
     this.page.signal.addEventListener("abort", () => this.stop());
     if (this.page.query.get("live") === "true") this.follow();
     else if (controls.text.value || controls.key_is.value || controls.field.value) this.search();
@@ -77,6 +81,21 @@ class Messages {
     this.placeField.hidden = from !== "offset" && from !== "time";
     this.controls.place.placeholder = from === "time" ? "2026-01-31 12:00 or -15m" : "offset";
     this.placeField.querySelector("label").textContent = from === "time" ? "Time" : "Offset";
+  }
+
+  /** A search for one key need not read the other partitions, if its producers use Kafka's partitioner. */
+  hintAtPartition() {
+    tellPartition(this.topic, () => (this.controls.key_is.value ? { format: "text", text: this.controls.key_is.value } : null), (partition) => {
+      if (partition === null) {
+        replace(this.keyHint);
+        return;
+      }
+      const isChosen = this.controls.partitions.value.trim() === String(partition);
+      replace(this.keyHint, `Kafka's default partitioner puts this key in partition ${partition}. `, !isChosen && button("Look only there", () => {
+        this.controls.partitions.value = String(partition);
+        this.hintAtPartition();
+      }, { class: "small" }));
+    });
   }
 
   async askSchema(side) {
@@ -177,8 +196,8 @@ class Messages {
 
   tellBounds(found) {
     const all = Object.values(found.bounds).reduce((sum, [start, end]) => sum + end - start, 0);
-    if (!this.shown) replace(this.rows, empty(all ? "There are no records from there on." : "There are no records yet."));
-    this.say(`${count(this.shown)} shown of about ${count(all)} in ${count(Object.keys(found.bounds).length)} partitions.`);
+    if (!this.shown) replace(this.rows, empty(all ? "There are no records from there on." : "There are no records."));
+    this.say(`${count(this.shown)} shown of about ${count(all)} in ${plural(Object.keys(found.bounds).length, "partition")}.`);
   }
 
   offerMore(body, found) {
@@ -324,6 +343,44 @@ class Messages {
   }
 }
 
+let formats = null;
+
+/** What the console cannot decode for want of a package is not offered. */
+async function offerFormats(selects) {
+  try {
+    formats ??= await get("/api/formats");
+  } catch {
+    return;
+  }
+  for (const option of selects.flatMap((each) => [...each.options])) {
+    if (formats[option.value] === false) {
+      option.disabled = true;
+      option.textContent += " (needs moldau[formats])";
+    }
+  }
+}
+
+let asked = 0;
+
+/** Tells where Kafka's default partitioner puts a key, once typing pauses; null: nowhere in particular. */
+function tellPartition(topic, keyOf, tell) {
+  clearTimeout(asked);
+  const key = keyOf();
+  if (key === null || key.format === "null") {
+    tell(null);
+    return;
+  }
+  asked = setTimeout(async () => {
+    try {
+      const found = await post("/api/messages/partition-of-key", { topic, key });
+      if (JSON.stringify(keyOf()) === JSON.stringify(key)) tell(found.partition);
+    } catch {
+      // Half a number in hexadecimal is no key yet.
+      tell(null);
+    }
+  }, 200);
+}
+
 function produce(topic, after) {
   openDialog(`Produce to ${topic}`, (close) => {
     const formats = [["text", "text"], ["json", "JSON"], ["hex", "hexadecimal"], ["base64", "base64"], ["null", "null"]];
@@ -334,8 +391,17 @@ function produce(topic, after) {
     const partition = h("input", { type: "number", min: 0, placeholder: "by the key" });
     const headers = h("textarea", { rows: 2, spellcheck: "false", placeholder: "source=console" });
     const again = h("input", { type: "checkbox" });
+    const keyField = field("Key", key, "empty: no key");
+    const hint = keyField.querySelector("small");
+    hint.setAttribute("aria-live", "polite");
+    const keyOf = () => (key.value === "" && keyFormat.value === "text" ? null : { format: keyFormat.value, text: key.value });
+    const tell = () => tellPartition(topic, keyOf, (found) => {
+      hint.textContent = found !== null ? `goes to partition ${found} by default` : keyOf() === null ? "empty: no key" : "";
+    });
+    key.addEventListener("input", tell);
+    keyFormat.addEventListener("input", tell);
     return actionForm([
-      h("div", { class: "fields" }, field("Key", key, "empty: no key"), field("Key is", keyFormat)),
+      h("div", { class: "fields" }, keyField, field("Key is", keyFormat)),
       field("Value", value),
       h("div", { class: "fields" }, field("Value is", valueFormat), field("Partition", partition)),
       field("Headers", headers, "one a line, as name=value"),
@@ -343,7 +409,7 @@ function produce(topic, after) {
     ], "Send", async () => {
       const sent = await post("/api/messages/produce", {
         topic,
-        key: key.value === "" && keyFormat.value === "text" ? null : { format: keyFormat.value, text: key.value },
+        key: keyOf(),
         value: { format: valueFormat.value, text: value.value },
         partition: partition.value,
         headers: headers.value.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => {

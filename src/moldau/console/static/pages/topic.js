@@ -1,12 +1,12 @@
-// One topic: partitions and replicas as a picture, messages, configs, groups; more partitions, deleting.
+// One topic: partitions and replicas as a picture, messages, configs, groups; more partitions, deleting it or records.
 
 import { get, post, session } from "../api.js";
 import { go } from "../app.js";
 import { actionForm, confirmByName, notify, openDialog } from "../dialogs.js";
 import { h, replace } from "../dom.js";
-import { bytes, count, duration, plural, rate, time } from "../format.js";
+import { bytes, count, duration, plural, rate, readPartitions, readTime, time } from "../format.js";
 import { bars, linePlot, replicaPicture } from "../plots.js";
-import { badge, button, card, crumbs, empty, facts, field, groupPath, link, stateBadge, table, tabs, topicPath } from "../widgets.js";
+import { badge, button, card, crumbs, empty, facts, field, groupPath, link, select, stateBadge, table, tabs, topicPath } from "../widgets.js";
 import { showConfigs } from "./configs.js";
 import { showMessages } from "./messages.js";
 
@@ -34,6 +34,7 @@ export function show(main, page) {
 function drawActions(actions, name) {
   replace(actions,
     button("Add partitions", () => addPartitions(name)),
+    button("Delete records", () => deleteRecords(name), { class: "danger" }),
     button("Delete topic", () => confirmByName(`Delete ${name}`, name, ["All its records go with it, on all brokers, for good."], "Delete topic", async (confirmed) => {
       await post("/api/topics/delete", { name, confirmed });
       notify(`Topic ${name} is deleted.`);
@@ -42,7 +43,13 @@ function drawActions(actions, name) {
 }
 
 async function addPartitions(name) {
-  const topic = await get("/api/topic", { name });
+  let topic;
+  try {
+    topic = await get("/api/topic", { name });
+  } catch (error) {
+    notify(error.message, "bad");
+    return;
+  }
   openDialog(`Add partitions to ${name}`, (close) => {
     const number = h("input", { type: "number", min: topic.partitions + 1, value: topic.partitions + 1, required: true, autofocus: true });
     return actionForm([
@@ -55,6 +62,86 @@ async function addPartitions(name) {
       go(topicPath(name));
     }, { cancel: close });
   });
+}
+
+/** What goes is shown first, partition by partition; then the name is typed. */
+function deleteRecords(name) {
+  openDialog(`Delete records of ${name}`, (close) => {
+    const partitions = h("input", { type: "text", placeholder: "all", autocomplete: "off" });
+    const upTo = select([["offset", "before an offset"], ["time", "before a time"], ["end", "all there are now"]], "offset", { autofocus: true });
+    const number = h("input", { type: "text", autocomplete: "off", spellcheck: "false" });
+    const numberField = field("Offset", number);
+    const confirmed = h("input", { type: "text", autocomplete: "off", spellcheck: "false" });
+    const confirmField = field("Type the topic's name to confirm", confirmed, name);
+    const place = h("div", { "aria-live": "polite" });
+    let previewed = null;
+    const going = () => previewed.rows.filter((row) => row.before > row.start);
+    const isDisabled = () => previewed !== null && (going().length === 0 || confirmed.value !== name);
+    const draw = () => {
+      numberField.hidden = upTo.value === "end";
+      numberField.querySelector("label").textContent = upTo.value === "time" ? "Time" : "Offset";
+      number.placeholder = upTo.value === "time" ? "2026-01-31 12:00 or -7d" : "the first one that stays";
+      confirmField.hidden = previewed === null || going().length === 0;
+      form.submitButton.textContent = previewed === null ? "Preview" : "Delete these records";
+      form.submitButton.disabled = isDisabled();
+    };
+    const forget = () => {
+      previewed = null;
+      confirmed.value = "";
+      replace(place);
+      draw();
+    };
+    const question = () => {
+      const body = { name, up_to: upTo.value, partitions: readPartitions(partitions.value) };
+      if (body.partitions === null) throw new Error("Partitions are written as 0,2 or 0-3.");
+      if (upTo.value === "time") {
+        body.number = readTime(number.value);
+        if (body.number === null) throw new Error("A time is written as 2026-01-31 12:00, or -7d for a week ago.");
+        body.number = Math.max(0, Math.round(body.number));
+      } else if (upTo.value === "offset") {
+        if (!/^\d+$/.test(number.value.trim())) throw new Error("An offset is a whole number.");
+        body.number = Number(number.value);
+      }
+      return body;
+    };
+    const form = actionForm([
+      h("p", {}, "The oldest records of partitions go, for good and on all brokers. Offsets are not used again."),
+      h("div", { class: "fields" }, field("Which", upTo), numberField, field("Partitions", partitions)),
+      place,
+      confirmField,
+    ], "Preview", async () => {
+      if (previewed === null) {
+        previewed = await post("/api/topics/delete-records/preview", question());
+        replace(place, deletionPreview(previewed));
+        draw();
+        if (!confirmField.hidden) confirmed.focus();
+        return;
+      }
+      const before = Object.fromEntries(going().map((row) => [row.partition, row.before]));
+      await post("/api/topics/delete-records", { name, before, confirmed: confirmed.value });
+      close();
+      notify(`Records of ${plural(Object.keys(before).length, "partition")} are deleted.`);
+      go(`${location.pathname}${location.search}`);
+    }, { danger: true, cancel: close, isDisabled });
+    for (const control of [partitions, upTo, number]) control.addEventListener("input", forget);
+    confirmed.addEventListener("input", draw);
+    draw();
+    return form;
+  }, { wide: true });
+}
+
+function deletionPreview(found) {
+  const total = found.rows.reduce((sum, row) => sum + Math.max(0, row.before - row.start), 0);
+  return h("div", { class: "box preview" },
+    h("p", {}, total ? `Nothing is deleted yet. ${plural(total, "offset")} would go:` : "Nothing would go: no partition has records before that."),
+    found.notes.map((note) => h("p", { class: "note" }, badge("note", "warning"), " ", note)),
+    total > 0 && table("Records to delete", [
+      { label: "Partition", number: true, cell: (row) => String(row.partition) },
+      { label: "Begins at", number: true, cell: (row) => count(row.start) },
+      { label: "Then at", number: true, cell: (row) => count(row.before) },
+      { label: "Ends at", number: true, cell: (row) => count(row.end) },
+      { label: "Offsets that go", number: true, cell: (row) => count(row.before - row.start) },
+    ], found.rows));
 }
 
 function showPartitions(body, page, name) {
@@ -119,8 +206,8 @@ function showGroups(body, page, name) {
           { label: "State", cell: (row) => stateBadge(row.state) },
           { label: "Lag", number: true, cell: (row) => count(row.lag) },
         ], data.rows)
-      : empty("No group has committed offsets of this topic."),
-    data.asked < data.of_groups && h("p", { class: "quiet" }, `The first ${count(data.asked)} of ${count(data.of_groups)} groups were asked; share groups keep their offsets elsewhere.`));
+      : empty("No group has offsets of this topic."),
+    data.asked < data.of_groups && h("p", { class: "quiet" }, `The first ${count(data.asked)} of ${count(data.of_groups)} groups were asked.`));
   });
 }
 
@@ -136,7 +223,7 @@ function showProducers(body, page, name) {
           { label: "Epoch", number: true, cell: (row) => count(row.epoch) },
           { label: "Last sequence", number: true, cell: (row) => count(row.last_sequence) },
           { label: "Last written", cell: (row) => time(row.last_ms) },
-          { label: "Transaction", cell: (row) => (row.open_since_offset === null ? "–" : badge(`open since offset ${count(row.open_since_offset)}, ${duration((Date.now() - row.last_ms) / 1000)} ago`, "warning")) },
+          { label: "Transaction", cell: (row) => (row.open_since_offset === null ? "–" : [badge(`open since offset ${count(row.open_since_offset)}, last written ${duration((Date.now() - row.last_ms) / 1000)} ago`, "warning"), " ", link(`/transactions?hanging=${encodeURIComponent(name)}&minutes=0`, "does it hang?")]) },
         ], rows)
       : empty("No idempotent producer has written to this partition of late."));
   });

@@ -4,7 +4,7 @@ import { get, post, session } from "../api.js";
 import { go } from "../app.js";
 import { actionForm, notify, openDialog } from "../dialogs.js";
 import { h, replace } from "../dom.js";
-import { bytes, count, rate } from "../format.js";
+import { bytes, count, plural, rate, shownOf } from "../format.js";
 import { badge, button, empty, field, link, pager, searchBox, table, topicPath } from "../widgets.js";
 
 export function show(main, page) {
@@ -46,7 +46,7 @@ function drawList(data, details, state, change) {
   if (!data.rows.length) return empty(state.search ? `No topic has “${state.search}” in its name.` : "There are no topics yet.");
   const of = (row) => details[row.name] ?? {};
   return [
-    h("p", { class: "quiet" }, state.search ? `${count(data.total)} of ${count(data.of_all)} topics` : `${count(data.total)} topics`, data.internal && !state.internal ? ` without ${count(data.internal)} internal ones` : ""),
+    h("p", { class: "quiet" }, shownOf(data.total, data.of_all, "topic"), data.internal && !state.internal ? `, without ${plural(data.internal, "internal one")}` : ""),
     table("Topics", [
       { label: "Topic", sort: "name", class: "name", cell: (row) => [link(topicPath(row.name), row.name), row.internal && badge("internal")] },
       { label: "Partitions", sort: "partitions", number: true, cell: (row) => count(row.partitions) },
