@@ -57,7 +57,7 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("add_partitions", {"topic": "fresh", "partitions": 2}),
     ("alter_topic_configs", {"topic": "fresh", "changes": {"retention.ms": "1000000"}}),
     ("reset_offsets", {"group": "billing", "topics": {"orders": None}, "where": "latest", "dry_run": False}),
-    ("delete_records", {"topic": "fresh", "before": {"0": -1}, "confirm": "fresh"}),
+    ("delete_records", {"topic": "fresh", "up_to": "end", "dry_run": False, "confirm": "fresh"}),
     ("delete_topic", {"topic": "fresh", "confirm": "fresh"}),
 ]
 
@@ -84,4 +84,4 @@ def test_every_tool_answers(kafka: KafkaNode) -> None:
     assert found["describe_group"]["lag_seconds"] > 0
     assert len(found["read_messages"]["records"]) == 10 and found["search_messages"]["complete"] is True
     assert found["list_users"]["rows"] == [{"user": "anna", "mechanisms": ["SCRAM-SHA-256"]}]
-    assert found["produce_message"]["offset"] == 0 and found["delete_records"]["starts"] == {"0": 1}
+    assert found["produce_message"]["offset"] == 0 and found["delete_records"]["partitions"][0]["before"] == 1
