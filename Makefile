@@ -217,7 +217,7 @@ console: $(COMPILED)/.installed jars
 console-brief: $(COMPILED)/.installed
 	@MOLDAU_CONSOLE=brief $(ON_COMPILED) tests/console
 
-mcp: $(COMPILED)/.installed
+mcp: $(COMPILED)/.installed jars
 	@$(ON_COMPILED) tests/unit/mcp tests/mcp
 
 screenshots: $(VENV)/.ready

@@ -47,8 +47,15 @@ def test_a_topic_from_its_creation_to_its_end(writer: Agent, process: HttpProces
     assert "retention.ms" not in {row["name"] for row in left}
     assert "INVALID_CONFIG" in writer.failure("alter_topic_configs", topic="fresh", changes={"retention.ms": "soon"})
 
-    assert "not the topic's" in writer.failure("delete_records", topic="fresh", before={"1": 1}, confirm="fresh?")
-    assert writer.call("delete_records", topic="fresh", before={"1": 1}, confirm="fresh")["starts"] == {"1": 1}
+    given = {"topic": "fresh", "up_to": "offset", "offset": 1, "partitions": [1]}
+    preview = writer.call("delete_records", **given)
+    assert preview["dry_run"] is True
+    assert preview["partitions"] == [{"partition": 1, "start": 0, "end": 2, "before": 1}]
+    assert "not the topic's" in writer.failure("delete_records", **given, dry_run=False)
+    assert "not the topic's" in writer.failure("delete_records", **given, dry_run=False, confirm="fresh?")
+    writer.call("delete_records", **given, dry_run=False, confirm="fresh")
+    (left,) = writer.call("read_messages", topic="fresh", partitions=[1])["records"]
+    assert left["offset"] == 1
     assert "not the topic's" in writer.failure("delete_topic", topic="fresh", confirm="yes")
     assert writer.call("delete_topic", topic="fresh", confirm="fresh") == {"deleted": "fresh"}
     assert "There is no topic fresh" in writer.failure("describe_topic", topic="fresh")

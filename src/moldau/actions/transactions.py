@@ -115,6 +115,7 @@ async def abort_hanging(call: Call) -> object:
     where = TopicPartition(call.text("topic"), call.number("partition"))
     offset = call.number("open_since_offset")
     call.target, call.details = str(where), {"open_since_offset": offset}
+    call.viewer.scope.check_topic(where.topic)
     if call.text("confirmed") != str(where):
         raise Refused("The name that was typed is not the partition's.")
 

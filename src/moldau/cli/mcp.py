@@ -182,9 +182,9 @@ def _check_clients(clients: Mapping[str, Mapping[str, object]]) -> None:
 
 def _set_up_logging() -> None:
     """To the error output: the other one is the protocol's."""
-    from moldau.server.log_lines import TEXT, set_up_logging
+    from moldau.server.log_lines import set_up_logging
 
-    set_up_logging("INFO", os.environ.get("MOLDAU_LOG_FORMAT") or TEXT)
+    set_up_logging("INFO")
     # The libraries below speak about every request; the client says what goes wrong to who asked.
     for name in ("uvicorn", "uvicorn.error", "mcp", "moldau.client"):
         logging.getLogger(name).setLevel(logging.WARNING)

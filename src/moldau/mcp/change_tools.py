@@ -8,9 +8,18 @@ from moldau.actions.configs import alter_configs, preview_changes
 from moldau.actions.group_changes import WHERE, preview_reset, reset
 from moldau.actions.produce import FORMATS, send_record
 from moldau.actions.refusals import Refused
-from moldau.actions.topic_changes import add_partitions, create_topic, delete_records, delete_topic, preview_topic
+from moldau.actions.topic_changes import (
+    END,
+    UP_TO,
+    add_partitions,
+    create_topic,
+    delete_records,
+    delete_topic,
+    preview_deletion,
+    preview_topic,
+)
 from moldau.mcp import arguments as kinds
-from moldau.mcp.arguments import FLAG, NUMBER, OBJECT, TEXT, Argument
+from moldau.mcp.arguments import FLAG, NUMBER, NUMBERS, OBJECT, TEXT, Argument
 from moldau.mcp.bounds import Part
 from moldau.mcp.tool import Asked, Tool, skipping
 from moldau.mcp.topic_tools import GROUP, TOPIC
@@ -95,10 +104,19 @@ async def remove_topic(asked: Asked) -> dict[str, Any]:
 
 
 async def remove_records(asked: Asked) -> dict[str, Any]:
-    found = await asked.change(
-        "delete records", delete_records, name=asked["topic"], confirmed=asked["confirm"], before=asked["before"]
+    """The offsets that a preview has computed are those before which records go."""
+    up_to = asked["up_to"]
+    if up_to != END and asked.get(up_to) is None:
+        raise Refused(f"With up_to={up_to} the argument {up_to} is needed.")
+    found = await asked.answer(
+        preview_deletion, name=asked["topic"], up_to=up_to, number=asked.get(up_to), partitions=asked.get("partitions")
     )
-    return asked.bounded({"topic": asked["topic"], **found})
+    if not asked["dry_run"]:
+        before = {str(row["partition"]): row["before"] for row in found["rows"]}
+        names = {"name": asked["topic"], "confirmed": asked.get("confirm") or ""}
+        await asked.change("delete records", delete_records, **names, before=before)
+    rows, part = asked.rest("partitions", "skip", found["rows"])
+    return _preview(asked, {"topic": asked["topic"], "partitions": rows, "notes": found["notes"]}, part)
 
 
 NOTHING_YET = "Nothing was changed: this is what would be. Ask again with dry_run=false to do it."
@@ -191,14 +209,18 @@ TOOLS = (
     Tool(
         "delete_records",
         "Delete records",
-        "Deletes the records before an offset of partitions, for good.",
+        "Deletes the records before a place in partitions, for good. It previews unless dry_run is false, and needs"
+        " the confirmation then.",
         remove_records,
         (
             TOPIC,
-            Argument(
-                "before", OBJECT, 'Partitions with offsets: {"0": 42}; -1 is the end of the partition.', required=True
-            ),
-            CONFIRM,
+            Argument("up_to", TEXT, "Up to where they go.", required=True, choices=UP_TO),
+            Argument("offset", NUMBER, "With up_to=offset: records before this one.", lowest=0),
+            Argument("time", kinds.TIME, "With up_to=time: records older than this."),
+            Argument("partitions", NUMBERS, "Only of these partitions."),
+            Argument("dry_run", FLAG, "Show what each partition would begin with, and delete nothing.", default=True),
+            CONFIRM._replace(required=False),
+            skipping(what="partitions of what is shown"),
         ),
         writes=True,
         destructive=True,

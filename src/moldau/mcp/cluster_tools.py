@@ -87,9 +87,10 @@ async def describe_transaction(asked: Asked) -> dict[str, Any]:
 
 
 async def find_hanging_transactions(asked: Asked) -> dict[str, Any]:
-    asked.viewer.scope.check_topic(asked["topic"])
     older_ms = None if asked.get("older_minutes") is None else asked["older_minutes"] * 60_000
-    found = await asked.answer(find_hanging, topic=asked["topic"], older_ms=older_ms)
+    found = await asked.answer(find_hanging, topic=asked.get("topic"), older_ms=older_ms)
+    if found["asked"] < found["of_partitions"]:
+        found["note"] = f"There are {found['of_partitions']:,} partitions; {found['asked']:,} of them were asked."
     found["rows"], part = asked.rest("rows", "skip", found["rows"])
     return asked.bounded(found, part)
 
@@ -175,11 +176,11 @@ TOOLS = (
     Tool(
         "find_hanging_transactions",
         "Find hanging transactions",
-        "Transactions of a topic that are open although their coordinator knows nothing of them: they hold back"
-        " readers of committed records.",
+        "Transactions that are open although their coordinator knows nothing of them: they hold back readers of"
+        " committed records. Of a topic, or of all.",
         find_hanging_transactions,
         (
-            Argument("topic", TEXT, "The topic.", required=True),
+            Argument("topic", TEXT, "Only in this topic."),
             Argument("older_minutes", NUMBER, "Open for so many minutes at least; 15 if not said.", lowest=0),
             skipping(),
         ),

@@ -54,6 +54,9 @@ def test_a_wrong_argument_is_told_before_anybody_is_asked() -> None:
     assert "The argument offset belongs to start=offset" in failure(
         McpSettings(NOWHERE), "read_messages", topic="t", offset=3
     )
+    assert "With up_to=time the argument time is needed" in failure(
+        McpSettings(NOWHERE, allow_writes=True), "delete_records", topic="t", up_to="time"
+    )
     assert "With where=shift the argument shift_by is needed" in failure(
         McpSettings(NOWHERE, allow_writes=True), "reset_offsets", group="g", topics={"t": None}, where="shift"
     )
@@ -73,7 +76,7 @@ def test_a_wrong_argument_is_told_before_anybody_is_asked() -> None:
         ("add_partitions", {"topic": "secret", "partitions": 9}),
         ("alter_topic_configs", {"topic": "secret", "changes": {"retention.ms": "1"}}),
         ("delete_topic", {"topic": "secret", "confirm": "secret"}),
-        ("delete_records", {"topic": "secret", "before": {"0": -1}, "confirm": "secret"}),
+        ("delete_records", {"topic": "secret", "up_to": "end"}),
     ],
 )
 def test_a_topic_that_is_not_allowed_looks_unknown_and_nobody_is_asked(name: str, arguments: dict[str, Any]) -> None:
