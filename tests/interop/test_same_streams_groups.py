@@ -51,8 +51,11 @@ def prepare(peer: Peer, group: str, **topics: int) -> None:
     for name, partitions in topics.items():
         peer.create(name, partitions)
     find_coordinator(peer, group)
-    nothing = {"streams_initial_rebalance_delay_ms": "0", "streams_assignment_interval_ms": "0"}
-    assert configure(peer, group, **nothing) == [0]
+    alter(peer, group, streams_initial_rebalance_delay_ms="0", streams_assignment_interval_ms="0")
+
+
+def alter(peer: Peer, group: str, **values: str) -> None:
+    assert configure(peer, group, **values) == [0]
     time.sleep(0.5)  # the coordinator hears of it a moment later
 
 
@@ -257,12 +260,12 @@ def test_topologies_do_not_change(same: Same, group: str, topic: str) -> None:
 def test_standby_tasks(same: Same, group: str, topic: str) -> None:
     def scenario(peer: Peer) -> Any:
         prepare(peer, group, **{topic: 1, f"{topic}-store": 1})
-        assert configure(peer, group, streams_num_standby_replicas="1") == [0]
+        alter(peer, group, streams_num_standby_replicas="1")
         topology = f"0:{topic}+{topic}-store"
         one, two = thread(peer, group), thread(peer, group, "b")
         seen = [told(one.join(topology)), told(two.join(topology)), told(one.leave())]
         seen += [told(two.beat()), told(two.acknowledge()), told(two.beat()), told(two.acknowledge())]
-        assert configure(peer, group, streams_num_standby_replicas="0") == [0]
+        alter(peer, group, streams_num_standby_replicas="0")
         wait_until(lambda: two.beat().member_epoch > 4)
         return seen, records(peer, group)
 
@@ -368,8 +371,7 @@ def test_the_initial_delay_ends_with_an_assignment(same: Same, group: str, topic
 
     def scenario(peer: Peer) -> Any:
         prepare(peer, group, **{topic: 2})
-        assert configure(peer, group, streams_initial_rebalance_delay_ms="2000") == [0]
-        time.sleep(0.5)
+        alter(peer, group, streams_initial_rebalance_delay_ms="2000")
         one, two = thread(peer, group), thread(peer, group, "b")
         seen = [told(one.join(f"0:{topic}")), told(one.beat()), told(two.join(f"0:{topic}")), described(peer, group)]
         wait_until(lambda: peer.ask(StreamsGroupDescribeRequest([group]), 0).groups[0].assignment_epoch > 1)
