@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from moldau.coordinator.group.streams.checks import check_heartbeat
@@ -64,10 +64,17 @@ def task_rows(tasks: Mapping[str, Iterable[int]]) -> list[TaskIds]:
 
 
 class StreamsThread:
-    """What a member remembers: who it is, its epoch, and the tasks it was told to have."""
+    """What a member remembers: who it is, its epoch, and the tasks it was told to have. `ask` sends a heartbeat."""
 
-    def __init__(self, world: StreamsWorld, member_id: str, process_id: str | None = None) -> None:
-        self.world = world
+    def __init__(
+        self,
+        ask: Callable[[StreamsGroupHeartbeatRequest], Any],
+        member_id: str,
+        process_id: str | None = None,
+        group_id: str = GROUP,
+    ) -> None:
+        self.ask = ask
+        self.group_id = group_id
         self.member_id = member_id
         self.process_id = process_id or f"process-{member_id}"
         self.epoch = 0
@@ -75,11 +82,11 @@ class StreamsThread:
         self.tasks: Lists = {"active": {}, "standby": {}, "warmup": {}}
         self.must_tell_everything = False
 
-    def join(self, topology: str = SIMPLE, **fields: Any) -> Any:
+    def join(self, text: str = SIMPLE, **fields: Any) -> Any:
         self.epoch = 0
         self.tasks = {"active": {}, "standby": {}, "warmup": {}}
         fields.setdefault("rebalance_timeout_ms", 300_000)
-        fields.setdefault("topology", make_topology(topology, fields.pop("topology_epoch", 0)))
+        fields.setdefault("topology", make_topology(text, fields.pop("topology_epoch", 0)))
         return self.send(process_id=self.process_id, **self.owned(), **fields)
 
     def beat(self, **fields: Any) -> Any:
@@ -105,7 +112,7 @@ class StreamsThread:
             fields["user_endpoint"] = Endpoint(host, int(port))
         request = StreamsGroupHeartbeatRequest(
             **{
-                "group_id": GROUP,
+                "group_id": self.group_id,
                 "member_id": self.member_id,
                 "member_epoch": self.epoch,
                 "endpoint_information_epoch": self.endpoint_epoch,
@@ -113,7 +120,7 @@ class StreamsThread:
             }
         )
         self.must_tell_everything = True
-        response = self.world.beat(request)
+        response = self.ask(request)
         self.must_tell_everything = False
         self.epoch = response.member_epoch
         if response.member_epoch >= 0:
@@ -138,7 +145,7 @@ class StreamsWorld(ConsumerWorld):
         self.missing: MissingTopics = {}
 
     def thread(self, member_id: str, process_id: str | None = None) -> StreamsThread:
-        return StreamsThread(self, member_id, process_id)
+        return StreamsThread(self.beat, member_id, process_id)
 
     def beat(self, request: StreamsGroupHeartbeatRequest) -> Any:
         check_heartbeat(request)

@@ -79,6 +79,8 @@ def test_configs_and_replication_factor_are_those_of_the_topology() -> None:
         ("0:a>r;1:b*r=b,r", {"r": 6}),
         ("0:a>r;1:b>t;2:*r,t=r,t", {"r": 6, "t": 6}),
         ("0:b>r,t;1:*r/3,t=r,t", {"r": 3, "t": 3}),
+        ("0:a>p,x,y;1:*p/5=p;2:*x,y=x,y", {"p": 5, "x": 5, "y": 5}),
+        ("0:a>p,q,x;1:*p/5=p;2:*q/4=q;3:*x=x", {"p": 5, "q": 4, "x": 2}),
         ("0:a>r;1:b*r+s", {"r": 2, "s": 6}),
         ("0:a>r;1:b>r;2:*r", {"r": 2}),
     ],

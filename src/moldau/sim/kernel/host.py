@@ -147,6 +147,7 @@ class Host:
         self.last_program: Program | None = None
         self.lives = 0
         self.paused = False
+        self.resumed_ms = 0
         self.powered = True
         self.stood_still_ms = 0
         """How long its turns have waited for the disk, in all."""
@@ -231,6 +232,7 @@ class Host:
             return
         self.world.note(f"host {self.host_id} goes on")
         self.paused = False
+        self.resumed_ms = self.world.now_ms
         backlog, self._backlog = self._backlog, []
         for action in backlog:
             self.turn(action)  # one that waits for the disk puts the rest off again

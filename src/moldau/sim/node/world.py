@@ -30,6 +30,7 @@ DATA = "data"
 LENGTH_FIELD, LEADER_EPOCH_FIELD, MAGIC_FIELD = 8, 12, 16
 READY_MS_MAX = 60_000
 FAILURE_MS_MAX = 2500
+SETTLE_MS = 1500
 
 
 class NodeWorld:
@@ -165,13 +166,14 @@ class NodeWorld:
         """Somebody is uncertain about a topic: look, once what is on its way has arrived."""
         if not self._audit_due:
             self._audit_due = True
-            self.world.schedule(1500, self._settle)
+            self.world.schedule(SETTLE_MS, self._settle)
 
     def _settle(self) -> None:
         self._audit_due = False
         if self.paused or not self.host.running:
             return
-        if self.host.paused:
+        # What came while it was stopped is done only now.
+        if self.host.paused or self.world.now_ms - self.host.resumed_ms < SETTLE_MS:
             self.audit_soon()
             return
         try:

@@ -203,16 +203,13 @@ class _PartitionCounts:
         internal = {name: self.of_topic(name) for name in sorted(topics) if name in self._repartition_topics}
         external = {name: self.of_topic(name) for name in sorted(topics) if name not in internal}
         fixed = {name: count for name, count in internal.items() if self._repartition_topics[name] != 0}
-        if external or fixed:
-            deciding = external or fixed
-            if len(set(deciding.values())) > 1:
-                raise TopologyProblem(
-                    INCORRECTLY_PARTITIONED_TOPICS,
-                    f"Following topics do not have the same number of partitions: [{_shown(external or internal)}]",
-                )
-            count = next(iter(deciding.values()))
-        else:
-            count = max(internal.values())
+        deciding = external or fixed
+        if len(set(deciding.values())) > 1:
+            raise TopologyProblem(
+                INCORRECTLY_PARTITIONED_TOPICS,
+                f"Following topics do not have the same number of partitions: [{_shown(external or internal)}]",
+            )
+        count = next(iter(deciding.values()), 0) or self._count_given_elsewhere() or max(internal.values())
         for name, before in internal.items():
             if name in fixed and before != count:
                 raise TopologyProblem(
@@ -221,6 +218,12 @@ class _PartitionCounts:
                     f"partitions [{count}] of the source topic.",
                 )
             self.decided[name] = count
+
+    def _count_given_elsewhere(self) -> int:
+        """Kafka looks at all repartition topics of the topology whose count was given: those of other groups decide
+        for a group in which none was. 0 if there are none or they disagree, which Kafka refuses."""
+        given = {self.of_topic(name) for name, count in self._repartition_topics.items() if count != 0}
+        return given.pop() if len(given) == 1 else 0
 
 
 def _copartitioned(subtopology: Subtopology, group: CopartitionGroup) -> set[str]:

@@ -40,8 +40,8 @@ ASSIGNING: Final = "Assigning"
 RECONCILING: Final = "Reconciling"
 STABLE: Final = "Stable"
 
-FIRST_EPOCH: Final = 2
-"""Of a group that was just made: 0 is a member that joins, 1 is the epoch before the first assignment."""
+INITIAL_EPOCH: Final = 1
+"""Of the group and of its assignment, before there was any; a member's epoch 0 means that it joins."""
 NOT_VALIDATED: Final = -1
 FIRST_COMMIT_VERSION_WITH_EPOCHS: Final = 9
 
@@ -53,11 +53,11 @@ class StreamsGroup(Group):
 
     def __init__(self, group_id: str) -> None:
         super().__init__(group_id)
-        self.group_epoch = 0
+        self.group_epoch = INITIAL_EPOCH
         self.metadata_hash = 0
         self.validated_topology_epoch = NOT_VALIDATED
         self.assignment_configs: dict[str, str] = {}
-        self.assignment_epoch = 0
+        self.assignment_epoch = INITIAL_EPOCH
         self.assignment_timestamp_ms = 0
         self.topology: StreamsTopology | None = None
         self.members: dict[str, StreamsMember] = {}

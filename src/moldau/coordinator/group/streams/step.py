@@ -21,7 +21,7 @@ from moldau.coordinator.group.streams.configuration import (
     Problem,
     configure,
 )
-from moldau.coordinator.group.streams.group import FIRST_EPOCH, NOT_VALIDATED, StreamsGroup
+from moldau.coordinator.group.streams.group import INITIAL_EPOCH, NOT_VALIDATED, StreamsGroup
 from moldau.coordinator.group.streams.member import UNREVOKED_TASKS, StreamsMember
 from moldau.coordinator.group.streams.reconciliation import reconcile
 from moldau.coordinator.group.streams.records import (
@@ -44,7 +44,6 @@ from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages import streams_group_heartbeat_request as wire
 
 STANDBY_REPLICAS: Final = "num.standby.replicas"
-EPOCH_BEFORE_ASSIGNMENT: Final = 1
 INITIAL_DELAY_TEXT: Final = "Assignment delayed due to the configured initial rebalance delay."
 INTERVAL_TEXT: Final = "Assignment delayed due to the configured assignment interval."
 
@@ -144,7 +143,7 @@ class StreamsSteps:
         validated = topology.epoch if configured.is_ready else NOT_VALIDATED
         configs = self._assignment_configs(group.group_id)
         if bump or validated != group.validated_topology_epoch or configs != group.assignment_configs:
-            step.epoch = FIRST_EPOCH if group.group_epoch == 0 else group.group_epoch + 1
+            step.epoch = group.group_epoch + 1
             step.records.append(group_record(group.group_id, step.epoch, metadata_hash, validated, configs))
             self._state.settings.counts.streams_rebalances += 1
         if looked:
@@ -190,7 +189,7 @@ class StreamsSteps:
             return group.assignment_epoch, group.target_of(member.member_id)
         if self._state.timers.is_scheduled(initial_delay_key(group.group_id)):
             step.statuses.append(Problem(ASSIGNMENT_DELAYED, INITIAL_DELAY_TEXT))
-            return max(EPOCH_BEFORE_ASSIGNMENT, group.assignment_epoch), NO_TASKS
+            return max(INITIAL_EPOCH, group.assignment_epoch), NO_TASKS
         interval_ms = self.settings.assignment_interval_ms(self._state.image, group.group_id)
         assigned = (group.assignment_epoch, group.assignment_timestamp_ms)
         if not self._pace.may_assign(group.group_id, *assigned, interval_ms, now_ms):
