@@ -19,6 +19,8 @@ export function show(main, page) {
   let refresh = () => {};
   let drawn = false;
   refresh = page.live(body, 2000, (signal) => get("/api/group", { id }, signal), (group) => {
+    // A coordinator lists members in any order: rows are not to jump from one refresh to the next.
+    group.members.sort((one, other) => one.client_id.localeCompare(other.client_id) || one.id.localeCompare(other.id));
     const known = group.offsets.filter((row) => row.lag !== null);
     points.push([Date.now(), known.reduce((sum, row) => sum + row.lag, 0)]);
     if (points.length > 150) points.shift();

@@ -46,7 +46,7 @@ function drawList(data, details, state, change) {
   if (!data.rows.length) return empty(state.search ? `No topic has “${state.search}” in its name.` : "There are no topics yet.");
   const of = (row) => details[row.name] ?? {};
   return [
-    h("p", { class: "quiet" }, shownOf(data.total, data.of_all, "topic"), data.internal && !state.internal ? `, without ${plural(data.internal, "internal one")}` : ""),
+    h("p", { class: "quiet" }, shownOf(data.total, data.of_all, "topic"), data.internal && !state.internal ? `, ${plural(data.internal, "internal one")} not shown` : ""),
     table("Topics", [
       { label: "Topic", sort: "name", class: "name", cell: (row) => [link(topicPath(row.name), row.name), row.internal && badge("internal")] },
       { label: "Partitions", sort: "partitions", number: true, cell: (row) => count(row.partitions) },
