@@ -4,6 +4,8 @@
 
 A broker of Moldau is filled, `moldau console` is started beside it, and a real Chromium opens pages, each in a fresh
 profile: first contentful paint as the browser tells it, and the moment at which the first row of the table is there.
+At the end a producer with one request in flight measures the broker alone and while the console is asked every second
+for what its pages ask for: overview, topics, groups. (Without the browser, which would take a core from both.)
 """
 
 from __future__ import annotations
@@ -16,12 +18,22 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from compare import Load
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT), str(ROOT / "bench")]
+
+POLLED = ("/api/overview", "/api/topics", "/api/groups")
+POLL_S = 1.0
+LATENCY_S = 15.0
+LATENCY_ROUNDS = 3
 
 PAGES = {"/": ".health li", "/topics": "tbody tr", "/topics?search=topic-0999": "tbody tr", "/groups": "tbody tr"}
 TURNS = 5
@@ -90,6 +102,7 @@ def measure(moldau: list[str], bootstrap: str, port: int) -> None:
                 time.sleep(0.01)
         print(f"start to first answer {1000 * (time.monotonic() - began):.0f} ms, {memory_mb(console.pid):.1f} MB")
         look(url)
+        compare_latencies(int(bootstrap.rsplit(":", 1)[1]), url)
         print(f"memory after all pages {memory_mb(console.pid):.1f} MB (peak {memory_mb(console.pid, 'VmHWM'):.1f} MB)")
     finally:
         console.terminate()
@@ -124,6 +137,43 @@ def look(url: str) -> None:
                 flush=True,
             )
         browser.close()
+
+
+def compare_latencies(port: int, url: str) -> None:
+    """The producer's, alone and beside a console that is looked at, in turn."""
+    import compare
+
+    compare.create_topic(port, "latencies", 1, 1)
+    alone: list[float] = []
+    beside: list[float] = []
+    with compare.Load(port, "latencies", compare.batch_of(1, 100)) as load:
+        load.latencies_us(1000)
+        for _ in range(LATENCY_ROUNDS):
+            alone += latencies_for(load, LATENCY_S)
+            stop = threading.Event()
+            poller = threading.Thread(target=poll, args=(url, stop))
+            poller.start()
+            beside += latencies_for(load, LATENCY_S)
+            stop.set()
+            poller.join()
+    for label, times in (("alone", sorted(alone)), ("beside the console", sorted(beside))):
+        p50, p99 = (times[int(len(times) * share)] for share in (0.5, 0.99))
+        print(f"produce {label:20} p50 {p50:.0f} us, p99 {p99:.0f} us, {len(times):,} requests", flush=True)
+
+
+def latencies_for(load: Load, seconds: float) -> list[float]:
+    found: list[float] = []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found += load.latencies_us(500)
+    return found
+
+
+def poll(url: str, stop: threading.Event) -> None:
+    while not stop.is_set():
+        for path in POLLED:
+            urllib.request.urlopen(url + path).read()
+        stop.wait(POLL_S)
 
 
 def memory_mb(pid: int, field: str = "VmRSS") -> float:
