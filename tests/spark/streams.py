@@ -16,6 +16,21 @@ SECONDS_MAX = patience(300)
 SLOW_MACHINE = "Python worker failed to connect back"
 
 
+def run_to_end(start: Callable[[], Any]) -> None:
+    """Of a query that ends by itself; it goes on where it was if Spark did not wait for its processes."""
+    deadline = time.monotonic() + SECONDS_MAX
+    while True:
+        query = start()
+        while query.isActive:
+            assert time.monotonic() < deadline, "it did not end in time"
+            time.sleep(0.05)
+        problem = query.exception()
+        if problem is None:
+            return
+        assert SLOW_MACHINE in str(problem), f"the query failed: {problem}"
+        assert time.monotonic() < deadline, "its processes never started in time"
+
+
 class Stream:
     """A query whose micro-batches are collected, with its checkpoint."""
 

@@ -15,6 +15,7 @@ from examples import windowed_counts
 from moldau.client import Producer
 from tests.interop.nodes import Node
 from tests.spark import topics
+from tests.spark.streams import run_to_end
 
 PAGES = ("/home", "/cart", "/help")
 
@@ -39,6 +40,7 @@ def test_counts_arrive_once_over_restarts(spark: Any, moldau_node: Node, topic: 
     views, clicks, counts = (f"{topic}-{name}" for name in ("views", "clicks", "counts"))
     for name in (views, clicks, counts):
         topics.create(moldau_node, name, 2)
+    places = (moldau_node.bootstrap, views, clicks, counts, str(tmp_path / "checkpoint"))
     expected: Counter[tuple[str, str]] = Counter()
     for run in range(2):
         seconds = range(run * 240, run * 240 + 120)
@@ -58,11 +60,7 @@ def test_counts_arrive_once_over_restarts(spark: Any, moldau_node: Node, topic: 
         for number, name in enumerate((views, clicks), 1):
             send(moldau_node, name, [{"view": -number, "page": "-", "time": event_time(run * 240 + 239)}])
         for _ in range(2):
-            query = windowed_counts.start(
-                spark, moldau_node.bootstrap, views, clicks, counts, str(tmp_path / "checkpoint"), once=True
-            )
-            assert query.awaitTermination(600)
-            assert query.exception() is None
+            run_to_end(lambda: windowed_counts.start(spark, *places, once=True))
     found = [json.loads(value) for value in topics.committed_values(moldau_node, counts)]
     assert len(found) == len({(row["page"], row["minute"]) for row in found}), "a window is there twice"
     assert {(row["page"], row["minute"]): row["count"] for row in found} == expected
