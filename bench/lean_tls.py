@@ -39,6 +39,9 @@ class LeanTls:
         self._kept: bytearray | None = None
         self._trailer_bytes = TRAILER_BYTES_MIN
 
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
     def greet(self) -> None:
         """The first step: says hello."""
         try:

@@ -30,11 +30,11 @@ import hashlib
 import hmac
 import itertools
 import secrets
+import select
 import ssl
 import subprocess
 import tempfile
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -65,7 +65,7 @@ AT_ONCE = 16
 FETCHED_TOPIC_MB = 64
 ANSWER_BYTES_MAX = 4 << 20
 AUTHENTICATE_VERSION = 1
-OVER = object()
+OVER = -1
 CORRELATION_ID_BYTES = 4
 CLOSE_TO_A_CORE = 0.9
 
@@ -328,18 +328,18 @@ API_VERSIONS = frame(ApiVersionsRequest("bench", "1"), 3)
 SASL_HANDSHAKE = frame(SaslHandshakeRequest(MECHANISM), 1)
 
 
-def visit(port: int, context: ssl.SSLContext | None, log_in: Callable[[Wire], Iterator[None]] | None) -> Iterator[None]:
-    """A connection from its first to its last byte, with TLS if there is a context; yields where it has to wait."""
+def visit(port: int, context: ssl.SSLContext | None, log_in: Callable[[Wire], Iterator[int]] | None) -> Iterator[int]:
+    """A connection from its first to its last byte, with TLS if there is a context; yields what it waits for."""
     if context is None:
         wire = Wire(port)
     else:
         secured = TlsWire(port, context, waits=False)
-        yield
+        yield secured.socket.fileno()
         secured.channel.shake_hands()
         wire = secured
     with wire:
         wire.socket.sendall(API_VERSIONS)
-        yield
+        yield wire.socket.fileno()
         check_answer(wire.answer(), "ApiVersions")
         if log_in is not None:
             yield from log_in(wire)
@@ -352,19 +352,34 @@ def check_answer(answer: bytes, name: str) -> None:
         raise RuntimeError(f"{name} was refused: {errors.error_name(error)}")
 
 
-def visit_for(seconds: float, new_visit: Callable[[], Iterator[None]]) -> int:
-    """Some at once, each of which goes on when the others had their turn; how many there were."""
+def visit_for(seconds: float, new_visit: Callable[[], Iterator[int]]) -> int:
+    """Some at once, each of which goes on when it is answered; how many there were."""
     end = time.perf_counter() + seconds
-    running = deque(new_visit() for _ in range(AT_ONCE))
+    poll = select.epoll()
+    running: dict[int, Iterator[int]] = {}
+
+    def go_on(one: Iterator[int]) -> bool:
+        """False when the visit is over."""
+        place = next(one, OVER)
+        if place == OVER:
+            return False
+        running[place] = one
+        with contextlib.suppress(FileExistsError):
+            poll.register(place, select.EPOLLIN)
+        return True
+
+    for _ in range(AT_ONCE):
+        go_on(new_visit())
     count = 0
-    while running:
-        one = running.popleft()
-        if next(one, OVER) is not OVER:
-            running.append(one)
-            continue
-        count += 1
-        if time.perf_counter() < end:
-            running.append(new_visit())
+    with poll:
+        while running:
+            for place, _ in poll.poll():
+                # Its number may be the next visitor's when it is over: the system forgets it with the socket.
+                if go_on(running.pop(place)):
+                    continue
+                count += 1
+                if time.perf_counter() < end:
+                    go_on(new_visit())
     return count
 
 
@@ -376,16 +391,16 @@ class ScramLogin:
         self._stored_key = hashlib.new(DIGEST, self._client_key).digest()
         self._server_key = hmac.digest(salted, b"Server Key", DIGEST)
 
-    def __call__(self, wire: Wire) -> Iterator[None]:
+    def __call__(self, wire: Wire) -> Iterator[int]:
         wire.socket.sendall(SASL_HANDSHAKE)
-        yield
+        yield wire.socket.fileno()
         check_answer(wire.answer(), "SaslHandshake")
         first = f"n={USER},r={secrets.token_urlsafe(18)}"
         wire.socket.sendall(authenticate_frame(f"n,,{first}".encode()))
-        yield
+        yield wire.socket.fileno()
         final, expected = self._final(first, said(wire.answer()))
         wire.socket.sendall(authenticate_frame(final))
-        yield
+        yield wire.socket.fileno()
         if said(wire.answer()) != expected:
             raise RuntimeError("the broker does not know the password")
 
@@ -422,7 +437,7 @@ def add_user(broker: Broker, salt: bytes, salted: bytes) -> None:
 
 
 def measure_visits(
-    run: Run, what: str, bar: float | None, new_visit: Callable[[Broker], Callable[[], Iterator[None]]]
+    run: Run, what: str, bar: float | None, new_visit: Callable[[Broker], Callable[[], Iterator[int]]]
 ) -> None:
     def work(broker: Broker, seconds: float) -> tuple[float, float, float]:
         gauge = Gauge(broker)
@@ -449,7 +464,7 @@ def run_logins(run: Run) -> None:
 
         def new_visit(
             broker: Broker, p: str = protocol, c: ssl.SSLContext | None = context
-        ) -> Callable[[], Iterator[None]]:
+        ) -> Callable[[], Iterator[int]]:
             return partial(visit, broker.listener_ports[p], c, log_in)
 
         measure_visits(run, f"{MECHANISM} logins over {protocol}", LOGIN_BAR, new_visit)
