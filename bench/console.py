@@ -21,6 +21,7 @@ import tempfile
 import threading
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -146,19 +147,21 @@ def compare_latencies(port: int, url: str) -> None:
     compare.create_topic(port, "latencies", 1, 1)
     alone: list[float] = []
     beside: list[float] = []
+    asked = 0
     with compare.Load(port, "latencies", compare.batch_of(1, 100)) as load:
         load.latencies_us(1000)
         for _ in range(LATENCY_ROUNDS):
             alone += latencies_for(load, LATENCY_S)
-            stop = threading.Event()
-            poller = threading.Thread(target=poll, args=(url, stop))
-            poller.start()
-            beside += latencies_for(load, LATENCY_S)
-            stop.set()
-            poller.join()
+            with ThreadPoolExecutor(1) as pool:
+                stop = threading.Event()
+                answers = pool.submit(poll, url, stop)
+                beside += latencies_for(load, LATENCY_S)
+                stop.set()
+                asked += answers.result()
     for label, times in (("alone", sorted(alone)), ("beside the console", sorted(beside))):
         p50, p99 = (times[int(len(times) * share)] for share in (0.5, 0.99))
         print(f"produce {label:20} p50 {p50:.0f} us, p99 {p99:.0f} us, {len(times):,} requests", flush=True)
+    print(f"the console answered {asked} questions meanwhile")
 
 
 def latencies_for(load: Load, seconds: float) -> list[float]:
@@ -169,11 +172,17 @@ def latencies_for(load: Load, seconds: float) -> list[float]:
     return found
 
 
-def poll(url: str, stop: threading.Event) -> None:
+def poll(url: str, stop: threading.Event) -> int:
+    """How many answers there were; an error ends it."""
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    opener.open(f"{url}/api/session").read()
+    count = 0
     while not stop.is_set():
         for path in POLLED:
-            urllib.request.urlopen(url + path).read()
+            opener.open(url + path).read()
+            count += 1
         stop.wait(POLL_S)
+    return count
 
 
 def memory_mb(pid: int, field: str = "VmRSS") -> float:
