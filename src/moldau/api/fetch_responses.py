@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from moldau.api.call import Call
-from moldau.api.leader_hints import leader_hint, node_endpoint
+from moldau.api.leader_hints import find_leader
 from moldau.node.fetch_session import FetchedPartition
 from moldau.protocol import errors
 from moldau.protocol.messages.fetch_request import FetchRequest
@@ -90,17 +90,11 @@ def partition_data(target: FetchedPartition, read: PartitionRead) -> PartitionDa
 
 
 def add_leader_hint(call: Call, target: FetchedPartition, data: PartitionData, response: FetchResponse) -> None:
-    """KIP-951: a client that asked the wrong broker learns at once which one to ask."""
     if call.version < FIRST_LEADER_HINT_VERSION:
         return
     if data.error_code != errors.NOT_LEADER_OR_FOLLOWER and data.error_code != errors.FENCED_LEADER_EPOCH:
         return
-    hint = leader_hint(call.node, target.topic, target.index)
-    data.current_leader = LeaderIdAndEpoch(leader_id=hint[0], leader_epoch=hint[1])
-    endpoint = node_endpoint(
-        call.node, call.context.listener, hint[0], [known.node_id for known in response.node_endpoints]
-    )
-    if endpoint is not None:
-        response.node_endpoints.append(
-            NodeEndpoint(node_id=endpoint[0], host=endpoint[1], port=endpoint[2], rack=endpoint[3])
-        )
+    hint = find_leader(call, target.topic, target.index, [known.node_id for known in response.node_endpoints])
+    data.current_leader = LeaderIdAndEpoch(leader_id=hint.leader_id, leader_epoch=hint.leader_epoch)
+    if hint.endpoint is not None:
+        response.node_endpoints.append(NodeEndpoint(*hint.endpoint))

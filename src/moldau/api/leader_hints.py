@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from moldau.node.node import Node
+from moldau.api.call import Call
 
+# Broker id, host, port and rack, in the order of the protocol's NodeEndpoint.
 Endpoint = tuple[int, str, int, str | None]
 
 
-def leader_hint(node: Node, topic: str, index: int) -> tuple[int, int]:
-    """Leader id and epoch as the metadata has them; -1, -1 when unknown."""
-    return node.leader_of(topic, index)
+class LeaderHint:
+    """Who leads a partition as the metadata has it, -1 when nobody does; the endpoint unless the response names it."""
+
+    def __init__(self, leader_id: int, leader_epoch: int, endpoint: Endpoint | None) -> None:
+        self.leader_id = leader_id
+        self.leader_epoch = leader_epoch
+        self.endpoint = endpoint
 
 
-def node_endpoint(node: Node, listener: str, broker_id: int, known: list[int]) -> Endpoint | None:
-    """Where to find the broker, unless the answer names it already."""
-    if broker_id < 0 or broker_id in known:
-        return None
-    return node.endpoint_of(broker_id, listener)
+def find_leader(call: Call, topic: str, index: int, named: list[int]) -> LeaderHint:
+    leader_id, leader_epoch = call.node.leader_of(topic, index)
+    endpoint = None
+    if leader_id >= 0 and leader_id not in named:
+        endpoint = call.node.endpoint_of(leader_id, call.context.listener)
+    return LeaderHint(leader_id, leader_epoch, endpoint)

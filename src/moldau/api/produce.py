@@ -15,7 +15,7 @@ from mypy_extensions import i64
 
 from moldau.api.authorize import may
 from moldau.api.call import Call
-from moldau.api.leader_hints import leader_hint, node_endpoint
+from moldau.api.leader_hints import find_leader
 from moldau.api.transactional_produce import HeldAppend, hold_unverified, verify
 from moldau.node.node import Node
 from moldau.node.reply import Reply
@@ -32,6 +32,14 @@ from moldau.protocol.messages.produce_response import (
     TopicProduceResponse,
 )
 from moldau.protocol.records_data import MemoryRecords
+from moldau.records.batch import (
+    ATTRIBUTES_LOW_BYTE,
+    BATCH_LENGTH,
+    CODEC_MASK,
+    HEADER_SIZE,
+    LENGTH_OVERHEAD,
+    TRANSACTIONAL_FLAG,
+)
 from moldau.records.clocks import NEVER_MS
 from moldau.records.codecs import ZSTD
 from moldau.replication.partition import Partition
@@ -42,11 +50,6 @@ ADMIN_CLIENT_ID: Final = "__admin_client"
 FIRST_ZSTD_VERSION: Final = 7
 FIRST_LEADER_HINT_VERSION: Final = 10
 FIRST_TOPIC_ID_VERSION: Final = 13
-HEADER_BYTES: Final = 61
-LENGTH_BYTE: Final = 8
-ATTRIBUTES_LOW_BYTE: Final = 22
-CODEC_MASK: Final = 7
-TRANSACTIONAL_FLAG: Final = 0x10
 
 # Failures before a log had its say: the answer does not tell where the log starts.
 ERRORS_WITHOUT_LOG_START: Final = frozenset(
@@ -176,13 +179,13 @@ def has_transactional_batch(records: MemoryRecords) -> bool:
     data = records.data
     at: i64 = records.start
     end: i64 = records.end
-    while at + HEADER_BYTES <= end:
+    while at + HEADER_SIZE <= end:
         if data[at + ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_FLAG:
             return True
-        length: i64 = i64(read_i32_be(data, at + LENGTH_BYTE))
+        length: i64 = i64(read_i32_be(data, at + BATCH_LENGTH))
         if length <= 0:
             break
-        at += LENGTH_BYTE + 4 + length
+        at += LENGTH_OVERHEAD + length
     return False
 
 
@@ -247,7 +250,7 @@ def append(
     records = data.records
     if not isinstance(records, MemoryRecords) or records.size == 0:
         raise NotOneBatch(errors.INVALID_RECORD, "a partition of a produce request needs a record batch")
-    if records.size >= HEADER_BYTES:
+    if records.size >= HEADER_SIZE:
         attributes = records.data[records.start + ATTRIBUTES_LOW_BYTE]
         if attributes & CODEC_MASK == ZSTD and call.version < FIRST_ZSTD_VERSION:
             raise KafkaError(errors.UNSUPPORTED_COMPRESSION_TYPE)
@@ -349,17 +352,9 @@ def fail(row: PartitionProduceResponse, error: KafkaError) -> None:
 def add_leader_hint(
     call: Call, name: str | None, index: int, row: PartitionProduceResponse, response: ProduceResponse
 ) -> None:
-    """KIP-951: a client that asked the wrong broker learns at once which one to ask."""
-    if call.version < FIRST_LEADER_HINT_VERSION:
+    if call.version < FIRST_LEADER_HINT_VERSION or name is None or row.error_code != errors.NOT_LEADER_OR_FOLLOWER:
         return
-    if row.error_code != errors.NOT_LEADER_OR_FOLLOWER or name is None:
-        return
-    hint = leader_hint(call.node, name, index)
-    row.current_leader = LeaderIdAndEpoch(leader_id=hint[0], leader_epoch=hint[1])
-    endpoint = node_endpoint(
-        call.node, call.context.listener, hint[0], [known.node_id for known in response.node_endpoints]
-    )
-    if endpoint is not None:
-        response.node_endpoints.append(
-            NodeEndpoint(node_id=endpoint[0], host=endpoint[1], port=endpoint[2], rack=endpoint[3])
-        )
+    hint = find_leader(call, name, index, [known.node_id for known in response.node_endpoints])
+    row.current_leader = LeaderIdAndEpoch(leader_id=hint.leader_id, leader_epoch=hint.leader_epoch)
+    if hint.endpoint is not None:
+        response.node_endpoints.append(NodeEndpoint(*hint.endpoint))

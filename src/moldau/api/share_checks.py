@@ -6,7 +6,7 @@ from typing import Final
 
 from moldau.api.authorize import check_group
 from moldau.api.call import Call
-from moldau.api.leader_hints import Endpoint, leader_hint, node_endpoint
+from moldau.api.leader_hints import Endpoint, find_leader
 from moldau.node.auto_creation import create_own_topic
 from moldau.node.node import Node
 from moldau.node.share.acknowledgement import Acknowledgement
@@ -72,10 +72,7 @@ class LeaderHints:
         self.endpoints: list[Endpoint] = []
 
     def leader_of(self, name: str, index: int) -> tuple[int, int]:
-        node = self._call.node
-        leader = leader_hint(node, name, index)
-        known = [endpoint[0] for endpoint in self.endpoints]
-        endpoint = node_endpoint(node, self._call.context.listener, leader[0], known)
-        if endpoint is not None:
-            self.endpoints.append(endpoint)
-        return leader
+        hint = find_leader(self._call, name, index, [endpoint[0] for endpoint in self.endpoints])
+        if hint.endpoint is not None:
+            self.endpoints.append(hint.endpoint)
+        return hint.leader_id, hint.leader_epoch

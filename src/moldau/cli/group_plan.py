@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, timezone
 
 from moldau.client.results import TopicPartition
+from moldau.protocol.integers import INT_MAX
 
-INT_MAX = 0x7FFFFFFF
 _NUMBER = re.compile(r"[+-]?[0-9]+")
 _TIME = re.compile(r"(\d{1,4})-(\d+)-(\d+)T(\d+):(\d+):(\d+)\.(\d+)(Z|[+-]\d\d?(?::?\d\d)?)")
 _DURATION = re.compile(

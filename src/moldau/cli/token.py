@@ -15,12 +15,12 @@ from moldau.cli.acl_words import parse_principal
 from moldau.cli.options import Connection, connected, format_option, open_admin
 from moldau.cli.output import Styled, print_fields, print_json, print_note, print_table, print_title, print_warning, say
 from moldau.cli.positions import parse_duration
+from moldau.protocol.integers import LONG_MAX
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin, DelegationToken, Principal
 
 MECHANISM = "SCRAM-SHA-256"
-LONG_MAX = 0x7FFFFFFFFFFFFFFF
 BY_DEFAULT = -1
 
 

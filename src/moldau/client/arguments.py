@@ -11,9 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import NoReturn, TypeAlias
 
 from moldau.client.results import OffsetAndMetadata, TopicPartition
-
-INT_MAX = 0x7FFFFFFF
-LONG_MAX = 0x7FFFFFFFFFFFFFFF
+from moldau.protocol.integers import LONG_MAX
 
 HeaderValue = bytes | str | None
 # Names and values, as a dict or as pairs; text is encoded as UTF-8.

@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from moldau.client.errors import ConfigError
-
-INT_MAX = 0x7FFFFFFF
-LONG_MAX = 0x7FFFFFFFFFFFFFFF
+from moldau.protocol.integers import INT_MAX, LONG_MAX
 
 Value = int | float | bool | str
 

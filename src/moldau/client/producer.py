@@ -56,6 +56,7 @@ from moldau.client.results import (
 from moldau.client.telemetry.watch import Telemetry
 from moldau.client.wiring import wiring_of
 from moldau.protocol.errors import UNKNOWN_TOPIC_OR_PARTITION
+from moldau.protocol.integers import INT_MAX
 from moldau.records.record_buffer import Body, record_bytes_max
 
 if TYPE_CHECKING:
@@ -641,7 +642,7 @@ def _new_accumulator(config: settings.ClientConfig, idempotent: bool, meter: Pro
     if timeout_ms < linger_ms + config.get_int("request.timeout.ms"):
         if "delivery.timeout.ms" in config.given:
             raise ConfigError("delivery.timeout.ms should be equal to or larger than linger.ms + request.timeout.ms")
-        timeout_ms = min(linger_ms + config.get_int("request.timeout.ms"), settings.INT_MAX)
+        timeout_ms = min(linger_ms + config.get_int("request.timeout.ms"), INT_MAX)
     return Accumulator(
         batch_bytes=config.get_int("batch.size"),
         linger_ms=linger_ms,

@@ -39,8 +39,6 @@ PER_BROKER: Final = "per-broker"
 CLUSTER_WIDE: Final = "cluster-wide"
 QUOTA: Final = "quota"
 
-LONG_MAX: Final = 9223372036854775807
-INT_MAX: Final = 2147483647
 
 _INTEGER_LIMITS: Final = {SHORT: 1 << 15, INT: 1 << 31, LONG: 1 << 63}
 _INTEGER = re.compile(r"[+-]?[0-9]+")

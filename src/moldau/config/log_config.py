@@ -1,8 +1,9 @@
 """The settings of one log, as plain typed attributes: topic overrides over the broker's values over defaults."""
 
 from moldau.config.broker_config import BrokerConfig
-from moldau.config.definitions import LONG_MAX, ConfigError, Value
+from moldau.config.definitions import ConfigError, Value
 from moldau.config.topic_keys import BROKER_UNITS, RETENTION, TOPIC_KEYS
+from moldau.protocol.integers import LONG_MAX
 
 
 class LogConfig:

@@ -28,6 +28,7 @@ from moldau.net.turns import ACCEPT
 from moldau.node.context import ClientContext
 from moldau.node.reply import Reply
 from moldau.quota.connection_quotas import THROTTLED, TOO_MANY, ConnectionQuotas, address_key
+from moldau.records.clocks import NEVER_MS
 
 if TYPE_CHECKING:
     from moldau.net.tls_contexts import ServerTls
@@ -448,7 +449,7 @@ class Listener:
         if self._waiting is not None:
             self._waiting.sock.close()
             self._waiting = None
-        self._close_throttled(1 << 62)
+        self._close_throttled(NEVER_MS)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

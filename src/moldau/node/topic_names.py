@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from moldau.config.resources import check_topic_name
 from moldau.protocol.errors import KafkaError
+from moldau.protocol.topic_names import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC
 
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+INTERNAL_TOPICS = frozenset({GROUP_TOPIC, TRANSACTION_TOPIC, SHARE_TOPIC})
 
 
 def is_internal(name: str) -> bool:

@@ -19,6 +19,8 @@ PARTITION_LEADER_EPOCH: Final = 12
 MAGIC: Final = 16
 CRC: Final = 17
 ATTRIBUTES: Final = 21
+# The second of the two bytes has every flag that is in use.
+ATTRIBUTES_LOW_BYTE: Final = 22
 LAST_OFFSET_DELTA: Final = 23
 BASE_TIMESTAMP: Final = 27
 MAX_TIMESTAMP: Final = 35

@@ -37,6 +37,7 @@ from moldau.net.outbound_login import OutboundLogin
 from moldau.net.turns import CLOSE, DISK, TIMERS, Turns
 from moldau.node.node import Node
 from moldau.node.outbox import Outbox
+from moldau.records.clocks import NEVER_MS
 from moldau.security.sasl_settings import OwnCredentials, controller_credentials, inter_broker_credentials
 from moldau.server.certificates import Certificates
 from moldau.server.client_list import client_list
@@ -90,14 +91,14 @@ class Pump:
         self._loop = loop
         self._on_failed = on_failed
         self._timer: asyncio.TimerHandle | None = None
-        self._due_ms = 1 << 62
+        self._due_ms = NEVER_MS
         self.stopped = False
         node.set_wake_up(self.wake_at)
         node.on_step = self._turns.step
 
     def run(self) -> None:
         self._timer = None
-        self._due_ms = 1 << 62
+        self._due_ms = NEVER_MS
         if self.stopped:
             return
         self._turns.begin_steps()

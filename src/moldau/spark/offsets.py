@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from moldau.client.results import TopicPartition
+from moldau.protocol.integers import LONG_MAX
 
 __all__ = [
     "EARLIEST_OFFSET",
@@ -36,7 +37,6 @@ EARLIEST_OFFSET = -2
 LATEST_OFFSET = -1
 
 ID_MARK = "@"
-LONG_MAX = 0x7FFFFFFFFFFFFFFF
 PARTITION_MAX = 0x7FFFFFFF
 
 Offsets = dict[TopicPartition, int]

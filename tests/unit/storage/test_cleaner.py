@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from moldau.config.definitions import LONG_MAX
 from moldau.config.log_config import LogConfig
+from moldau.protocol.integers import LONG_MAX
 from moldau.protocol.records_data import MemoryRecords
 from moldau.records.builder import BatchBuilder
 from moldau.server import compaction_worker

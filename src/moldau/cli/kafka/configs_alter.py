@@ -10,6 +10,7 @@ from moldau.cli.kafka.config_entities import ILLEGAL, RESOURCES, TERSE, Entities
 from moldau.cli.kafka.configs_quotas import ENDPOINT_SENTENCE, ENDPOINT_TYPE, ENTITY_TYPES, find_quotas
 from moldau.cli.kafka.java_order import hash_map_order
 from moldau.cli.kafka.options import JavaFailure, Options
+from moldau.protocol.integers import INT_MAX
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin
@@ -19,7 +20,6 @@ IP_QUOTAS = ("connection_creation_rate",)
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 ITERATIONS_DEFAULT = 4096
 ITERATIONS_MAX = 16384
-INT_MAX = 0x7FFFFFFF
 UNACCEPTABLE = ERRORS_PACKAGE + "UnacceptableCredentialException"
 JAVA_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?")
 # Commas and equals signs inside of brackets do not count.

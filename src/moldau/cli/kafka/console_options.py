@@ -18,6 +18,7 @@ from moldau.cli.kafka.options import (
     check_help_or_version,
     check_required,
 )
+from moldau.protocol.integers import LONG_MAX
 
 FORMATTER_HELP = (
     "How records are shown, as name=value: print.timestamp, print.key, print.offset, print.epoch, print.partition,"
@@ -55,7 +56,6 @@ PARSER = OptionParser(
 )
 EARLIEST, LATEST = -2, -1
 GROUP_NUMBER_MAX = 100_000
-LONG_MAX = (1 << 63) - 1
 
 
 class ConsumerOptions:

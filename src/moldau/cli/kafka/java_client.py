@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, check_servers, java_failure, read_config
 from moldau.cli.kafka.java_network import JavaNetwork
 from moldau.cli.kafka.options import JavaFailure, Options
-from moldau.client.config import INT_MAX, ClientConfig, Setting
+from moldau.client.config import ClientConfig, Setting
 from moldau.client.errors import ClientError, NoBrokerError
 from moldau.protocol.errors import INVALID_TOPIC_EXCEPTION, TOPIC_AUTHORIZATION_FAILED
+from moldau.protocol.integers import INT_MAX
 
 if TYPE_CHECKING:
     from moldau.client.producer import Producer

@@ -19,6 +19,7 @@ from moldau.cli.kafka.options import (
     check_invalid,
     check_required,
 )
+from moldau.protocol.topic_names import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC
 
 if TYPE_CHECKING:
     from moldau.client.admin import Admin
@@ -31,7 +32,7 @@ REPORTS = (
     "at-min-isr-partitions",
     "unavailable-partitions",
 )
-INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+INTERNAL = (GROUP_TOPIC, TRANSACTION_TOPIC, SHARE_TOPIC)
 REPLICATION_FACTOR_MAX = 32767
 
 PARSER = OptionParser(

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from moldau.client.results import TopicPartition
+from moldau.protocol.integers import INT_MAX
 
 T = TypeVar("T")
 
-INT_MAX = 0x7FFFFFFF
 UUID_BYTES = 16
 
 

@@ -26,6 +26,7 @@ from moldau.client.admin.routing import (
 from moldau.client.errors import error_for
 from moldau.client.results import OffsetAndMetadata, Outcome, TopicPartition
 from moldau.protocol import errors as codes
+from moldau.protocol.integers import LONG_MAX
 
 if TYPE_CHECKING:
     from moldau.protocol.messages.offset_commit_request import OffsetCommitRequestTopic
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 # From version 10 on topics are named by their ids, which the caller would have to look up first.
 NAMES_VERSION = 9
-LONG_MAX = 0x7FFFFFFFFFFFFFFF
 
 Offsets = dict[TopicPartition, Outcome[OffsetAndMetadata | None]]
 

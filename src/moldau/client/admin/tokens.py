@@ -8,8 +8,7 @@ from typing import NamedTuple
 from moldau.client.admin.calls import AdminCalls
 from moldau.client.admin.checks import checked_int, checked_name
 from moldau.client.admin.routing import check
-
-LONG_MAX = 0x7FFFFFFFFFFFFFFF
+from moldau.protocol.integers import LONG_MAX
 
 
 class Principal(NamedTuple):

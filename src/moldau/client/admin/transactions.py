@@ -23,6 +23,7 @@ from moldau.client.produce.transactions import END_VERSION_1, INIT_TWO_PHASE_VER
 from moldau.client.results import Outcome, PreparedTransaction, TopicPartition
 from moldau.protocol import errors as codes
 from moldau.protocol.api_table import INIT_PRODUCER_ID
+from moldau.protocol.integers import LONG_MAX
 
 if TYPE_CHECKING:
     from moldau.protocol.messages.api_versions_response import ApiVersionsResponse
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 # Long enough for the coordinator to take, and soon over: the fencer has no transaction of its own in mind.
 FENCING_TIMEOUT_MS = 30_000
-LONG_MAX = 0x7FFFFFFFFFFFFFFF
 
 
 class ProducerState(NamedTuple):

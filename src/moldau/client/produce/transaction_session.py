@@ -12,7 +12,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from moldau.client.config import INT_MAX, ClientConfig
+from moldau.client.config import ClientConfig
 from moldau.client.connection.cluster import Cluster
 from moldau.client.errors import (
     ClientError,
@@ -26,6 +26,7 @@ from moldau.client.produce.accumulator import Accumulator
 from moldau.client.produce.transaction_states import State
 from moldau.client.produce.transactions import Operation, TransactionManager, TransactionRequest
 from moldau.client.results import PreparedTransaction, TopicPartition
+from moldau.protocol.integers import INT_MAX
 from moldau.protocol.messages.end_txn_request import EndTxnRequest
 from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from moldau.protocol.primitives import Message

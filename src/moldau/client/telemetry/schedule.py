@@ -13,12 +13,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from moldau.protocol import errors
+from moldau.records.clocks import NEVER_MS
 
 ASKS, PUSHES, OFF = "asks", "pushes", "off"
 INTERVAL_MS_DEFAULT = 300_000
 JITTER_MIN, JITTER_SPAN = 0.5, 1.0
 ALL_METRICS = "*"
-NEVER_MS = 1 << 62
 
 _AT_ONCE = (errors.UNKNOWN_SUBSCRIPTION_ID, errors.UNSUPPORTED_COMPRESSION_TYPE)
 _LATER = (errors.TELEMETRY_TOO_LARGE, errors.THROTTLING_QUOTA_EXCEEDED)

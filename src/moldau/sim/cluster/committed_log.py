@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from moldau.records.batch import BATCH_LENGTH, HEADER_SIZE, LAST_OFFSET_DELTA, LENGTH_OVERHEAD
 from moldau.sim.kernel.disk import SimDisk
 from moldau.sim.kernel.world import Violation
 from moldau.storage.log import Log
@@ -11,10 +12,6 @@ from moldau.storage.log import Log
 if TYPE_CHECKING:
     from moldau.replication.partition import Partition
     from moldau.sim.kernel.host import Host
-
-HEADER_BYTES = 61
-LENGTH_FIELD, LAST_OFFSET_DELTA_FIELD = 8, 23
-SIZE_BEFORE_LENGTH = 12
 
 
 class CommittedListener:
@@ -95,11 +92,11 @@ class ReplicaCursor:
             return False
         data = disk.inode_at(path).current
         position, size = self.position, len(data)
-        while position + HEADER_BYTES <= size:
-            base = int.from_bytes(data[position : position + LENGTH_FIELD], "big")
-            field = position + LENGTH_FIELD
-            length = int.from_bytes(data[field : field + 4], "big") + SIZE_BEFORE_LENGTH
-            field = position + LAST_OFFSET_DELTA_FIELD
+        while position + HEADER_SIZE <= size:
+            base = int.from_bytes(data[position : position + BATCH_LENGTH], "big")
+            field = position + BATCH_LENGTH
+            length = int.from_bytes(data[field : field + 4], "big") + LENGTH_OVERHEAD
+            field = position + LAST_OFFSET_DELTA
             last = base + int.from_bytes(data[field : field + 4], "big")
             if last >= limit or position + length > size:
                 return False

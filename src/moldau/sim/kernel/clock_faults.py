@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from moldau.config.definitions import LONG_MAX
+from moldau.protocol.integers import LONG_MAX
 from moldau.sim.kernel.host import Host
 from moldau.sim.kernel.world import World
 

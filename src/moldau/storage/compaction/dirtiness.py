@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moldau.config.definitions import LONG_MAX
+from moldau.protocol.integers import LONG_MAX
 from moldau.storage.log import Log
 from moldau.storage.retention import age_ms
 from moldau.storage.segment import Segment
