@@ -21,7 +21,6 @@ from moldau.config.describe import (
     describe_broker_default,
     describe_client_metrics,
     describe_group,
-    describe_new_topic,
     describe_topic,
 )
 from moldau.config.dynamic import DynamicBrokerConfig
@@ -51,7 +50,6 @@ from moldau.protocol.messages import alter_configs_request as plain_request
 from moldau.protocol.messages import alter_configs_response as plain_response
 from moldau.protocol.messages import incremental_alter_configs_request as incremental_request
 from moldau.protocol.messages import incremental_alter_configs_response as incremental_response
-from moldau.protocol.messages.create_topics_response import CreatableTopicConfigs
 from moldau.protocol.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from moldau.protocol.messages.describe_configs_response import (
     DescribeConfigsResourceResult,
@@ -232,20 +230,6 @@ def _described_line(
         config_type=config.type,
         documentation=config.documentation if include_documentation else None,
     )
-
-
-def describe_for_creation(overrides: dict[str, str], broker: DynamicBrokerConfig) -> list[CreatableTopicConfigs]:
-    """The configs in the answer to CreateTopics."""
-    return [
-        CreatableTopicConfigs(
-            name=config.name,
-            value=config.value,
-            read_only=config.read_only,
-            config_source=config.source,
-            is_sensitive=config.sensitive,
-        )
-        for config in describe_new_topic(overrides, broker)
-    ]
 
 
 # Listing

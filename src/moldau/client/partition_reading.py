@@ -24,8 +24,6 @@ class PartitionReading(NamedTuple):
     fetcher: Fetcher
     positions: Positions
     fetches: FetchRequests
-    # May be changed between two requests.
-    fetch_settings: FetchSettings
 
     @staticmethod
     def from_settings(
@@ -64,4 +62,4 @@ class PartitionReading(NamedTuple):
             reset_policy=policy,
         )
         fetches = FetchRequests(cluster, fetcher, positions, fetch_settings)
-        return PartitionReading(isolation, fetcher, positions, fetches, fetch_settings)
+        return PartitionReading(isolation, fetcher, positions, fetches)

@@ -34,7 +34,6 @@ DOMAINS = {
     "share consumer": "kafka_consumer",
     "admin": "kafka_admin_client",
 }
-APP_INFO = "app-info"
 TOTAL = "_total"
 
 

@@ -147,6 +147,7 @@ class ClientTelemetry:
             return errors.NONE
         self._waiting.append(Payload(instance, payload))
         self._waiting_bytes += len(payload)
+        assert self._waiting_bytes <= WAITING_BYTES_MAX
         if self.on_deadline is not None:
             self.on_deadline(now_ms)
         return errors.NONE

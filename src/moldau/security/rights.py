@@ -82,9 +82,6 @@ OPERATIONS_OF: Final = {
 }
 """Those that mean something for a resource. Nothing keeps an ACL from naming others."""
 
-NOT_ASKED_FOR: Final = -(1 << 31)
-"""An authorized-operations field of whoever did not ask."""
-
 
 def mask(*operations: int) -> int:
     bits = 0
@@ -94,8 +91,6 @@ def mask(*operations: int) -> int:
 
 
 ALL_TOPIC_OPERATIONS: Final = mask(*OPERATIONS_OF[TOPIC])
-ALL_GROUP_OPERATIONS: Final = mask(*OPERATIONS_OF[GROUP])
-ALL_CLUSTER_OPERATIONS: Final = mask(*OPERATIONS_OF[CLUSTER])
 ALL_OPERATIONS: Final = {resource: mask(*operations) for resource, operations in OPERATIONS_OF.items()}
 """Without an authorizer everyone may do everything."""
 

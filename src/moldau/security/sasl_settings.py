@@ -43,7 +43,6 @@ JWT_VALIDATORS: Final = (
     "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator",
     "org.apache.kafka.common.security.oauthbearer.BrokerJwtValidator",
 )
-BEARER_KEY_PREFIX: Final = "sasl.oauthbearer."
 JWKS_KEY: Final = "sasl.oauthbearer.jwks.endpoint.url"
 TOKEN_URL_KEY: Final = "sasl.oauthbearer.token.endpoint.url"
 

@@ -134,8 +134,7 @@ class _RangeReader:
         self._fetcher = reading.fetcher
         self._positions = reading.positions
         self._fetches = reading.fetches
-        self._fetch_settings = reading.fetch_settings
-        self._fetch_settings.partition_max_bytes = min(FIRST_FETCH_BYTES, self._fetch_bytes_max)
+        self._fetches.limit_partition_bytes(min(FIRST_FETCH_BYTES, self._fetch_bytes_max))
         self._partition = TopicPartition(wanted.topic, wanted.partition)
         self._fetcher.assign([self._partition])
         self._state = self._fetcher.partitions[self._partition]
@@ -221,7 +220,7 @@ class _RangeReader:
         self._fetches.send()
 
     def _want_bytes(self, estimate: int) -> None:
-        self._fetch_settings.partition_max_bytes = min(self._fetch_bytes_max, estimate + SPARE_FETCH_BYTES)
+        self._fetches.limit_partition_bytes(min(self._fetch_bytes_max, estimate + SPARE_FETCH_BYTES))
 
     def _wait(self, deadline_ms: int) -> None:
         """Nothing is there: waits for an answer, and says why where none comes."""

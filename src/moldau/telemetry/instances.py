@@ -195,6 +195,7 @@ class Instances:
         there.append(instance.instance_id)
         if len(there) > INSTANCES_PER_CONNECTION_MAX:
             self._end(there.pop(0))
+        assert len(there) <= INSTANCES_PER_CONNECTION_MAX
 
     def _leave_connection(self, instance: Instance) -> None:
         there = self._by_connection.get(instance.connection)

@@ -84,6 +84,7 @@ class Series:
             return False
         self._of_instance.setdefault(instance.instance_id, {})[name, labels] = None
         self.count += 1
+        assert self.count <= self.series_max
         return True
 
 

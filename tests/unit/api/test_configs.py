@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from moldau.api import configs as api
-from moldau.api.configs import ConfigContext, describe_configs, describe_for_creation, list_config_resources
+from moldau.api.configs import ConfigContext, describe_configs, list_config_resources
 from moldau.config.broker_config import BrokerConfig, single_node_values
+from moldau.config.describe import describe_new_topic
 from moldau.config.dynamic import DynamicBrokerConfig
 from moldau.config.resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from moldau.metadata.image import MetadataImage
@@ -162,8 +163,7 @@ def test_resources_are_listed_by_kind(context: ConfigContext) -> None:
 def test_a_new_topic_is_described_with_its_real_sources(context: ConfigContext) -> None:
     """Unlike in DescribeConfigs, a value given in hours counts as coming from the file."""
     lines = {
-        line.name: (line.value, line.config_source)
-        for line in describe_for_creation({"retention.ms": " 9"}, context.broker)
+        line.name: (line.value, line.source) for line in describe_new_topic({"retention.ms": " 9"}, context.broker)
     }
     assert lines["retention.ms"] == (" 9", 1)
     assert lines["segment.ms"] == ("10800000", 4)

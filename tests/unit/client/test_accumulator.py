@@ -237,7 +237,7 @@ def test_a_batch_in_flight_expires_too_and_its_late_answer_is_nobodys() -> None:
     (batch,) = drain(accumulator, 0)
     assert accumulator.next_deadline_ms(1) == 10_000
     accumulator.expire(10_000)
-    assert isinstance(future.exception(0), RequestTimeoutError) and not accumulator.is_in_flight(batch)
+    assert isinstance(future.exception(0), RequestTimeoutError) and not batch.in_flight
     send(accumulator, b"b", 10_000)
     (following,) = drain(accumulator, 10_000)
     assert following.base_sequence == 1 and accumulator.bytes_held > 0

@@ -51,7 +51,12 @@ class FetchRequests:
         self._fetcher = fetcher
         self._positions = positions
         self._settings = settings
+        self._partition_max_bytes = settings.partition_max_bytes
         self._sessions: dict[int, FetchSession] = {}
+
+    def limit_partition_bytes(self, limit: int) -> None:
+        """Requests from now on ask for at most so many bytes of a partition, in place of what the settings say."""
+        self._partition_max_bytes = limit
 
     def send(self) -> None:
         """Asks for whatever may be fetched now."""
@@ -87,7 +92,7 @@ class FetchRequests:
             leader = self._cluster.leader(state.partition)
             topic_id = self._cluster.topics[state.partition.topic].topic_id
             epoch = NO_EPOCH if leader is None else leader.leader_epoch
-            wanted[state.partition] = Wanted(topic_id, state.fetch_offset, epoch, self._settings.partition_max_bytes)
+            wanted[state.partition] = Wanted(topic_id, state.fetch_offset, epoch, self._partition_max_bytes)
             asked[state.partition] = state.fetch_offset
             state.in_flight = True
         request = FetchRequest(

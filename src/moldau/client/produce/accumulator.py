@@ -553,10 +553,6 @@ class Accumulator:
             queue.unresolved = False
             queue.renumber = False
 
-    def is_in_flight(self, batch: Batch) -> bool:
-        """False once fail_all() took the batch away from under its request."""
-        return batch.in_flight
-
     def _on_sequence_error(self, queue: PartitionQueue, batch: Batch, error: ClientError, now_ms: int) -> None:
         if _has_tried_before(queue, batch.number):
             self._retry(queue, batch, now_ms)  # an earlier batch failed: this one merely came before its turn

@@ -167,7 +167,8 @@ class _Step:
 def _moved(
     member: ConsumerMember, state: int, epoch: int, assigned: OwnedPartitions, revoked: OwnedPartitions
 ) -> ConsumerMember:
-    assert state != UNREVOKED_PARTITIONS or revoked, f"{member.member_id} is to give up nothing"
+    assert (state == UNREVOKED_PARTITIONS) == bool(revoked), f"{member.member_id} in {state} is to give up {revoked}"
+    assert epoch >= member.member_epoch, f"the epoch of {member.member_id} falls from {member.member_epoch} to {epoch}"
     moved = member.copy()
     moved.state = state
     moved.previous_member_epoch = member.member_epoch

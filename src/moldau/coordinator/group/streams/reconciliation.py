@@ -175,6 +175,7 @@ def _moved(
     member: StreamsMember, state: int, epoch: int, assigned: CurrentTasks, revoked: CurrentTasks
 ) -> StreamsMember:
     assert (state == UNREVOKED_TASKS) != revoked.is_empty, f"{member.member_id} in {state} is to give up {revoked}"
+    assert epoch >= member.member_epoch, f"the epoch of {member.member_id} falls from {member.member_epoch} to {epoch}"
     moved = member.copy()
     moved.state = state
     moved.previous_member_epoch = member.member_epoch
