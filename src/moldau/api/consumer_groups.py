@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from moldau.api.authorize import authorized_operations, check_group, denied_topics, seen_by_asker
+from moldau.api.authorize import check_group, denied_topics, seen_by_asker
 from moldau.api.call import Call
 from moldau.api.classic_groups import client_host
-from moldau.api.coordinators import as_client_sees, responder, run_group
-from moldau.api.group_admin import Responses, ask_shards, split_allowed
+from moldau.api.coordinators import responder, run_group
+from moldau.api.group_descriptions import describe_groups
 from moldau.coordinator.group.consumer_checks import check_heartbeat
 from moldau.coordinator.group.machine import GroupMachine
 from moldau.coordinator.outcome import Outcome
@@ -23,7 +23,7 @@ from moldau.protocol.messages.consumer_group_describe_response import ConsumerGr
 from moldau.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from moldau.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from moldau.protocol.primitives import Message
-from moldau.security.rights import DESCRIBE, GROUP, READ
+from moldau.security.rights import DESCRIBE, READ
 
 GROUP_VERSION: Final = "group.version"
 AUTHORIZATION_ERRORS: Final = (errors.GROUP_AUTHORIZATION_FAILED, errors.TOPIC_AUTHORIZATION_FAILED)
@@ -79,55 +79,36 @@ def heartbeat_error(error: KafkaError) -> Message:
 # ConsumerGroupDescribe
 
 
-class DescribeVerb:
-    def __init__(self, group_ids: list[str]) -> None:
-        self._group_ids = group_ids
+class ConsumerKind:
+    """Describes groups with the consumer group protocol."""
 
-    def decide(self, machine: GroupMachine) -> Outcome:
-        return Outcome(response=ConsumerGroupDescribeResponse(groups=machine.consumer.describe(self._group_ids)))
+    def is_enabled(self, call: Call) -> bool:
+        return is_enabled(call)
+
+    def describe(self, machine: GroupMachine, group_ids: list[str]) -> list[DescribedGroup]:
+        return machine.consumer.describe(group_ids)
+
+    def failed(self, code: int, message: str | None, group_id: str) -> DescribedGroup:
+        return DescribedGroup(code, message, group_id)
+
+    def topics_of(self, group: DescribedGroup) -> set[str]:
+        return {
+            topic.topic_name
+            for member in group.members
+            for assignment in (member.assignment, member.target_assignment)
+            for topic in assignment.topic_partitions
+        }
+
+    def hidden_topics_message(self) -> str:
+        return HIDDEN_TOPICS
+
+    def response(self, groups: list[DescribedGroup]) -> Message:
+        return ConsumerGroupDescribeResponse(groups=groups)
+
+    def groups_of(self, response: Message) -> list[DescribedGroup]:
+        assert isinstance(response, ConsumerGroupDescribeResponse)
+        return response.groups
 
 
 def handle_consumer_group_describe(call: Call, request: ConsumerGroupDescribeRequest) -> None:
-    if not is_enabled(call):
-        refused = [DescribedGroup(errors.UNSUPPORTED_VERSION, None, group_id) for group_id in request.group_ids]
-        call.respond(ConsumerGroupDescribeResponse(groups=refused))
-        return
-    allowed, denied = split_allowed(call, DESCRIBE, request.group_ids)
-    named = [group_id for group_id in allowed if group_id]
-    nameless = len(allowed) - len(named)
-
-    def finish(responses: Responses) -> None:
-        response = ConsumerGroupDescribeResponse()
-        response.groups += [DescribedGroup(errors.GROUP_AUTHORIZATION_FAILED, None, group_id) for group_id in denied]
-        response.groups += [DescribedGroup(errors.INVALID_GROUP_ID) for _ in range(nameless)]
-        for group_ids, result in responses:
-            response.groups += described(group_ids, result)
-        if call.node.rights is not None:
-            response.groups = [without_hidden_topics(call, group) for group in response.groups]
-        for group in response.groups:
-            if request.include_authorized_operations and group.error_code == 0:
-                group.authorized_operations = authorized_operations(call, GROUP, group.group_id)
-        call.respond(response)
-
-    ask_shards(call, named, lambda group_ids: DescribeVerb(group_ids).decide, finish)
-
-
-def without_hidden_topics(call: Call, group: DescribedGroup) -> DescribedGroup:
-    """Who may not see all topics of a group is not told anything of its members."""
-    names = {
-        topic.topic_name
-        for member in group.members
-        for assignment in (member.assignment, member.target_assignment)
-        for topic in assignment.topic_partitions
-    }
-    if not denied_topics(call, DESCRIBE, names):
-        return group
-    return DescribedGroup(errors.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS, group.group_id)
-
-
-def described(group_ids: list[str], result: Message | KafkaError) -> list[DescribedGroup]:
-    if isinstance(result, KafkaError):
-        code = as_client_sees(result).code
-        return [DescribedGroup(code, None, group_id) for group_id in group_ids]
-    assert isinstance(result, ConsumerGroupDescribeResponse)
-    return result.groups
+    describe_groups(call, ConsumerKind(), request.group_ids, request.include_authorized_operations)

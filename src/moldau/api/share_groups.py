@@ -6,12 +6,12 @@ coordinator's.
 
 from __future__ import annotations
 
-from moldau.api.authorize import authorized_operations, check_group, denied_topics
+from moldau.api.authorize import check_group, denied_topics
 from moldau.api.call import Call
 from moldau.api.classic_groups import client_host
 from moldau.api.consumer_groups import AUTHORIZATION_ERRORS, HIDDEN_TOPICS
-from moldau.api.coordinators import as_client_sees, responder, run_group
-from moldau.api.group_admin import Responses, ask_shards, split_allowed
+from moldau.api.coordinators import responder, run_group
+from moldau.api.group_descriptions import describe_groups
 from moldau.api.share_checks import MEMBER_ID_LENGTH_MAX, ensure_state_topic
 from moldau.coordinator.group.machine import GroupMachine
 from moldau.coordinator.outcome import Outcome
@@ -22,7 +22,7 @@ from moldau.protocol.messages.share_group_describe_response import DescribedGrou
 from moldau.protocol.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from moldau.protocol.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
 from moldau.protocol.primitives import Message
-from moldau.security.rights import DESCRIBE, GROUP, READ
+from moldau.security.rights import DESCRIBE, READ
 
 # ShareGroupHeartbeat
 
@@ -77,50 +77,31 @@ def heartbeat_error(error: KafkaError) -> Message:
 # ShareGroupDescribe
 
 
-class DescribeVerb:
-    def __init__(self, group_ids: list[str]) -> None:
-        self._group_ids = group_ids
+class ShareKind:
+    """Describes share groups."""
 
-    def decide(self, machine: GroupMachine) -> Outcome:
-        return Outcome(response=ShareGroupDescribeResponse(groups=machine.share.describe(self._group_ids)))
+    def is_enabled(self, call: Call) -> bool:
+        return call.node.shares.is_enabled
+
+    def describe(self, machine: GroupMachine, group_ids: list[str]) -> list[DescribedGroup]:
+        return machine.share.describe(group_ids)
+
+    def failed(self, code: int, message: str | None, group_id: str) -> DescribedGroup:
+        return DescribedGroup(code, message, group_id)
+
+    def topics_of(self, group: DescribedGroup) -> set[str]:
+        return {topic.topic_name for member in group.members for topic in member.assignment.topic_partitions}
+
+    def hidden_topics_message(self) -> str:
+        return HIDDEN_TOPICS
+
+    def response(self, groups: list[DescribedGroup]) -> Message:
+        return ShareGroupDescribeResponse(groups=groups)
+
+    def groups_of(self, response: Message) -> list[DescribedGroup]:
+        assert isinstance(response, ShareGroupDescribeResponse)
+        return response.groups
 
 
 def handle_share_group_describe(call: Call, request: ShareGroupDescribeRequest) -> None:
-    if not call.node.shares.is_enabled:
-        refused = [DescribedGroup(errors.UNSUPPORTED_VERSION, None, group_id) for group_id in request.group_ids]
-        call.respond(ShareGroupDescribeResponse(groups=refused))
-        return
-    allowed, denied = split_allowed(call, DESCRIBE, request.group_ids)
-    named = [group_id for group_id in allowed if group_id]
-    nameless = len(allowed) - len(named)
-
-    def finish(responses: Responses) -> None:
-        response = ShareGroupDescribeResponse()
-        response.groups += [DescribedGroup(errors.GROUP_AUTHORIZATION_FAILED, None, group_id) for group_id in denied]
-        response.groups += [DescribedGroup(errors.INVALID_GROUP_ID) for _ in range(nameless)]
-        for group_ids, result in responses:
-            response.groups += described(group_ids, result)
-        if call.node.rights is not None:
-            response.groups = [without_hidden_topics(call, group) for group in response.groups]
-        for group in response.groups:
-            if request.include_authorized_operations and group.error_code == 0:
-                group.authorized_operations = authorized_operations(call, GROUP, group.group_id)
-        call.respond(response)
-
-    ask_shards(call, named, lambda group_ids: DescribeVerb(group_ids).decide, finish)
-
-
-def without_hidden_topics(call: Call, group: DescribedGroup) -> DescribedGroup:
-    """Who may not see all topics of a group is not told anything of its members."""
-    names = {topic.topic_name for member in group.members for topic in member.assignment.topic_partitions}
-    if not denied_topics(call, DESCRIBE, names):
-        return group
-    return DescribedGroup(errors.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS, group.group_id)
-
-
-def described(group_ids: list[str], result: Message | KafkaError) -> list[DescribedGroup]:
-    if isinstance(result, KafkaError):
-        code = as_client_sees(result).code
-        return [DescribedGroup(code, None, group_id) for group_id in group_ids]
-    assert isinstance(result, ShareGroupDescribeResponse)
-    return result.groups
+    describe_groups(call, ShareKind(), request.group_ids, request.include_authorized_operations)

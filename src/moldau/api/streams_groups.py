@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from moldau.api.authorize import authorized_operations, check_group, denied_topics, may_cluster
+from moldau.api.authorize import check_group, denied_topics, may_cluster
 from moldau.api.call import Call
 from moldau.api.classic_groups import client_host
 from moldau.api.consumer_groups import AUTHORIZATION_ERRORS
 from moldau.api.coordinators import as_client_sees, run_group
-from moldau.api.group_admin import Responses, ask_shards, split_allowed
+from moldau.api.group_descriptions import describe_groups
 from moldau.coordinator.group.machine import GroupMachine
 from moldau.coordinator.group.streams.checks import check_heartbeat
 from moldau.coordinator.group.streams.configuration import MISSING_INTERNAL_TOPICS, MissingTopics
@@ -23,13 +23,12 @@ from moldau.node.auto_creation import create_streams_topics
 from moldau.node.topic_names import is_internal, is_valid_topic_name
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
-from moldau.protocol.messages import streams_group_describe_response as describe_response
 from moldau.protocol.messages.streams_group_describe_request import StreamsGroupDescribeRequest
 from moldau.protocol.messages.streams_group_describe_response import DescribedGroup, StreamsGroupDescribeResponse
 from moldau.protocol.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest, Topology
 from moldau.protocol.messages.streams_group_heartbeat_response import Status, StreamsGroupHeartbeatResponse
 from moldau.protocol.primitives import Message
-from moldau.security.rights import CREATE, DESCRIBE, GROUP, READ
+from moldau.security.rights import CREATE, DESCRIBE, READ
 
 STREAMS_VERSION: Final = "streams.version"
 FAILURES_SHOWN: Final = 3
@@ -141,59 +140,38 @@ def heartbeat_error(error: KafkaError) -> Message:
 # StreamsGroupDescribe
 
 
-class DescribeVerb:
-    def __init__(self, group_ids: list[str]) -> None:
-        self._group_ids = group_ids
+class StreamsKind:
+    """Describes streams groups."""
 
-    def decide(self, machine: GroupMachine) -> Outcome:
-        return Outcome(response=StreamsGroupDescribeResponse(groups=machine.streams.describe(self._group_ids)))
+    def is_enabled(self, call: Call) -> bool:
+        return is_enabled(call)
+
+    def describe(self, machine: GroupMachine, group_ids: list[str]) -> list[DescribedGroup]:
+        return machine.streams.describe(group_ids)
+
+    def failed(self, code: int, message: str | None, group_id: str) -> DescribedGroup:
+        return DescribedGroup(code, message, group_id)
+
+    def topics_of(self, group: DescribedGroup) -> set[str]:
+        names: set[str] = set()
+        subtopologies = [] if group.topology is None else group.topology.subtopologies or []
+        for subtopology in subtopologies:
+            names.update(subtopology.source_topics)
+            names.update(subtopology.repartition_sink_topics)
+            names.update(topic.name for topic in subtopology.repartition_source_topics)
+            names.update(topic.name for topic in subtopology.state_changelog_topics)
+        return names
+
+    def hidden_topics_message(self) -> str:
+        return HIDDEN_TOPICS
+
+    def response(self, groups: list[DescribedGroup]) -> Message:
+        return StreamsGroupDescribeResponse(groups=groups)
+
+    def groups_of(self, response: Message) -> list[DescribedGroup]:
+        assert isinstance(response, StreamsGroupDescribeResponse)
+        return response.groups
 
 
 def handle_streams_group_describe(call: Call, request: StreamsGroupDescribeRequest) -> None:
-    if not is_enabled(call):
-        refused = [DescribedGroup(errors.UNSUPPORTED_VERSION, None, group_id) for group_id in request.group_ids]
-        call.respond(StreamsGroupDescribeResponse(groups=refused))
-        return
-    allowed, denied = split_allowed(call, DESCRIBE, request.group_ids)
-    named = [group_id for group_id in allowed if group_id]
-    nameless = len(allowed) - len(named)
-
-    def finish(responses: Responses) -> None:
-        response = StreamsGroupDescribeResponse()
-        response.groups += [DescribedGroup(errors.GROUP_AUTHORIZATION_FAILED, None, group_id) for group_id in denied]
-        response.groups += [DescribedGroup(errors.INVALID_GROUP_ID) for _ in range(nameless)]
-        for group_ids, result in responses:
-            response.groups += described(group_ids, result)
-        if call.node.rights is not None:
-            response.groups = [without_hidden_topics(call, group) for group in response.groups]
-        for group in response.groups:
-            if request.include_authorized_operations and group.error_code == 0:
-                group.authorized_operations = authorized_operations(call, GROUP, group.group_id)
-        call.respond(response)
-
-    ask_shards(call, named, lambda group_ids: DescribeVerb(group_ids).decide, finish)
-
-
-def without_hidden_topics(call: Call, group: DescribedGroup) -> DescribedGroup:
-    """Who may not see all topics of a group is told neither its members nor its topology."""
-    if group.topology is None or not denied_topics(call, DESCRIBE, topics_of(group.topology)):
-        return group
-    return DescribedGroup(errors.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS, group.group_id)
-
-
-def topics_of(topology: describe_response.Topology) -> set[str]:
-    names: set[str] = set()
-    for subtopology in topology.subtopologies or []:
-        names.update(subtopology.source_topics)
-        names.update(subtopology.repartition_sink_topics)
-        names.update(topic.name for topic in subtopology.repartition_source_topics)
-        names.update(topic.name for topic in subtopology.state_changelog_topics)
-    return names
-
-
-def described(group_ids: list[str], result: Message | KafkaError) -> list[DescribedGroup]:
-    if isinstance(result, KafkaError):
-        code = as_client_sees(result).code
-        return [DescribedGroup(code, None, group_id) for group_id in group_ids]
-    assert isinstance(result, StreamsGroupDescribeResponse)
-    return result.groups
+    describe_groups(call, StreamsKind(), request.group_ids, request.include_authorized_operations)

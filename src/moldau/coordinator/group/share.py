@@ -12,6 +12,7 @@ import logging
 from functools import partial
 from typing import Final
 
+from moldau.coordinator.group.assignment_pace import AssignmentPace
 from moldau.coordinator.group.assignors.share_simple import assign_shared
 from moldau.coordinator.group.assignors.spec import Target, Targets
 from moldau.coordinator.group.metadata_hash import group_hash
@@ -92,8 +93,7 @@ class ShareProtocol(GroupPart):
         self._initializing_since_ms: dict[tuple[str, bytes, int], int] = {}
         # Those that could not be made the last time.
         self._failed: set[tuple[str, bytes, int]] = set()
-        # When this coordinator last computed the target of a group, by the steady clock: the other may stand still.
-        self._computed_ms: dict[str, int] = {}
+        self._pace = AssignmentPace(state)
         self.rebalances_total = 0
         self.listener: ShareStateListener = NoListener()
 
@@ -228,22 +228,16 @@ class ShareProtocol(GroupPart):
         self, group: ShareGroup, epoch: int, updated: ShareMember, records: list[StoredRecord], now_ms: int
     ) -> tuple[int, Target]:
         interval_ms = self.settings.assignment_interval_ms(self._state.image, group.group_id)
-        wall_ms = self._state.wall.at(now_ms)
-        computed_ms = self._computed_ms.get(group.group_id)
-        if computed_ms is None:
-            # Another coordinator did it, and only the wall clock says when; it may have been set, or stand still.
-            waited_ms = wall_ms - group.assignment_timestamp_ms
-            computed_ms = now_ms - (waited_ms if waited_ms >= 0 else interval_ms)
-            self._computed_ms[group.group_id] = computed_ms
-        too_soon = now_ms - computed_ms < interval_ms
-        if epoch <= group.assignment_epoch or too_soon:
+        if epoch <= group.assignment_epoch or not self._pace.may_assign(
+            group.group_id, group.assignment_epoch, group.assignment_timestamp_ms, interval_ms, now_ms
+        ):
             return group.assignment_epoch, group.target_of(updated.member_id)
-        self._computed_ms[group.group_id] = now_ms
+        self._pace.note(group.group_id, epoch, now_ms)
         targets = self._compute_targets(group, updated)
         for member_id, target in targets.items():
             if target != group.targets.get(member_id):
                 records.append(target_record(group.group_id, member_id, target))
-        records.append(assignment_epoch_record(group.group_id, epoch, wall_ms))
+        records.append(assignment_epoch_record(group.group_id, epoch, self._state.wall.at(now_ms)))
         return epoch, targets[updated.member_id]
 
     def _compute_targets(self, group: ShareGroup, updated: ShareMember) -> Targets:
@@ -429,7 +423,6 @@ class ShareProtocol(GroupPart):
         """Partitions of these topics, or of all, are to be forgotten: they become deleting. Also returns them."""
         group = self.find_group(group_id)
         group.check_delete()
-        self._computed_ms.pop(group_id, None)
         states = group.partitions.copy()
         found: TopicPartitions = {}
         for source in (states.initialized, states.initializing):
