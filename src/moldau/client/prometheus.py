@@ -62,6 +62,7 @@ class ClientCollector(Collector):
         self._clients[key] = client
 
     def remove(self, client: Client) -> None:
+        """The client's series end; one that was never added is no error."""
         self._clients = {key: other for key, other in self._clients.items() if other is not client}
 
     def describe(self) -> Iterable[Metric]:
@@ -69,6 +70,7 @@ class ClientCollector(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
+        """The families of all clients that were added, as they are now: what a registry asks for at a scrape."""
         families: dict[str, Metric] = {}
         for (domain, client_id), client in list(self._clients.items()):
             metrics = client.metrics()

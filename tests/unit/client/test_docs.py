@@ -13,6 +13,9 @@ import moldau.client
 import moldau.client.admin
 import moldau.client.assignors
 import moldau.client.errors
+import moldau.client.opentelemetry
+import moldau.client.prometheus
+import moldau.client.tracing
 import moldau.testing
 from moldau.client import (
     Admin,
@@ -25,7 +28,16 @@ from moldau.client import (
     ShareConsumer,
 )
 
-FACES = [moldau.client, moldau.client.admin, moldau.client.assignors, moldau.client.errors, moldau.testing]
+FACES = [
+    moldau.client,
+    moldau.client.admin,
+    moldau.client.assignors,
+    moldau.client.errors,
+    moldau.client.opentelemetry,
+    moldau.client.prometheus,
+    moldau.client.tracing,
+    moldau.testing,
+]
 # Each client, its asyncio twin, and what only one of them has: cancelling a task is what wakes a thread.
 TWINS = [
     (Producer, AsyncProducer, set[str](), {"send_and_wait"}),
