@@ -126,7 +126,7 @@ class Run:
                 refused = {topic.error_code for topic in answer.topics} - {0}
                 if refused:
                     raise RuntimeError(f"topics were refused: {refused}")
-        self.note(f"creation of {self.partitions} partitions: answered", f"{time.monotonic() - began:.2f} s")
+        self.note(f"creation of {self.partitions} partitions: response", f"{time.monotonic() - began:.2f} s")
         self.timed("creation: every node knows all leaders", lambda: self.is_known(in_sync=3), began)
         self.timed("creation: every replica is on its disk", self.are_on_disk, began, 0.2)
 
@@ -174,7 +174,7 @@ class Run:
         node = self.active_controller()
         began = time.monotonic()
         self.system.kill(node)
-        self.timed("controller killed: another one has answered a write", self.is_writable, began)
+        self.timed("controller killed: another one has responded to a write", self.is_writable, began)
         self.timed("controller killed: all its partitions have new leaders", lambda: self.is_known(gone=node), began)
         self.come_back(node, "controller killed")
 
