@@ -1,12 +1,12 @@
 """Measures a cluster with many partitions: creation, idle CPU, memory, failover of the controller and of a broker.
 
-    python bench/cluster_scale.py [--moldau COMMAND] [--kafka FOLDER] [--partitions 10000] [--systems moldau,kafka]
+    python bench/cluster_scale.py [--moldau COMMAND] [--kafka DIRECTORY] [--partitions 10000] [--systems moldau,kafka]
 
 Three combined nodes on this machine, 100 topics, three replicas of each partition. Moldau first, then, where its jars
-are (tools/fetch_kafka.sh, or --kafka FOLDER), three nodes of Apache Kafka with the heap of the distribution; both with
-their default settings. Nodes are killed with SIGKILL, and everything is timed from outside, by asking the nodes that
-are left. CPU and memory are those of the nodes' processes, from /proc. A step that takes longer than --limit ends the
-run of that system, and the table says so.
+are (tools/fetch_kafka.sh, or --kafka DIRECTORY), three nodes of Apache Kafka with the heap of the distribution; both
+with their default settings. Nodes are killed with SIGKILL, and everything is timed from outside, by asking the nodes
+that are left. CPU and memory are those of the nodes' processes, from /proc. A step that takes longer than --limit ends
+the run of that system, and the table says so.
 """
 
 from __future__ import annotations

@@ -144,9 +144,9 @@ def _vacuum_iceberg(table: IcebergLakeTable, before_ms: int, dry_run: bool) -> l
         iceberg.maintenance.expire_snapshots().by_ids(sorted(expired)).commit()
         table.refresh()
     used = table.referenced_files(without=expired)
-    folder = os.path.join(table.path, "data")
+    directory = os.path.join(table.path, "data")
     doomed = []
-    for parent, _, names in os.walk(folder):
+    for parent, _, names in os.walk(directory):
         for name in names:
             place = os.path.join(parent, name)
             if place not in used and _is_older(place, before_ms):
@@ -255,8 +255,8 @@ def parse_age(text: str) -> timedelta:
     return units[text[-1]](int(text[:-1]))
 
 
-def _names(folder: str) -> Iterable[str]:
-    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+def _names(directory: str) -> Iterable[str]:
+    return sorted(os.listdir(directory)) if os.path.isdir(directory) else []
 
 
 def _is_older(place: str, before_ms: int) -> bool:

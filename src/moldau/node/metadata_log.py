@@ -3,7 +3,7 @@
 Implements `raft.log.RaftLog` on a `storage.log.Log`. An append is in the file when it returns and on the medium when a
 sync that began after it reports back; appends that arrive meanwhile share the next sync. Snapshots are written
 beside the log under another name, synced, renamed; they never change (mode 0400). Nothing here waits for the medium:
-that is done in jobs of the disk, which has a thread for this folder alone. Kafka: KafkaMetadataLog.
+that is done in jobs of the disk, which has a thread for this directory alone. Kafka: KafkaMetadataLog.
 """
 
 from __future__ import annotations
@@ -465,8 +465,8 @@ def open_metadata_log(
     metadata_log = MetadataLog(disk, log, config, rng)
     metadata_log.load_snapshots()
     metadata_log.read_quorum_state()
-    # A process that was killed may have renamed quorum-state or a snapshot without having synced the folder; this one
-    # is going to act on what it sees there.
+    # A process that was killed may have renamed quorum-state or a snapshot without having synced the directory; this
+    # one is going to act on what it sees there.
     disk.blocking().sync_directory(directory)
     return metadata_log
 

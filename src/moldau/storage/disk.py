@@ -216,8 +216,8 @@ class Disk:
 
     def do_later(self, path: str, job: Job, done: Done) -> None:
         """Runs `job` on a thread, after all jobs that were handed in for the same path, and calls `done` in the node's
-        own turn. The path says what the job belongs to, and with it which thread does it: a log's folder, a log
-        directory. The job knows files by their names, so it must not outlive a rename of its folder unnoticed."""
+        own turn. The path says what the job belongs to, and with it which thread does it: a log's directory, a log
+        directory. The job knows files by their names, so it must not outlive a rename of its directory unnoticed."""
         raise NotImplementedError
 
     def remove_later(self, paths: Sequence[str], done: Done) -> None:

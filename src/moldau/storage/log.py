@@ -89,8 +89,8 @@ class Log:
         self.flush_target = 0  # what was appended below this offset counts when the recovery point has reached it
         self.flushing = LogFlushing(self)
         self.on_durable: Callable[[Log], None] | None = None  # told when a flush in the background is over
-        self.directory_changed = False  # files were created or renamed since the folder was last synced
-        self.directory_unsynced = True  # the folder itself, and whose it is, may be lost with the power
+        self.directory_changed = False  # files were created or renamed since the directory was last synced
+        self.directory_unsynced = True  # the directory itself, and whose it is, may be lost with the power
         self.truncations = 0
         self.holds = 0  # reasons why nothing may be appended now: something else must be on the medium first
         self.pending_truncations: list[Truncation] = []
@@ -500,7 +500,7 @@ class Log:
             raise self.storage_failure(error) from error
 
     def _roll_at(self, base_offset: int, now_ms: int) -> Segment:
-        """Nothing waits for the medium. Names in a folder reach it in the order in which they were made, so no power
+        """Nothing waits for the medium. Names in a directory reach it in the order in which they were made, so no power
         loss keeps the new segment and not the one before it; what it takes from the end of that one ends the log."""
         old = self.segments[-1]
         if old.size == 0 and old.base_offset == base_offset:

@@ -80,7 +80,7 @@ def decode_snapshot(data: bytes, path: str) -> list[ProducerEntry]:
 
 
 class ProducerSnapshots:
-    """The snapshot files in the folder of one log. `last_offset` is where the state was last written or read."""
+    """The snapshot files in the directory of one log. `last_offset` is where the state was last written or read."""
 
     __slots__ = ("directory", "disk", "has_window", "last_offset", "offsets", "wall")
 

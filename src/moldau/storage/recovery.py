@@ -70,7 +70,8 @@ def create_log(
     random_below: Callable[[int], int] = no_jitter,
     start_offset: int = 0,
 ) -> Log:
-    """A new folder with an empty log. Nothing is synced: until something is acknowledged there is nothing to lose."""
+    """A new directory with an empty log. Nothing is synced: until something is acknowledged there is nothing to
+    lose."""
     disk.make_directory(directory)
     log = Log(
         disk, log_directory, directory, topic, partition, topic_id=topic_id, config=config, random_below=random_below

@@ -28,7 +28,7 @@ WORTH_IT_BYTES = 256 << 20  # a process needs as long for its start as to walk t
 
 @dataclass(slots=True)
 class RecoveryTask:
-    """The folder of one partition, what the checkpoints say about it, and the settings that matter."""
+    """The directory of one partition, what the checkpoints say about it, and the settings that matter."""
 
     log_directory: str
     directory: str
@@ -74,7 +74,7 @@ class RecoveryWorkers:
 
 
 def bytes_to_walk(files: dict[str, int], recovery_point: int) -> int:
-    """How much of a partition's folder recovery must read: from the segment that holds the recovery point on."""
+    """How much of a partition's directory recovery must read: from the segment that holds the recovery point on."""
     segments = sorted((offset_of(name), size) for name, size in files.items() if name.endswith(LOG_SUFFIX))
     first = 0
     for number, (base_offset, _) in enumerate(segments):

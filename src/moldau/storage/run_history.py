@@ -69,7 +69,7 @@ class RunHistory:
         return self._clean[directory.path]
 
     def sync_killed(self, directory: LogDirectory, recovery_points: Mapping[str, int]) -> None:
-        """Before logs are walked, by folder: what the page cache shows must be what the medium has."""
+        """Before logs are walked, by directory: what the page cache shows must be what the medium has."""
         if not self._clean[directory.path]:
             self._killed[directory.path].sync(recovery_points)
 

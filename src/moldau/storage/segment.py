@@ -51,7 +51,7 @@ class DamagedSegment(Exception):
 
 
 class Segment:
-    """`size` and the `has_*` flags come from the listing of the folder; no file is opened before it is needed."""
+    """`size` and the `has_*` flags come from the listing of the directory; no file is opened before it is needed."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Segment:
         return f"{self.directory}/{self.base_offset:020d}{suffix}"
 
     def move_to(self, directory: str) -> None:
-        """Its files are in another folder now; the open one has followed."""
+        """Its files are in another directory now; the open one has followed."""
         self.directory = directory
         if self.offset_entries is not None:
             self.offset_entries.path = self.path(INDEX_SUFFIX)

@@ -40,7 +40,7 @@ class Truncation:
         self.segment = segment
         self.is_deferred = is_deferred
         self.names_changed = names_changed
-        self.folder = log.directory
+        self.directory = log.directory
         self.is_over = False
         log.hold()
         log.pending_truncations.append(self)
@@ -61,7 +61,7 @@ class Truncation:
         self.log.disk.do_later(self.log.directory, self._sync_directory, self._on_names)
 
     def _sync_directory(self, disk: BlockingDisk) -> None:
-        disk.sync_directory(self.folder)
+        disk.sync_directory(self.directory)
 
     def _on_names(self, error: OSError | None) -> None:
         if not self._may_go_on(error):

@@ -1,4 +1,4 @@
-"""`kafka-reassign-partitions`: plans, starts, watches and calls off moves of replicas to other brokers and folders."""
+"""`kafka-reassign-partitions`: plans, starts, watches and cancels moves of replicas to brokers and directories."""
 
 from __future__ import annotations
 

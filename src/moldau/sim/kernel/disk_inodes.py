@@ -1,4 +1,4 @@
-"""Files and folders of a simulated disk: as the process sees them, as the medium has them, and what is in between."""
+"""Files and directories of a simulated disk: as the process sees them, as the medium has them, and between the two."""
 
 from __future__ import annotations
 
