@@ -115,7 +115,7 @@ def _sink_objects(stats: RunStats) -> list[dict[str, object]]:
 
 @click.command()
 @file_argument
-@click.option("--connect", is_flag=True, help="Also ask the brokers: whether they answer, and have the topics.")
+@click.option("--connect", is_flag=True, help="Also ask the brokers: whether they respond, and have the topics.")
 @format_option
 @lake_errors
 def validate(file: str, connect: bool, output_format: str) -> None:
@@ -138,7 +138,7 @@ def validate(file: str, connect: bool, output_format: str) -> None:
         return
     click.echo(
         f"{pipeline.name} is fine: {plural(len(pipeline.sources), 'source')}, {plural(len(pipeline.steps), 'step')},"
-        f" {plural(len(pipeline.sinks), 'sink')}.{' Its brokers answer.' if connect else ''}"
+        f" {plural(len(pipeline.sinks), 'sink')}.{' Its brokers respond.' if connect else ''}"
     )
 
 
@@ -149,7 +149,7 @@ def _check_topics(pipeline: Pipeline) -> None:
     missing = ask_brokers(pipeline)
     if missing:
         raise LakeError(
-            f"The brokers answer, but have no topic {' and no topic '.join(missing)}: `moldau topic create` makes it."
+            f"The brokers respond, but have no topic {' and no topic '.join(missing)}: `moldau topic create` makes it."
         )
 
 

@@ -77,7 +77,7 @@ class Access:
     def _refusal(self, method: str, headers: Headers) -> str | None:
         host = headers.get("host", "")
         if not self.is_ours(host):
-            return f"This console does not answer to the name {host!r}; --allow-host adds one."
+            return f"This console is not served under the name {host!r}; --allow-host adds one."
         if method in SAFE_METHODS:
             return None
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):

@@ -84,13 +84,13 @@ class Desk:
     def _explained(self, name: str, error: Exception) -> str:
         """A sentence for the agent. What might hold a secret, or is a bug, stays in the log."""
         if isinstance(error, ConfigError):
-            log.error("the settings of the client are wrong: %s", error.message)
-            return "The server's settings of its client are wrong; its log says which."
+            log.error("invalid settings of the Kafka client: %s", error.message)
+            return "The settings of the server's Kafka client are invalid; its log says which."
         if isinstance(error, Refused | ClientError):
             return f"{error.name}: {sentence(error.message)}"
         if isinstance(error, TimeoutError):
             return (
-                f"TIMEOUT: there was no answer within {self.settings.call_s:g} seconds. Ask for less at once, or again"
+                f"TIMEOUT: there was no result within {self.settings.call_s:g} seconds. Ask for less at once, or again"
                 " later."
             )
         if isinstance(error, ValueError | TypeError):
@@ -103,6 +103,6 @@ class Desk:
         size, limit = json_size(answer), self.settings.limits.bytes
         if size > limit:
             raise ToolFailed(
-                f"TOO_LARGE: the answer has {size:,} bytes, and {limit:,} is the most this server sends. Ask for less:"
+                f"TOO_LARGE: the result has {size:,} bytes, and {limit:,} is the most this server sends. Ask for less:"
                 " fewer partitions, a search, or a smaller limit."
             )

@@ -219,7 +219,7 @@ _PLACES_TO_BEGIN = (
     Argument("offset", NUMBER, "With start=offset: from this offset on, in each partition.", lowest=0),
     Argument("time", kinds.TIME, "With start=time: from this time on, as 2026-01-31T12:00:00Z or in milliseconds."),
     Argument("partitions", NUMBERS, "Only these partitions."),
-    Argument("cursor", OBJECT, "From the last answer, to go on where it ended."),
+    Argument("cursor", OBJECT, "From the last result, to go on where it ended."),
     Argument("limit", NUMBER, "How many records at most.", default=RECORDS_DEFAULT, lowest=1),
     Argument(
         "isolation",

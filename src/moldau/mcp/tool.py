@@ -91,7 +91,7 @@ class Tool:
 
 def skipping(name: str = "skip", what: str = "rows") -> Argument:
     """How one gets on in a long list."""
-    about = f"So many {what} are passed over; the answer says which number comes next."
+    about = f"So many {what} are passed over; the result says which number comes next."
     return Argument(name, NUMBER, about, default=0, lowest=0)
 
 

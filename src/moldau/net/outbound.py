@@ -28,7 +28,7 @@ from moldau.net.low_water import LargeReads
 from moldau.net.outbound_login import RENEW_PERCENT, LoginTalk, OutboundLogin
 from moldau.net.resolver import Resolver
 from moldau.net.tls import RECORD_BYTES_MAX, TlsMisuse, TlsSocket
-from moldau.net.turns import ANSWER, Turns
+from moldau.net.turns import RESPONSE, Turns
 from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, UNREACHABLE, Channel, NoResponse, OnResponse, Outbox
 from moldau.protocol import api_keys
 from moldau.protocol.errors import UNSUPPORTED_VERSION
@@ -178,7 +178,7 @@ class SocketChannel(Channel):
 
     def _end_turn(self) -> None:
         if self._turns.end():
-            self._turns.tell(ANSWER, self.purpose, f"the connection to {self.host}:{self.port} ({self.purpose})")
+            self._turns.tell(RESPONSE, self.purpose, f"the connection to {self.host}:{self.port} ({self.purpose})")
 
     def _connect_next(self) -> None:
         """Tries the next address; when there is none left, everybody is told."""
@@ -252,7 +252,7 @@ class SocketChannel(Channel):
         self._turns.begin()
         self._login = None
         if self._login_unsent:
-            self._refused("it answered what it had not received")
+            self._refused("it sent a response without a request")
             self._end_turn()
             return
         self._was_logged_in = True

@@ -303,7 +303,7 @@ class TlsSocket:
         """What OpenSSL says while it reads. Of that there may not be more and more that nobody takes."""
         try:
             if not self._flush() and self._outgoing.pending > OWN_BYTES_MAX:
-                self._failure = TlsMisuse("it does not take the answers to its TLS messages")
+                self._failure = TlsMisuse("it does not take the responses to its TLS messages")
         except OSError as error:
             self._failure = ConnectionAbortedError(str(error))
 

@@ -60,7 +60,7 @@ class EarlyCredentials:
 
     @property
     def is_over(self) -> bool:
-        """The image says it all from now on."""
+        """The image has all credentials from now on."""
         return self._metadata.is_caught_up and bool(self._metadata.image.features)
 
     def find(self, mechanism: int, user: str) -> ScramCredential | None:

@@ -373,7 +373,7 @@ class Fetcher:
     def _on_fetched(self, response: Message | NoResponse, now_ms: int) -> None:
         number = self.request_number - self.outstanding + 1
         self.outstanding -= 1
-        assert self.outstanding >= 0, f"broker {self.leader} answered what it was not asked"
+        assert self.outstanding >= 0, f"broker {self.leader} responded to what it was not asked"
         if not isinstance(response, FetchResponse):
             assert isinstance(response, NoResponse)
             self._on_no_response(response, now_ms)

@@ -114,7 +114,7 @@ class Login:
         """A frame from the client. DecodeError: it is none of Kafka's, and the connection ends without an answer."""
         assert self.state not in (COMPLETE, ENDED), "nobody listens any more"
         if self._awaited is not None:
-            raise self._illegal("a frame came before the answer to the one before it")
+            raise self._illegal("a frame came before the response to the one before it")
         if self.state == TOKENS:
             return self._on_token(data, start, end, now_ms, wall_ms)
         return self._on_request(data, start, end)

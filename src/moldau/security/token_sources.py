@@ -78,7 +78,7 @@ def token_of_response(body: bytes) -> str:
         found = json.loads(body)
         token = found["access_token"]
     except (ValueError, KeyError, TypeError):
-        raise SourceError("the token endpoint's answer has no access_token") from None
+        raise SourceError("the token endpoint's response has no access_token") from None
     if not isinstance(token, str) or not token.strip():
         raise SourceError("the token endpoint's access_token is empty")
     return token.strip()

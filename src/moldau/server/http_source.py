@@ -37,7 +37,7 @@ def fetch(
                 data = response.read(RESPONSE_BYTES_MAX + 1)
     except urllib.error.HTTPError as error:
         error.close()
-        raise SourceError(f"{url} answers with status {error.code}") from None
+        raise SourceError(f"{url} responds with status {error.code}") from None
     except (OSError, ValueError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or type(error).__name__
         raise SourceError(f"{url} cannot be read: {reason}") from None

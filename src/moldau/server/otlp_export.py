@@ -81,9 +81,9 @@ class OtlpExport:
             self.counts.failed_total += 1
             if not self._has_failed:
                 self._has_failed = True
-                log.warning("telemetry of clients is not passed on: %s", error)
+                log.warning("cannot export client telemetry: %s", error)
         else:
             self.counts.sent_total += 1
             if self._has_failed:
                 self._has_failed = False
-                log.info("telemetry of clients is passed on to %s again", self.url)
+                log.info("exporting client telemetry to %s again", self.url)

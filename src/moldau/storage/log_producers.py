@@ -91,7 +91,7 @@ def _complete_transaction(log: Log, segment: Segment, completed: CompletedTransa
             completed.producer_id, completed.first_offset, completed.last_offset, last_stable_offset
         )
         try:
-            add_aborted(segment, aborted)
+            add_aborted(log, segment, aborted)
         except OSError as error:
             raise log.storage_failure(error) from error
         log.directory_changed = True

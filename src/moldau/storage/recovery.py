@@ -298,7 +298,9 @@ class Loader:
             try:
                 log.log_end_offset = active.read_next_offset()
             except DamagedSegment as error:
-                logger.warning("recovering the log although the last shutdown was clean: %s", error)
+                logger.warning(
+                    "recovering %s-%d although the last shutdown was clean: %s", log.topic, log.partition, error
+                )
                 return False
         log.recovery_point = log.log_end_offset
         return True

@@ -101,7 +101,7 @@ def test_a_call_that_takes_too_long_ends() -> None:
         return {}
 
     slow = Tool("slow", "Slow", "Sleeps.", sleep)
-    assert failure(McpSettings(NOWHERE, call_s=0.05), "slow", (slow,)).startswith("TIMEOUT: there was no answer within")
+    assert failure(McpSettings(NOWHERE, call_s=0.05), "slow", (slow,)).startswith("TIMEOUT: there was no result within")
 
 
 def test_so_many_calls_at_once_and_no_more() -> None:
@@ -144,7 +144,7 @@ def test_an_answer_that_cannot_be_cut_is_not_sent() -> None:
 
     large = Tool("large", "Large", "Is large.", answer)
     settings = McpSettings(NOWHERE, limits=limits_of(10, 4_096))
-    assert failure(settings, "large", (large,)).startswith("TOO_LARGE: the answer has 5,011 bytes")
+    assert failure(settings, "large", (large,)).startswith("TOO_LARGE: the result has 5,011 bytes")
 
 
 def test_a_change_that_failed_is_in_the_audit_log(tmp_path: Path) -> None:

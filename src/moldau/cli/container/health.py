@@ -33,8 +33,8 @@ def check_health(values: Mapping[str, str]) -> str:
                 return f"{where} accepts connections."
             _ask(connection)
     except OSError as error:
-        raise HealthProblem(f"{where} does not answer: {error.strerror or error}.") from None
-    return f"{where} answers."
+        raise HealthProblem(f"{where} does not respond: {error.strerror or error}.") from None
+    return f"{where} responds."
 
 
 def _ask(connection: socket.socket) -> None:

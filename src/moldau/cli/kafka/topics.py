@@ -65,7 +65,7 @@ PARSER = OptionParser(
         Option("exclude-internal", "Leave out internal topics."),
         Option(
             "partition-size-limit-per-response",
-            "The number of partitions that one answer describes at most.",
+            "The number of partitions that one response describes at most.",
             VALUE,
             "Integer",
             "maximum number of partitions per response",

@@ -391,7 +391,7 @@ class Connection:
             # A broker that has spoken well before is worth another try, on another connection.
             return NetworkError(f"The broker at {self.name} sent a response that is not in Kafka's protocol.")
         return ProtocolError(
-            f"What answers at {self.name} does not speak Kafka's protocol in plain text: it may be another service,"
+            f"What listens at {self.name} does not speak Kafka's protocol in plain text: it may be another service,"
             " or a listener with TLS."
         )
 

@@ -26,7 +26,7 @@ async function ask(path, options, again = true) {
     response = await fetch(path, { credentials: "same-origin", ...options });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, { message: "The console itself does not answer. It may have been stopped.", error: "AWAY" });
+    throw new ApiError(0, { message: "The console itself does not respond. It may have been stopped.", error: "AWAY" });
   }
   if (response.ok) return response;
   let body = null;
