@@ -88,7 +88,7 @@ def checked_verb(call: Call, verb: Verb, operation: int) -> Verb:
 def submit_rest(call: Call, request: Message, verb: Verb, done: Callable[[Message | KafkaError], None]) -> None:
     """For a call that was answered in part here: `request` is the rest, `done` gets the controller's answer to it."""
 
-    def answered(response: Any) -> None:
+    def on_response(response: Any) -> None:
         if isinstance(response, EnvelopeResponse):
             from moldau.node.envelope import unpack_response
 
@@ -104,7 +104,7 @@ def submit_rest(call: Call, request: Message, verb: Verb, done: Callable[[Messag
 
         return pack_request(call.context, request, call.version, call.correlation_id, call.client_id)
 
-    _run(call, verb, envelope, answered)
+    _run(call, verb, envelope, on_response)
 
 
 def _run(call: Call, verb: Verb, envelope: Callable[[], EnvelopeRequest], done: Callable[[Any], None]) -> None:

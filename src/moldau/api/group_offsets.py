@@ -304,7 +304,7 @@ class FetchCall:
     def __init__(self, call: Call, groups: list[OffsetFetchRequestGroup], require_stable: bool) -> None:
         self._call = call
         self._groups = [FetchOfGroup(call, group, require_stable) for group in groups]
-        self._gathering = Gathering(len(groups), self._answer)
+        self._gathering = Gathering(len(groups), self._respond)
 
     def start(self) -> None:
         coordinators = self._call.node.coordinators
@@ -315,7 +315,7 @@ class FetchCall:
             coordinators.groups.run(one.group.group_id, one.decide, self._gathering.slot(number), self._call.now_ms)
         self._gathering.begin()
 
-    def _answer(self, results: list[Message | KafkaError]) -> None:
+    def _respond(self, results: list[Message | KafkaError]) -> None:
         if self._call.reply.done:
             return
         groups = [one.finish(result) for one, result in zip(self._groups, results, strict=True)]

@@ -97,7 +97,7 @@ class LoginGate:
         first = reply.parts[0] if reply.done and reply.parts else None
         if isinstance(first, bytes):
             # Its header has no tags in any version: size, correlation id, error code.
-            login.on_versions_answered(int.from_bytes(first[8:10], "big"))
+            login.on_versions_response(int.from_bytes(first[8:10], "big"))
         return reply
 
     def _wait(self, reply: Reply, login: Login, derivation: Derivation) -> None:

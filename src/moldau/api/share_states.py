@@ -37,8 +37,8 @@ class Refused(KafkaError):
     """What the coordinator itself said, and not the log that it writes to."""
 
 
-class Answered:
-    """One partition of a request."""
+class StateDecision:
+    """What a coordinator decides about one partition of a request; its own refusals are told apart as `Refused`."""
 
     def __init__(self, question: StateQuestion) -> None:
         self._question = question
@@ -79,7 +79,7 @@ def respond(call: Call, kind: int, request: StateRequest) -> None:
             gathering.fill(number, Refused(errors.CLUSTER_AUTHORIZATION_FAILED))
             continue
         question.asked_ms = call.now_ms
-        decide = Answered(question).decide
+        decide = StateDecision(question).decide
         call.node.coordinators.shares.run(question.key, decide, gathering.slot(number), call.now_ms)
     gathering.begin()
 

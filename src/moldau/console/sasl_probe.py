@@ -23,7 +23,7 @@ VERSION = 1
 class Listener(NamedTuple):
     """Whether somebody answered, whether a login is wanted, and how one may log in."""
 
-    answered: bool
+    responded: bool
     wants_login: bool = False
     mechanisms: tuple[str, ...] = ()
 

@@ -83,9 +83,9 @@ def shrunk(row: object) -> object:
     return {**short, "left_out": [name for name in row if name not in short]}
 
 
-def bounded(answer: dict[str, Any], parts: Sequence[Part], limits: Limits) -> dict[str, Any]:
+def bounded(result: dict[str, Any], parts: Sequence[Part], limits: Limits) -> dict[str, Any]:
     """The answer with its lists cut to what there is room for: the first one has what the others leave."""
-    found: dict[str, Any] = tidy(answer, limits.chars)
+    found: dict[str, Any] = tidy(result, limits.chars)
     notes: list[str] = list(found.pop(NOTES, []))
     # Room for what is to be said about each list.
     left = limits.bytes - 200 * len(parts) - json_size({**found, **{part.name: [] for part in parts}})

@@ -16,9 +16,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from moldau.actions.addresses import listen, names_of_this_machine, url_of
 from moldau.actions.serving import keep_small, serve
-from moldau.mcp.desk import Desk
 from moldau.mcp.server import make_server
 from moldau.mcp.settings import HttpSettings, McpSettings
+from moldau.mcp.tool_runner import ToolRunner
 
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -59,7 +59,7 @@ def security_of(settings: HttpSettings, port: int) -> TransportSecuritySettings:
 
 def make_app(settings: McpSettings, http: HttpSettings, port: int) -> ASGIApp:
     """The application, behind the token where one is wanted."""
-    server = make_server(Desk(settings))
+    server = make_server(ToolRunner(settings))
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         # A call is one question and one answer: nothing of one is kept for the next.

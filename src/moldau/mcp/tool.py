@@ -45,7 +45,7 @@ class Asked:
         given = {name: value for name, value in values.items() if value is not None}
         return Call(self.viewer, given, self.limits.chars)
 
-    async def answer(self, handler: Handler, **values: Any) -> dict[str, Any]:
+    async def result(self, handler: Handler, **values: Any) -> dict[str, Any]:
         """What an action says that answers with an object."""
         found = await handler(self.call(**values))
         assert isinstance(found, dict)
@@ -61,7 +61,7 @@ class Asked:
     async def page(self, handler: Handler, rows_max: int | None = None, **values: Any) -> tuple[dict[str, Any], Part]:
         """What an action says of a list that is searched and cut where it is."""
         limit = min(self.get("limit") or self.limits.rows, rows_max or self.limits.rows, self.limits.rows)
-        found = await self.answer(handler, search=self.get("search"), skip=self["skip"], size=limit, **values)
+        found = await self.result(handler, search=self.get("search"), skip=self["skip"], size=limit, **values)
         for name in ("page", "pages"):
             found.pop(name, None)
         return found, Part("rows", "skip", self["skip"], found["total"])
@@ -71,8 +71,8 @@ class Asked:
         skipped = min(self[argument], len(rows))
         return rows[skipped:], Part(name, argument, skipped, len(rows))
 
-    def bounded(self, answer: dict[str, Any], *parts: Part) -> dict[str, Any]:
-        return bounded(answer, parts, self.limits)
+    def bounded(self, result: dict[str, Any], *parts: Part) -> dict[str, Any]:
+        return bounded(result, parts, self.limits)
 
 
 @dataclass(frozen=True)

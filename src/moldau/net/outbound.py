@@ -449,12 +449,12 @@ class SocketChannel(Channel):
         self._drop_connection()
         self._state = IDLE
         self._cancel_timer()
-        unanswered = [*self._before_login, *self._awaited]
+        pending = [*self._before_login, *self._awaited]
         # What a callback sends is for the next connection.
         self._before_login = deque()
         self._awaited = deque()
         now_ms = self._clock()
-        for awaited in unanswered:
+        for awaited in pending:
             if self._closed:
                 return
             self._tell(awaited, NoResponse(reason), now_ms)

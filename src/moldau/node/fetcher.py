@@ -360,13 +360,13 @@ class Fetcher:
         version: int,
         request: Message,
         timeout_ms: int,
-        answered: Callable[[Message | NoResponse, int], None],
+        on_response: Callable[[Message | NoResponse, int], None],
     ) -> None:
         channel = self.channel
         if channel is None:
             channel = self.channel = self.context.outbox.open("replication", self.host, self.port)
         self.outstanding += 1
-        channel.send(api_key, version, request, timeout_ms, answered)
+        channel.send(api_key, version, request, timeout_ms, on_response)
 
     # Answers to fetches
 

@@ -347,7 +347,7 @@ class MetadataNode:
         for outbound in ready.requests:
             self.send(outbound)
         for token, reply in ready.replies:
-            self._answer(token, reply)
+            self._give_reply(token, reply)
         for read in ready.snapshot_reads:
             self._read_snapshot_for(read)
         if ready.fetched_snapshot is not None:
@@ -368,7 +368,7 @@ class MetadataNode:
             else:
                 self._on_failure(data)
             if not self._is_over:
-                self._answer(read.token, read.reply)
+                self._give_reply(read.token, read.reply)
 
         self.log.read_snapshot_later(read.reply.snapshot, read.reply.position, read.max_bytes, on_read)
 
@@ -658,7 +658,7 @@ class MetadataNode:
             )
         self._peers.send(outbound, self._now_ms)
 
-    def _answer(self, token: object, reply: Reply) -> None:
+    def _give_reply(self, token: object, reply: Reply) -> None:
         assert callable(token)
         token(reply)
 
@@ -676,7 +676,7 @@ class MetadataNode:
         """Vote, Fetch, BeginQuorumEpoch, EndQuorumEpoch and FetchSnapshot of a controller listener; the answer says
         where the leader has a listener of the same name."""
 
-        def answer(reply: Reply) -> None:
+        def on_reply(reply: Reply) -> None:
             if reply.leader_address is not None:
                 # A leader tells its listeners once in an epoch: who has restarted since knows them from the image.
                 known = self.raft.address_for(reply.leader_id, listener)
@@ -689,7 +689,7 @@ class MetadataNode:
         except KafkaError as error:
             respond(error_to_wire(api_key, error.code, error.message))
             return
-        self._step(lambda: self.raft.on_request(asked, answer, now_ms))
+        self._step(lambda: self.raft.on_request(asked, on_reply, now_ms))
 
     def describe_quorum(self, request: DescribeQuorumRequest, version: int, now_ms: int) -> DescribeQuorumResponse:
         return describe_quorum(self.raft, request, version, now_ms)

@@ -77,12 +77,12 @@ class QuorumPeers:
         version = BY_KEY[api_key].highest_stable_version
         request = request_to_wire(outbound.request, self._cluster_id)
 
-        def answered(response: Message | NoResponse, now_ms: int) -> None:
+        def on_response(response: Message | NoResponse, now_ms: int) -> None:
             if peer.awaited is outbound:
                 peer.awaited = None
                 self._take(outbound, response, now_ms)
 
-        peer.channel.send(api_key, version, request, timeout_ms, answered)
+        peer.channel.send(api_key, version, request, timeout_ms, on_response)
 
     def _take(self, outbound: Outbound, response: Message | NoResponse, now_ms: int) -> None:
         if isinstance(response, NoResponse):

@@ -58,7 +58,7 @@ def tick_parked(core: RaftCore, now_ms: int) -> None:
             core.reply(fetch.token, reply)
 
 
-def answer_parked_with_error(core: RaftCore, error: int) -> None:
+def reply_to_parked_with_error(core: RaftCore, error: int) -> None:
     parked, core.parked = core.parked, []
     for fetch in parked:
         core.reply(fetch.token, FetchReply(error, core.leader_id, core.epoch))

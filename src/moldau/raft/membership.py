@@ -44,7 +44,7 @@ def on_add_voter_request(core: RaftCore, request: AddVoterRequest, token: object
             text = f"The voter id for {_show(request.voter)} {known}"
             problem = errors.DUPLICATE_VOTER, text
     if problem is not None or not isinstance(role, Leader):
-        voter_changes.answer_change(core, AddVoterReply, token, problem)
+        voter_changes.reply_to_change(core, AddVoterReply, token, problem)
         return
     role.change = PendingChange(token, request, now_ms + core.config.request_timeout_ms)
     core.send(request.voter.key.id, ProbeRequest(role.epoch), now_ms)
@@ -74,8 +74,8 @@ def on_probe_reply(core: RaftCore, reply: ProbeReply, now_ms: int) -> None:
     else:
         change.offset = voter_changes.append_voters(core, role, core.voters.with_voter(voter), now_ms)
         if not request.ack_when_committed:
-            voter_changes.answer_change(core, AddVoterReply, change.token, None)
-            change.answered = True
+            voter_changes.reply_to_change(core, AddVoterReply, change.token, None)
+            change.has_reply = True
         commit.update_commit(core, now_ms)
 
 
@@ -107,7 +107,7 @@ def on_remove_voter_request(core: RaftCore, request: RemoveVoterRequest, token: 
             text = f"Cannot remove voter {shown} from the set of voters {_shown_voters(core)}"
             problem = errors.VOTER_NOT_FOUND, text
     if problem is not None or not isinstance(role, Leader):
-        voter_changes.answer_change(core, RemoveVoterReply, token, problem)
+        voter_changes.reply_to_change(core, RemoveVoterReply, token, problem)
         return
     role.change = PendingChange(token, request, now_ms + core.config.request_timeout_ms)
     role.change.offset = voter_changes.append_voters(core, role, core.voters.without(request.voter.id), now_ms)
@@ -134,7 +134,7 @@ def on_update_voter_request(core: RaftCore, request: UpdateVoterRequest, token: 
             if problem is None:
                 voter_changes.append_voters(core, role, core.voters.with_voter(request.voter), now_ms)
                 commit.update_commit(core, now_ms)
-    voter_changes.answer_change(core, UpdateVoterReply, token, problem)
+    voter_changes.reply_to_change(core, UpdateVoterReply, token, problem)
 
 
 def _leader_problem(core: RaftCore) -> tuple[int, str] | None:

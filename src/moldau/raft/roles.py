@@ -137,7 +137,7 @@ class PendingChange:
     deadline_ms: int
     offset: int = -1
     """Of the voters record; -1 while the new voter is being probed."""
-    answered: bool = False
+    has_reply: bool = False
 
 
 @dataclass(slots=True)

@@ -40,7 +40,7 @@ TRANSITIONS: Final = {
 
 # What is to be done with a frame.
 PASS: Final = 0
-"""It is an ordinary request; `Login.on_versions_answered` is told what came of ApiVersions."""
+"""It is an ordinary request; `Login.on_versions_response` is told what came of ApiVersions."""
 SEND: Final = 1
 REFUSE: Final = 2
 """The answer, if there is one, is held back for the delay of failures, then the connection ends."""
@@ -119,7 +119,7 @@ class Login:
             return self._on_token(data, start, end, now_ms, wall_ms)
         return self._on_request(data, start, end)
 
-    def on_versions_answered(self, error_code: int) -> None:
+    def on_versions_response(self, error_code: int) -> None:
         """After PASS: ApiVersions may be repeated as long as it is answered with an error."""
         if error_code == errors.NONE:
             self._become(VERSIONS)
@@ -183,7 +183,7 @@ class Login:
             if isinstance(said, Derivation):
                 self._awaited = (header, said)
                 return Action(WAIT, derivation=said)
-            return self._answer(header, said, now_ms, wall_ms)
+            return self._respond(header, said, now_ms, wall_ms)
         except LoginRefused as refused:
             return self._refuse(header, refused)
 
@@ -193,11 +193,11 @@ class Login:
         header, derivation = self._awaited
         self._awaited = None
         try:
-            return self._answer(header, derivation.resume(derived), now_ms, wall_ms)
+            return self._respond(header, derivation.resume(derived), now_ms, wall_ms)
         except LoginRefused as refused:
             return self._refuse(header, refused)
 
-    def _answer(self, header: RequestHeader | None, said: bytes, now_ms: int, wall_ms: int) -> Action:
+    def _respond(self, header: RequestHeader | None, said: bytes, now_ms: int, wall_ms: int) -> Action:
         assert self._server is not None
         lifetime_ms = 0
         if self._server.is_complete:

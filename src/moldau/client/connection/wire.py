@@ -305,11 +305,11 @@ class Connection:
     def close(self, error: ClientError) -> None:
         """Ends the connection; every call that has no answer yet fails with the error."""
         self.closed = True
-        unanswered = [*self._in_flight, *self._waiting]
+        pending = [*self._in_flight, *self._waiting]
         self._in_flight.clear()
         self._waiting.clear()
         self._outgoing.clear()
-        for call in unanswered:
+        for call in pending:
             call.finish(None, error)
 
     def choose_version(self, request: Message, highest: int) -> int:

@@ -126,7 +126,7 @@ class TransactionManager:
         self._new_partitions: set[TopicPartition] = set()
         self._groups: set[str] = set()
         # An addition of version 1 that nobody answered: whether the coordinator opened the transaction is not known.
-        self._unanswered: TransactionRequest | None = None
+        self._without_response: TransactionRequest | None = None
         self._offsets: _PendingOffsets | None = None
         # The call that waits for init, commit or abort; None once the user has heard how it ended.
         self._operation: Operation | None = None
@@ -363,8 +363,8 @@ class TransactionManager:
             if self._offsets is not None and not self._offsets.operation.done:
                 return self._offsets_request(self._offsets)
         if state in (State.COMMITTING, State.ABORTING) and not batches_left:
-            if self._unanswered is not None and not self._started:
-                return self._unanswered
+            if self._without_response is not None and not self._started:
+                return self._without_response
             return self._end_request()
         return None
 
@@ -453,15 +453,15 @@ class TransactionManager:
         self._in_flight = False
         if error.retriable or error.code == codes.UNKNOWN_SERVER_ERROR:
             if not self.version_2:
-                self._note_unanswered(request)
+                self._note_without_response(request)
             self._retry(error.code, now_ms)
         else:
             self._fail(error)
 
-    def _note_unanswered(self, request: TransactionRequest) -> None:
+    def _note_without_response(self, request: TransactionRequest) -> None:
         """Version 1 has one epoch for all transactions: a request may arrive late and count for the next one."""
         if isinstance(request.message, AddPartitionsToTxnRequest | AddOffsetsToTxnRequest):
-            self._unanswered = request  # an abort must make sure that there is something to end, and end it
+            self._without_response = request  # an abort must make sure that there is something to end, and end it
         elif isinstance(request.message, TxnOffsetCommitRequest):
             self._bump_required = True
 
@@ -472,10 +472,10 @@ class TransactionManager:
             self._features = features
         failures = self._failures
         lost = self._take_response(response, now_ms)
-        unanswered = self._unanswered
-        if unanswered is not None and isinstance(request.message, type(unanswered.message)):
+        without_response = self._without_response
+        if without_response is not None and isinstance(request.message, type(without_response.message)):
             to_be_tried_again = self._failures > failures
-            self._unanswered = unanswered if to_be_tried_again else None
+            self._without_response = without_response if to_be_tried_again else None
         return lost
 
     def _take_response(self, response: Message, now_ms: int) -> bool:
@@ -702,7 +702,7 @@ class TransactionManager:
         self._new_partitions.clear()
         self._groups.clear()
         self._offsets = None
-        self._unanswered = None
+        self._without_response = None
         self._started = False
         self._ended = False
         self.prepared = None

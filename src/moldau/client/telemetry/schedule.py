@@ -79,7 +79,7 @@ class Schedule:
         else:
             self.state, self.due_ms = OFF, NEVER_MS
 
-    def on_no_answer(self, now_ms: int) -> None:
+    def on_no_response(self, now_ms: int) -> None:
         self.state = ASKS
         self.due_ms = now_ms + INTERVAL_MS_DEFAULT
 

@@ -99,11 +99,11 @@ class ClusterClient:
         self._refreshing = True
         self.ask(self.any_node(), MetadataRequest(None, False), 12, self._on_metadata, METADATA_TIMEOUT_MS)
 
-    def _on_metadata(self, answer: Message | None) -> None:
+    def _on_metadata(self, response: Message | None) -> None:
         self._refreshing = False
-        if not isinstance(answer, MetadataResponse):
+        if not isinstance(response, MetadataResponse):
             return
-        for topic in answer.topics:
+        for topic in response.topics:
             if topic.name is not None and topic.error_code == errors.NONE:
                 self.topic_ids[topic.name] = topic.topic_id
             for row in topic.partitions:

@@ -128,8 +128,8 @@ class Pipe:
         awaited = self._awaited.popleft()
         if awaited.timer is not None:
             awaited.timer.cancelled = True
-        answer = decode_response(frame, awaited.api_key, awaited.version, awaited.correlation_id)
-        awaited.on_outcome(answer)
+        response = decode_response(frame, awaited.api_key, awaited.version, awaited.correlation_id)
+        awaited.on_outcome(response)
 
 
 class SimChannel(Channel):

@@ -40,7 +40,7 @@ class Slot:
         self.mutes = False
         self._side = side
 
-    def answer(self, payload: bytes | None, *, close: bool = False, mute_ms: int = 0) -> None:
+    def respond(self, payload: bytes | None, *, close: bool = False, mute_ms: int = 0) -> None:
         """Completes the reply: with None nothing is sent; `close` closes the connection after it. Nothing that comes
         from the client is looked at for `mute_ms` from now on, and not before the reply was sent."""
         if self.done:

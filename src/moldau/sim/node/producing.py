@@ -88,14 +88,14 @@ class BaseProducer(Generic[Topic]):
 
     # The producer id
 
-    def take_id(self, answer: InitProducerIdResponse, not_yet: tuple[int, ...]) -> bool:
+    def take_id(self, response: InitProducerIdResponse, not_yet: tuple[int, ...]) -> bool:
         """Whether there is one now; raises for an error that does not pass by."""
-        if answer.error_code != errors.NONE:
-            if answer.error_code not in not_yet:
-                raise Violation(f"a producer id can be had: {self.name} got {errors.error_name(answer.error_code)}")
+        if response.error_code != errors.NONE:
+            if response.error_code not in not_yet:
+                raise Violation(f"a producer id can be had: {self.name} got {errors.error_name(response.error_code)}")
             return False
-        self.producer_id = answer.producer_id
-        self.producer_epoch = answer.producer_epoch
+        self.producer_id = response.producer_id
+        self.producer_epoch = response.producer_epoch
         self.next_sequence = 0
         return True
 

@@ -184,8 +184,8 @@ class RaftWorld:
         address = replica.raft.address_of(outbound.destination)
         target = self._listening_at(address)
         if target is None or target.raft is None:
-            machine_answers = target is None or self._is_open(replica.key.id, target.key.id)
-            if machine_answers and self.rng.random() < 0.8:
+            machine_responds = target is None or self._is_open(replica.key.id, target.key.id)
+            if machine_responds and self.rng.random() < 0.8:
                 self._later(lambda: self._fail(token, m.REFUSED))
             return
         request = self._through_wire(outbound.request)
@@ -228,14 +228,14 @@ class RaftWorld:
         def handle() -> None:
             assert target.raft is not None
             if isinstance(request, m.ProbeRequest):
-                self.answer(target, token, m.ProbeReply(0, -1, -1, 0, 1))
+                self.send_reply(target, token, m.ProbeReply(0, -1, -1, 0, 1))
             else:
                 target.raft.on_request(request, token, self.world.now_ms)
                 target.work()
 
         self.survive(target, handle)
 
-    def answer(self, replica: Replica, token: object, reply: m.Reply) -> None:
+    def send_reply(self, replica: Replica, token: object, reply: m.Reply) -> None:
         if token is None:
             return
         assert isinstance(token, Token)

@@ -41,15 +41,15 @@ class SequenceCheck:
 
         def look(call: Call[Message]) -> None:
             if call.error is None:
-                answer = call.response()
-                assert isinstance(answer, ProduceResponse)
-                self._take(batches, answer)
+                response = call.response()
+                assert isinstance(response, ProduceResponse)
+                self._take(batches, response)
             when_done(call)
 
         return look
 
-    def _take(self, batches: Batches, answer: ProduceResponse) -> None:
-        for topic in answer.responses:
+    def _take(self, batches: Batches, response: ProduceResponse) -> None:
+        for topic in response.responses:
             for row in topic.partition_responses:
                 place, first, last = batches[topic.name or topic.topic_id, row.index]
                 before = self._acknowledged.get(place, -1)

@@ -38,12 +38,12 @@ Address = tuple[str, int]
 class BrokerEndpoint:
     """One endpoint of one registration."""
 
-    __slots__ = ("address", "backoff_ms", "channel", "has_answered", "is_controllers", "next_ms")
+    __slots__ = ("address", "backoff_ms", "channel", "has_responded", "is_controllers", "next_ms")
 
     def __init__(self, address: Address, is_controllers: bool, now_ms: int) -> None:
         self.address = address
         self.is_controllers = is_controllers
-        self.has_answered = False
+        self.has_responded = False
         self.channel: Channel | None = None
         self.next_ms = now_ms
         self.backoff_ms = RETRY_MIN_MS
@@ -60,7 +60,7 @@ class Registered:
         self.endpoints: dict[tuple[Address, bool], BrokerEndpoint] = {}
 
 
-class AnsweringEndpoints:
+class ResponsiveEndpoints:
     """`listener` is the name of the inter-broker listener where it is known."""
 
     def __init__(self, outbox: Outbox, listener: str | None, node_id: int) -> None:
@@ -124,12 +124,12 @@ class AnsweringEndpoints:
 
     # Who answered
 
-    def answered(self, broker_id: int, broker_epoch: int) -> list[BrokerEndpoint]:
+    def responsive(self, broker_id: int, broker_epoch: int) -> list[BrokerEndpoint]:
         """The endpoints of this registration that have answered this controller."""
         known = self._registered.get(broker_id)
         if known is None or known.broker_epoch != broker_epoch:
             return []
-        return [endpoint for endpoint in known.endpoints.values() if endpoint.has_answered]
+        return [endpoint for endpoint in known.endpoints.values() if endpoint.has_responded]
 
     def poll(self, now_ms: int) -> int:
         """Asks who is to be asked; returns when to call it again."""
@@ -139,7 +139,7 @@ class AnsweringEndpoints:
             if registered.is_fenced:
                 continue
             for endpoint in registered.endpoints.values():
-                if endpoint.has_answered or endpoint.channel is not None:
+                if endpoint.has_responded or endpoint.channel is not None:
                     continue
                 if endpoint.next_ms <= now_ms and asked < ASKED_AT_ONCE_MAX:
                     asked += 1
@@ -163,7 +163,7 @@ class AnsweringEndpoints:
 
     def _take(self, endpoint: BrokerEndpoint, response: Message | NoResponse, now_ms: int) -> None:
         self._stop_asking(endpoint)
-        endpoint.has_answered = not isinstance(response, NoResponse)
+        endpoint.has_responded = not isinstance(response, NoResponse)
         endpoint.next_ms = now_ms + endpoint.backoff_ms
         endpoint.backoff_ms = min(2 * endpoint.backoff_ms, RETRY_MAX_MS)
         if self.on_deadline is not None:

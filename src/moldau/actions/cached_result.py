@@ -12,7 +12,7 @@ T = TypeVar("T")
 PAUSES_PER_LOAD = 15
 
 
-class Kept(Generic[T]):
+class CachedResult(Generic[T]):
     """One answer. Younger than fresh_s it is given as it is; younger than stale_s too, while it is asked for anew.
 
     A page is so never older than the moment between two looks at it, and never waits for what is known already.

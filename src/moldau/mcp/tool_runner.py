@@ -33,7 +33,7 @@ class ToolFailed(Exception):
     """A call that came to nothing; the text is what the agent is told."""
 
 
-class Desk:
+class ToolRunner:
     """All tools, and what answers them."""
 
     def __init__(self, settings: McpSettings) -> None:
@@ -50,13 +50,13 @@ class Desk:
     async def call(self, name: str, given: dict[str, Any], user: str = "", address: str = "") -> dict[str, Any]:
         """The answer of a tool; raises ToolFailed."""
         try:
-            answer = await self._answer(name, given, user, address)
+            result = await self._run(name, given, user, address)
         except Exception as error:
             raise ToolFailed(tidy(self._explained(name, error), ERROR_CHARS_MAX)) from error
-        self._check_size(answer)
-        return answer
+        self._check_size(result)
+        return result
 
-    async def _answer(self, name: str, given: dict[str, Any], user: str, address: str) -> dict[str, Any]:
+    async def _run(self, name: str, given: dict[str, Any], user: str, address: str) -> dict[str, Any]:
         tool = self._tool(name)
         arguments = checked(tool.arguments, given)
         if self._under_way >= CALLS_MAX:
@@ -99,8 +99,8 @@ class Desk:
         log.error("%s failed", name, exc_info=error)
         return "UNEXPECTED: the server failed; its log says why."
 
-    def _check_size(self, answer: dict[str, Any]) -> None:
-        size, limit = json_size(answer), self.settings.limits.bytes
+    def _check_size(self, result: dict[str, Any]) -> None:
+        size, limit = json_size(result), self.settings.limits.bytes
         if size > limit:
             raise ToolFailed(
                 f"TOO_LARGE: the result has {size:,} bytes, and {limit:,} is the most this server sends. Ask for less:"
