@@ -47,9 +47,9 @@ class FetchContext:
         return (
             (records is not None and records.size > 0)
             or read.error != 0
-            or read.error != target.told_error
-            or read.high_watermark != target.told_high_watermark
-            or read.log_start_offset != target.told_log_start_offset
+            or read.error != target.sent_error
+            or read.high_watermark != target.sent_high_watermark
+            or read.log_start_offset != target.sent_log_start_offset
             or read.diverging_end_offset >= 0
             or read.preferred_read_replica >= 0
         )
@@ -65,10 +65,10 @@ class FetchContext:
         for index in range(len(self.targets)):
             target = self.targets[index]
             read = reads[index]
-            target.told_high_watermark = read.high_watermark
-            target.told_log_start_offset = read.log_start_offset
+            target.sent_high_watermark = read.high_watermark
+            target.sent_log_start_offset = read.log_start_offset
             # An error is told again in every answer until it is gone.
-            target.told_error = read.error
+            target.sent_error = read.error
             if self.incremental:
                 records = read.records
                 if read.error != 0 or (records is not None and records.size > 0):

@@ -291,9 +291,9 @@ def read_ready(
             session.ready.append(target)
         else:
             target.is_ready = False
-            if read.log_start_offset != target.told_log_start_offset and target.told_log_start_offset >= 0:
+            if read.log_start_offset != target.sent_log_start_offset and target.sent_log_start_offset >= 0:
                 found.respond_now = True
-            if has_news(target, read):
+            if differs_from_last_response(target, read):
                 target.mark_behind(now_ms)
     session.ready.extend(served)
     return found
@@ -364,11 +364,11 @@ def has_unread(target: FollowedPartition, partition: Partition) -> bool:
     return log is not None and target.fetch_offset < log.log_end_offset
 
 
-def has_news(target: FollowedPartition, read: PartitionRead) -> bool:
+def differs_from_last_response(target: FollowedPartition, read: PartitionRead) -> bool:
     return (
-        read.high_watermark != target.told_high_watermark
-        or read.log_start_offset != target.told_log_start_offset
-        or target.told_error != NO_ERROR
+        read.high_watermark != target.sent_high_watermark
+        or read.log_start_offset != target.sent_log_start_offset
+        or target.sent_error != NO_ERROR
     )
 
 
@@ -392,7 +392,7 @@ def respond(call: Call, session: ReplicaSession, found: FollowerRound, increment
             tell_state(call, response, target)
     if not incremental:
         for target in session.followed.values():
-            if target.told_error < NO_ERROR:
+            if target.sent_error < NO_ERROR:
                 tell_state(call, response, target)  # a full answer has every partition
     session.last_used_ms = call.now_ms
     if session.session_id == NO_SESSION:
@@ -402,9 +402,9 @@ def respond(call: Call, session: ReplicaSession, found: FollowerRound, increment
 
 def tell(call: Call, response: FetchResponse, target: FollowedPartition, read: PartitionRead) -> None:
     add_partition(call, response, target, read)
-    target.told_high_watermark = read.high_watermark
-    target.told_log_start_offset = read.log_start_offset
-    target.told_error = read.error
+    target.sent_high_watermark = read.high_watermark
+    target.sent_log_start_offset = read.log_start_offset
+    target.sent_error = read.error
 
 
 def tell_state(call: Call, response: FetchResponse, target: FollowedPartition) -> None:
@@ -415,5 +415,5 @@ def tell_state(call: Call, response: FetchResponse, target: FollowedPartition) -
         return
     high_watermark = partition.high_watermark.offset
     read = PartitionRead(high_watermark, log.last_stable_offset(high_watermark), log.log_start_offset)
-    if has_news(target, read):
+    if differs_from_last_response(target, read):
         tell(call, response, target, read)

@@ -199,10 +199,10 @@ class ShareStateDeletion:
             outcome.response = DeleteGroupsResponse()
             return outcome
 
-        def told(result: Message | KafkaError) -> None:
+        def on_result(result: Message | KafkaError) -> None:
             self._done(failures[0] if failures else result)
 
-        run_group(self._call, self._group_id, decide, told)
+        run_group(self._call, self._group_id, decide, on_result)
 
 
 class DeleteVerb:

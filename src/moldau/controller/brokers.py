@@ -328,7 +328,7 @@ class Brokers:
         broker = self.state.image.brokers.get(broker_id)
         if broker is None or broker.broker_epoch != broker_epoch or broker.fenced:
             return Result([], False)
-        if not self.is_unheard(broker_id, broker_epoch):
+        if not self.has_no_heartbeat(broker_id, broker_epoch):
             return Result([], False)
         records: list[VersionedRecord] = []
         logger.info("fencing broker %d early: its listener refuses connections", broker_id)
@@ -348,7 +348,7 @@ class Brokers:
         if contact is not None and contact.broker_epoch == broker_epoch:
             contact.is_connection_lost = True
 
-    def is_unheard(self, broker_id: int, broker_epoch: int) -> bool:
+    def has_no_heartbeat(self, broker_id: int, broker_epoch: int) -> bool:
         """Whether this controller has had no heartbeat of the broker, or none since its connection broke."""
         contact = self.state.contacts.get(broker_id)
         return contact is None or contact.broker_epoch != broker_epoch or contact.is_connection_lost

@@ -29,12 +29,12 @@ POSITIONS = "moldau.offsets"
 RETRIES = "commit.retry.num-retries"
 
 
-def _is_news(record: logging.LogRecord) -> bool:
+def _is_not_about_statistics(record: logging.LogRecord) -> bool:
     """Bytes and nested columns have no statistics on purpose (file_writer.py), which is told for each file."""
     return not str(record.msg).startswith("PyArrow statistics missing")
 
 
-logging.getLogger("pyiceberg.io.pyarrow").addFilter(_is_news)
+logging.getLogger("pyiceberg.io.pyarrow").addFilter(_is_not_about_statistics)
 
 
 class IcebergLakeTable(LakeTable):

@@ -196,7 +196,7 @@ class FailureDetection:
         controller = self._active_controller()
         assert controller is not None
         for broker_id, broker in controller.image.brokers.items():
-            if not broker.fenced and controller.brokers.is_unheard(broker_id, broker.broker_epoch):
+            if not broker.fenced and controller.brokers.has_no_heartbeat(broker_id, broker.broker_epoch):
                 self.suspect(broker_id, now_ms)
 
     def _ask(self, probe: Probe) -> None:

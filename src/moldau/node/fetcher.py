@@ -322,12 +322,12 @@ class Fetcher:
         if own_log is not None and own_log.config.follower_throttled_replicas and follower.state == FETCHING:
             self._maybe_hold_back(follower, own_log, now_ms)
         if follower.state == FETCHING and own_log is not None and own_log.holds == 0:
-            if not follower.must_tell():
+            if not follower.must_send():
                 return
             topic = topics.get(topic_id)
             if topic is None:
                 topic = topics[topic_id] = FetchTopic("", topic_id, [])
-            topic.partitions.append(follower.tell(own_log, self.settings.max_bytes, self.request_number))
+            topic.partitions.append(follower.fetch_partition(own_log, self.settings.max_bytes, self.request_number))
             if not follower.in_session:
                 follower.in_session = True
                 self.session_size += 1
@@ -391,7 +391,7 @@ class Fetcher:
             for data in topic.partitions:
                 follower = members.get((topic_id, data.partition_index))
                 # What was told in a later request is not what this answers.
-                if follower is not None and follower.told_in <= number:
+                if follower is not None and follower.sent_in_request <= number:
                     self._take(follower, data, now_ms)
         self.session_id = response.session_id
         self._has_session = response.session_id != NO_SESSION
@@ -432,7 +432,7 @@ class Fetcher:
             if own_log is not None and own_log.flush_target > own_log.recovery_point:
                 # `flush.messages`: to ask for what comes next says that all before it is safe here.
                 self.flushing[(follower.topic_id, follower.index)] = follower
-            if not follower.must_tell():
+            if not follower.must_send():
                 return
             self._is_urgent = True
         elif state == DELAYED:

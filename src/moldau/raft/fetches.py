@@ -17,8 +17,8 @@ def read_for(core: RaftCore, request: FetchRequest) -> FetchReply:
 
 def is_worth_waiting(core: RaftCore, request: FetchRequest, reply: FetchReply) -> bool:
     """Nothing to say: no records, no truncation, and the fetcher knows the high watermark already."""
-    has_news = bool(reply.records) or reply.diverging is not None or reply.snapshot is not None
-    return not has_news and request.high_watermark >= core.high_watermark
+    has_content = bool(reply.records) or reply.diverging is not None or reply.snapshot is not None
+    return not has_content and request.high_watermark >= core.high_watermark
 
 
 def _is_prefix(core: RaftCore, offset: int, epoch: int, reply: FetchReply) -> bool:

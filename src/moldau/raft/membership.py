@@ -227,7 +227,7 @@ def drive_change(core: RaftCore, role: Follower, now_ms: int) -> bool:
 def _update_to_ask_for(core: RaftCore, role: Follower) -> UpdateVoterRequest | None:
     voter = voter_changes.own_voter(core)
     if core.voter_history.kraft_version() < 1:
-        return None if role.told_leader else UpdateVoterRequest(role.epoch, voter)
+        return None if role.has_updated_leader else UpdateVoterRequest(role.epoch, voter)
     return UpdateVoterRequest(role.epoch, voter) if core.voters.get(core.local.id) != voter else None
 
 
@@ -246,7 +246,7 @@ def on_change_reply(core: RaftCore, source: int, reply: ChangeReply) -> None:
     role = core.role
     if isinstance(role, Follower) and role.leader_id == source:
         if isinstance(reply, UpdateVoterReply) and not reply.error:
-            role.told_leader = True
+            role.has_updated_leader = True
         elif reply.error:
             logger.info("leader %d rejected a change of the voters: %s", source, reply)
 

@@ -105,7 +105,7 @@ class Follower(Role):
     """An observer got no answer from the leader and asks others as well."""
     next_change_ms: int = 0
     """When this replica may next ask the leader to change the voters."""
-    told_leader: bool = False
+    has_updated_leader: bool = False
     """The leader of a static quorum was told this voter's directory and versions."""
 
     name = "follower"

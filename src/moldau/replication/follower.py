@@ -66,18 +66,18 @@ class Follower:
         # What the leader was told last, and whether its session with this broker has the partition.
         self.in_session = False
         self.queued = False
-        self.told_offset = -1
-        self.told_leader_epoch = -1
-        self.told_last_epoch = -1
-        self.told_log_start = -1
-        self.told_in = -1  # the number of the request that told it
+        self.sent_offset = -1
+        self.sent_leader_epoch = -1
+        self.sent_last_epoch = -1
+        self.sent_log_start = -1
+        self.sent_in_request = -1  # the number of the request that told it
 
     def begin(self, leader_epoch: int) -> None:
         """Follows the leader of this epoch from now on; answers to what was asked before no longer count."""
         self.leader_epoch = leader_epoch
         self.errors_in_a_row = 0
         self.lag = UNKNOWN_LAG
-        self.told_leader_epoch = -1
+        self.sent_leader_epoch = -1
         self.state = FETCHING if self.partition.is_online() else FAILED
 
     def stop(self) -> None:
@@ -85,32 +85,32 @@ class Follower:
 
     # What the next fetch says
 
-    def must_tell(self) -> bool:
+    def must_send(self) -> bool:
         """Whether the leader believes something else than what is so now."""
         log = self.partition.log
         if log is None:
             return False
         return (
             not self.in_session
-            or log.log_end_offset != self.told_offset
-            or self.leader_epoch != self.told_leader_epoch
-            or log.leader_epochs.latest_epoch != self.told_last_epoch
-            or log.log_start_offset != self.told_log_start
+            or log.log_end_offset != self.sent_offset
+            or self.leader_epoch != self.sent_leader_epoch
+            or log.leader_epochs.latest_epoch != self.sent_last_epoch
+            or log.log_start_offset != self.sent_log_start
         )
 
-    def tell(self, log: Log, max_bytes: int, request_number: int) -> FetchPartition:
+    def fetch_partition(self, log: Log, max_bytes: int, request_number: int) -> FetchPartition:
         """This partition's part of the next fetch."""
-        self.told_in = request_number
-        self.told_offset = log.log_end_offset
-        self.told_leader_epoch = self.leader_epoch
-        self.told_last_epoch = log.leader_epochs.latest_epoch
-        self.told_log_start = log.log_start_offset
+        self.sent_in_request = request_number
+        self.sent_offset = log.log_end_offset
+        self.sent_leader_epoch = self.leader_epoch
+        self.sent_last_epoch = log.leader_epochs.latest_epoch
+        self.sent_log_start = log.log_start_offset
         return FetchPartition(
             self.index,
-            self.told_leader_epoch,
-            self.told_offset,
-            self.told_last_epoch,
-            self.told_log_start,
+            self.sent_leader_epoch,
+            self.sent_offset,
+            self.sent_last_epoch,
+            self.sent_log_start,
             max_bytes,
         )
 
@@ -119,7 +119,7 @@ class Follower:
     def take(self, data: PartitionData, now_ms: int, backoff_ms: int) -> bool:
         """Takes over what the leader answered; True when this log or its high watermark moved."""
         log = self.partition.log
-        if self.state != FETCHING or log is None or self.told_leader_epoch != self.leader_epoch:
+        if self.state != FETCHING or log is None or self.sent_leader_epoch != self.leader_epoch:
             return False  # asked in another life: the leader changed meanwhile
         if log.holds > 0:
             return False  # it is asked for again when the log takes records
@@ -127,7 +127,7 @@ class Follower:
             if data.error_code != 0:
                 self._on_error(data.error_code, now_ms, backoff_ms)
                 return False
-            if log.log_end_offset != self.told_offset:
+            if log.log_end_offset != self.sent_offset:
                 return False
             if data.diverging_epoch.end_offset >= 0 or data.diverging_epoch.epoch >= 0:
                 self._truncate_to_divergence(

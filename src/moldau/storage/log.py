@@ -39,7 +39,7 @@ from moldau.storage.producer_state import ProducedBatch, ProducerState, Transact
 from moldau.storage.retention import NO_LIMIT, count_deletable
 from moldau.storage.retired_files import RetiredFiles
 from moldau.storage.segment import UNKNOWN, DamagedSegment, Segment
-from moldau.storage.truncation import Truncation, begin_anew, cut
+from moldau.storage.truncation import Truncation, begin_anew, truncate_log
 from moldau.storage.txn_index import AbortedTransaction
 from moldau.storage.validation import CLIENT, validate
 from moldau.storage.validation_rules import rules_for
@@ -317,12 +317,12 @@ class Log:
             # It rolled, or tried to, for a batch behind offsets that were compacted away. What comes next may begin
             # before that: neither a segment nor a snapshot of producers may be there.
             try:
-                cut(self, self.log_end_offset, now_ms).start(None)
+                truncate_log(self, self.log_end_offset, now_ms).start(None)
             except OSError as error:
                 raise self.storage_failure(error) from error
-        elif segment.cut_unsynced:
+        elif segment.truncation_unsynced:
             # A power loss may bring a torn end back, in a segment that is flushed and not looked at again.
-            segment.cut_unsynced = False
+            segment.truncation_unsynced = False
             Truncation(self, self.log_end_offset, segment, False, False).start(None)
 
     # Reading
@@ -561,7 +561,7 @@ class Log:
         for segment in self.segments:
             segment.close_files()
 
-    # Cutting
+    # Truncation
 
     def truncate_to(self, offset: int, now_ms: int = 0) -> bool:
         """The same, and it is on the medium when this returns; False when there was nothing to remove."""
@@ -594,7 +594,7 @@ class Log:
             logger.info("truncating %s-%d to offset %d", self.topic, self.partition, offset)
             if offset < self.segments[0].base_offset:
                 return begin_anew(self, offset, now_ms)
-            return cut(self, offset, now_ms)
+            return truncate_log(self, offset, now_ms)
         except OSError as error:
             raise self.storage_failure(error) from error
         except DamagedSegment as damaged:
@@ -608,7 +608,7 @@ class Log:
         self.indexed_to = min(self.indexed_to, end_offset)
         self.flush_target = min(self.flush_target, end_offset)
         assert 0 <= start_offset <= end_offset and self.base_offsets[-1] <= end_offset, f"{self} after a cut"
-        self.flushing.on_cut(self.active.size)
+        self.flushing.on_truncation(self.active.size)
         self.size_bytes = sum([segment.size for segment in self.segments])
 
     def start_at(self, offset: int, now_ms: int) -> Truncation:

@@ -100,7 +100,7 @@ class ProducerEntry:
             self.changed_at = self.last_offset
             self.marker_at = NO_OFFSET
 
-    def cut_to(self, end_offset: int) -> ProducerEntry | None:
+    def truncated_to(self, end_offset: int) -> ProducerEntry | None:
         """As it was when the log ended there; None if too little is remembered. It existed then."""
         if self.changed_at < end_offset:
             return self
@@ -325,7 +325,7 @@ class ProducerState:
         for entry in self.entries.values():
             if entry.first_at >= offset:
                 continue
-            before = entry.cut_to(offset)
+            before = entry.truncated_to(offset)
             if before is None:
                 return False
             entries[before.producer_id] = before

@@ -53,7 +53,7 @@ class RecoveryResult:
     end_offset: int
     log_start_offset: int
     recovery_point: int
-    cut: bool
+    truncated: bool
 
 
 class RecoveryWorkers:
@@ -128,5 +128,5 @@ def take_over(log: Log, result: RecoveryResult) -> None:
     log.indexed_to = min(log.recovery_point, log.active.base_offset)
     log.directory_changed = True
     log.leader_epochs.unsynced = True
-    if result.cut:
+    if result.truncated:
         log.log_directory.truncated_in_recovery = True

@@ -87,7 +87,7 @@ class Segment:
         self.seen_size = 0
         self.reserved_bytes = 0  # set aside for the file when it is created, and given back when nothing is appended
         self.torn = False  # bytes of a failed append could not be cut off: nothing may be appended any more
-        self.cut_unsynced = False  # such bytes were cut off, and a power loss could bring them back
+        self.truncation_unsynced = False  # such bytes were cut off, and a power loss could bring them back
         self.indexes_are_new = True  # no index file yet: the entries in memory are all there are
         self.transaction_index_exists = False
         self.offset_entries: OffsetIndex | None = None
@@ -349,7 +349,7 @@ class Segment:
         try:
             if file.size() > self.size:
                 file.truncate(self.size)
-                self.cut_unsynced = True
+                self.truncation_unsynced = True
         except OSError:
             self.torn = True
 
@@ -655,7 +655,7 @@ class Segment:
             raise DamagedSegment(f"{self.path(LOG_SUFFIX)} at {scanner.next_position}: {scanner.problem}")
         return next_offset
 
-    # Cutting
+    # Truncation
 
     def truncate_to(self, offset: int, now_ms: int) -> int:
         """Removes every batch that holds `offset` or a later one; returns how many bytes that were. The log file and

@@ -67,21 +67,21 @@ class Truncation:
         if not self._may_go_on(error):
             return
         try:
-            self._cut()
+            self._truncate_files()
             if self.log.has_segment(self.segment):
-                self.log.disk.sync_later(self.segment.log_file(), self._on_cut)
+                self.log.disk.sync_later(self.segment.log_file(), self._on_truncated)
                 return
         except OSError as failure:
             self.log.log_directory.fail(failure)
             return
-        self._on_cut(None)
+        self._on_truncated(None)
 
-    def _cut(self) -> None:
+    def _truncate_files(self) -> None:
         if self.is_deferred and self.log.has_segment(self.segment):
             truncate_files(self.log, self.segment, self.offset)
         self.is_deferred = False
 
-    def _on_cut(self, error: OSError | None) -> None:
+    def _on_truncated(self, error: OSError | None) -> None:
         if self._may_go_on(error):
             self._end()
 
@@ -106,13 +106,13 @@ class Truncation:
         """Does the rest before it returns, but for the checkpoints, which come first; for the end of a node."""
         if self.names_changed:
             disk.sync_directory(self.log.directory)
-        self._cut()
+        self._truncate_files()
         if self.log.has_segment(self.segment):
             disk.sync_file(self.segment.path(LOG_SUFFIX))
         self._end()
 
 
-def cut(log: Log, offset: int, now_ms: int) -> Truncation:
+def truncate_log(log: Log, offset: int, now_ms: int) -> Truncation:
     """Removes everything from `offset` on, which lies in the log; raises OSError and DamagedSegment."""
     log.truncations += 1
     keep = bisect_right(log.base_offsets, offset)

@@ -345,9 +345,9 @@ class Cluster(FaultMethods, ClientMethods):
         for node in self.nodes:
             if node.is_running and not node.is_paused:
                 one = ConfigResource(BROKER, str(node.node_id))
-                wait_for(functools.partial(self._is_told, one, key, value))
+                wait_for(functools.partial(self._node_shows, one, key, value))
 
-    def _is_told(self, resource: ConfigResource, key: str, value: str | None) -> bool:
+    def _node_shows(self, resource: ConfigResource, key: str, value: str | None) -> bool:
         found = self._with_admin(lambda admin: admin.describe_configs([resource], names=[key])[resource].get())
         shown = next((entry.value for entry in found if entry.name == key), None)
         return (shown == NO_SPACE) == (value == NO_SPACE)

@@ -6,7 +6,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, Connect, ask, connect, get_all, said
+from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, Connect, ask, connect, get_all, java_text
 from moldau.cli.kafka.java_log import log_line
 from moldau.cli.kafka.options import (
     VALUE,
@@ -82,7 +82,7 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
         where = options.text("bootstrap-server")
         admin = ask("", lambda: connect(where, options.text("command-config")))
     except JavaFailure as failure:
-        sys.stderr.write(f"{failure.message}\n{said(failure)}\n\n")
+        sys.stderr.write(f"{failure.message}\n{java_text(failure)}\n\n")
         return 1
     with admin:
         try:
@@ -90,7 +90,7 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
         except JavaFailure as failure:
             sys.stdout.write(f"Error while executing topic command : {failure.message}\n")
             sys.stdout.flush()
-            sys.stderr.write(log_line("ERROR", said(failure) + "\n", LOGGER))
+            sys.stderr.write(log_line("ERROR", java_text(failure) + "\n", LOGGER))
             return 1
     return 0
 

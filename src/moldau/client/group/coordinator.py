@@ -73,7 +73,7 @@ class Coordinator:
         # What the connection of the last answer knew of the cluster's features.
         self.features = NO_FEATURES
         # Called when something was answered: there may be something new to do.
-        self.on_news: Callable[[], None] = _nothing
+        self.on_response: Callable[[], None] = _nothing
 
     @property
     def known(self) -> bool:
@@ -108,7 +108,7 @@ class Coordinator:
     def _on_found(self, response: FindCoordinatorResponse | None, error: ClientError | None) -> None:
         self._asking = False
         self.in_flight -= 1
-        self.on_news()
+        self.on_response()
         if isinstance(error, UnsupportedVersionError) and self._many_keys:
             self._many_keys = False
             return
@@ -141,7 +141,7 @@ class Coordinator:
         def on_done(call: Call[Response]) -> None:
             self.in_flight -= 1
             self.features = call.features
-            self.on_news()
+            self.on_response()
             if isinstance(call.error, NetworkError | RequestTimeoutError):
                 self.last_error = call.error
                 if not call.error.retriable:

@@ -103,7 +103,7 @@ class ConsumerGroup:
         self._looked_at = -1
         self._look_again_ms = 0
         self._next_due_ms = 0
-        self.coordinator.on_news = self.touch
+        self.coordinator.on_response = self.touch
         self._next_auto_commit_ms: int | None = None
         self._auto_commit: Commit | None = None
         self.wakeup_requested: Callable[[], bool] = _never

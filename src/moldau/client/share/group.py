@@ -42,7 +42,7 @@ class ShareGroup:
         self._on_assignment = on_assignment
         self.meter = membership.meter = GroupMeter(cluster.window, cluster.network.now_ms)
         self.coordinator = Coordinator(cluster, group_id, request_timeout_ms)
-        self.coordinator.on_news = self.touch
+        self.coordinator.on_response = self.touch
         self.topics = GroupTopics(cluster, request_timeout_ms, metadata_age_max_ms, False)
         self.subscription: set[str] = set()
         self._assigned: list[SharePartition] = []

@@ -168,6 +168,6 @@ class ClusterProducer(BaseProducer[ReplicatedTopic]):
 
     def _on_sequence_error(self, batch: SentBatch, target: ReplicatedTopic, leader: int, error_code: int) -> None:
         """Allowed only where data was lost, or where a leader knows just the last of several batches of a producer."""
-        excused = not target.trusted or (self.in_flight_max > 1 and batch.attempts > 1)
-        self.on_lost_sequence(error_code, excused=excused)
+        allowed = not target.trusted or (self.in_flight_max > 1 and batch.attempts > 1)
+        self.on_lost_sequence(error_code, allowed=allowed)
         self.client.disconnect(leader)

@@ -273,7 +273,7 @@ class SimDisk(WholeDisk):
         # against a page cache that shows bytes which it has given up writing. What nobody was told of stays as it is.
         for inode in self._doomed:
             for change in inode.pending:
-                change.doomed = False
+                change.is_given_up = False
         self._doomed.clear()
         self._crash_countdown = 0
         self._crashing = False
@@ -363,7 +363,7 @@ class SimDisk(WholeDisk):
                 raise OSError(errno.EIO, os.strerror(errno.EIO), path)
         except OSError:
             for change in inode.pending:
-                change.doomed = True
+                change.is_given_up = True
             self._doomed.append(inode)
             raise
         inode.sync_until(number)

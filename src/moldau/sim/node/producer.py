@@ -155,6 +155,6 @@ class SimProducer(BaseProducer[TopicModel]):
     def _on_sequence_error(self, batch: SentBatch, error_code: int) -> None:
         """Allowed only where the broker lost data, or forgot all but the last batch of the producer at a restart."""
         restarted = self.setting.deaths > batch.deaths_seen or batch.attempts > 1
-        excused = self.setting.data_losses > self.losses_at_start or (self.in_flight_max > 1 and restarted)
-        self.on_lost_sequence(error_code, excused=excused)
+        allowed = self.setting.data_losses > self.losses_at_start or (self.in_flight_max > 1 and restarted)
+        self.on_lost_sequence(error_code, allowed=allowed)
         self.client.disconnect(f"{self.name} gives up its batches")

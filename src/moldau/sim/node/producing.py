@@ -150,10 +150,10 @@ class BaseProducer(Generic[Topic]):
         code = errors.error_name(result.error_code)
         return Violation(f"a good batch is taken: {self.name} got {code} ({result.error_message})")
 
-    def on_lost_sequence(self, error_code: int, *, excused: bool) -> None:
+    def on_lost_sequence(self, error_code: int, *, allowed: bool) -> None:
         """The broker does not know the sequence any more; only some things excuse that."""
         code = errors.error_name(error_code)
-        if not excused:
+        if not allowed:
             raise Violation(
                 f"a producer in sequence stays in sequence: {self.name} got {code} on {self.partition_model().name}"
             )
