@@ -31,7 +31,7 @@ THREADS_MAX = 8
 STREAM_THREADS_MAX = 16
 # More would let one page with many parts take the broker for itself.
 ADMINS_MAX = 3
-# A page that waits longer is told that nobody answers, and asks again by itself.
+# A page that waits longer is told that nobody responds, and asks again by itself.
 RESPONSE_MS = 10_000
 CONNECT_MS = 3_000
 # What a consumer keeps in memory at most: pages show a few records, not a stream.
@@ -41,7 +41,7 @@ CLOSES_MAX = 40
 CLOSE_AGAIN_S = 0.25
 
 threads = ThreadPoolExecutor(THREADS_MAX, thread_name_prefix="moldau-actions")
-# Live views wait for records most of the time: they must not take the threads that answer pages.
+# Live views wait for records most of the time: they must not take the threads that serve pages.
 stream_threads = ThreadPoolExecutor(STREAM_THREADS_MAX, thread_name_prefix="moldau-live")
 
 

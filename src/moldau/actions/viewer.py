@@ -1,4 +1,4 @@
-"""What one user sees of the cluster: clients that act for them, and what they were answered a moment ago.
+"""What one user sees of the cluster: clients that act for them, and the results of a moment ago.
 
 Without logins all browsers are the same viewer; with logins each session has one of its own, because what a broker
 shows depends on who asks.
@@ -49,7 +49,7 @@ class AllGroups:
 
 
 class Viewer:
-    """One user's clients and answers."""
+    """One user's clients and results."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
 """Fetch as a follower sends it: takes note of how far it is, then reads for it up to the end of the log.
 
-In this order, all in one turn: positions of the partitions it names, high watermarks, answers to producers who waited
-for them, then reading. The answer has records, errors, places where logs parted (KIP-595), and high watermarks and log
-starts that the follower has not heard of. Kafka: ReplicaManager.fetchMessages, Partition.fetchRecords.
+In this order, all in one turn: positions of the partitions it names, high watermarks, responses to producers who waited
+for them, then reading. The response has records, errors, divergences of logs (KIP-595), and high watermarks and
+log starts that the follower has not heard of. Kafka: ReplicaManager.fetchMessages, Partition.fetchRecords.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def handle_follower_fetch(call: Call, request: FetchRequest, replica_id: int) ->
     for target in list(session.followed.values()) if is_registered_anew else named:
         note_position(node, session, target, call.now_ms)
     if incremental and not session.followed:
-        # Nothing left to fetch: Kafka drops the session and answers without one.
+        # Nothing left to fetch: Kafka drops the session and responds without one.
         node.fetch_sessions.remove(session.session_id)
         session.session_id = NO_SESSION
     limits = FetchLimits(request, node.fetch_bytes_max, call)
@@ -151,7 +151,7 @@ def continue_session(node: Node, session: ReplicaSession, now_ms: int) -> None:
     node.fetch_sessions.touch(session, now_ms)
     parked = session.parked
     if parked is not None:
-        # The follower asks again on another connection: nobody reads the answer to what it asked before.
+        # The follower asks again on another connection: nobody reads the response to what it asked before.
         parked.on_deadline(now_ms)
 
 
@@ -237,7 +237,7 @@ def note_position(node: Node, session: ReplicaSession, target: FollowedPartition
             now_ms,
         )
     except KafkaError:
-        return  # reading fails in the same way, and the answer says so
+        return  # reading fails in the same way, and the response says so
     position.clock = session.clock
     target.position = position
 
@@ -340,7 +340,7 @@ def read_partition(
 
 
 def is_kept_waiting(target: FollowedPartition, records: Records) -> bool:
-    """Whether the records are cold and a thread now brings them into memory; they are told with a later answer. What
+    """Whether the records are cold and a thread now brings them into memory; they are told with a later response. What
     reaches the end of the log was just written, and is not asked about."""
     partition = target.partition
     log = None if partition is None else partition.log
@@ -372,7 +372,7 @@ def differs_from_last_response(target: FollowedPartition, read: PartitionRead) -
     )
 
 
-# Answering
+# Responding
 
 
 def respond(call: Call, session: ReplicaSession, found: FollowerRound, incremental: bool) -> None:
@@ -393,7 +393,7 @@ def respond(call: Call, session: ReplicaSession, found: FollowerRound, increment
     if not incremental:
         for target in session.followed.values():
             if target.sent_error < NO_ERROR:
-                tell_state(call, response, target)  # a full answer has every partition
+                tell_state(call, response, target)  # a full response has every partition
     session.last_used_ms = call.now_ms
     if session.session_id == NO_SESSION:
         session.close()

@@ -45,7 +45,8 @@ def split_allowed(call: Call, operation: int, group_ids: list[str]) -> tuple[lis
 def ask_shards(
     call: Call, group_ids: list[str], verb_of: Callable[[list[str]], GroupVerb], finish: Callable[[Responses], None]
 ) -> None:
-    """Runs a verb on every shard that has one of these groups; `finish` gets all answers, in the order of the names."""
+    """Runs a verb on every shard that has one of these groups; `finish` gets all responses, in the order of the
+    names."""
     groups = call.node.coordinators.groups
     shards: dict[int, list[str]] = {}
     for group_id in group_ids:

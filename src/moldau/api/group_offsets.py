@@ -66,7 +66,7 @@ NO_EPOCH: Final = -1
 
 
 class TopicResults:
-    """Answers by topic: partitions of one topic stand together, whoever has answered for them."""
+    """Responses by topic: partitions of one topic stand together, whoever has responded for them."""
 
     def __init__(self) -> None:
         self._topics: dict[tuple[str, bytes], OffsetCommitResponseTopic] = {}
@@ -84,7 +84,7 @@ class TopicResults:
 
 
 class CommitCall:
-    """One commit on its way through the coordinator; `refused` holds the answers that are known before."""
+    """One commit on its way through the coordinator; `refused` holds the responses that are known before."""
 
     def __init__(self, call: Call, request: OffsetCommitRequest, refused: TopicResults) -> None:
         self._call = call
@@ -333,7 +333,7 @@ def failed_fetch(topic: OffsetFetchRequestTopics, code: int) -> OffsetFetchRespo
 
 
 def as_only_group(group: OffsetFetchResponseGroup) -> OffsetFetchResponse:
-    """The answer in the form of the versions below 8."""
+    """The response in the form of the versions below 8."""
     response = OffsetFetchResponse(error_code=group.error_code)
     for topic in group.topics:
         responses = [
@@ -350,7 +350,7 @@ def as_only_group(group: OffsetFetchResponseGroup) -> OffsetFetchResponse:
 
 
 class DeleteCall:
-    """One deletion on its way through the coordinator; `refused` holds the answers that are known before."""
+    """One deletion on its way through the coordinator; `refused` holds the responses that are known before."""
 
     def __init__(self, call: Call, request: OffsetDeleteRequest, refused: list[OffsetDeleteResponseTopic]) -> None:
         self._call = call

@@ -13,7 +13,7 @@ def leader_hint(node: Node, topic: str, index: int) -> tuple[int, int]:
 
 
 def node_endpoint(node: Node, listener: str, broker_id: int, known: list[int]) -> Endpoint | None:
-    """Where to find the broker, unless the answer names it already."""
+    """Where to find the broker, unless the response names it already."""
     if broker_id < 0 or broker_id in known:
         return None
     return node.endpoint_of(broker_id, listener)

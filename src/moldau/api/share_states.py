@@ -2,7 +2,7 @@
 
 Versions 0; WriteShareGroupState and ReadShareGroupStateSummary also 1, with the count of records that are done with.
 Each partition has a state, and perhaps a shard, of its own: they are asked one by one and answered together. A request
-without a group, topics or partitions gets an empty answer.
+without a group, topics or partitions gets an empty response.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def respond(call: Call, kind: int, request: StateRequest) -> None:
 
 
 def ignore(result: Message | KafkaError, now_ms: int) -> None:
-    """Answers are gathered."""
+    """Responses are gathered."""
 
 
 def handle_initialize_share_group_state(call: Call, request: InitializeShareGroupStateRequest) -> None:

@@ -99,7 +99,7 @@ class Access:
 
 
 def check_csrf(request: Request, session: Session) -> None:
-    """The page has the secret from an answer that other sites cannot read."""
+    """The page has the secret from a response that other sites cannot read."""
     given = request.headers.get(CSRF_HEADER, "")
     if not secrets.compare_digest(given.encode(), session.csrf.encode()):
         raise Refused("The page is out of date. Load it again.", 403, "CSRF")

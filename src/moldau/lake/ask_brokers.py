@@ -27,7 +27,7 @@ def ask_brokers(pipeline: Pipeline) -> list[str]:
 
 
 def ask_topics(options: Mapping[str, str]) -> Sequence[str]:
-    """The topics there are at the brokers that kafka.* options name; LakeError where nobody answers."""
+    """The topics there are at the brokers that kafka.* options name; LakeError where nobody responds."""
     try:
         chosen = client_config(options, client_settings.ADMIN)
     except OptionError as error:

@@ -145,7 +145,7 @@ async def read_message(asked: Asked) -> dict[str, Any]:
     row = _record(found, asked.limits.chars)
     value = row[UNTRUSTED]["value"]
     text = value["text"]
-    # JSON escapes what is not ASCII or a quote, and an answer is bounded in bytes.
+    # JSON escapes what is not ASCII or a quote, and a result is bounded in bytes.
     room = asked.limits.bytes // 8
     value["text"] = text[skipped : skipped + room]
     row[UNTRUSTED]["key"] = tidy(row[UNTRUSTED]["key"], asked.limits.chars)

@@ -47,7 +47,7 @@ def make_server(tool_runner: ToolRunner) -> Server[Any]:
             result = await tool_runner.call(params.name, params.arguments or {}, user, address)
         except ToolFailed as error:
             return types.CallToolResult(content=[types.TextContent(type="text", text=str(error))], is_error=True)
-        # Clients that know no structured answers read the same from the text.
+        # Clients that know no structured results read the same from the text.
         text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=result)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Asked:
-    """One call of a tool: its checked arguments, and who may answer it."""
+    """One call of a tool: its checked arguments, and what serves it."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Asked:
         return Call(self.viewer, given, self.limits.chars)
 
     async def result(self, handler: Handler, **values: Any) -> dict[str, Any]:
-        """What an action says that answers with an object."""
+        """What an action returns, which is an object."""
         found = await handler(self.call(**values))
         assert isinstance(found, dict)
         return found

@@ -1,4 +1,4 @@
-"""Where calls of tools arrive: which tools there are, who may use them, and how an answer or an error looks.
+"""Runs tools: which there are, who may use them, and how a result or an error looks.
 
 Nothing here knows the protocol: a name and arguments go in, an object comes out.
 """
@@ -34,7 +34,7 @@ class ToolFailed(Exception):
 
 
 class ToolRunner:
-    """All tools, and what answers them."""
+    """All tools, and what carries them out."""
 
     def __init__(self, settings: McpSettings) -> None:
         self.settings = settings
@@ -48,7 +48,7 @@ class ToolRunner:
         self._audit.close()
 
     async def call(self, name: str, given: dict[str, Any], user: str = "", address: str = "") -> dict[str, Any]:
-        """The answer of a tool; raises ToolFailed."""
+        """The result of a tool; raises ToolFailed."""
         try:
             result = await self._run(name, given, user, address)
         except Exception as error:

@@ -44,7 +44,7 @@ UNREAD: Final = -1
 
 
 class EarlyCredentials:
-    """Reads on where it was when somebody asks; all of the log again only where it was cut off or replaced."""
+    """Reads on where it was when somebody asks; all of the log again only where it was truncated or replaced."""
 
     def __init__(self, metadata: MetadataNode) -> None:
         self._metadata = metadata

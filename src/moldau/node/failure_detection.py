@@ -2,9 +2,9 @@
 
 Suspicion comes from the connection that carried a broker's heartbeats, when it breaks, from a new active controller
 that has not heard of a broker, and from whoever else loses touch (`suspect`). It is followed by a probe: ApiVersions on
-the endpoints of the broker that have answered this controller before (`ResponsiveEndpoints`). Refused by all of them
-twice, a pause apart, says that nobody is there; any answer, silence or an unreachable host says nothing, and
-`broker.session.timeout.ms` decides as always, as it does where no endpoint has ever answered.
+the endpoints of the broker that have responded to this controller before (`ResponsiveEndpoints`). Refused by all of
+them twice, a pause apart, says that nobody is there; any response, silence or an unreachable host says nothing, and
+`broker.session.timeout.ms` decides as always, as it does where no endpoint has ever responded.
 
 A new active controller has not been found by all brokers yet: it fences nobody before `broker.heartbeat.interval.ms` is
 over. The exception is a node that is broker and controller and refuses at both endpoints: most often it was the active

@@ -133,7 +133,7 @@ class MetadataLog(RaftLog):
 
     @property
     def truncations(self) -> int:
-        """Grows when the end of the log is cut off, and when a snapshot replaces the log."""
+        """Grows when the log is truncated, and when a snapshot replaces the log."""
         return self.log.truncations
 
     def last_epoch(self) -> int:
@@ -472,7 +472,7 @@ def open_metadata_log(
 
 
 def check_undamaged(disk: Disk, paths: list[str]) -> None:
-    """After a clean stop there is no torn end: to cut the log where it cannot be read would lose topics."""
+    """After a clean stop there is no torn end: to truncate the log where it cannot be read would lose topics."""
     for path in paths:
         file = disk.open(path)
         position, chunk, size = 0, CHECK_BYTES, file.size()

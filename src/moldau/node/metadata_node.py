@@ -1,7 +1,7 @@
 """The metadata of one node: quorum, active controller and image, joined and driven.
 
 Appends are replayed by the controller at once and published when they are committed, in order: first every listener
-gets (delta, image), then the caller of `submit` its answer. With one voter a commit is one sync, which everything
+gets (delta, image), then the caller of `submit` its response. With one voter a commit is one sync, which everything
 that was appended meanwhile shares. A broker without the controller's role follows the log and never decides.
 """
 
@@ -95,7 +95,7 @@ class MetadataNode:
         self.on_deadline: Callable[[int], None] | None = None
         """Told when `poll` has to be called, after anything but `poll` itself."""
         self.send: Callable[[Outbound], None] = self._send_to_peer
-        """Takes requests to other replicas; answers come back through `on_raft_reply` and `on_raft_failure`."""
+        """Takes requests to other replicas; replies come back through `on_raft_reply` and `on_raft_failure`."""
         self.endpoints = ControllerEndpoints(config)
         self.wall = wall if wall is not None else WallClock()
         self._disk = disk
@@ -628,7 +628,7 @@ class MetadataNode:
         return self.raft.voter_history.kraft_version()
 
     def finalized_features(self) -> dict[str, int]:
-        """The levels that ApiVersions answers, kraft.version among them."""
+        """The levels that ApiVersions shows, kraft.version among them."""
         levels = dict(self.image.features)
         if self.kraft_version > 0:
             levels["kraft.version"] = self.kraft_version
@@ -673,7 +673,7 @@ class MetadataNode:
     def handle_raft_request(
         self, api_key: int, request: Message, listener: str, now_ms: int, respond: Callable[[Message], None]
     ) -> None:
-        """Vote, Fetch, BeginQuorumEpoch, EndQuorumEpoch and FetchSnapshot of a controller listener; the answer says
+        """Vote, Fetch, BeginQuorumEpoch, EndQuorumEpoch and FetchSnapshot of a controller listener; the response says
         where the leader has a listener of the same name."""
 
         def on_reply(reply: Reply) -> None:

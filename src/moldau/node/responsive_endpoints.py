@@ -1,13 +1,13 @@
-"""Which endpoints of the brokers have answered this controller before: a refusal says something only there.
+"""Which endpoints of the brokers have responded to this controller before: a refusal says something only there.
 
 "Connection refused" says that a process is gone where the same way led to it before. Where it never did, it says that
 the way does not lead there: a listener for others behind a translated address, a firewall that rejects, a service
 without anybody behind it. So every controller, active or not, asks each endpoint of each broker that was let in, once
-for each registration, before there is a reason to; where nobody answers it asks again, more and more seldom.
+for each registration, before there is a reason to; where nobody responds it asks again, more and more seldom.
 
 Asked is the listener that brokers use among themselves. A registration does not say which one that is; a node that
 is a broker too knows, and so does a controller that was given `inter.broker.listener.name`. Others ask all listeners,
-and a broker is gone when all refuse that answered. An address that two brokers claim is nobody's. What is
+and a broker is gone when all refuse that responded. An address that two brokers claim is nobody's. What is
 encrypted cannot be asked and counts for nothing. A node that is broker and controller is one process: its controller's
 endpoint is asked as well.
 """
@@ -30,7 +30,7 @@ RETRY_MIN_MS: Final = 200
 RETRY_MAX_MS: Final = 60_000
 ASKED_AT_ONCE_MAX: Final = 16
 UNENCRYPTED: Final = frozenset({0, 2})
-"""PLAINTEXT and SASL_PLAINTEXT: both answer ApiVersions to anybody."""
+"""PLAINTEXT and SASL_PLAINTEXT: both respond to anybody's ApiVersions."""
 
 Address = tuple[str, int]
 
@@ -122,10 +122,10 @@ class ResponsiveEndpoints:
         for endpoint in before.values():
             self._stop_asking(endpoint)
 
-    # Who answered
+    # Who responded
 
     def responsive(self, broker_id: int, broker_epoch: int) -> list[BrokerEndpoint]:
-        """The endpoints of this registration that have answered this controller."""
+        """The endpoints of this registration that have responded to this controller."""
         known = self._registered.get(broker_id)
         if known is None or known.broker_epoch != broker_epoch:
             return []

@@ -252,7 +252,7 @@ class TxnMarkers:
             self.take(one.undelivered, results, now_ms)
         self._send(broker_id, now_ms)
 
-    # Answers
+    # Responses
 
     def take(self, undelivered: Undelivered, results: dict[TopicPartition, int], now_ms: int) -> None:
         if undelivered.cancelled:

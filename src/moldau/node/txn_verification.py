@@ -5,8 +5,8 @@ all that has gathered. Kafka: AddPartitionsToTxnManager.
 
 Requests of one connection do not wait for each other here, in Kafka they do. So writes of one producer to one partition
 stand in line: the next is asked about when the one before is written, or refused. Judged earlier it would miss its
-predecessor and be told OUT_OF_ORDER_SEQUENCE_NUMBER, after an answer that says the predecessor is written: a client has
-to take that for lost records.
+predecessor and be told OUT_OF_ORDER_SEQUENCE_NUMBER, after a response that says the predecessor is written: a client
+has to take that for lost records.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class Question:
 
 
 class Verified(Message):
-    """The answer of the coordinator on this broker; never sent."""
+    """The response of the coordinator on this broker; never sent."""
 
     FIELDS: ClassVar[tuple[str, ...]] = ("codes",)
 
@@ -227,7 +227,7 @@ class TxnVerification:
         channel.send(ADD_PARTITIONS_TO_TXN, REQUEST_VERSION, request, self._timeout_ms, response.on_response)
 
     def _take_distinct(self, broker_id: int) -> list[Question]:
-        """The answer names transactional ids, so one request has each only once; the rest waits for the next."""
+        """The response names transactional ids, so one request has each only once; the rest waits for the next."""
         taken: dict[str, Question] = {}
         left: list[Question] = []
         for question in self._queues[broker_id]:
@@ -255,7 +255,7 @@ class TxnVerification:
             self.take(question, {place: codes.get(place, failure) for place in question.partitions}, now_ms)
         self._send(broker_id, now_ms)
 
-    # Answers
+    # Responses
 
     def take(self, question: Question, codes: Codes, now_ms: int) -> None:
         if question.adds and errors.CONCURRENT_TRANSACTIONS in codes.values() and now_ms < question.give_up_ms:

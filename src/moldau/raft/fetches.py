@@ -1,4 +1,4 @@
-"""What a leader answers to a fetch: records, where the logs part, a snapshot; or nothing yet, and parks it."""
+"""What a leader replies to a fetch: records, where the logs diverge, a snapshot; or nothing yet, and parks it."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def on_remove_voter_request(core: RaftCore, request: RemoveVoterRequest, token: 
 
 
 def on_update_voter_request(core: RaftCore, request: UpdateVoterRequest, token: object, now_ms: int) -> None:
-    """Answered when it is appended: the voter that asks may be needed for the commit."""
+    """Replied to when it is appended: the voter that asks may be needed for the commit."""
     role = core.role
     error = leading.leader_error(core, request.epoch)
     problem = (error, "") if error else _invalid_voter(core, request.voter, "Update")

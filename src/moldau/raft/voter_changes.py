@@ -1,4 +1,4 @@
-"""How a leader changes the voters: whether it may now, the record it appends, who is answered when it is done.
+"""How a leader changes the voters: whether it may now, the record it appends, who gets a reply when it is done.
 
 A set counts from its append on, so what the leader knows of the replicas moves with it.
 """

@@ -13,7 +13,7 @@ TIMEOUT_S = 10.0
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Where an answer comes from is what the allow list says."""
+    """Where a response comes from is what the allow list says."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -26,7 +26,7 @@ def fetch(
     body: bytes | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> bytes:
-    """The bytes of a file, or of an answer; SourceError with a sentence that tells nothing of either."""
+    """The bytes of a file, or of a response; SourceError with a sentence that tells nothing of either."""
     try:
         if path is not None:
             with open(path, "rb") as file:

@@ -1,4 +1,4 @@
-"""One partition on disk: a row of segments that is appended to at its end and cut at both.
+"""One partition on disk: a row of segments that is appended to at its end and truncated at both.
 
 The log does not know the high watermark: whoever replicates it passes it in where it matters. An append changes nothing
 in memory before its bytes are in the file. An OSError takes the log's directory offline; a full disk does not, the
@@ -133,7 +133,7 @@ class Log:
 
     def check_not_held(self) -> None:
         if self.holds > 0:
-            # One that was cut as a follower a moment ago, and leads now; or one that did not fit on its disk.
+            # One that was truncated as a follower a moment ago, and leads now; or one that did not fit on its disk.
             raise KafkaError(
                 KAFKA_STORAGE_ERROR,
                 f"Partition {self.topic}-{self.partition} takes no records until its truncation is on the disk: "
@@ -601,13 +601,13 @@ class Log:
             raise self.damage(damaged) from damaged
 
     def set_end(self, end_offset: int, start_offset: int) -> None:
-        """The log was cut: it ends there, and begins no later than that."""
+        """The log was truncated: it ends there, and begins no later than that."""
         self.log_end_offset = end_offset
         self.log_start_offset = start_offset
         self.recovery_point = min(self.recovery_point, end_offset)
         self.indexed_to = min(self.indexed_to, end_offset)
         self.flush_target = min(self.flush_target, end_offset)
-        assert 0 <= start_offset <= end_offset and self.base_offsets[-1] <= end_offset, f"{self} after a cut"
+        assert 0 <= start_offset <= end_offset and self.base_offsets[-1] <= end_offset, f"{self} after a truncation"
         self.flushing.on_truncation(self.active.size)
         self.size_bytes = sum([segment.size for segment in self.segments])
 

@@ -98,7 +98,7 @@ class LogManager:
         self.delete_suffix = DELETE_SUFFIX
         self.runs = RunHistory(disk, self.directories)
         self.checkpoints = LogCheckpoints(disk, self.directories, self.logs, self.futures.logs)
-        self.on_log_gone: Callable[[Log], None] | None = None  # told before a log is cut or removed
+        self.on_log_gone: Callable[[Log], None] | None = None  # told before a log is truncated or removed
         self.rounds = LogRounds(self.is_in_use, self.checkpoints.write_high_watermarks)
         self.on_durable: Callable[[Log], None] | None = None  # told when a flush in the background is over
         self.on_released: Callable[[Log], None] | None = None  # told when a log takes appends again
@@ -524,7 +524,7 @@ class LogManager:
         self._deleted.is_stopped = True
         self.disk.finish_jobs()
         if any(log.pending_truncations for log in self._all()):
-            self.checkpoints.write_now()  # the files that they cut may only be cut afterwards
+            self.checkpoints.write_now()  # the files may only be truncated afterwards
         self.close_logs(now_ms)
         self.checkpoints.write_now()
         if high_watermarks is not None:

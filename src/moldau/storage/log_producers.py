@@ -1,6 +1,6 @@
 """What a log asks about producers: markers among batches, whether an append may be, producer state read back from disk.
 
-Free functions over the parts of a log, which itself only appends and cuts. Kafka keeps this in UnifiedLog.
+Free functions over the parts of a log, which itself only appends and truncates. Kafka keeps this in UnifiedLog.
 """
 
 from __future__ import annotations

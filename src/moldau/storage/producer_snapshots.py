@@ -178,7 +178,7 @@ class ProducerSnapshots:
         return self.path(offset)
 
     def forget_above(self, offset: int) -> list[str]:
-        """The log was cut there: takes what is above out of the list and says which files that are."""
+        """The log was truncated there: takes what is above out of the list and says which files that are."""
         paths = [self.path(known) for known in self.offsets if known > offset]
         self.offsets = [known for known in self.offsets if known <= offset]
         self.last_offset = min(self.last_offset, self.latest() if self.offsets else 0)

@@ -1,4 +1,4 @@
-"""Recovery of one log as a task for another process: what it must know, what it does, and what it answers.
+"""Recovery of one log as a task for another process: what it must know, what it does, and what it returns.
 
 A worker opens the log as after a crash and writes down what a clean stop does; the node then opens it as after one.
 The data itself is not synced, which would take longer than all the rest: the recovery point stays where it is, and the
@@ -48,7 +48,7 @@ class RecoveryTask:
 
 @dataclass(slots=True)
 class RecoveryResult:
-    """Where the log begins and ends, how far it was flushed before, and whether something had to be cut off."""
+    """Where the log begins and ends, how far it was flushed before, and whether something had to be truncated."""
 
     end_offset: int
     log_start_offset: int

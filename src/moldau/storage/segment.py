@@ -86,8 +86,8 @@ class Segment:
         self.seen_position = -1
         self.seen_size = 0
         self.reserved_bytes = 0  # set aside for the file when it is created, and given back when nothing is appended
-        self.torn = False  # bytes of a failed append could not be cut off: nothing may be appended any more
-        self.truncation_unsynced = False  # such bytes were cut off, and a power loss could bring them back
+        self.torn = False  # bytes of a failed append could not be truncated: nothing may be appended any more
+        self.truncation_unsynced = False  # such bytes were truncated, and a power loss could bring them back
         self.indexes_are_new = True  # no index file yet: the entries in memory are all there are
         self.transaction_index_exists = False
         self.offset_entries: OffsetIndex | None = None
@@ -705,7 +705,7 @@ class Segment:
             file.truncate(self.size)
 
     def _find_max_timestamp(self) -> None:
-        """After a cut: that of the last time index entry that is left, or of a batch behind the last place where
+        """After a truncation: that of the last time index entry that is left, or of a batch behind the last place where
         there could have been one."""
         time_index = self.time_index()
         self.max_timestamp = time_index.last_timestamp()

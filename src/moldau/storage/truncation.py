@@ -1,15 +1,15 @@
-"""Cuts the end of a log: in memory at once, on the medium in order, on threads, while only that log waits.
+"""Truncates a log: in memory at once, on the medium in order, on threads, while only that log waits.
 
-The log takes no appends until all of it is durable: a power loss could bring the cut data back, behind what is written
-from now on, or a checkpoint that says that nobody need look. Nobody else waits. In order:
+The log takes no appends until all of it is durable: a power loss could bring the truncated data back, behind what is
+written from now on, or a checkpoint that says that nobody need look. Nobody else waits. In order:
 
-1. The checkpoints, where a crash could find an offset above the cut in them.
+1. The checkpoints, where a crash could find an offset above the new end in them.
 2. The names of segments that go. They were renamed in the same turn, the newest first: whatever part of that a power
    loss keeps, the log has no hole.
-3. The cut of the segment that is the last one now. It waits for the names where whole segments go, for a cut that
-   survives beside a later segment is a hole, and below the recovery point a hole is taken for compaction. Until then
-   the file is longer than its segment. Where nothing but the last segment is cut, this is done at once: a start walks
-   the last segment from its beginning, whatever the checkpoints say.
+3. The truncation of the segment that is the last one now. It waits for the names where whole segments go, as a
+   shorter segment before a later one is a hole, and below the recovery point a hole is taken for compaction. Until then
+   the file is longer than its segment. Where nothing but the last segment is truncated, this is done at once: a start
+   walks the last segment from its beginning, whatever the checkpoints say.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ logger = logging.getLogger("moldau.storage")
 
 
 class Truncation:
-    """One of a log. `segment` is the one that was cut, with `is_deferred` only in memory so far."""
+    """One of a log. `segment` is the one that was truncated, with `is_deferred` only in memory so far."""
 
     def __init__(self, log: Log, offset: int, segment: Segment, is_deferred: bool, names_changed: bool) -> None:
         self.log = log
@@ -135,7 +135,8 @@ def truncate_log(log: Log, offset: int, now_ms: int) -> Truncation:
 
 
 def _take_indexes_off_disk(log: Log, segment: Segment) -> None:
-    """Their files must not be shorter than the log, which is cut later; without files a start builds them anew."""
+    """Their files must not be shorter than the log, which is truncated later; without files a start builds them
+    anew."""
     segment.load_timestamps()
     segment.take_indexes_off_disk()
     log.retired.retire_files([segment.path(INDEX_SUFFIX), segment.path(TIME_INDEX_SUFFIX)], DELAY_FROM_NEXT_LOOK)

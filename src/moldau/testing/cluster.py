@@ -399,7 +399,7 @@ class Broker(Cluster):
         self.node.kill()
 
     def pause(self) -> None:
-        """Stops the broker's clock, as a machine that hangs: connections stay open and nothing is answered."""
+        """Stops the broker's clock, as a machine that hangs: connections stay open and there are no responses."""
         self.node.pause()
 
     def resume(self) -> None:

@@ -154,7 +154,7 @@ class Node(FaultMethods):
         self._shut()
 
     def pause(self) -> None:
-        """Stops its clock, as a machine that hangs: connections stay open and nothing is answered."""
+        """Stops its clock, as a machine that hangs: connections stay open and there are no responses."""
         self._process.pause()
 
     def resume(self) -> None:

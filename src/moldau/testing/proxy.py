@@ -370,7 +370,7 @@ class Connection:
         self.broker.write(frame)
 
     def _refuse(self, head: RequestHead, frame: bytes, fault: Fault) -> bool:
-        """Answers instead of the broker; False when the broker had better see this one."""
+        """Responds instead of the broker; False when the broker had better see this one."""
         api = BY_KEY.get(head.api_key)
         if api is None or not api.serves(head.version):
             return False

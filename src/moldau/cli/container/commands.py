@@ -1,4 +1,4 @@
-"""The steps of a container: configure, ensure, launch; kafka-server-start and -stop; and whether the node answers.
+"""The steps of a container: configure, ensure, launch; kafka-server-start and -stop; and whether the node responds.
 
 `configure` writes the properties that the environment asks for, `launch` formats what is not formatted yet and runs the
 node from them. Between the two, others change that file, so the environment counts in `configure` alone.

@@ -49,7 +49,7 @@ def _find_versions(where: str, config_file: str | None) -> list[tuple[Broker, di
     try:
         cluster.refresh([], TIMEOUT_MS)
         found = []
-        # The real tool shows brokers as their answers come in.
+        # The real tool shows brokers as their responses come in.
         for broker in sorted(cluster.brokers.values()):
             request = ApiVersionsRequest(client_software_name="moldau", client_software_version=__version__)
             response = cluster.call(request, ApiVersionsResponse, TIMEOUT_MS, broker.id)

@@ -184,7 +184,7 @@ def _alter(admin: Admin, options: Options) -> None:
         placed = {name: assignment[len(topic.partitions) :] for name, topic in found.items()}
     counts = dict.fromkeys(topics, count)
     if topics and count < 1:
-        # The client would not ask for that; the broker's answer is known.
+        # The client would not ask for that; the broker's response is known.
         sentence = f"The topic {topics[0]} currently has "
         found = get_all("describeTopics", lambda: admin.describe_topics(topics[:1]))
         sentence += f"{len(found[topics[0]].partitions)} partition(s); {count} would not be an increase."

@@ -1,6 +1,6 @@
 """Finds a group's or a transaction's coordinator and carries requests to it, on its own connection; never waits.
 
-The connection is its own because brokers answer in order: a fetch that waits for records would hold up heartbeats,
+The connection is its own because brokers respond in order: a fetch that waits for records would hold up heartbeats,
 and a JoinGroup that waits for other members would hold up fetches.
 """
 
@@ -46,7 +46,7 @@ class CoordinatorAddress(tuple[str, int]):
 
 
 class AsideAddress(CoordinatorAddress):
-    """Still another connection, for what must not wait behind a JoinGroup that is not answered yet."""
+    """Still another connection, for what must not wait behind a JoinGroup that has no response yet."""
 
     __slots__ = ()
 
@@ -70,9 +70,9 @@ class Coordinator:
         # Why the coordinator is not known, where asking again does not help.
         self.problem: ClientError | None = None
         self.last_error: ClientError | None = None
-        # What the connection of the last answer knew of the cluster's features.
+        # What the connection of the last response knew of the cluster's features.
         self.features = NO_FEATURES
-        # Called when something was answered: there may be something new to do.
+        # Called when there was a response: there may be something new to do.
         self.on_response: Callable[[], None] = _nothing
 
     @property
@@ -135,7 +135,7 @@ class Coordinator:
         highest_version: int | None = None,
         aside: bool = False,
     ) -> None:
-        """To be called while the coordinator is known: when_done(answer, None) once, or (None, error)."""
+        """To be called while the coordinator is known: when_done(response, None) once, or (None, error)."""
         assert self._address is not None
 
         def on_done(call: Call[Response]) -> None:

@@ -1,4 +1,4 @@
-"""A producer's transactions as a state machine: what to ask next, what answers mean; knows no socket, clock or thread.
+"""A producer's transactions as a state machine: requests and what responses mean; no socket, clock or thread.
 
 The calls change the state, next_request() gives what is to be sent, on_response() and on_failure() take what came
 of it. One request is on its way at most. Records are the accumulator's: this module says which partitions they may go
@@ -68,7 +68,7 @@ _LOST_COORDINATOR = frozenset({codes.NOT_COORDINATOR, codes.COORDINATOR_NOT_AVAI
 
 
 class Operation:
-    """A call of the user that waits for answers; done with or without an error."""
+    """A call of the user that waits for responses; done with or without an error."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -125,7 +125,7 @@ class TransactionManager:
         self._partitions: set[TopicPartition] = set()
         self._new_partitions: set[TopicPartition] = set()
         self._groups: set[str] = set()
-        # An addition of version 1 that nobody answered: whether the coordinator opened the transaction is not known.
+        # An addition of version 1 that got no response: whether the coordinator opened the transaction is not known.
         self._without_response: TransactionRequest | None = None
         self._offsets: _PendingOffsets | None = None
         # The call that waits for init, commit or abort; None once the user has heard how it ended.
@@ -443,13 +443,13 @@ class TransactionManager:
         return self.state in (State.COMMITTING, State.ABORTING)
 
     def on_stopped(self, error: ClientError) -> None:
-        """Nothing will ever be answered any more."""
+        """There will never be a response any more."""
         self._end_calls(error)
 
-    # Answers
+    # Responses
 
     def on_failure(self, request: TransactionRequest, error: ClientError, now_ms: int) -> None:
-        """No answer: what became of the request is not known, and it is made again, unless that is of no use."""
+        """No response: what became of the request is not known, and it is made again, unless that is of no use."""
         self._in_flight = False
         if error.retriable or error.code == codes.UNKNOWN_SERVER_ERROR:
             if not self.version_2:
@@ -466,7 +466,7 @@ class TransactionManager:
             self._bump_required = True
 
     def on_response(self, request: TransactionRequest, response: Message, features: Features, now_ms: int) -> bool:
-        """Takes an answer; True if the coordinator that gave it is to be looked for anew."""
+        """Takes a response; True if the coordinator that gave it is to be looked for anew."""
         self._in_flight = False
         if features.epoch >= self._features.epoch:
             self._features = features
@@ -666,7 +666,7 @@ class TransactionManager:
         return False
 
     def _common(self, code: int, now_ms: int) -> bool:
-        """What every request to the transaction coordinator may be answered with; True if that was it."""
+        """What every request to the transaction coordinator may get as a response; True if that was it."""
         if code in _LOST_COORDINATOR or codes.error_row(code).retriable:
             self._retry(code, now_ms)
             return True

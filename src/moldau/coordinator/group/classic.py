@@ -65,7 +65,7 @@ class ClassicProtocol(GroupPart):
     # Verbs
 
     def join(self, joining: Joining, now_ms: int) -> Outcome:
-        """The member's answer comes with the outcome, or later through `joining`, when its generation begins."""
+        """The member's response comes with the outcome, or later through `joining`, when its generation begins."""
         request = joining.request
         settings = self.state.settings
         if not settings.classic_session_min_ms <= request.session_timeout_ms <= settings.classic_session_max_ms:

@@ -39,7 +39,7 @@ REASON_LENGTH_MAX: Final = 255
 
 
 class Joining:
-    """A JoinGroup on its way: the request, who sent it, and how to answer when the others have joined too."""
+    """A JoinGroup on its way: the request, who sent it, and how to respond when the others have joined too."""
 
     def __init__(
         self, request: JoinGroupRequest, version: int, client_id: str, client_host: str, respond: JoinCallback
@@ -205,7 +205,7 @@ class ClassicJoin:
         unchanged = member.protocols == joining.protocols
         is_leader = group.leader == member.member_id
         if group.state == COMPLETING_REBALANCE and unchanged:
-            # It may not have got the answer: the generation is the one it joined.
+            # It may not have got the response: the generation is the one it joined.
             members = group.join_members() if is_leader else None
             return _respond_with(joined(group, member, group.leader, members))
         if group.state == STABLE and unchanged and not is_leader:
@@ -278,7 +278,7 @@ class ClassicJoin:
         before: tuple[Protocols, int, int],
     ) -> None:
         if member.awaiting_join is not joining.respond or group.members.get(member.member_id) is not member:
-            # A rebalance has answered in the meantime, or someone else is this instance now.
+            # A rebalance has responded in the meantime, or someone else is this instance now.
             return
         group.set_awaiting_join(member, None)
         if error is not None:

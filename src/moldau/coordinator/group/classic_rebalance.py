@@ -3,7 +3,7 @@
 Every member has one timer, its session. It is not moved by each heartbeat: it looks at `session_due_ms` when it fires
 and sets itself again. A group has one timer for the time to join and one for the time to ask for the assignment.
 
-Answers go through functions that members were parked with; those do not come back here in the same turn.
+Responses go through functions that members were parked with; those do not come back here in the same turn.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A record waits for its letter as ARCHIVING, which is stored; it becomes ARCHIVED when all in-sync replicas of the dead
 letter topic's partition have the letter. So there is a letter for every such record and for no other one, and there are
-two of them when a leader ends, or hears no answer, in between.
+two of them when a leader ends, or hears no response, in between.
 
 Each share partition has one batch on its way at a time, and only some share partitions at once: memory is bounded, and
 so is the number of records that wait, by the share partition's window. What fails is tried again for as long as this
@@ -73,7 +73,7 @@ LATER: Final = 2
 
 
 class Sending:
-    """The dead letters of one share partition. `round` counts tries: answers to earlier ones mean nothing."""
+    """The dead letters of one share partition. `round` counts tries: responses to earlier ones mean nothing."""
 
     def __init__(self, one: SharePartition) -> None:
         self.one = one
@@ -338,7 +338,7 @@ class DeadLetters:
         self._waiting.call_at(now_ms + self._timeout_ms, wait)
         wait.on_partition_moved(now_ms)
 
-    # Answers
+    # Responses
 
     def on_read(self, sending: Sending, number: int) -> None:
         self._read.append((sending, number))

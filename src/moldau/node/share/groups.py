@@ -27,7 +27,7 @@ RunVerb = Callable[[str, Callable[[GroupMachine], Outcome], Callable[[Message | 
 
 
 class StateGathering:
-    """Questions about many share partitions; `finish` gets all the answers."""
+    """Questions about many share partitions; `finish` gets all the responses."""
 
     def __init__(self, count: int, finish: Finish) -> None:
         self._missing = count

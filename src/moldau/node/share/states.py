@@ -44,7 +44,7 @@ RETRIED: Final = frozenset(
 )
 
 StateDone = Callable[[Message | KafkaError, int], None]
-"""Called with the partition's row of the answer or an error, and `now_ms`; never inside the call that asks."""
+"""Called with the partition's row of the response or an error, and `now_ms`; never inside the call that asks."""
 
 
 class StateQuestion:
@@ -138,7 +138,7 @@ class ShareStates:
         channel.send(kind, 0 if kind not in (SUMMARY, WRITE) else 1, request, self._timeout_ms, response.on_response)
 
     def _take_distinct(self, place: tuple[int, int, str]) -> list[StateQuestion]:
-        """One request names a partition once; a second write to it waits for the answer to the first."""
+        """One request names a partition once; a second write to it waits for the response to the first."""
         taken: dict[SharePartitionKey, StateQuestion] = {}
         left = []
         for question in self._queues.pop(place):
@@ -167,7 +167,7 @@ class ShareStates:
                 self._take(question, row.message, now_ms)
         self._send(place, now_ms)
 
-    # Answers
+    # Responses
 
     def _take(self, question: StateQuestion, result: Message | KafkaError, now_ms: int) -> None:
         if isinstance(result, KafkaError) and result.code in RETRIED and question.attempts < ATTEMPTS_MAX:

@@ -29,7 +29,8 @@ JSON = "application/json"
 
 
 class MetricsPage:
-    """One small listener. Every answer closes its connection. `not_ready` says why clients cannot be served, if so."""
+    """One small listener. Every response closes its connection. `not_ready` says why clients cannot be served, if
+    so."""
 
     def __init__(
         self,

@@ -145,7 +145,7 @@ class ClusterAdmin(BusyAdmin):
             return
         result = response.topics[0]
         if result.error_code == errors.TOPIC_ALREADY_EXISTS:
-            # An earlier request was carried out and its answer lost.
+            # An earlier request was carried out and its response lost.
             found = self.client.topic_ids.get(topic.name)
             if found is not None:
                 self.model.on_created(topic, found)

@@ -65,7 +65,7 @@ class ClusterClient:
         on_response: Callable[[Message | None], None],
         timeout_ms: int = REQUEST_TIMEOUT_MS,
     ) -> None:
-        """`on_response` gets None when there was no answer."""
+        """`on_response` gets None when there was no response."""
         self.pipe(node_id).call(
             request,
             version,
@@ -93,7 +93,7 @@ class ClusterClient:
         return NOBODY if known is None else known.leader
 
     def refresh(self) -> None:
-        """Asks somebody for the metadata; an answer that knows of older epochs than this client is not believed."""
+        """Asks somebody for the metadata; a response that knows of older epochs than this client is not believed."""
         if self._refreshing:
             return
         self._refreshing = True

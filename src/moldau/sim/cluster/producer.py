@@ -1,4 +1,4 @@
-"""Producers of a simulated cluster: they follow the leader, send again what got no answer, and recall every promise."""
+"""Producers of a simulated cluster: they follow the leader, repeat what got no response, and recall every promise."""
 
 from __future__ import annotations
 
@@ -122,13 +122,13 @@ class ClusterProducer(BaseProducer[ReplicatedTopic]):
         self.client.refresh()
         self.world.schedule(self.rng.randint(20, 300), self._send_again)
 
-    # Answers
+    # Responses
 
     def _on_response(self, batch: SentBatch, target: ReplicatedTopic, leader: int, response: Message | None) -> None:
         if self.recovering or batch not in self.unacknowledged:
             return
         if self.unacknowledged[0] is not batch:
-            # It went to another leader than those before it, whose answers may still come: from the first on again.
+            # It went to another leader than those before it, whose responses may still come: from the first on again.
             self._on_failed(leader, 0)
             return
         if not isinstance(response, ProduceResponse):

@@ -105,7 +105,7 @@ class SimClassicGroup:
         return {place: model.told for place, model in self.offsets.items()}
 
     def check_fetched(self, response: Any, told_before: dict[Place, int] | None = None) -> None:
-        """`told_before` is what was told when somebody asked: another member may commit while the answer travels."""
+        """`told_before` is what was told when somebody asked: another member may commit while the response travels."""
         for topic in response.groups[0].topics:
             for row in topic.partitions:
                 if row.error_code != errors.NONE:
@@ -251,7 +251,7 @@ class SimClassicMember:
         self.client.call(request, version, lambda response: self._hear(request, response, life, sent_ms, losses))
 
     def _hear(self, request: Message, response: Any, life: int, sent_ms: int, losses: int) -> None:
-        """Answers to the dead are lost; the frozen read theirs when they wake up."""
+        """Responds to the dead are lost; the frozen read theirs when they wake up."""
         if life != self.life:
             return
         if self.world.now_ms < self.frozen_until_ms:

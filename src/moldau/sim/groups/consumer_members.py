@@ -129,7 +129,7 @@ class SimConsumerMember(SimClassicMember):
             instance_id=self.instance,
             **fields,
         )
-        # Until the answer is there, it is one that may have got lost.
+        # Until the response is there, it is one that may have got lost.
         self.must_tell_everything = True
         self._ask(request, 1)
 

@@ -233,7 +233,7 @@ class SimStreamsMember(SimClassicMember):
             endpoint_information_epoch=self.endpoint_epoch,
             **fields,
         )
-        # Until the answer is there, it is one that may have got lost.
+        # Until the response is there, it is one that may have got lost.
         self.must_tell_everything = True
         self._ask(request, 0)
 

@@ -91,7 +91,7 @@ class Program:
         finished()
 
     def handle(self, connection: object, frame: bytes, now_ms: int, slot: Slot) -> None:
-        """Answers into the slot, now or in a later turn. May raise BadFrame."""
+        """Responds into the slot, now or in a later turn. May raise BadFrame."""
         raise NotImplementedError
 
 
@@ -133,7 +133,7 @@ class ServerSide:
                 self.link.close_after_sending()
                 return
         if sent_throttled and self.timers == 0:
-            self._unmute_later(self, 0)  # the timer was over before the answer could leave
+            self._unmute_later(self, 0)  # the timer was over before the response could leave
 
 
 class Host:

@@ -195,7 +195,7 @@ def check_sequences_of_a_producer_are_contiguous(model: PartitionModel, view: Lo
 
 
 def first_at_or_after(view: LogView, timestamp: int) -> tuple[int, int] | None:
-    """The right answer to a lookup by timestamp: (offset, timestamp) of the first record that is not older."""
+    """The right response to a lookup by timestamp: (offset, timestamp) of the first record that is not older."""
     highest: list[int] = []
     for record in view.records:
         highest.append(max(record.timestamp, highest[-1] if highest else record.timestamp))
@@ -206,7 +206,7 @@ def first_at_or_after(view: LogView, timestamp: int) -> tuple[int, int] | None:
 
 
 def first_of_largest_timestamp(view: LogView) -> tuple[int, int] | None:
-    """The right answer to a lookup of the largest timestamp: the first record that has it."""
+    """The right response to a lookup of the largest timestamp: the first record that has it."""
     best: ReadRecord | None = None
     for record in view.records:
         if best is None or record.timestamp > best.timestamp:

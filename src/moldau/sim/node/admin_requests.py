@@ -1,4 +1,4 @@
-"""What administrators of all simulated worlds ask, and how they take the answers."""
+"""What administrators of all simulated worlds ask, and how they take the responses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BusyAdmin:
         self.done: dict[str, int] = {}
 
     def when_done(self, on_response: OnResponse) -> OnResponse:
-        """Something is asked: it is busy until the answer comes, or none does."""
+        """Something is asked: it is busy until the response comes, or none does."""
         self.busy = True
 
         def finished(response: Message | None) -> None:

@@ -42,11 +42,11 @@ class HostDied(Exception):
 
 
 class NotReady(Exception):
-    """The node has no answer yet: a partition without a leader, say."""
+    """The node has no response yet: a partition without a leader, say."""
 
 
 class DirectSlot(Slot):
-    """An answer that goes nowhere but back to the auditor."""
+    """A response that goes nowhere but back to the auditor."""
 
     def __init__(self) -> None:
         self.done = False

@@ -1,4 +1,4 @@
-"""A simulated client's connection: requests out, answers matched in order, and a reconnect after every break."""
+"""A simulated client's connection: requests out, responses matched in order, and a reconnect after every break."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class SimClient:
         self._link.send_to_host(encode_request(request, version, self._correlation_id, self.name))
 
     def tell(self, request: Message, version: int) -> None:
-        """A request that has no answer (produce with acks=0)."""
+        """A request that has no response (produce with acks=0)."""
         if self._connect():
             assert self._link is not None
             self._correlation_id += 1

@@ -114,7 +114,7 @@ class SimProducer(BaseProducer[TopicModel]):
             for batch in list(self.unacknowledged):
                 self._send(batch)
 
-    # Answers
+    # Responses
 
     def _on_response(self, batch: SentBatch, target: TopicModel, response: Message | None) -> None:
         if not self.unacknowledged or self.unacknowledged[0] is not batch or self.topic is not target:

@@ -130,7 +130,7 @@ class BaseProducer(Generic[Topic]):
     def key_and_headers(self) -> tuple[bytes | None, list[tuple[str, bytes | None]] | None]:
         return None, None
 
-    # Answers
+    # Responses
 
     def check_place(self, batch: SentBatch, result: PartitionProduceResponse, *, in_order: bool = True) -> None:
         name = self.partition_model().name

@@ -156,7 +156,7 @@ class ShareAdmin(ClusterAdmin):
         def on_response(response: Message | None) -> None:
             if isinstance(response, CreatePartitionsResponse):
                 row = response.results[0]
-                # An earlier request was carried out and its answer lost.
+                # An earlier request was carried out and its response lost.
                 done = row.error_code == errors.INVALID_PARTITIONS
                 if done or self._check(f"grow {topic.name}", row.error_code, row.error_message):
                     self._grown.pop(topic.name, None)

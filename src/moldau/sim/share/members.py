@@ -354,7 +354,7 @@ class ShareMember:
 
         self.client.ask(session.node_id, request, version, on_response)
 
-    # Answers
+    # Responses
 
     def _on_response(
         self,

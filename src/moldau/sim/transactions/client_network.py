@@ -90,7 +90,7 @@ class ClientNetwork(Network):
 
     @property
     def due_ms(self) -> int:
-        """When something is to be done that no answer brings."""
+        """When something is to be done that no response brings."""
         due_ms = self._waits_until_ms
         for link in self._links.values():
             if link.carrier is not None and not link.carrier.connected:
