@@ -4,7 +4,7 @@ export const session = { csrf: "", may_change: false, user: "", logged_in: false
 
 export class ApiError extends Error {
   constructor(status, body) {
-    super(body?.message ?? `The console answered with ${status}.`);
+    super(body?.message ?? `The console responded with ${status}.`);
     this.status = status;
     this.name = body?.error ?? "ERROR";
     this.away = Boolean(body?.away) || status === 503 || status === 0;

@@ -191,7 +191,7 @@ class ClusterConsumer:
         self._start_over(asked, 0)
 
     def _on_out_of_range(self, asked: Fetch, result: PartitionData) -> None:
-        """Right when the log was cut at its start; a follower may be behind, and so may a leader that is none."""
+        """Right when the log was truncated at its start; a follower may be behind, and so may a leader that is none."""
         model = asked.topic.partitions[asked.partition]
         known = model.start_high <= asked.offset <= self.latest_seen and self.topic is asked.topic
         if asked.topic.trusted and asked.epoch != NO_EPOCH and known and self.partition == asked.partition:

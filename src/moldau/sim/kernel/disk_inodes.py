@@ -8,7 +8,7 @@ SECTOR_SIZES = (64, 512, 4096)
 
 
 class Change:
-    """One change of a file's bytes that is not durable yet; `data` None cuts the file to `position`."""
+    """One change of a file's bytes that is not durable yet; `data` None truncates the file to `position`."""
 
     __slots__ = ("data", "is_given_up", "number", "position")
 
@@ -85,7 +85,7 @@ class Inode:
                 change.apply(content)
             return content
         if choice < 0.5:
-            # The cut of a file and the data written after it reach the platter independently.
+            # The truncation of a file and the data written after it reach the platter independently.
             kept = [change for change in kept if change.data is not None]
         count = rng.randint(0, len(kept))
         for change in kept[:count]:

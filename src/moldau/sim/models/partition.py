@@ -91,7 +91,7 @@ class PartitionModel:
         self.start_high = max(self.start_high, offset)
 
     def truncate(self, offset: int) -> None:
-        """Somebody who may cut the log does so; it may take effect now or, after a crash, not at all."""
+        """Somebody who may truncate the log does so; it may take effect now or, after a crash, not at all."""
         self._forget_from(offset)
         self.durable_end = min(self.durable_end, offset)
         self.cut_at = min(self.cut_at, offset)
@@ -107,7 +107,7 @@ class PartitionModel:
             raise Violation(
                 f"what was synced is never lost: {self.name} ends at {end}, synced up to {self.durable_end}"
             )
-        # A cut that was not synced may be undone: then what was cut off is there again.
+        # A truncation that was not synced may be undone: then what it removed is there again.
         self._forget_from(min(end, max(self.cut_at, self.durable_end)))
         self.cut_at = NEVER_CUT
 

@@ -60,7 +60,7 @@ class ClusterModel:
         return topic
 
     def check_topics(self, found: dict[str, tuple[bytes, int]]) -> None:
-        """Holds the topics of a metadata answer (name -> id and partition count) against the model."""
+        """Holds the topics of a metadata response (name -> id and partition count) against the model."""
         for topic in self.topics:
             seen = found.get(topic.name)
             there = seen is not None and seen[0] == topic.topic_id

@@ -168,7 +168,7 @@ class SimConsumer:
             self.offset = expected
 
     def _on_out_of_range(self, topic: TopicModel, partition: int, offset: int, result: PartitionData) -> None:
-        """Right when the log was cut at its start, or lost its end with the power."""
+        """Right when the log was truncated at its start, or lost its end with the power."""
         model = topic.partitions[partition]
         if offset >= model.start_high and not model.retention and self.losses_seen == self.setting.data_losses:
             raise Violation(f"an offset that was read is in range: {model.name} {offset} of {model.acknowledged_end}")
