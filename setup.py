@@ -2,8 +2,8 @@
 
 MOLDAU_COMPILE=0 installs pure Python; MOLDAU_COMPILE=1 makes a failing compile an error; without it a failing compile
 is reported in one line and the same code is installed interpreted. `moldau --version` tells which of the two it became.
-Everything that a build leaves behind goes to a temporary folder (or to MOLDAU_BUILD_BASE), never into the source tree:
-a stale extension module beside its source would win silently.
+Everything that a build leaves behind goes to a temporary directory (or to MOLDAU_BUILD_BASE), never into the source
+tree: a stale extension module beside its source would win silently.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class BuildExtensions(build_ext):
 
     def build_extensions(self) -> None:
         compile_one_after_the_other = self.compiler.compile
-        # mypyc leaves a file alone whose text did not change, so times tell what a kept build folder can reuse.
+        # mypyc leaves a file alone whose text did not change, so times tell what a kept build directory can reuse.
         headers_changed = max((header.stat().st_mtime for header in BUILD_BASE.glob("c/**/*.h")), default=0.0)
 
         def compile_file(source: str, output_dir: str, options: dict[str, Any]) -> list[str]:

@@ -108,8 +108,8 @@ def measure_kafka() -> None:
         return
     starts, topics = [], []
     for _ in range(3):
-        with tempfile.TemporaryDirectory() as folder:
-            node = KafkaNode(Path(folder) / "kafka")
+        with tempfile.TemporaryDirectory() as directory:
+            node = KafkaNode(Path(directory) / "kafka")
             try:
                 began = time.monotonic()
                 node.format()

@@ -1,6 +1,6 @@
 """Measures what one node bears: thousands of connections, partitions, readers that stall and readers of cold data.
 
-    python bench/capacity.py [--moldau COMMAND] [--kafka FOLDER] [--seconds 600] [--connections 2000]
+    python bench/capacity.py [--moldau COMMAND] [--kafka DIRECTORY] [--seconds 600] [--connections 2000]
                              [--partitions 1000] [--stalled 100] [--cold 20]
 
 A producer with one request in flight (one record of 100 bytes, acks=all, a pause of 2 ms) is measured alone, and then

@@ -392,11 +392,11 @@ def run_row(
     return rows
 
 
-def start_broker(folder: Path) -> tuple[subprocess.Popen[bytes], str]:
+def start_broker(directory: Path) -> tuple[subprocess.Popen[bytes], str]:
     sys.path.insert(0, str(ROOT))
     from tests.interop.nodes import MoldauNode
 
-    node = MoldauNode(folder)
+    node = MoldauNode(directory)
     node.format()
     node.start()
     assert node.process is not None
@@ -424,12 +424,12 @@ def main() -> None:
     if arguments.one:
         one(arguments.one)
         return
-    with tempfile.TemporaryDirectory(prefix="moldau-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="moldau-bench-") as directory:
         process = None
         server = arguments.bootstrap_server
         if server is None:
             os.environ.setdefault("MOLDAU_COMMAND", f"{sys.executable} -m moldau.cli.main")
-            process, server = start_broker(Path(folder))
+            process, server = start_broker(Path(directory))
         rows: list[tuple[int, str, str, str, float, float]] = []
         try:
             for size in map(int, arguments.sizes.split(",")):

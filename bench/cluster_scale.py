@@ -1,12 +1,12 @@
 """Measures a cluster with many partitions: creation, idle CPU, memory, failover of the controller and of a broker.
 
-    python bench/cluster_scale.py [--moldau COMMAND] [--kafka FOLDER] [--partitions 10000] [--systems moldau,kafka]
+    python bench/cluster_scale.py [--moldau COMMAND] [--kafka DIRECTORY] [--partitions 10000] [--systems moldau,kafka]
 
 Three combined nodes on this machine, 100 topics, three replicas of each partition. Moldau first, then, where its jars
-are (tools/fetch_kafka.sh, or --kafka FOLDER), three nodes of Apache Kafka with the heap of the distribution; both with
-their default settings. Nodes are killed with SIGKILL, and everything is timed from outside, by asking the nodes that
-are left. CPU and memory are those of the nodes' processes, from /proc. A step that takes longer than --limit ends the
-run of that system, and the table says so.
+are (tools/fetch_kafka.sh, or --kafka DIRECTORY), three nodes of Apache Kafka with the heap of the distribution; both
+with their default settings. Nodes are killed with SIGKILL, and everything is timed from outside, by asking the nodes
+that are left. CPU and memory are those of the nodes' processes, from /proc. A step that takes longer than --limit ends
+the run of that system, and the table says so.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Run:
                 refused = {topic.error_code for topic in answer.topics} - {0}
                 if refused:
                     raise RuntimeError(f"topics were refused: {refused}")
-        self.note(f"creation of {self.partitions} partitions: answered", f"{time.monotonic() - began:.2f} s")
+        self.note(f"creation of {self.partitions} partitions: response", f"{time.monotonic() - began:.2f} s")
         self.timed("creation: every node knows all leaders", lambda: self.is_known(in_sync=3), began)
         self.timed("creation: every replica is on its disk", self.are_on_disk, began, 0.2)
 
@@ -174,7 +174,7 @@ class Run:
         node = self.active_controller()
         began = time.monotonic()
         self.system.kill(node)
-        self.timed("controller killed: another one has answered a write", self.is_writable, began)
+        self.timed("controller killed: another one has responded to a write", self.is_writable, began)
         self.timed("controller killed: all its partitions have new leaders", lambda: self.is_known(gone=node), began)
         self.come_back(node, "controller killed")
 

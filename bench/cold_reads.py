@@ -1,13 +1,13 @@
 """Measures a producer while others read old data from a slow disk: nobody should wait for somebody else's reads.
 
-    sudo python bench/cold_reads.py [--moldau COMMAND] [--kafka FOLDER] [--rates 100,20] [--readers 1] [--seconds 8]
+    sudo python bench/cold_reads.py [--moldau COMMAND] [--kafka DIRECTORY] [--rates 100,20] [--readers 1] [--seconds 8]
 
 A topic is filled and dropped from the page cache, the broker's process may read so many MB a second from then on (a
 cgroup of this machine: `io.max` of version 2 or `blkio.throttle` of version 1), and readers fetch the topic from its
 beginning, each in a process of its own. Meanwhile one client sends one record at a time to another topic and takes the
 time of each answer. The same is measured just before, without readers, and with readers that get as much from memory:
 they take processors from the producer as the others do, and nothing else. Moldau first, then, where its
-jars are (tools/fetch_kafka.sh, or --kafka FOLDER), Apache Kafka.
+jars are (tools/fetch_kafka.sh, or --kafka DIRECTORY), Apache Kafka.
 
 Needs root, a disk that is a block device, and 2 GB on it.
 """
@@ -48,12 +48,12 @@ SETTINGS = {"num.partitions": "1", "log.retention.hours": "-1"}
 # The throttle
 
 
-def disk_of(folder: Path) -> str:
-    """The numbers of the whole disk that holds a folder."""
-    number = os.stat(folder).st_dev
+def disk_of(directory: Path) -> str:
+    """The numbers of the whole disk that holds a directory."""
+    number = os.stat(directory).st_dev
     device = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve()
     if not device.exists():
-        raise SystemExit(f"{folder} is not on a block device, so its reads cannot be slowed down")
+        raise SystemExit(f"{directory} is not on a block device, so its reads cannot be slowed down")
     if (device / "partition").exists():
         device = device.parent
     return (device / "dev").read_text().strip()
@@ -94,17 +94,17 @@ def throttled(pid: int, disk: str, bytes_per_second: int) -> Iterator[None]:
             slow.rmdir()
 
 
-def warm(folder: Path, topic: str) -> None:
-    for file in folder.rglob(f"{topic}-*/*.log"):
+def warm(directory: Path, topic: str) -> None:
+    for file in directory.rglob(f"{topic}-*/*.log"):
         with open(file, "rb") as opened:
             while opened.read(1 << 24):
                 pass
 
 
-def forget(folder: Path, topic: str) -> int:
+def forget(directory: Path, topic: str) -> int:
     """Drops the files of a topic from the page cache; returns their size."""
     size = 0
-    for file in folder.rglob(f"{topic}-*/*"):
+    for file in directory.rglob(f"{topic}-*/*"):
         descriptor = os.open(file, os.O_RDWR)
         os.fsync(descriptor)
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -194,16 +194,16 @@ class Outcome:
         self.read_bytes_per_second = read_bytes_per_second
 
 
-def measure(broker: Broker, folder: Path, megabytes_per_second: int, readers: int, seconds: float) -> Outcome:
+def measure(broker: Broker, directory: Path, megabytes_per_second: int, readers: int, seconds: float) -> Outcome:
     request = produce_request("live", bytes(100), 1)
     rate = megabytes_per_second * 1_000_000
     with broker.connect() as wire:
         latencies(wire, request, 1)
         alone = latencies(wire, request, seconds)
-        warm(folder, "old")
+        warm(directory, "old")
         from_memory = beside_readers(broker, wire, request, readers, rate // readers, seconds)[0]
-        with throttled(broker.pid, disk_of(folder), rate):
-            forget(folder, "old")
+        with throttled(broker.pid, disk_of(directory), rate):
+            forget(directory, "old")
             from_disk, read_bytes_per_second = beside_readers(broker, wire, request, readers, 0, seconds)
     return Outcome(alone, from_memory, from_disk, read_bytes_per_second)
 
@@ -254,7 +254,7 @@ def main() -> None:
     for make in chosen[:1] if arguments.only_moldau else chosen:
         with make() as broker:
             broker.start()
-            folder = broker.output_file.parent
+            directory = broker.output_file.parent
             with broker.connect() as wire:
                 create_topic(wire, "old", 1)
                 create_topic(wire, "live", 1)
@@ -263,7 +263,7 @@ def main() -> None:
                 fill(wire, "old", megabytes)
                 latencies(wire, produce_request("live", bytes(100), 1), 3)  # a JVM is measured when it is warm
             for rate in rates:
-                show(broker, rate, measure(broker, folder, rate, arguments.readers, arguments.seconds))
+                show(broker, rate, measure(broker, directory, rate, arguments.readers, arguments.seconds))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
 """Moldau and Apache Kafka in one run on one machine, as ratios: produce, fetch, failover, start, many partitions.
 
-    python bench/compare.py [--moldau COMMAND] [--kafka FOLDER] [--rows single,cluster,start,partitions] [--rounds 2]
+    python bench/compare.py [--moldau COMMAND] [--kafka DIRECTORY] [--rows single,cluster,start,partitions] [--rounds 2]
                             [--only moldau] [--brief] [--markdown] [--json FILE]
 
 This is what `make bench` runs and docs/PERFORMANCE.md quotes. Both systems get the same server.properties and the same
 bytes: requests are encoded before, and sent over plain sockets by one thread, so that the load costs the same for both.
-Each round has fresh nodes with empty folders, rounds alternate between the systems, and each figure is the median of
-its rounds. A load is warmed up first, so that a JVM is measured when it has compiled itself. CPU and memory are those
-of all processes of a system, from /proc; memory that processes share counts once. Requests are of versions that name
-topics (Produce 8, Fetch 4); acks=all everywhere.
+Each round has fresh nodes with empty directories, rounds alternate between the systems, and each figure is the median
+of its rounds. A load is warmed up first, so that a JVM is measured when it has compiled itself. CPU and memory are
+those of all processes of a system, from /proc; memory that processes share counts once. Requests are of versions that
+name topics (Produce 8, Fetch 4); acks=all everywhere.
 
 single      one node, topics with one partition. Produce: five requests in flight, each one batch of 1,000 records of
             1 KB, of 16 such records, of one record of 100 B, and of 160 records of text of 1 KB in gzip; then one

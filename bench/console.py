@@ -58,8 +58,8 @@ def main() -> int:
         def environment(self) -> dict[str, str]:
             return dict(os.environ)
 
-    with tempfile.TemporaryDirectory() as folder:
-        node = Node(Path(folder) / "broker")
+    with tempfile.TemporaryDirectory() as directory:
+        node = Node(Path(directory) / "broker")
         node.format()
         node.start()
         try:

@@ -108,8 +108,8 @@ def broker(server: str | None, moldau: list[str]) -> Iterator[str]:
         yield server
         return
     os.environ["MOLDAU_COMMAND"] = shlex.join(moldau)
-    with tempfile.TemporaryDirectory() as folder:
-        node = MoldauNode(Path(folder) / "moldau")
+    with tempfile.TemporaryDirectory() as directory:
+        node = MoldauNode(Path(directory) / "moldau")
         node.format()
         node.start()
         try:
@@ -133,8 +133,8 @@ def create_topic(moldau: list[str], server: str, topic: str) -> None:
 
 def compare(options: argparse.Namespace, moldau: list[str], server: str) -> list[tuple[str, str, Took]]:
     rows: dict[tuple[str, str], Took] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        lines, out = Path(folder) / "lines.txt", Path(folder) / "out.txt"
+    with tempfile.TemporaryDirectory() as directory:
+        lines, out = Path(directory) / "lines.txt", Path(directory) / "out.txt"
         write_lines(lines, options.records, options.size)
         expected = lines.stat().st_size
         for turn in range(options.rounds):

@@ -1,6 +1,6 @@
 """Measures consumer groups (KIP-848): how long until many members that join at once have their partitions, and leave.
 
-    python bench/consumer_group_joins.py [--moldau COMMAND] [--kafka FOLDER] [--members 100] [--partitions 200]
+    python bench/consumer_group_joins.py [--moldau COMMAND] [--kafka DIRECTORY] [--members 100] [--partitions 200]
                                          [--heartbeat-ms 20]
 
 Members are plain sockets in this process that do what a consumer does: join, send a heartbeat every 20 ms, and at once

@@ -1,6 +1,6 @@
 """Measures a small client alone and beside giants: nobody should hold up the others, quotas or not.
 
-    python bench/fairness.py [--moldau COMMAND] [--kafka FOLDER] [--seconds 8] [--giants 1] [--only-moldau]
+    python bench/fairness.py [--moldau COMMAND] [--kafka DIRECTORY] [--seconds 8] [--giants 1] [--only-moldau]
 
 One client sends one record at a time and takes the time of each answer: alone, beside producers that send requests of
 1 MB without waiting for answers, and beside consumers that fetch 50 MB at a time from memory. Each giant is a process

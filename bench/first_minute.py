@@ -3,7 +3,7 @@
     python3 bench/first_minute.py                     make demo, twice
     python3 bench/first_minute.py --target wheel      another target of the Makefile, once
 
-Needs nothing but git, make and Python. Clones the commit that is checked out into a temporary folder.
+Needs nothing but git, make and Python. Clones the commit that is checked out into a temporary directory.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def main() -> int:
     parser.add_argument("--runs", type=int, help="how often in that clone; two for the demo, else one")
     arguments = parser.parse_args()
     runs = arguments.runs or (2 if arguments.target == "demo" else 1)
-    with tempfile.TemporaryDirectory(prefix="moldau-first-") as folder:
-        clone = Path(folder, "moldau")
+    with tempfile.TemporaryDirectory(prefix="moldau-first-") as directory:
+        clone = Path(directory, "moldau")
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
-        environment = {**os.environ, "PIP_CACHE_DIR": str(Path(folder, "cache"))}
+        environment = {**os.environ, "PIP_CACHE_DIR": str(Path(directory, "cache"))}
         codes = []
         for run in range(1, runs + 1):
             print(f"--- make {arguments.target}, run {run}, load {os.getloadavg()[0]:.1f}", flush=True)
@@ -36,10 +36,10 @@ def main() -> int:
     return max(codes)
 
 
-def timed_lines(command: list[str], folder: Path, environment: dict[str, str]) -> int:
+def timed_lines(command: list[str], directory: Path, environment: dict[str, str]) -> int:
     began = time.monotonic()
     running = subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command, cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     assert running.stdout is not None
     for line in running.stdout:

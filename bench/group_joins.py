@@ -1,6 +1,6 @@
 """Measures classic groups: how long until many members that join at once are stable, and how long a rebalance takes.
 
-    python bench/group_joins.py [--moldau COMMAND] [--kafka FOLDER] [--members 100] [--partitions 200] [--rounds 7]
+    python bench/group_joins.py [--moldau COMMAND] [--kafka DIRECTORY] [--members 100] [--partitions 200] [--rounds 7]
 
 Members are plain sockets in this process that do what a consumer does: ask for a member id, join, sync (the leader
 brings an assignment of every partition), send heartbeats every 100 ms, join again when told to. The initial delay is 0

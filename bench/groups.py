@@ -1,8 +1,8 @@
 """Measures the group coordinator: commits a second, CPU per commit, loading a million offsets, memory of many groups.
 
-    python bench/groups.py [--moldau COMMAND] [--kafka FOLDER] [--rows commit,memory,load] [--offsets 1000000]
+    python bench/groups.py [--moldau COMMAND] [--kafka DIRECTORY] [--rows commit,memory,load] [--offsets 1000000]
 
-Every row runs against Moldau and, where its jars are (tools/fetch_kafka.sh, or --kafka FOLDER),
+Every row runs against Moldau and, where its jars are (tools/fetch_kafka.sh, or --kafka DIRECTORY),
 against a real Apache Kafka in the same run: both get the same requests from the same plain sockets, with rounds that
 alternate between the two. CPU is what the broker's process has used, from /proc. Figures are medians of the rounds; a
 JVM is warmed up first.

@@ -1,9 +1,9 @@
 """Measures quotas: how close to its limit a client is kept, how large the burst before is, and what others notice.
 
-    python bench/quotas.py [--moldau COMMAND] [--kafka FOLDER] [--rows produce,fetch,request,…]
+    python bench/quotas.py [--moldau COMMAND] [--kafka DIRECTORY] [--rows produce,fetch,request,…]
                            [--seconds 110]
 
-Every row runs against Moldau and, where its jars are (tools/fetch_kafka.sh, or --kafka FOLDER),
+Every row runs against Moldau and, where its jars are (tools/fetch_kafka.sh, or --kafka DIRECTORY),
 against a real Apache Kafka with the same limits. Clients are plain sockets in one thread, the same code for both
 brokers, one request in flight each; they ignore `throttle_time_ms` and are slowed down by the broker alone. A quota
 gives its ten seconds' worth again when the samples of the first burst are too old to count, every eleven seconds or a

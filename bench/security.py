@@ -1,6 +1,7 @@
 """Measures what security costs, beside Apache Kafka: TLS produce and fetch, TLS handshakes, SCRAM logins.
 
-    python bench/security.py [--moldau COMMAND] [--kafka FOLDER] [--rows produce,fetch,handshakes,logins] [--rounds 5]
+    python bench/security.py [--moldau COMMAND] [--kafka DIRECTORY] [--rows produce,fetch,handshakes,logins] [--rounds
+    5]
                              [--seconds 2] [--certificate ec] [--only moldau] [--brief] [--markdown]
 
 Both brokers run at the same time with the same settings and the same certificate; rounds alternate between them, and
@@ -76,9 +77,9 @@ KEYS = {
 TLS_BAR, LOGIN_BAR = 1.5, 2.0
 
 
-def make_certificate(folder: Path, kind: str) -> Path:
+def make_certificate(directory: Path, kind: str) -> Path:
     """A self-signed one and its key in one file, for this machine only."""
-    key, certificate, both = folder / "own.key", folder / "own.crt", folder / "own.pem"
+    key, certificate, both = directory / "own.key", directory / "own.crt", directory / "own.pem"
     subprocess.run(
         [
             *("openssl", "req", "-new", "-x509", "-days", "2", *KEYS[kind], "-nodes", "-keyout", str(key)),
@@ -494,8 +495,8 @@ def main() -> None:
     parser.add_argument("--brief", action="store_true", help="only to see that it runs")
     arguments = parser.parse_args()
     with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="moldau-bench-")))
-        settings = settings_with(make_certificate(folder, arguments.certificate))
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="moldau-bench-")))
+        settings = settings_with(make_certificate(directory, arguments.certificate))
         brokers = [stack.enter_context(Broker(one, settings, PROTOCOLS)) for one in compare.programs(arguments)]
         for broker in brokers:
             broker.start()

@@ -1,8 +1,8 @@
 """Measures share groups: records a second, CPU for each, how long a waiting member waits, many members, memory.
 
-    python bench/share_groups.py [--moldau COMMAND] [--kafka FOLDER] [--rows rate,latency,crowd,memory] [--markdown]
+    python bench/share_groups.py [--moldau COMMAND] [--kafka DIRECTORY] [--rows rate,latency,crowd,memory] [--markdown]
 
-Every row runs against Moldau and, where its jars are (tools/fetch_kafka.sh, or --kafka FOLDER),
+Every row runs against Moldau and, where its jars are (tools/fetch_kafka.sh, or --kafka DIRECTORY),
 against a real Apache Kafka in the same run, with rounds that alternate; figures are medians of the rounds. CPU is what
 the broker's process has used, from /proc. A JVM is warmed up first. Members are plain sockets in one thread, the same
 code for both brokers: each fetch accepts what the one before it brought.

@@ -301,7 +301,7 @@ class Nodes:
         """`protocols`: each is a listener of every node. `ports` has those of the first of them."""
         self.program = program
         self.numbers = range(1, count + 1)
-        self.folder = Path(tempfile.mkdtemp(prefix="moldau-bench-"))
+        self.directory = Path(tempfile.mkdtemp(prefix="moldau-bench-"))
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
         self._output_before: dict[int, int] = {}
         ports = iter(free_ports(count * (1 + len(protocols))))
@@ -328,13 +328,13 @@ class Nodes:
         self.remove()
 
     def properties(self, node: int) -> Path:
-        return self.folder / f"node{node}" / "server.properties"
+        return self.directory / f"node{node}" / "server.properties"
 
     def data(self, node: int) -> Path:
-        return self.folder / f"node{node}" / "data"
+        return self.directory / f"node{node}" / "data"
 
     def output_file(self, node: int) -> Path:
-        return self.folder / f"node{node}" / "output.log"
+        return self.directory / f"node{node}" / "output.log"
 
     def start(self, *nodes: int, wait: bool = True) -> None:
         """All of them if none is named. Returns when they let clients in, or at once."""
@@ -380,7 +380,7 @@ class Nodes:
             self.stop()
         finally:
             self.kill()
-            shutil.rmtree(self.folder, ignore_errors=True)
+            shutil.rmtree(self.directory, ignore_errors=True)
 
     def cpu_seconds(self, *nodes: int) -> float:
         """Of the processes that run and of those they started."""
@@ -478,7 +478,7 @@ def parser_of(description: str | None, rows: Sequence[str] = ()) -> argparse.Arg
         "--kafka",
         type=Path,
         default=KAFKA_JARS,
-        help="the folder with the jars of Apache Kafka; without them Moldau is measured alone",
+        help="the directory with the jars of Apache Kafka; without them Moldau is measured alone",
     )
 
     def chosen(text: str) -> list[str]:
@@ -499,7 +499,7 @@ def say(line: str) -> None:
 
 
 def makers(arguments: argparse.Namespace, settings: dict[str, str]) -> list[Callable[[], Broker]]:
-    """What makes each of the brokers to be measured: with an empty folder, and not started."""
+    """What makes each of the brokers to be measured: with an empty directory, and not started."""
     found: list[Callable[[], Broker]] = [lambda: Moldau(shlex.split(arguments.moldau), settings)]
     if why_no_kafka(arguments.kafka) is None:
         found.append(lambda: Kafka(arguments.kafka, settings))

@@ -91,8 +91,8 @@ def broker(given: str | None) -> Iterator[str]:
     if given:
         yield given
         return
-    with tempfile.TemporaryDirectory(prefix="moldau-bench-") as folder:
-        node = MoldauNode(Path(folder))
+    with tempfile.TemporaryDirectory(prefix="moldau-bench-") as directory:
+        node = MoldauNode(Path(directory))
         node.format()
         node.start()
         assert node.process is not None

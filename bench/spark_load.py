@@ -28,20 +28,20 @@ from tests.spark import connector  # noqa: E402
 from tests.spark.jobs import _descendants as descendants  # noqa: E402
 
 
-def load_ours(spark: Any, server: str, load: Load, folder: str, form: str, given: argparse.Namespace) -> int:
+def load_ours(spark: Any, server: str, load: Load, directory: str, form: str, given: argparse.Namespace) -> int:
     """One `moldau load --once`; returns the rows in the table."""
     from moldau.lake.load import Load as LakeLoad
     from moldau.lake.load import LoadSettings
     from moldau.lake.tasks import SparkRunner
 
     options = {"kafka.bootstrap.servers": server, "subscribe": load.name}
-    settings = LoadSettings(options, folder, form, parallelism=given.threads, compression=given.compression)
+    settings = LoadSettings(options, directory, form, parallelism=given.threads, compression=given.compression)
     with LakeLoad(settings, SparkRunner(spark)) as running:
         return sum(done.rows for done in running.run_once())
 
 
-def load_theirs(spark: Any, server: str, load: Load, folder: str) -> None:
-    read(spark, "kafka", server, load.name).write.parquet(folder)
+def load_theirs(spark: Any, server: str, load: Load, directory: str) -> None:
+    read(spark, "kafka", server, load.name).write.parquet(directory)
 
 
 def cpu_seconds() -> float:
@@ -58,17 +58,17 @@ def cpu_seconds() -> float:
 
 def timed(spark: Any, server: str, load: Load, kind: str, given: argparse.Namespace, place: str) -> tuple[float, float]:
     """(seconds, CPU seconds) of one load into a new table."""
-    folder = os.path.join(place, f"{load.name}-{kind}")
+    directory = os.path.join(place, f"{load.name}-{kind}")
     began, cpu = time.perf_counter(), cpu_seconds()
     try:
         if kind == "connector":
-            load_theirs(spark, server, load, folder)
+            load_theirs(spark, server, load, directory)
         else:
-            rows = load_ours(spark, server, load, folder, kind, given)
+            rows = load_ours(spark, server, load, directory, kind, given)
             assert rows == load.records, f"{kind} has {rows} rows of {load.title}"
         return time.perf_counter() - began, cpu_seconds() - cpu
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def measure(spark: Any, server: str, load: Load, kinds: list[str], given: argparse.Namespace) -> None:
@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("--formats", default="delta,parquet")
     parser.add_argument("--compression", default="zstd", help="of our files")
     parser.add_argument("--topics", default=",".join(load.name for load in LOADS))
-    parser.add_argument("--folder", help="where tables are written; default: the system's temporary folder")
+    parser.add_argument("--folder", help="where tables are written; default: the system's temporary directory")
     parser.add_argument("--bootstrap-server", help="a broker that has the topics already, or gets them")
     parser.add_argument("--filled", action="store_true", help="the topics are there")
     given = parser.parse_args()

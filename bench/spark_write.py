@@ -166,8 +166,8 @@ def main() -> None:
     reason = connector.missing()
     if reason:
         sys.exit(reason)
-    with tempfile.TemporaryDirectory() as folder:
-        node = MoldauNode(Path(folder) / "node", {"transaction.two.phase.commit.enable": "true"})
+    with tempfile.TemporaryDirectory() as directory:
+        node = MoldauNode(Path(directory) / "node", {"transaction.two.phase.commit.enable": "true"})
         node.format()
         node.start()
         spark = session(given.unix_sockets)

@@ -1,9 +1,9 @@
 """Measures the storage engine beside Apache Kafka: compaction, its memory, latency beside it, recovery, scrub.
 
-    python bench/storage.py --moldau COMMAND [--kafka FOLDER] [--rows compaction,latency,recovery,scrub] [--markdown]
+    python bench/storage.py --moldau COMMAND [--kafka DIRECTORY] [--rows compaction,latency,recovery,scrub] [--markdown]
 
 Both brokers are real processes with the same settings and get the same pre-encoded batches from plain sockets. Kafka is
-started from the jars of tools/fetch_kafka.sh (or --kafka FOLDER); without them only Moldau is measured. Run it with
+started from the jars of tools/fetch_kafka.sh (or --kafka DIRECTORY); without them only Moldau is measured. Run it with
 the interpreter of a compiled installation: millions of records are encoded here first.
 
 - compaction: 200,000 keys in batches of 16 KB, values of 1 KB and of 100 B. The log is filled while it may not be
@@ -491,7 +491,7 @@ def metric(broker: Moldau, name: str) -> float:
 
 
 def one_by_one(arguments: argparse.Namespace, settings: dict[str, str]) -> Iterator[Broker]:
-    """One broker after the other, each with an empty folder; it is removed before the next one comes."""
+    """One broker after the other, each with an empty directory; it is removed before the next one comes."""
     for make in makers(arguments, {**settings, METRICS: f"{HOST}:{free_ports(1)[0]}"}):
         with make() as broker:
             yield broker

@@ -1,8 +1,9 @@
 """Measures transactions and idempotence: transactions a second, reading what is committed, what idempotence costs.
 
-    python bench/transactions.py [--moldau COMMAND] [--kafka FOLDER] [--rows raw,clients,fetch,idempotence] [--markdown]
+    python bench/transactions.py [--moldau COMMAND] [--kafka DIRECTORY] [--rows raw,clients,fetch,idempotence]
+    [--markdown]
 
-Every row runs against Moldau and, where its jars are (tools/fetch_kafka.sh, or --kafka FOLDER),
+Every row runs against Moldau and, where its jars are (tools/fetch_kafka.sh, or --kafka DIRECTORY),
 against a real Apache Kafka in the same run, with rounds that alternate; figures are medians of the rounds. CPU is what
 the broker's process has used, from /proc. A JVM is warmed up first.
 

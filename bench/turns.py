@@ -183,9 +183,9 @@ def measure_snapshot(image: MetadataImage, rounds: int) -> list[tuple[str, float
 
 
 def measure_housekeeping(topics: int, partitions: int, rounds: int) -> list[tuple[str, float]]:
-    folder = tempfile.TemporaryDirectory(prefix="moldau-turns-")
+    place = tempfile.TemporaryDirectory(prefix="moldau-turns-")
     disk = PosixDisk()
-    logs = LogManager(disk, [folder.name], lambda topic: LogConfig())
+    logs = LogManager(disk, [place.name], lambda topic: LogConfig())
     logs.load(START_MS)
     builder = BatchBuilder()
     builder.append(START_MS, b"key", b"value")
@@ -219,7 +219,7 @@ def measure_housekeeping(topics: int, partitions: int, rounds: int) -> list[tupl
         ("checkpoint of high watermarks, longest turn", best(rounds, checkpoint)),
     ]
     disk.close()
-    folder.cleanup()
+    place.cleanup()
     return rows
 
 

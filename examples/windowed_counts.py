@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("--views", default="views")
     parser.add_argument("--clicks", default="clicks")
     parser.add_argument("--counts", default="counts")
-    parser.add_argument("--checkpoint", required=True, help="a folder that stays: where the query has got to")
+    parser.add_argument("--checkpoint", required=True, help="a directory that stays: where the query has got to")
     parser.add_argument("--master", default="local[*]")
     parser.add_argument("--once", action="store_true", help="what is there now, and no more")
     given = parser.parse_args()

@@ -34,12 +34,12 @@ def main() -> int:
     began = time.monotonic()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)
-    folder = Path(tempfile.mkdtemp(prefix="moldau-demo-"))
+    directory = Path(tempfile.mkdtemp(prefix="moldau-demo-"))
     steps = Steps(began)
     try:
-        show(steps, Setup(steps), folder)
+        show(steps, Setup(steps), directory)
         steps.say(
-            f"\nThe demo took {time.monotonic() - began:.0f} s. Everything was in a temporary folder that is gone now."
+            f"\nThe demo took {time.monotonic() - began:.0f} s. Its temporary directory is gone now."
             " Start your own: moldau server"
         )
         return 0
@@ -54,20 +54,20 @@ def main() -> int:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         steps.end_all()
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def show(steps: Steps, setup: Setup, folder: Path) -> None:
+def show(steps: Steps, setup: Setup, directory: Path) -> None:
     setup.make_ready_to_run()
     compiled = setup.is_compiled()
     if compiled and setup.has_spark() and setup.make_java_ready():
-        show_at_once(steps, setup, folder)
+        show_at_once(steps, setup, directory)
         return
-    run_part(steps, setup, compiled, "demo_broker.py", folder / "first")
+    run_part(steps, setup, compiled, "demo_broker.py", directory / "first")
     wants_compiled = not compiled and setup.can_compile()
     wants_lake = setup.make_java_ready()
     if wants_compiled or (wants_lake and not setup.has_spark()):
@@ -75,25 +75,25 @@ def show(steps: Steps, setup: Setup, folder: Path) -> None:
         setup.make_rest_ready(wants_compiled, wants_lake)
     if wants_compiled:
         compiled = True
-        run_part(steps, setup, compiled, "demo_broker.py", folder / "second")
+        run_part(steps, setup, compiled, "demo_broker.py", directory / "second")
     if wants_lake:
-        run_part(steps, setup, compiled, "demo_pipeline.py", folder / "lake", str(setup.spark_archive))
+        run_part(steps, setup, compiled, "demo_pipeline.py", directory / "lake", str(setup.spark_archive))
     else:
         steps.say("\nThe lake is left out: Spark needs Java 17 or newer.")
 
 
-def show_at_once(steps: Steps, setup: Setup, folder: Path) -> None:
+def show_at_once(steps: Steps, setup: Setup, directory: Path) -> None:
     """With everything there: Spark, which takes longest, starts while the broker is shown."""
     steps.say("Everything is set up. Spark starts beside the first part, whose figures are lower for that.\n")
-    begin = folder / "begin"
-    lake = start_part(steps, setup, True, "demo_pipeline.py", folder / "lake", str(setup.spark_archive), str(begin))
-    run_part(steps, setup, True, "demo_broker.py", folder / "first")
+    begin = directory / "begin"
+    lake = start_part(steps, setup, True, "demo_pipeline.py", directory / "lake", str(setup.spark_archive), str(begin))
+    run_part(steps, setup, True, "demo_broker.py", directory / "first")
     begin.touch()
     wait_for_part(lake, "demo_pipeline.py")
 
 
-def run_part(steps: Steps, setup: Setup, compiled: bool, name: str, folder: Path, *arguments: str) -> None:
-    wait_for_part(start_part(steps, setup, compiled, name, folder, *arguments), name)
+def run_part(steps: Steps, setup: Setup, compiled: bool, name: str, directory: Path, *arguments: str) -> None:
+    wait_for_part(start_part(steps, setup, compiled, name, directory, *arguments), name)
 
 
 def wait_for_part(part: subprocess.Popen[bytes], name: str) -> None:
@@ -103,16 +103,16 @@ def wait_for_part(part: subprocess.Popen[bytes], name: str) -> None:
 
 
 def start_part(
-    steps: Steps, setup: Setup, compiled: bool, name: str, folder: Path, *arguments: str
+    steps: Steps, setup: Setup, compiled: bool, name: str, directory: Path, *arguments: str
 ) -> subprocess.Popen[bytes]:
     """Starts one part of the demo in its environment, with its output on the screen."""
-    folder.mkdir()
+    directory.mkdir()
     environment = keeping_bytecode(os.environ)
     environment.pop("PYTHONPATH", None)
     if not compiled:
         environment["PYTHONPATH"] = str(setup.sources)
     command = [str(setup.python), str(TOOLS / name), *arguments]
-    return steps.start(command, cwd=folder, env=environment)
+    return steps.start(command, cwd=directory, env=environment)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The first part of `make demo`: a broker, a topic, a producer and a consumer, all without traces.
 
 The broker is the `moldau` command as anybody would start it, on its embedded default; the client is confluent-kafka,
-which does not know that it talks to anything but Apache Kafka. Works in the folder it is started in.
+which does not know that it talks to anything but Apache Kafka. Works in the directory it is started in.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ console = Console(highlight=False, soft_wrap=True)
 
 
 def main() -> int:
-    folder = Path.cwd()
+    directory = Path.cwd()
     compiled = is_compiled()
     records = RECORDS if compiled else RECORDS_INTERPRETED
     broker: subprocess.Popen[str] | None = None
     try:
-        broker, bootstrap, seconds = start(folder)
+        broker, bootstrap, seconds = start(directory)
         console.print(f"  ready on {bootstrap}         [bold]{seconds * 1000:.0f} ms[/] after its process began")
         idle = memory_mb(broker.pid)
         say("Create a topic", f"{TOPIC}, 3 partitions")
@@ -50,7 +50,7 @@ def main() -> int:
         written, read = many(bootstrap, records)
         loaded = memory_mb(broker.pid)
         say("On disk", "as Apache Kafka would have written it")
-        show_files(folder)
+        show_files(directory)
         code = stop(broker)
         broker = None
         summary(seconds, idle, loaded, written, read, code)
@@ -68,16 +68,16 @@ def say(what: str, more: str) -> None:
     console.print(f"\n[bold cyan]{what}[/]  [dim]{more}[/]")
 
 
-def start(folder: Path, quiet: bool = False) -> tuple[subprocess.Popen[str], str, float]:
-    """Starts `moldau server` in an empty folder and waits for the line that says it is ready, and where."""
+def start(directory: Path, quiet: bool = False) -> tuple[subprocess.Popen[str], str, float]:
+    """Starts `moldau server` in an empty directory and waits for the line that says it is ready, and where."""
     port = "0" if busy(9092) or busy(9093) else "9092"
     if not quiet:
-        console.print(f"[bold cyan]moldau server[/]  [dim]{describe()}, embedded default, in an empty folder[/]")
+        console.print(f"[bold cyan]moldau server[/]  [dim]{describe()}, embedded default, in an empty directory[/]")
     began = time.perf_counter()
     # A machine that compiles beside it holds the loop up, which the broker would warn of.
     environment = {**os.environ, "MOLDAU_LOG_LEVEL": "ERROR"}
     command = [*MOLDAU, "server", "--port", port]
-    broker = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
+    broker = subprocess.Popen(command, cwd=directory, env=environment, stdout=subprocess.PIPE, text=True)
     assert broker.stdout is not None
     line = broker.stdout.readline()
     seconds = time.perf_counter() - began
@@ -173,9 +173,9 @@ def many(bootstrap: str, records: int) -> tuple[float, float]:
     return written, read
 
 
-def show_files(folder: Path) -> None:
-    for path in sorted((folder / "moldau-data").rglob(f"{TOPIC}-1/*")):
-        console.print(f"  {path.relative_to(folder)}  [dim]{path.stat().st_size:,} bytes[/]")
+def show_files(directory: Path) -> None:
+    for path in sorted((directory / "moldau-data").rglob(f"{TOPIC}-1/*")):
+        console.print(f"  {path.relative_to(directory)}  [dim]{path.stat().st_size:,} bytes[/]")
 
 
 def stop(broker: subprocess.Popen[str]) -> int:

@@ -67,22 +67,22 @@ mode = "update"
 
 
 def main() -> int:
-    folder, archive = Path.cwd(), Path(sys.argv[1])
+    directory, archive = Path.cwd(), Path(sys.argv[1])
     broker: subprocess.Popen[str] | None = None
-    keep_to_ourselves(folder / "spark.log")
+    keep_to_ourselves(directory / "spark.log")
     spark = SparkStart(archive)
     try:
         if len(sys.argv) > 2:
             wait_for_file(Path(sys.argv[2]))
-        broker, server, _ = start(folder, quiet=True)
-        show_pipeline(server, folder, spark)
+        broker, server, _ = start(directory, quiet=True)
+        show_pipeline(server, directory, spark)
         code = stop(broker)
         broker = None
         spark.end()
         return 0 if code == 0 else 1
     except (ClientError, LakeError, OSError, RuntimeError, subprocess.TimeoutExpired) as error:
         console.print(f"[red]the demo failed:[/] {error}")
-        console.print((folder / "spark.log").read_text(errors="replace").strip()[-OUTPUT_SHOWN:], markup=False)
+        console.print((directory / "spark.log").read_text(errors="replace").strip()[-OUTPUT_SHOWN:], markup=False)
         return 1
     finally:
         if broker is not None:
@@ -176,14 +176,14 @@ class Ticking:
         self._thread.join()
 
 
-def show_pipeline(server: str, folder: Path, spark: SparkStart) -> None:
+def show_pipeline(server: str, directory: Path, spark: SparkStart) -> None:
     """Raises RuntimeError if any record is missing or there twice."""
     from moldau.lake.pipeline_file import read_pipeline
     from moldau.lake.pipeline_run import run_pipeline
 
     say("Now the lake", "a pipeline into a Delta table and a topic, exactly once, through Spark")
     text = PIPELINE.format(server=server).strip()
-    (folder / "clicks.toml").write_text(text)
+    (directory / "clicks.toml").write_text(text)
     console.print(
         f"  clicks.toml has {len(text.splitlines())} lines: topic clicks to table lake/clicks, and back to a topic"
     )
@@ -192,7 +192,7 @@ def show_pipeline(server: str, folder: Path, spark: SparkStart) -> None:
     with Admin(server) as admin:
         admin.create_topics([NewTopic("clicks", 4), NewTopic("clicks-per-page", 1)])
     expected: Counter[str] = produce(server, 1)
-    pipeline = read_pipeline(str(folder / "clicks.toml"))
+    pipeline = read_pipeline(str(directory / "clicks.toml"))
     with Ticking("Spark starts"):
         session, seconds = spark.wait()
     console.print(f"  Spark is there                 {seconds:.1f} s after its process began")
@@ -204,7 +204,7 @@ def show_pipeline(server: str, folder: Path, spark: SparkStart) -> None:
         with Ticking(f"run {run}"):
             run_pipeline(pipeline, session)
         took = time.perf_counter() - began
-        rows, places = read_lake(folder / "lake" / "clicks")
+        rows, places = read_lake(directory / "lake" / "clicks")
         if rows != expected.total() or places != rows:
             raise RuntimeError(f"{expected.total()} events were sent, the lake has {rows} rows of {places} offsets")
         console.print(f"  run {run}: [bold]{rows:,}[/] rows in the lake, each offset once   {took:.1f} s")

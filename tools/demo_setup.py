@@ -110,7 +110,7 @@ class Setup:
         return [str(self.python), "-m", "pip", "--disable-pip-version-check", *arguments]
 
     def _packages_job(self, name: str, kind: str, packages: list[str]) -> Job:
-        """Fetches to a folder whose growth can be told, as pip says nothing while it downloads."""
+        """Fetches to a directory whose growth can be told, as pip says nothing while it downloads."""
         log, temporary = HOME / "log" / kind, HOME / "tmp" / kind
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True)
@@ -177,12 +177,12 @@ def pip_progress(log: Path, temporary: Path) -> str:
     if last.startswith("Collecting"):
         return f"{fetched} fetched, looking for {re.split('[^A-Za-z0-9_-]', last.split()[1])[0]}"
     name, size = last.split()[1].rsplit("/", 1)[-1].split("-")[0], last.partition("(")[2].rstrip(")")
-    return f"{fetched} fetched, {name} of {size} ({folder_megabytes(temporary)} MB so far)"
+    return f"{fetched} fetched, {name} of {size} ({directory_megabytes(temporary)} MB so far)"
 
 
-def folder_megabytes(folder: Path) -> int:
+def directory_megabytes(directory: Path) -> int:
     total = 0
-    for path in folder.rglob("*"):
+    for path in directory.rglob("*"):
         try:
             total += path.stat().st_size
         except OSError:

@@ -9,7 +9,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/apache-kafka-$version
 dependency() { echo "<dependency><groupId>$1</groupId><artifactId>$2</artifactId><version>$3</version></dependency>"; }
 logging=$(dependency org.apache.logging.log4j log4j-slf4j-impl 2.25.4)
 
-fetch() {  # WHAT FOLDER JAR DEPENDENCIES: unless the jar is there already
+fetch() {  # WHAT DIRECTORY JAR DEPENDENCIES: unless the jar is there already
     local libs=$cache/$2
     if [ -e "$libs/$3" ]; then
         echo "$1 $version is in $libs"

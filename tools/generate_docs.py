@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "moldau"
 sys.path.insert(0, str(ROOT / "src"))
 
-FOLDERS = {
+DIRECTORIES = {
     "protocol": "what travels: primitives, headers, message classes, API keys, errors",
     "config": "every broker, topic and group setting: type, default, validation, where it may change",
     "records": "record batch v2: header, record walk, builder, codecs",
@@ -43,7 +43,7 @@ FOLDERS = {
     "testing": "brokers for other people's tests: pytest plugin, clusters, faults",
     "sim": "the simulated world: clock, network, disk, faults, checkers",
 }
-# What is not in a package: who looks for it, by the folder below the project's root.
+# What is not in a package: who looks for it, by the directory below the project's root.
 BESIDE = {
     "src": "beside the packages: `python -m moldau`, and the name by which Spark finds its data source",
     "bench": "measurements; each says at its head what it measures and how it is run",
@@ -58,7 +58,7 @@ def first_line(path: Path) -> str:
 
 
 def name_in_map(path: Path) -> str:
-    """A folder inside a package stands for its __init__.py, in front of its modules."""
+    """A directory inside a package stands for its __init__.py, in front of its modules."""
     return f"{path.parent}/" if path.name == "__init__.py" else str(path)
 
 
@@ -66,34 +66,34 @@ def file_map() -> str:
     lines = [
         "# File map",
         "",
-        "Written by `make docs` from the first line of each module and folder. Imports go downward only; everything",
+        "Written by `make docs` from the first line of each module and directory. Imports go downward only; everything",
         "above `net` is below the line: synchronous, deterministic, no clock, no socket, no file of its own.",
         "",
     ]
-    for folder, subject in FOLDERS.items():
-        if folder == "net":
+    for directory, subject in DIRECTORIES.items():
+        if directory == "net":
             lines += ["---", ""]
-        lines += [f"## `{folder}/` — {subject}", ""]
-        modules = sorted(p for p in (SOURCE / folder).rglob("*.py") if p != SOURCE / folder / "__init__.py")
+        lines += [f"## `{directory}/` — {subject}", ""]
+        modules = sorted(p for p in (SOURCE / directory).rglob("*.py") if p != SOURCE / directory / "__init__.py")
         generated = [p for p in modules if p.name != "__init__.py" and "enerated" in first_line(p)]
         for path in modules:
             if path not in generated:
-                lines.append(f"- `{name_in_map(path.relative_to(SOURCE / folder))}`: {first_line(path)}")
+                lines.append(f"- `{name_in_map(path.relative_to(SOURCE / directory))}`: {first_line(path)}")
         if generated:
             lines.append(f"- {len(generated)} generated modules, one per message or group of stored records.")
         lines.append("")
     lines += ["---", ""]
-    for folder, subject in BESIDE.items():
-        lines += [f"## `{folder}/` — {subject}", ""]
-        for path in modules_beside(ROOT / folder):
-            lines.append(f"- `{path.relative_to(ROOT / folder)}`: {first_line(path)}")
+    for directory, subject in BESIDE.items():
+        lines += [f"## `{directory}/` — {subject}", ""]
+        for path in modules_beside(ROOT / directory):
+            lines.append(f"- `{path.relative_to(ROOT / directory)}`: {first_line(path)}")
         lines.append("")
     return "\n".join(lines)
 
 
-def modules_beside(folder: Path) -> list[Path]:
+def modules_beside(directory: Path) -> list[Path]:
     """Modules that say what they are and are in none of the packages above."""
-    found = sorted(path for path in folder.rglob("*.py") if SOURCE not in path.parents or path.parent == SOURCE)
+    found = sorted(path for path in directory.rglob("*.py") if SOURCE not in path.parents or path.parent == SOURCE)
     return [path for path in found if first_line(path)]
 
 

@@ -866,7 +866,7 @@ def main(arguments: list[str]) -> int:
         print(__doc__)
         return 2
     files = generate()
-    present = {path for folder in ("messages", "stored") for path in (PACKAGE / folder).glob("*.py")}
+    present = {path for directory in ("messages", "stored") for path in (PACKAGE / directory).glob("*.py")}
     stale = sorted(path for path in files if not path.exists() or path.read_text(encoding="utf-8") != files[path])
     orphans = sorted(path for path in present - files.keys() if is_generated(path))
     if check:

@@ -89,10 +89,10 @@ class WheelMaker:
 
     def _try(self, name: str, kind: str, package: Path) -> None:
         """Installs the package where nothing else is, and uses it."""
-        folder = HOME / kind
-        shutil.rmtree(folder, ignore_errors=True)
-        python = str(folder / "bin" / "python")
-        self._run(f"environment for the {name}", [sys.executable, "-m", "venv", str(folder)])
+        directory = HOME / kind
+        shutil.rmtree(directory, ignore_errors=True)
+        python = str(directory / "bin" / "python")
+        self._run(f"environment for the {name}", [sys.executable, "-m", "venv", str(directory)])
         install = [python, "-m", "pip", "--disable-pip-version-check", "install", str(package)]
         self._run(f"{name} installed", install, **NO_COMPILER)
         said = self._run(f"{name} tried", [python, "-I", str(ROOT / "tools" / "try_install.py"), f"--{kind}"])

@@ -41,7 +41,7 @@ def main() -> int:
         return 1
     PICTURES.mkdir(exist_ok=True)
     stop = threading.Event()
-    with Cluster(3) as cluster, tempfile.TemporaryDirectory() as folder:
+    with Cluster(3) as cluster, tempfile.TemporaryDirectory() as directory:
         with Admin(cluster.bootstrap_servers) as admin:
             topics = [NewTopic("orders", 12, 3), NewTopic("payments", 6, 3), NewTopic("shipments", 6, 2)]
             topics += [NewTopic(f"sensor.{place}", 3, 2) for place in ("hall", "roof", "street", "yard")]
@@ -64,7 +64,7 @@ def main() -> int:
             "--listen",
             "127.0.0.1:0",
         ]
-        console = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder)
+        console = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=directory)
         try:
             assert console.stdout is not None
             url = console.stdout.readline().split()[-1].rstrip("/")

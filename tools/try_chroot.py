@@ -1,7 +1,7 @@
 """`make chroot`: the wheel and the sdist of dist/ on a Debian that has Python and no compiler, made by its packages.
 
-    python3 tools/try_chroot.py                    a Debian whose Python fits the wheel, in a temporary folder
-    python3 tools/try_chroot.py --root FOLDER      one that is there already, or is made there and stays
+    python3 tools/try_chroot.py                    a Debian whose Python fits the wheel, in a temporary directory
+    python3 tools/try_chroot.py --root DIRECTORY      one that is there already, or is made there and stays
 
 The packages they depend on are fetched outside, so nothing but installing counts. There the wheel has to be compiled
 and the sdist interpreted; broker, client and tools are tried with both. Says why and does nothing where it cannot work:
@@ -35,7 +35,7 @@ ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "HOME
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Try the packages of dist/ where no compiler is.")
-    parser.add_argument("--root", type=Path, help="keep the Debian in this folder")
+    parser.add_argument("--root", type=Path, help="keep the Debian in this directory")
     options = parser.parse_args()
     wheel, sdist = next(DIST.glob("*.whl"), None), next(DIST.glob("*.tar.gz"), None)
     if wheel is None or sdist is None:
@@ -77,7 +77,7 @@ def release_for(wheel: Path) -> str | None:
 
 
 class Trial:
-    """A Debian in a folder, and what is tried in it."""
+    """A Debian in a directory, and what is tried in it."""
 
     def __init__(self, steps: Steps, root: Path) -> None:
         self._steps = steps
@@ -112,7 +112,7 @@ class Trial:
         (self._root / "etc" / "hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
 
     def _search_path(self) -> str:
-        return os.pathsep.join(str(self._root / folder) for folder in ("usr/bin", "usr/sbin", "usr/local/bin"))
+        return os.pathsep.join(str(self._root / directory) for directory in ("usr/bin", "usr/sbin", "usr/local/bin"))
 
     def _fetch(self, wheel: Path, to: Path) -> None:
         """What the wheel needs to run and the sdist to be built, for the Python of this wheel, which is that inside."""

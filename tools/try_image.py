@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LAYER_MEGABYTES_MAX = 60
 READY = "Transitioning from RECOVERY to RUNNING"
-OWN_FOLDERS = ("opt/moldau", "opt/kafka", "etc/kafka", "etc/confluent", "var/lib/appuser")
+OWN_DIRECTORIES = ("opt/moldau", "opt/kafka", "etc/kafka", "etc/confluent", "var/lib/appuser")
 
 
 def main() -> int:
@@ -40,21 +40,21 @@ def main() -> int:
     engine = next((name for name in ("podman", "docker") if shutil.which(name)), None)
     if engine is None:
         raise SystemExit("neither podman nor docker is here")
-    with tempfile.TemporaryDirectory(prefix="moldau-image-") as folder:
-        build(engine, options, Path(folder))
+    with tempfile.TemporaryDirectory(prefix="moldau-image-") as directory:
+        build(engine, options, Path(directory))
     measure(engine, options.tag)
     try_alone(engine, options.tag)
     try_with_testcontainers(options.tag)
     return 0
 
 
-def build(engine: str, options: argparse.Namespace, folder: Path) -> None:
-    shutil.copytree(ROOT / "deploy", folder / "deploy")
-    (folder / "dist").mkdir()
-    shutil.copy(options.wheel, folder / "dist")
+def build(engine: str, options: argparse.Namespace, directory: Path) -> None:
+    shutil.copytree(ROOT / "deploy", directory / "deploy")
+    (directory / "dist").mkdir()
+    shutil.copy(options.wheel, directory / "dist")
     arguments = list(options.build_option)
     if options.debian:
-        base = folder / "base.tar"
+        base = directory / "base.tar"
         packages = "python3,python3-venv,python3-pip,ca-certificates"
         run(["mmdebstrap", "--variant=minbase", f"--include={packages}", options.debian, str(base)])
         run([engine, "import", str(base), "localhost/debian-python:latest"])
@@ -65,21 +65,21 @@ def build(engine: str, options: argparse.Namespace, folder: Path) -> None:
     if engine == "podman":
         arguments += ["--format", "docker"]  # the other one has no health check
     began = time.monotonic()
-    run([engine, "build", *arguments, "-f", str(folder / "deploy/Containerfile"), "-t", options.tag, str(folder)])
+    run([engine, "build", *arguments, "-f", str(directory / "deploy/Containerfile"), "-t", options.tag, str(directory)])
     print(f"built in {time.monotonic() - began:.0f} s")
 
 
 def measure(engine: str, tag: str) -> None:
     """What the image adds to its base."""
     tar = subprocess.Popen(
-        [engine, "run", "--rm", "--entrypoint", "tar", tag, "-C", "/", "-c", *OWN_FOLDERS],
+        [engine, "run", "--rm", "--entrypoint", "tar", tag, "-C", "/", "-c", *OWN_DIRECTORIES],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
     assert tar.stdout is not None
     plain = tar.stdout.read()
     if tar.wait():
-        raise SystemExit("the image's folders cannot be read")
+        raise SystemExit("the image's directories cannot be read")
     megabytes = len(gzip.compress(plain, 6)) / 1e6
     print(f"beside the base: {len(plain) / 1e6:.1f} MB, {megabytes:.1f} MB compressed")
     if megabytes > LAYER_MEGABYTES_MAX:

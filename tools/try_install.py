@@ -3,7 +3,7 @@
     python try_install.py --compiled       fails unless the hot modules are compiled
     python try_install.py --interpreted    fails if they are
 
-Run it from anywhere: it works in a temporary folder and never imports the sources of a checkout.
+Run it from anywhere: it works in a temporary directory and never imports the sources of a checkout.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def main() -> int:
     kind.add_argument("--interpreted", action="store_const", const="interpreted", dest="kind")
     wanted = parser.parse_args().kind
     os.environ.pop("PYTHONPATH", None)
-    with tempfile.TemporaryDirectory(prefix="moldau-try-") as folder:
-        os.chdir(folder)
+    with tempfile.TemporaryDirectory(prefix="moldau-try-") as directory:
+        os.chdir(directory)
         version = run("--version")
         print(version)
         if f"({wanted}," not in version:

@@ -62,9 +62,9 @@ def test_the_map_lists_every_package() -> None:
     packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     packages |= {path.parent.name for path in PACKAGE.glob("*/*.py")}
     missing = sorted(packages - listed)
-    assert not missing, f"add to FOLDERS in tools/generate_docs.py, then `make docs`: {missing}"
+    assert not missing, f"add to DIRECTORIES in tools/generate_docs.py, then `make docs`: {missing}"
     gone = sorted(listed - packages - {path.name for path in ROOT.iterdir()})
-    assert not gone, f"remove from FOLDERS in tools/generate_docs.py, then `make docs`: {gone}"
+    assert not gone, f"remove from DIRECTORIES in tools/generate_docs.py, then `make docs`: {gone}"
 
 
 def test_the_map_has_a_line_for_every_folder_inside_a_package() -> None:

@@ -106,7 +106,7 @@ def test_one_command_makes_a_cluster_that_mends_itself_and_stops_cleanly(tmp_pat
     assert up.stop() == 0, up.log()
     assert not any(is_alive(pid) for pid in pids)
     for node in ready["nodes"]:
-        assert (Path(node["folder"]) / "data" / ".kafka_cleanshutdown").exists(), up.log()
+        assert (Path(node["directory"]) / "data" / ".kafka_cleanshutdown").exists(), up.log()
     again = Up(tmp_path / "data", "--brokers", "4")
     ups.append(again)
     grown = again.ready()

@@ -146,7 +146,7 @@ def test_one_command_makes_a_secured_cluster_that_starts_again(tmp_path: Path, u
     check_commands(ready)
     check_librdkafka(ready)
     check_refusals(ready)
-    report = run("security", "check", str(Path(ready["nodes"][0]["folder"]) / "server.properties"), "--strict")
+    report = run("security", "check", str(Path(ready["nodes"][0]["directory"]) / "server.properties"), "--strict")
     assert report.returncode == 0, report.stdout
     password = settings_of(ready, "user")["sasl.jaas.config"]
     assert up.stop() == 0, up.log()

@@ -114,7 +114,7 @@ def test_without_a_folder_there_is_no_such_page(page: Any, node: MoldauNode, fol
     console = ConsoleProcess(folder, node.bootstrap)
     try:
         page.goto(f"{console.url}/pipelines")
-        page.get_by_text("start the console with --runs FOLDER").wait_for()
+        page.get_by_text("start the console with --runs DIRECTORY").wait_for()
         assert page.get_by_role("link", name="Pipelines", exact=True).count() == 0
     finally:
         console.stop()

@@ -21,13 +21,13 @@ def test_a_page_says_that_the_broker_is_away_and_recovers(page: Any, folder: Pat
     console = ConsoleProcess(folder / "console", node.bootstrap)
     try:
         page.goto(console.url)
-        page.get_by_text("Nobody answers").first.wait_for()
+        page.get_by_text("No response").first.wait_for()
         node.start()
         page.get_by_text("Everything is as it should be").wait_for()
         node.kill()
-        page.get_by_text("Nobody answers").first.wait_for()
+        page.get_by_text("No response").first.wait_for()
         node.start()
-        page.get_by_text("Nobody answers").first.wait_for(state="detached")
+        page.get_by_text("No response").first.wait_for(state="detached")
     finally:
         console.stop()
         node.kill()

@@ -181,7 +181,7 @@ def test_java_runs_the_script_of_apache_kafka(container: Container) -> None:
     missing = container.call("ub", "kafka-ready", "2", "0.1", "-b", address)
     assert (missing.returncode, missing.stderr) == (1, "Not ready after 0.1 s: 1 of 2 brokers are there\n")
     health = container.call("healthcheck")
-    assert (health.returncode, health.stdout) == (0, f"PLAINTEXT on {HOST}:{container.broker_port} answers.\n")
+    assert (health.returncode, health.stdout) == (0, f"PLAINTEXT on {HOST}:{container.broker_port} responds.\n")
 
 
 def test_go_appends_to_configure_and_empties_ensure(container: Container) -> None:

@@ -110,7 +110,7 @@ def test_a_pipeline_whose_broker_is_away_says_so_before_spark_starts(
     assert f'"bootstrap.servers" = "{address}"' in Path(file).read_text()
     for command in (("run", file), ("validate", file, "--connect")):
         told = run("pipeline", *command, code=1).output
-        assert f"No broker answers at {address}" in told and "Traceback" not in told
+        assert f"No broker responds at {address}" in told and "Traceback" not in told
     assert "is fine" in run("pipeline", "validate", file).stdout, "without --connect nobody is asked"
 
 
@@ -121,7 +121,7 @@ def test_a_pipeline_is_checked_against_its_brokers(node: MoldauNode, tmp_path: P
     assert "have no topic asked-for" in run("pipeline", "validate", file, "--connect", code=1).output
     with Admin(node.bootstrap) as admin:
         admin.create_topics([NewTopic("asked-for")])["asked-for"].get()
-    assert "Its brokers answer." in run("pipeline", "validate", file, "--connect").stdout
+    assert "Its brokers respond." in run("pipeline", "validate", file, "--connect").stdout
 
 
 def test_load_takes_format_as_every_command_does(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from moldau.mcp.desk import TOOLS, Desk, ToolFailed
 from moldau.mcp.settings import McpSettings
+from moldau.mcp.tool_runner import TOOLS, ToolFailed, ToolRunner
 from tests.interop.kafka_oracle import KafkaNode, missing
 from tests.mcp.conftest import BILLING_AT, ORDERS, fill
 
@@ -66,15 +66,15 @@ def test_every_tool_answers(kafka: KafkaNode) -> None:
     clients = {kind: {"bootstrap.servers": kafka.bootstrap} for kind in ("admin", "consumer", "producer")}
 
     async def run() -> dict[str, dict[str, Any]]:
-        desk = Desk(McpSettings(clients, allow_writes=True))
+        tool_runner = ToolRunner(McpSettings(clients, allow_writes=True))
         try:
-            found = {name: await desk.call(name, given) for name, given in (*LOOKS, *CHANGES)}
+            found = {name: await tool_runner.call(name, given) for name, given in (*LOOKS, *CHANGES)}
             for name, given in (("list_acls", {}), ("describe_transaction", {"transactional_id": "nobody"})):
                 with pytest.raises(ToolFailed, match=r"^[A-Z_]+: .*\.$"):
-                    await desk.call(name, given)
+                    await tool_runner.call(name, given)
             return found
         finally:
-            await desk.close()
+            await tool_runner.close()
 
     found = asyncio.run(run())
     assert {*found, "list_acls", "describe_transaction"} == {tool.name for tool in TOOLS}

@@ -15,9 +15,9 @@ from moldau.api import produce
 from moldau.controller.leadership import Leadership
 from moldau.controller.partition_change import PartitionChange
 from moldau.metadata.model import NO_LEADER
-from moldau.node.answering_endpoints import AnsweringEndpoints
 from moldau.node.metadata_log import QUORUM_STATE_FILE, MetadataLog
 from moldau.node.metadata_node import MetadataNode
+from moldau.node.responsive_endpoints import ResponsiveEndpoints
 from moldau.protocol.errors import KafkaError
 from moldau.raft import roles
 from moldau.raft.state import NO_NODE
@@ -216,10 +216,10 @@ def answer_before_the_commit(patch: pytest.MonkeyPatch) -> None:
 def believe_any_refusal(patch: pytest.MonkeyPatch) -> None:
     """A controller asks the first listener of a broker and believes a refusal, whether it ever had an answer there."""
 
-    def answered(self: AnsweringEndpoints, broker_id: int, broker_epoch: int) -> list[Any]:
+    def responsive(self: ResponsiveEndpoints, broker_id: int, broker_epoch: int) -> list[Any]:
         return list(self._registered[broker_id].endpoints.values())[:1]
 
-    patch.setattr(AnsweringEndpoints, "answered", answered)
+    patch.setattr(ResponsiveEndpoints, "responsive", responsive)
 
 
 def trust_what_memory_shows(patch: pytest.MonkeyPatch) -> None:

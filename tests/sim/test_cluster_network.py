@@ -57,7 +57,7 @@ class Recorder(Program):
         writer = Writer()
         writer.int32(correlation_id)
         ApiVersionsResponse(throttle_time_ms=int(request.client_software_name)).encode(writer, 3)
-        slot.answer(writer.to_bytes())
+        slot.respond(writer.to_bytes())
 
 
 class Pair:

@@ -23,7 +23,7 @@ class Echo(Program):
         due = [entry for entry in self.parked if entry[0] <= now_ms]
         self.parked = [entry for entry in self.parked if entry[0] > now_ms]
         for _, frame, slot in due:
-            slot.answer(frame)
+            slot.respond(frame)
         return min((entry[0] for entry in self.parked), default=NEVER_MS)
 
     def stop(self, now_ms: int) -> None:
@@ -37,12 +37,12 @@ class Echo(Program):
             raise BadFrame("bad")
         self.file.append([frame])
         if frame == b"silent":
-            slot.answer(None)
+            slot.respond(None)
         elif frame.startswith(b"later"):
             self.parked.append((now_ms + 50, frame, slot))
             self.host.wake_at(now_ms + 50)
         else:
-            slot.answer(frame)
+            slot.respond(frame)
 
 
 def run(seed: int) -> tuple[World, list[bytes]]:

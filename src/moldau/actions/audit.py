@@ -12,7 +12,7 @@ class Audit:
 
     def __init__(self, path: str | None = None, logger: str = "moldau.console.audit") -> None:
         self._log = logging.getLogger(logger)
-        # Opened once: a folder that is missing is told at the start, not with the first change.
+        # Opened once: a directory that is missing is told at the start, not with the first change.
         self._file = None if path is None else open(path, "a", encoding="utf-8")  # noqa: SIM115
 
     def note(

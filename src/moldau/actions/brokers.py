@@ -13,19 +13,19 @@ LARGEST_MAX = 20
 
 
 async def list_brokers(call: Call) -> object:
-    answer = await call.viewer.cluster.get()
-    return {"rows": broker_rows(answer, await call.viewer.topics.get()), "cluster_id": answer.cluster.cluster_id}
+    described = await call.viewer.cluster.get()
+    return {"rows": broker_rows(described, await call.viewer.topics.get()), "cluster_id": described.cluster.cluster_id}
 
 
 async def show_broker(call: Call) -> object:
     """A broker with its directories: how full they are, and what takes the room."""
     broker_id = call.number("id")
-    answer = await call.viewer.cluster.get()
-    rows = broker_rows(answer, await call.viewer.topics.get())
+    described = await call.viewer.cluster.get()
+    rows = broker_rows(described, await call.viewer.topics.get())
     row = next((row for row in rows if row["id"] == broker_id), None)
     if row is None:
         raise Refused(f"There is no broker {broker_id} in the cluster.", 404, "NOT_FOUND")
-    row["gone_since_ms"] = call.viewer.absences.since(broker_id)
+    row["gone_since_ms"] = call.viewer.broker_absences.since(broker_id)
     try:
         outcomes = await call.viewer.clients.ask(lambda admin: admin.describe_log_dirs([broker_id]))
         row["directories"] = [_directory_row(each, call.viewer.scope) for each in outcomes[broker_id].get()]

@@ -31,8 +31,8 @@ THREADS_MAX = 8
 STREAM_THREADS_MAX = 16
 # More would let one page with many parts take the broker for itself.
 ADMINS_MAX = 3
-# A page that waits longer is told that nobody answers, and asks again by itself.
-ANSWER_MS = 10_000
+# A page that waits longer is told that nobody responds, and asks again by itself.
+RESPONSE_MS = 10_000
 CONNECT_MS = 3_000
 # What a consumer keeps in memory at most: pages show a few records, not a stream.
 FETCH_BYTES = 4 * 1024 * 1024
@@ -41,7 +41,7 @@ CLOSES_MAX = 40
 CLOSE_AGAIN_S = 0.25
 
 threads = ThreadPoolExecutor(THREADS_MAX, thread_name_prefix="moldau-actions")
-# Live views wait for records most of the time: they must not take the threads that answer pages.
+# Live views wait for records most of the time: they must not take the threads that serve pages.
 stream_threads = ThreadPoolExecutor(STREAM_THREADS_MAX, thread_name_prefix="moldau-live")
 
 
@@ -104,7 +104,7 @@ class Clients:
     def _config(self, kind: str, **more: object) -> dict[str, object]:
         ours = {
             "client.id": self._client_id,
-            "request.timeout.ms": ANSWER_MS,
+            "request.timeout.ms": RESPONSE_MS,
             "socket.connection.setup.timeout.ms": CONNECT_MS,
             "socket.connection.setup.timeout.max.ms": CONNECT_MS,
         }
@@ -135,7 +135,7 @@ class Clients:
             return await in_thread(lambda: self._carry_out(pool, admin, work))
 
     def _open_admin(self) -> Admin:
-        return Admin(config=wired(self._config(ADMIN, default_api_timeout_ms=ANSWER_MS), first_contact_ms=0))
+        return Admin(config=wired(self._config(ADMIN, default_api_timeout_ms=RESPONSE_MS), first_contact_ms=0))
 
     def _carry_out(self, pool: _Pool, admin: Admin | None, work: Callable[[Admin], T]) -> T:
         if admin is None:
@@ -166,7 +166,7 @@ class Clients:
 
         config = self._config(
             CONSUMER,
-            default_api_timeout_ms=ANSWER_MS,
+            default_api_timeout_ms=RESPONSE_MS,
             isolation_level=isolation,
             fetch_max_bytes=FETCH_BYTES,
             max_partition_fetch_bytes=partition_bytes,
@@ -192,12 +192,12 @@ class Clients:
             from moldau.client.producer import Producer
 
             if self._producer is None:
-                config = self._config(PRODUCER, delivery_timeout_ms=2 * ANSWER_MS, max_block_ms=ANSWER_MS)
+                config = self._config(PRODUCER, delivery_timeout_ms=2 * RESPONSE_MS, max_block_ms=RESPONSE_MS)
                 self._producer = Producer(config=wired(config, first_contact_ms=0))
             future = self._producer.send(
                 topic, value, key, partition=partition, timestamp_ms=timestamp_ms, headers=headers or []
             )
-            return future.result(2 * ANSWER_MS)
+            return future.result(2 * RESPONSE_MS)
 
         async with self._producer_lock:
             return await in_thread(work)

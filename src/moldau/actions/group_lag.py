@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SHARE = "share"
 STREAMS = "streams"
 TIMES_KEPT_MAX = 50_000
-# So many records are fetched at most to answer one page.
+# So many records are fetched at most for one page.
 TIMES_ASKED_MAX = 400
 TIMES_S_MAX = 5.0
 ONE_BATCH_BYTES = 1
@@ -156,7 +156,7 @@ async def record_times(viewer: Viewer, places: Mapping[Place, int]) -> dict[Plac
 
 def _fetch_times(viewer: Viewer, rounds: list[dict[TopicPartition, Range]]) -> set[Place]:
     """Keeps the times that are found, and returns the places without any record behind them."""
-    # One byte is one batch: brokers never answer with less.
+    # One byte is one batch: brokers never respond with less.
     consumer = viewer.clients.open_consumer(partition_bytes=ONE_BATCH_BYTES)
     deadline = time.monotonic() + TIMES_S_MAX
     empty: set[Place] = set()

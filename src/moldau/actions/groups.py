@@ -25,23 +25,23 @@ Row = dict[str, Any]
 
 async def list_groups(call: Call) -> object:
     """One page; lag comes with lags()."""
-    answer = await call.viewer.groups.get()
+    listed = await call.viewer.groups.get()
     kind, state = call.text("type", ""), call.text("state", "")
     sort = call.text("sort", "id")
     keys = {"type": kind_of, "state": lambda group: group.state}
     page = call.page_of(
         [
             group
-            for group in answer.groups
+            for group in listed.groups
             if (not kind or kind_of(group) == kind) and (not state or group.state == state)
         ],
         name=lambda group: group.group_id,
         key=keys.get(sort),
     )
     return page.around([group_row(group) for group in page.rows]) | {
-        "types": _counts(kind_of(group) for group in answer.groups),
-        "states": _counts(group.state for group in answer.groups),
-        "errors": {str(broker_id): error_row(error) for broker_id, error in answer.errors.items()},
+        "types": _counts(kind_of(group) for group in listed.groups),
+        "states": _counts(group.state for group in listed.groups),
+        "errors": {str(broker_id): error_row(error) for broker_id, error in listed.errors.items()},
     }
 
 
@@ -87,8 +87,8 @@ async def show_group(call: Call) -> object:
 
 async def find_kind(viewer: Viewer, group_id: str) -> str:
     """The kind of a group; raises where there is none."""
-    for answer in (await viewer.groups.get(), await viewer.groups.get_new()):
-        for group in answer.groups:
+    for listed in (await viewer.groups.get(), await viewer.groups.get_new()):
+        for group in listed.groups:
             if group.group_id == group_id:
                 return kind_of(group)
     raise unknown_group(group_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from moldau.actions.absences import Absences
+from moldau.actions.broker_absences import BrokerAbsences
 from moldau.client.connection.cluster import PartitionMetadata
 from moldau.facts.cluster_health import Health
 
@@ -16,13 +16,13 @@ NAMED_MAX = 3
 Sentence = dict[str, object]
 
 
-def health_sentences(health: Health, absences: Absences) -> list[Sentence]:
+def health_sentences(health: Health, broker_absences: BrokerAbsences) -> list[Sentence]:
     """The worst first; one that all is well where it is."""
     found: list[Sentence] = []
     if health.controller < 0:
         found.append(_sentence(BAD, "There is no controller: nothing can be created, changed or elected."))
-    for broker_id in sorted({*health.fenced, *absences.gone}):
-        found.append(_sentence(BAD, f"Broker {broker_id} is gone", since_ms=absences.since(broker_id)))
+    for broker_id in sorted({*health.fenced, *broker_absences.gone}):
+        found.append(_sentence(BAD, f"Broker {broker_id} is gone", since_ms=broker_absences.since(broker_id)))
     if health.offline:
         what = f"{_partitions(health.offline)} no leader: nobody can read or write {_them(health.offline)}"
         found.append(_sentence(BAD, what, health.offline))

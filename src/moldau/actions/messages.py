@@ -81,7 +81,7 @@ async def starts_at(call: Call, bounds: dict[TopicPartition, Range]) -> dict[Top
     if isinstance(cursor, dict):
         told = {each: cursor[str(each.partition)] for each in bounds if str(each.partition) in cursor}
         if not all(isinstance(offset, int) for offset in told.values()):
-            raise Refused("The cursor is not one of an earlier answer.")
+            raise Refused("The cursor is not one of an earlier result.")
         return {each: Range(max(found.start, told.get(each, found.end)), found.end) for each, found in bounds.items()}
     where = call.text("from", NEWEST)
     if where == OFFSET:
@@ -130,7 +130,7 @@ async def _browse_newest(
         for each, found in bounds.items():
             end = given.get(str(each.partition), found.end)
             if not isinstance(end, int):
-                raise Refused("The cursor is not one of an earlier answer.")
+                raise Refused("The cursor is not one of an earlier result.")
             ranges[each] = Range(found.start, min(max(end, found.start), found.end))
 
     def work() -> tuple[list[ConsumerRecord], dict[TopicPartition, int]]:

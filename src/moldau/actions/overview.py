@@ -6,32 +6,32 @@ from moldau.actions.calls import Call, reading
 from moldau.actions.health_words import health_sentences
 from moldau.actions.refusals import error_row
 from moldau.actions.topic_facts import AllTopics
-from moldau.actions.viewer import ClusterAnswer
+from moldau.actions.viewer import BrokersAndQuorum
 from moldau.client.admin import QuorumInfo
 from moldau.facts.cluster_health import health_of, min_in_sync
 
 
 async def show_overview(call: Call) -> object:
     viewer = call.viewer
-    answer = await viewer.cluster.get()
+    described = await viewer.cluster.get()
     known = await viewer.topics.get()
     degraded = {item.topic for item in known.degraded}
     minimums = await viewer.clients.ask(lambda admin: min_in_sync(admin, degraded)) if degraded else {}
-    health = health_of(answer.cluster, answer.quorum, known.degraded, minimums)
+    health = health_of(described.cluster, described.quorum, known.degraded, minimums)
     return {
-        "cluster_id": answer.cluster.cluster_id,
+        "cluster_id": described.cluster.cluster_id,
         "controller": health.controller,
         "topics": len(known.topics) - known.internal,
         "internal_topics": known.internal,
         "partitions": known.partitions,
-        "healthy": health.healthy and not viewer.absences.gone,
-        "health": health_sentences(health, viewer.absences),
-        "brokers": broker_rows(answer, known),
-        "quorum": _quorum_summary(answer),
+        "healthy": health.healthy and not viewer.broker_absences.gone,
+        "health": health_sentences(health, viewer.broker_absences),
+        "brokers": broker_rows(described, known),
+        "quorum": _quorum_summary(described),
     }
 
 
-def broker_rows(answer: ClusterAnswer, known: AllTopics) -> list[dict[str, object]]:
+def broker_rows(described: BrokersAndQuorum, known: AllTopics) -> list[dict[str, object]]:
     """Each broker with how much it leads and has."""
     return [
         {
@@ -39,20 +39,20 @@ def broker_rows(answer: ClusterAnswer, known: AllTopics) -> list[dict[str, objec
             "host": broker.host,
             "port": broker.port,
             "rack": broker.rack,
-            "fenced": broker.id in answer.cluster.fenced,
+            "fenced": broker.id in described.cluster.fenced,
             "leaders": known.leaders.get(broker.id, 0),
             "replicas": known.replicas.get(broker.id, 0),
             "out_of_sync": known.behind.get(broker.id, 0),
         }
-        for broker in answer.cluster.brokers
+        for broker in described.cluster.brokers
     ]
 
 
-def _quorum_summary(answer: ClusterAnswer) -> dict[str, object]:
-    if answer.quorum is None:
-        assert answer.quorum_error is not None
-        return error_row(answer.quorum_error)
-    quorum = answer.quorum
+def _quorum_summary(described: BrokersAndQuorum) -> dict[str, object]:
+    if described.quorum is None:
+        assert described.quorum_error is not None
+        return error_row(described.quorum_error)
+    quorum = described.quorum
     return {
         "leader": quorum.leader_id,
         "epoch": quorum.leader_epoch,
@@ -75,11 +75,11 @@ async def show_rates(call: Call) -> object:
 
 async def show_quorum(call: Call) -> object:
     """The controllers: who leads, who votes, how far each is."""
-    answer = await call.viewer.cluster.get()
-    if answer.quorum is None:
-        assert answer.quorum_error is not None
-        raise answer.quorum_error
-    quorum = answer.quorum
+    described = await call.viewer.cluster.get()
+    if described.quorum is None:
+        assert described.quorum_error is not None
+        raise described.quorum_error
+    quorum = described.quorum
     return {
         "leader": quorum.leader_id,
         "epoch": quorum.leader_epoch,

@@ -53,7 +53,7 @@ class Rates:
                 try:
                     ends = await self._load()
                 except ClientError:
-                    # The page says that nobody answers; here the next look counts.
+                    # The page says that nobody responds; here the next look counts.
                     self._ends = {}
                 else:
                     self.add(ends, time.monotonic(), time.time_ns() // 1_000_000)

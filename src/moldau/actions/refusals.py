@@ -17,7 +17,7 @@ class Refused(Exception):
 
 
 def error_row(error: ClientError | Refused) -> dict[str, object]:
-    """An error inside an answer, for a part of it that could not be had."""
+    """An error inside a result, for a part of it that could not be had."""
     if isinstance(error, Refused):
         return {"error": error.name, "message": error.message, "away": False}
     away = isinstance(error, NetworkError)

@@ -124,7 +124,7 @@ async def show_topic(call: Call) -> object:
     topic = await topic_of(viewer, call.text("name"))
     led = led_partitions(topic)
     every = [TopicPartition(topic.name, number) for number in topic.partitions]
-    starts, ends, sizes, answer = await asyncio.gather(
+    starts, ends, sizes, described = await asyncio.gather(
         viewer.offsets_at(led, EARLIEST),
         viewer.offsets_at(led, LATEST),
         sizes_or_none(viewer, every),
@@ -137,8 +137,8 @@ async def show_topic(call: Call) -> object:
     return {
         **topic_row(facts_of(topic)),
         "id": base64.urlsafe_b64encode(topic.topic_id).decode().rstrip("="),
-        "brokers": sorted({broker.id for broker in answer.cluster.brokers}),
-        "fenced": sorted(answer.cluster.fenced),
+        "brokers": sorted({broker.id for broker in described.cluster.brokers}),
+        "fenced": sorted(described.cluster.fenced),
         "rows": rows,
     }
 

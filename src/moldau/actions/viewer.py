@@ -1,4 +1,4 @@
-"""What one user sees of the cluster: clients that act for them, and what they were answered a moment ago.
+"""What one user sees of the cluster: clients that act for them, and the results of a moment ago.
 
 Without logins all browsers are the same viewer; with logins each session has one of its own, because what a broker
 shows depends on who asks.
@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from moldau.actions.absences import Absences
+from moldau.actions.broker_absences import BrokerAbsences
+from moldau.actions.cached_result import CachedResult
 from moldau.actions.clients import Clients
-from moldau.actions.kept import Kept
 from moldau.actions.rates import Rates
 from moldau.actions.scope import EVERYTHING, Scope
 from moldau.actions.topic_facts import AllTopics, facts_of_all
@@ -32,7 +32,7 @@ OFFSETS_PER_REQUEST = 2_000
 
 
 @dataclass(frozen=True)
-class ClusterAnswer:
+class BrokersAndQuorum:
     """The brokers, and the quorum or why it is not known."""
 
     cluster: ClusterDescription
@@ -41,7 +41,7 @@ class ClusterAnswer:
 
 
 @dataclass(frozen=True)
-class GroupsAnswer:
+class AllGroups:
     """All groups that could be listed, and the errors of brokers that did not list theirs."""
 
     groups: list[GroupListing]
@@ -49,7 +49,7 @@ class GroupsAnswer:
 
 
 class Viewer:
-    """One user's clients and answers."""
+    """One user's clients and results."""
 
     def __init__(
         self,
@@ -66,12 +66,12 @@ class Viewer:
         """
         self.clients = Clients(settings, credentials, client_id)
         self.scope = scope
-        self.absences = Absences()
+        self.broker_absences = BrokerAbsences()
         waits = not looks_again
-        self.cluster: Kept[ClusterAnswer] = Kept(self._load_cluster, 1.0, 5.0, waits)
-        self.topics: Kept[AllTopics] = Kept(self._load_topics, 1.0, 10.0, waits)
-        self.groups: Kept[GroupsAnswer] = Kept(self._load_groups, 1.0, 10.0, waits)
-        self.sizes: Kept[dict[tuple[str, int, int], int]] = Kept(self._load_sizes, 5.0, 30.0, waits)
+        self.cluster: CachedResult[BrokersAndQuorum] = CachedResult(self._load_cluster, 1.0, 5.0, waits)
+        self.topics: CachedResult[AllTopics] = CachedResult(self._load_topics, 1.0, 10.0, waits)
+        self.groups: CachedResult[AllGroups] = CachedResult(self._load_groups, 1.0, 10.0, waits)
+        self.sizes: CachedResult[dict[tuple[str, int, int], int]] = CachedResult(self._load_sizes, 5.0, 30.0, waits)
         self.rates = Rates(self._load_ends)
         # The timestamp of the record at an offset never changes.
         self.record_times: dict[tuple[TopicPartition, int], int] = {}
@@ -103,17 +103,17 @@ class Viewer:
         await self.rates.close()
         await self.clients.close()
 
-    async def _load_cluster(self) -> ClusterAnswer:
-        def work(admin: Admin) -> ClusterAnswer:
+    async def _load_cluster(self) -> BrokersAndQuorum:
+        def work(admin: Admin) -> BrokersAndQuorum:
             cluster = describe_brokers(admin)
             try:
-                return ClusterAnswer(cluster, admin.describe_metadata_quorum(), None)
+                return BrokersAndQuorum(cluster, admin.describe_metadata_quorum(), None)
             except ClientError as error:
-                return ClusterAnswer(cluster, None, error)
+                return BrokersAndQuorum(cluster, None, error)
 
         found = await self.clients.ask(work)
         active = [broker.id for broker in found.cluster.brokers if broker.id not in found.cluster.fenced]
-        self.absences.note(active, time.time_ns() // 1_000_000)
+        self.broker_absences.note(active, time.time_ns() // 1_000_000)
         return found
 
     async def _load_topics(self) -> AllTopics:
@@ -122,9 +122,9 @@ class Viewer:
 
         return await self.clients.ask_of_all(work)
 
-    async def _load_groups(self) -> GroupsAnswer:
+    async def _load_groups(self) -> AllGroups:
         listing = await self.clients.ask(lambda admin: admin.list_groups())
-        return GroupsAnswer([group for group in listing.found if self.scope.has_group(group.group_id)], listing.errors)
+        return AllGroups([group for group in listing.found if self.scope.has_group(group.group_id)], listing.errors)
 
     async def _load_sizes(self) -> dict[tuple[str, int, int], int]:
         """Bytes by topic, partition and broker, of all that brokers tell."""

@@ -1,6 +1,6 @@
 """DescribeAcls, CreateAcls, DeleteAcls: who may do what, as stored; there must be an authorizer to ask for it.
 
-Versions 1-3 of all three (patterns, KIP-290). Without `authorizer.class.name` they are answered with SECURITY_DISABLED.
+Versions 1-3 of all three (patterns, KIP-290). Without `authorizer.class.name` their response is SECURITY_DISABLED.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """ApiVersions: what this node can do. The first thing every client asks.
 
-Versions 0-4. A version above ours is answered in version 0 with UNSUPPORTED_VERSION and the one key a client needs to
-ask again. Version 3 brings the client's name (KIP-511) and leaves out features whose lowest level is 0, which old
-clients cannot read; version 4 shows them.
+Versions 0-4. The response to a version above ours is in version 0 with UNSUPPORTED_VERSION and the one key a client
+needs to ask again. Version 3 brings the client's name (KIP-511) and leaves out features whose lowest level is 0, which
+old clients cannot read; version 4 shows them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def handle_api_versions(call: Call, request: ApiVersionsRequest) -> None:
 
 
 def described_before(call: Call) -> ApiVersionsResponse:
-    """The answer as somebody else got it, unless something has changed since."""
+    """The response as somebody else got it, unless something has changed since."""
     node, encodings = call.node, call.node.version_encodings
     encodings.look_at(node.config, node.features_epoch(), node.finalized_features())
     on_controllers = call.context.is_controller_listener

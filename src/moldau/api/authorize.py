@@ -25,7 +25,7 @@ from moldau.security.rights import (
 
 
 def may(call: Call, operation: int, resource_type: int, name: str, count: int = 1, is_filter: bool = False) -> bool:
-    """Whether who asks may do this. A filter leaves something out of an answer, or is followed by another try."""
+    """Whether who asks may do this. A filter leaves something out of a response, or is followed by another try."""
     rights = call.node.rights
     if rights is None:
         return True

@@ -1,4 +1,4 @@
-"""One request on its way: who asked, in which version, and how to answer."""
+"""One request on its way: who asked, in which version, and how to respond."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Call:
         """What the active controller says to a request that was passed on to it."""
 
     def respond(self, response: Message) -> None:
-        """Encodes the answer in the version of the request and completes the reply."""
+        """Encodes the response in the version of the request and completes the reply."""
         self.respond_in_version(response, self.version)
 
     def respond_in_version(self, response: Message, version: int) -> None:
@@ -132,7 +132,7 @@ class Call:
         self.reply.complete(writer.finish())
 
     def respond_as_received(self, response: bytes) -> None:
-        """Passes on an answer that another node encoded for the same request, header included."""
+        """Passes on a response that another node encoded for the same request, header included."""
         if self.stats is not None:
             count_encoded_errors(self.stats, response, self.api_key, self.version, self.flexible_response_header)
         self.controller_throttle_ms = max(0, read_throttle(response, self.api_key, self.flexible_response_header))
@@ -144,7 +144,7 @@ class Call:
         self.reply.complete([len(response).to_bytes(4, "big") + response])
 
     def respond_nothing(self) -> None:
-        """For requests that want no answer. Whoever sent too much is slowed down all the same."""
+        """For requests that want no response. Whoever sent too much is slowed down all the same."""
         if self.quotas.is_on:
             self.is_exempt = True
             self.reply.mute_ms = self.charge(None)
@@ -208,7 +208,7 @@ class Call:
         return quotas.throttled(budgets, quotas.produce, bandwidth_ms, request_ms, turn_ms)
 
     def charge_fetch(self, size: int, takes_back: bool = True) -> int:
-        """Records an answer to a consumer before it is sent. If it has to wait, its bytes are taken back: the answer
+        """Records a response to a consumer before it is sent. If it has to wait, its bytes are taken back: the response
         then has to be an empty one, unless it is one that cannot be taken back."""
         quotas, turn_ms = self.quotas, self.quotas.turn_ms
         budgets = self.budgets()
@@ -221,7 +221,7 @@ class Call:
         return self.throttle_ms
 
     def size_of(self, response: Message) -> int:
-        """What counts of an answer to a consumer: its size field and its body."""
+        """What counts of a response to a consumer: its size field and its body."""
         writer = Writer()
         response.encode(writer, self.version)
         return 4 + writer.size
@@ -255,7 +255,7 @@ def is_refused(response: Any) -> bool:
     return response is not None and getattr(response, "error_code", 0) == errors.CLUSTER_AUTHORIZATION_FAILED
 
 
-# The throttle time of an answer that is passed on as bytes
+# The throttle time of a response that is passed on as bytes
 
 
 def throttle_position(response: bytes, api_key: int, flexible: bool) -> int:

@@ -124,12 +124,12 @@ def handle_leave_group(call: Call, request: LeaveGroupRequest) -> None:
             return LeaveGroupResponse(members=rows)
         return LeaveGroupResponse(error_code=error.code)
 
-    answered = responder(call, on_error)
+    respond = responder(call, on_error)
 
     def done(result: Message | KafkaError) -> None:
         if isinstance(result, LeaveGroupResponse) and not takes_many:
             result = LeaveGroupResponse(error_code=result.error_code or result.members[0].error_code)
-        answered(result)
+        respond(result)
 
     def decide(machine: GroupMachine) -> Outcome:
         return machine.classic.leave(request, call.now_ms)

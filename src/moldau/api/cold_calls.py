@@ -17,7 +17,7 @@ Request = TypeVar("Request", bound=Message)
 
 
 class ColdCall(Generic[Request]):
-    """Builds the answer from the beginning, again and again, until everything it needs is in memory."""
+    """Builds the response from the beginning, again and again, until everything it needs is in memory."""
 
     def __init__(self, call: Call, request: Request, build: Callable[[Call, Request], Message]) -> None:
         self._call = call

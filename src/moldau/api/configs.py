@@ -123,7 +123,7 @@ def handle_describe_configs(call: Call, request: DescribeConfigsRequest) -> None
 
 def describe_configs(request: DescribeConfigsRequest, context: ConfigContext) -> DescribeConfigsResponse:
     response = DescribeConfigsResponse()
-    # A resource that is asked for twice is answered once: an answer is a thousand times as long as the question.
+    # A resource that is asked for twice is answered once: a response is a thousand times as long as the question.
     by_resource = {(resource.resource_type, resource.resource_name): resource for resource in request.resources}
     topic_lines: dict[tuple[object, ...], list[DescribeConfigsResourceResult]] = {}
     for resource in by_resource.values():
@@ -361,7 +361,8 @@ Row = tuple[int, str | None, int, str]
 
 
 class ConfigOutcomes:
-    """The answer to an alter request, gathered from this node and from the controller, in the order of the request."""
+    """The response to an alter request, gathered from this node and from the controller, in the order of the
+    request."""
 
     def __init__(self, resources: list[tuple[int, str]]) -> None:
         self.resources = resources
@@ -377,7 +378,7 @@ class ConfigOutcomes:
         validate_only: bool,
         replaces_all: bool = False,
     ) -> bool:
-        """Answers a resource here if that can be done; False leaves it to the controller."""
+        """Responds for a resource here if that can be done; False leaves it to the controller."""
         try:
             if self._counts[kind, name] > 1:
                 raise KafkaError(INVALID_REQUEST, "Each resource must appear at most once.")
@@ -405,7 +406,7 @@ class ConfigOutcomes:
         forwarded: Sequence[plain_request.AlterConfigsResource | incremental_request.AlterConfigsResource],
         result: Message | KafkaError,
     ) -> None:
-        """Takes the controller's answer, or its failure as the answer to everything that was forwarded."""
+        """Takes the controller's response, or its failure as the response to everything that was forwarded."""
         if isinstance(result, KafkaError):
             for resource in forwarded:
                 self.refuse(resource.resource_type, resource.resource_name, result)

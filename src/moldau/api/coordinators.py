@@ -53,7 +53,7 @@ def as_client_sees(error: KafkaError) -> KafkaError:
 
 
 def responder(call: Call, on_error: Callable[[KafkaError], Message]) -> Done:
-    """A `done` that completes the call; `on_error` makes the answer when there is none."""
+    """A `done` that completes the call; `on_error` makes the response when there is none."""
 
     def done(result: Message | KafkaError) -> None:
         if not call.reply.done:
@@ -63,7 +63,7 @@ def responder(call: Call, on_error: Callable[[KafkaError], Message]) -> Done:
 
 
 class Slot:
-    """Where the answer to one of several questions goes."""
+    """Where the response to one of several questions goes."""
 
     def __init__(self, gathering: Gathering, number: int) -> None:
         self._gathering = gathering
@@ -74,7 +74,7 @@ class Slot:
 
 
 class Gathering:
-    """Collects the answers of several shards; `finish` gets them all, in the order of the questions."""
+    """Collects the responses of several shards; `finish` gets them all, in the order of the questions."""
 
     def __init__(self, count: int, finish: Callable[[list[Message | KafkaError]], None]) -> None:
         self._results: list[Message | KafkaError] = [KafkaError(errors.UNKNOWN_SERVER_ERROR)] * count
@@ -100,7 +100,7 @@ class Gathering:
 
 
 def run_group(call: Call, group_id: str, verb: GroupVerb, done: Done) -> None:
-    """Runs a verb on the machine of this group. Made with `answer`, `done` may also be given to the verb, which then
+    """Runs a verb on the machine of this group. Made with `responder`, `done` may also be given to the verb, which then
     returns an outcome without a response and calls it itself, later."""
     call.node.coordinators.groups.run(group_id, verb, done, call.now_ms)
 

@@ -6,7 +6,7 @@ import logging
 from typing import Any, Final
 
 from moldau.metrics.request_stats import RequestStats
-from moldau.protocol.api_keys import response_class
+from moldau.protocol.api_keys import BY_KEY, response_class
 from moldau.protocol.api_table import METADATA
 from moldau.protocol.error_fields import ROWS
 from moldau.protocol.messages.fetch_response import FetchResponse
@@ -47,7 +47,7 @@ def count_encoded_errors(
             reader.unknown_tags()
         decoded = response_class(api_key).decode(reader, version)
     except DecodeError:
-        log.warning("the controller's response to api %d, version %d, cannot be decoded", api_key, version)
+        log.warning("cannot decode the controller's response to %s, version %d", BY_KEY[api_key].name, version)
         return
     count_errors(stats, decoded, api_key, version)
 

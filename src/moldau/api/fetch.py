@@ -56,7 +56,7 @@ class ParkedFetch(ParkedRequest):
         self.call = call
         self.context = context
         self.limits = limits
-        self.is_late = False  # its time is over: whatever there is when the disk has answered is the answer
+        self.is_late = False  # its time is over: whatever there is when the disk has answered is the response
         self.cold_wait: ColdWait | None = None
 
     def maybe_respond(self, now_ms: int) -> bool:
@@ -68,7 +68,7 @@ class ParkedFetch(ParkedRequest):
         self.read_and_respond()
 
     def read_and_respond(self) -> bool:
-        """Answers if there is enough, or if it must; says whether it did."""
+        """Responds if there is enough, or if it must; says whether it did."""
         wait = self.cold_wait
         if wait is not None and wait.is_reading:
             return False

@@ -34,22 +34,22 @@ class FetchContext:
         self.error = 0
         self.session_id = NO_SESSION
         self.session: FetchSession | None = None
-        self.wants_session = False  # and gets one with its answer
+        self.wants_session = False  # and gets one with its response
         self.epoch = FINAL_EPOCH
         self.incremental = False
         self.targets: list[FetchedPartition] = []
 
     def should_tell(self, target: FetchedPartition, read: PartitionRead) -> bool:
-        """Whether the partition is in the answer; an incremental one leaves out what did not change."""
+        """Whether the partition is in the response; an incremental one leaves out what did not change."""
         if not self.incremental:
             return True
         records = read.records
         return (
             (records is not None and records.size > 0)
             or read.error != 0
-            or read.error != target.told_error
-            or read.high_watermark != target.told_high_watermark
-            or read.log_start_offset != target.told_log_start_offset
+            or read.error != target.sent_error
+            or read.high_watermark != target.sent_high_watermark
+            or read.log_start_offset != target.sent_log_start_offset
             or read.diverging_end_offset >= 0
             or read.preferred_read_replica >= 0
         )
@@ -65,10 +65,10 @@ class FetchContext:
         for index in range(len(self.targets)):
             target = self.targets[index]
             read = reads[index]
-            target.told_high_watermark = read.high_watermark
-            target.told_log_start_offset = read.log_start_offset
-            # An error is told again in every answer until it is gone.
-            target.told_error = read.error
+            target.sent_high_watermark = read.high_watermark
+            target.sent_log_start_offset = read.log_start_offset
+            # An error is told again in every response until it is gone.
+            target.sent_error = read.error
             if self.incremental:
                 records = read.records
                 if read.error != 0 or (records is not None and records.size > 0):
@@ -134,7 +134,7 @@ def continue_session(
             topic_id = forgotten.topic_id if version >= FIRST_TOPIC_ID_VERSION else ZERO_UUID
             session.partitions.pop(session_key(FetchedPartition(name, topic_id, index)), None)
     if not session.partitions:
-        # Nothing left to fetch: Kafka drops the session and answers without one.
+        # Nothing left to fetch: Kafka drops the session and responds without one.
         node.fetch_sessions.remove(session.session_id)
         return
     session.bump_epoch()

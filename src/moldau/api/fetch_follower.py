@@ -1,8 +1,8 @@
 """Fetch as a follower sends it: takes note of how far it is, then reads for it up to the end of the log.
 
-In this order, all in one turn: positions of the partitions it names, high watermarks, answers to producers who waited
-for them, then reading. The answer has records, errors, places where logs parted (KIP-595), and high watermarks and log
-starts that the follower has not heard of. Kafka: ReplicaManager.fetchMessages, Partition.fetchRecords.
+In this order, all in one turn: positions of the partitions it names, high watermarks, responses to producers who waited
+for them, then reading. The response has records, errors, divergences of logs (KIP-595), and high watermarks and
+log starts that the follower has not heard of. Kafka: ReplicaManager.fetchMessages, Partition.fetchRecords.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def handle_follower_fetch(call: Call, request: FetchRequest, replica_id: int) ->
     for target in list(session.followed.values()) if is_registered_anew else named:
         note_position(node, session, target, call.now_ms)
     if incremental and not session.followed:
-        # Nothing left to fetch: Kafka drops the session and answers without one.
+        # Nothing left to fetch: Kafka drops the session and responds without one.
         node.fetch_sessions.remove(session.session_id)
         session.session_id = NO_SESSION
     limits = FetchLimits(request, node.fetch_bytes_max, call)
@@ -151,7 +151,7 @@ def continue_session(node: Node, session: ReplicaSession, now_ms: int) -> None:
     node.fetch_sessions.touch(session, now_ms)
     parked = session.parked
     if parked is not None:
-        # The follower asks again on another connection: nobody reads the answer to what it asked before.
+        # The follower asks again on another connection: nobody reads the response to what it asked before.
         parked.on_deadline(now_ms)
 
 
@@ -237,7 +237,7 @@ def note_position(node: Node, session: ReplicaSession, target: FollowedPartition
             now_ms,
         )
     except KafkaError:
-        return  # reading fails in the same way, and the answer says so
+        return  # reading fails in the same way, and the response says so
     position.clock = session.clock
     target.position = position
 
@@ -291,9 +291,9 @@ def read_ready(
             session.ready.append(target)
         else:
             target.is_ready = False
-            if read.log_start_offset != target.told_log_start_offset and target.told_log_start_offset >= 0:
+            if read.log_start_offset != target.sent_log_start_offset and target.sent_log_start_offset >= 0:
                 found.respond_now = True
-            if has_news(target, read):
+            if differs_from_last_response(target, read):
                 target.mark_behind(now_ms)
     session.ready.extend(served)
     return found
@@ -340,7 +340,7 @@ def read_partition(
 
 
 def is_kept_waiting(target: FollowedPartition, records: Records) -> bool:
-    """Whether the records are cold and a thread now brings them into memory; they are told with a later answer. What
+    """Whether the records are cold and a thread now brings them into memory; they are told with a later response. What
     reaches the end of the log was just written, and is not asked about."""
     partition = target.partition
     log = None if partition is None else partition.log
@@ -364,15 +364,15 @@ def has_unread(target: FollowedPartition, partition: Partition) -> bool:
     return log is not None and target.fetch_offset < log.log_end_offset
 
 
-def has_news(target: FollowedPartition, read: PartitionRead) -> bool:
+def differs_from_last_response(target: FollowedPartition, read: PartitionRead) -> bool:
     return (
-        read.high_watermark != target.told_high_watermark
-        or read.log_start_offset != target.told_log_start_offset
-        or target.told_error != NO_ERROR
+        read.high_watermark != target.sent_high_watermark
+        or read.log_start_offset != target.sent_log_start_offset
+        or target.sent_error != NO_ERROR
     )
 
 
-# Answering
+# Responding
 
 
 def respond(call: Call, session: ReplicaSession, found: FollowerRound, incremental: bool) -> None:
@@ -392,8 +392,8 @@ def respond(call: Call, session: ReplicaSession, found: FollowerRound, increment
             tell_state(call, response, target)
     if not incremental:
         for target in session.followed.values():
-            if target.told_error < NO_ERROR:
-                tell_state(call, response, target)  # a full answer has every partition
+            if target.sent_error < NO_ERROR:
+                tell_state(call, response, target)  # a full response has every partition
     session.last_used_ms = call.now_ms
     if session.session_id == NO_SESSION:
         session.close()
@@ -402,9 +402,9 @@ def respond(call: Call, session: ReplicaSession, found: FollowerRound, increment
 
 def tell(call: Call, response: FetchResponse, target: FollowedPartition, read: PartitionRead) -> None:
     add_partition(call, response, target, read)
-    target.told_high_watermark = read.high_watermark
-    target.told_log_start_offset = read.log_start_offset
-    target.told_error = read.error
+    target.sent_high_watermark = read.high_watermark
+    target.sent_log_start_offset = read.log_start_offset
+    target.sent_error = read.error
 
 
 def tell_state(call: Call, response: FetchResponse, target: FollowedPartition) -> None:
@@ -415,5 +415,5 @@ def tell_state(call: Call, response: FetchResponse, target: FollowedPartition) -
         return
     high_watermark = partition.high_watermark.offset
     read = PartitionRead(high_watermark, log.last_stable_offset(high_watermark), log.log_start_offset)
-    if has_news(target, read):
+    if differs_from_last_response(target, read):
         tell(call, response, target, read)

@@ -1,6 +1,6 @@
 """What only the active controller decides: run here when this node is it, else passed on in an Envelope (KIP-590).
 
-The client's request travels as it came, and the controller's answer goes back to the client as it is. Where no
+The client's request travels as it came, and the controller's response goes back to the client as it is. Where no
 controller is active the next one is asked, for as long as a client may wait. On the controller listener nothing is
 passed on: a controller that is not active says so.
 """
@@ -29,7 +29,7 @@ from moldau.security.rights import CLUSTER_ACTION
 log = logging.getLogger("moldau.api")
 
 PATIENCE_MS: Final = 30_000
-"""As long as clients wait for an answer, unless they are told otherwise."""
+"""As long as clients wait for a response, unless they are told otherwise."""
 
 NO_CHECK: Final = 0
 """The verb itself looks at the rights, one thing after the other."""
@@ -38,8 +38,9 @@ Verb = Callable[[Controller], Result]
 
 
 def submit(call: Call, verb: Verb, on_error: Callable[[KafkaError], Message], operation: int = NO_CHECK) -> None:
-    """Answers with what the controller decides. `on_error` makes the answer when it could not decide at all, and when
-    who asks may not do `operation` to the cluster: that is checked by the controller, not by the broker before it."""
+    """Responds with what the controller decides. `on_error` makes the response when it could not decide at all, and
+    when who asks may not do `operation` to the cluster: that is checked by the controller, not by the broker before
+    it."""
     if operation != NO_CHECK and call.node.rights is not None:
         if call.context.is_controller_listener:
             try:
@@ -86,9 +87,9 @@ def checked_verb(call: Call, verb: Verb, operation: int) -> Verb:
 
 
 def submit_rest(call: Call, request: Message, verb: Verb, done: Callable[[Message | KafkaError], None]) -> None:
-    """For a call that was answered in part here: `request` is the rest, `done` gets the controller's answer to it."""
+    """For a call that was answered in part here: `request` is the rest, `done` gets the controller's response to it."""
 
-    def answered(response: Any) -> None:
+    def on_response(response: Any) -> None:
         if isinstance(response, EnvelopeResponse):
             from moldau.node.envelope import unpack_response
 
@@ -104,7 +105,7 @@ def submit_rest(call: Call, request: Message, verb: Verb, done: Callable[[Messag
 
         return pack_request(call.context, request, call.version, call.correlation_id, call.client_id)
 
-    _run(call, verb, envelope, answered)
+    _run(call, verb, envelope, on_response)
 
 
 def _run(call: Call, verb: Verb, envelope: Callable[[], EnvelopeRequest], done: Callable[[Any], None]) -> None:

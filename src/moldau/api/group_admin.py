@@ -45,7 +45,8 @@ def split_allowed(call: Call, operation: int, group_ids: list[str]) -> tuple[lis
 def ask_shards(
     call: Call, group_ids: list[str], verb_of: Callable[[list[str]], GroupVerb], finish: Callable[[Responses], None]
 ) -> None:
-    """Runs a verb on every shard that has one of these groups; `finish` gets all answers, in the order of the names."""
+    """Runs a verb on every shard that has one of these groups; `finish` gets all responses, in the order of the
+    names."""
     groups = call.node.coordinators.groups
     shards: dict[int, list[str]] = {}
     for group_id in group_ids:
@@ -199,10 +200,10 @@ class ShareStateDeletion:
             outcome.response = DeleteGroupsResponse()
             return outcome
 
-        def told(result: Message | KafkaError) -> None:
+        def on_result(result: Message | KafkaError) -> None:
             self._done(failures[0] if failures else result)
 
-        run_group(self._call, self._group_id, decide, told)
+        run_group(self._call, self._group_id, decide, on_result)
 
 
 class DeleteVerb:

@@ -66,7 +66,7 @@ NO_EPOCH: Final = -1
 
 
 class TopicResults:
-    """Answers by topic: partitions of one topic stand together, whoever has answered for them."""
+    """Responses by topic: partitions of one topic stand together, whoever has responded for them."""
 
     def __init__(self) -> None:
         self._topics: dict[tuple[str, bytes], OffsetCommitResponseTopic] = {}
@@ -84,7 +84,7 @@ class TopicResults:
 
 
 class CommitCall:
-    """One commit on its way through the coordinator; `refused` holds the answers that are known before."""
+    """One commit on its way through the coordinator; `refused` holds the responses that are known before."""
 
     def __init__(self, call: Call, request: OffsetCommitRequest, refused: TopicResults) -> None:
         self._call = call
@@ -304,7 +304,7 @@ class FetchCall:
     def __init__(self, call: Call, groups: list[OffsetFetchRequestGroup], require_stable: bool) -> None:
         self._call = call
         self._groups = [FetchOfGroup(call, group, require_stable) for group in groups]
-        self._gathering = Gathering(len(groups), self._answer)
+        self._gathering = Gathering(len(groups), self._respond)
 
     def start(self) -> None:
         coordinators = self._call.node.coordinators
@@ -315,7 +315,7 @@ class FetchCall:
             coordinators.groups.run(one.group.group_id, one.decide, self._gathering.slot(number), self._call.now_ms)
         self._gathering.begin()
 
-    def _answer(self, results: list[Message | KafkaError]) -> None:
+    def _respond(self, results: list[Message | KafkaError]) -> None:
         if self._call.reply.done:
             return
         groups = [one.finish(result) for one, result in zip(self._groups, results, strict=True)]
@@ -333,7 +333,7 @@ def failed_fetch(topic: OffsetFetchRequestTopics, code: int) -> OffsetFetchRespo
 
 
 def as_only_group(group: OffsetFetchResponseGroup) -> OffsetFetchResponse:
-    """The answer in the form of the versions below 8."""
+    """The response in the form of the versions below 8."""
     response = OffsetFetchResponse(error_code=group.error_code)
     for topic in group.topics:
         responses = [
@@ -350,7 +350,7 @@ def as_only_group(group: OffsetFetchResponseGroup) -> OffsetFetchResponse:
 
 
 class DeleteCall:
-    """One deletion on its way through the coordinator; `refused` holds the answers that are known before."""
+    """One deletion on its way through the coordinator; `refused` holds the responses that are known before."""
 
     def __init__(self, call: Call, request: OffsetDeleteRequest, refused: list[OffsetDeleteResponseTopic]) -> None:
         self._call = call

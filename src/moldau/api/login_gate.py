@@ -97,7 +97,7 @@ class LoginGate:
         first = reply.parts[0] if reply.done and reply.parts else None
         if isinstance(first, bytes):
             # Its header has no tags in any version: size, correlation id, error code.
-            login.on_versions_answered(int.from_bytes(first[8:10], "big"))
+            login.on_versions_response(int.from_bytes(first[8:10], "big"))
         return reply
 
     def _wait(self, reply: Reply, login: Login, derivation: Derivation) -> None:
@@ -166,7 +166,7 @@ class LoginGate:
 
 
 class WaitingLogin:
-    """A login whose next answer is derived elsewhere, until its connection is gone."""
+    """A login whose next response is derived elsewhere, until its connection is gone."""
 
     def __init__(self, gate: LoginGate, reply: Reply, login: Login) -> None:
         self._gate = gate
@@ -183,7 +183,7 @@ class WaitingLogin:
 
 
 class HeldBackRefusal:
-    """The answer to a login that failed, sent when its delay is over."""
+    """The response to a login that failed, sent when its delay is over."""
 
     def __init__(self, reply: Reply, frame: bytes | None) -> None:
         self._reply = reply

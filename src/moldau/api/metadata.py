@@ -1,7 +1,7 @@
 """Metadata, DescribeTopicPartitions, DescribeCluster: brokers, topics and who leads what, from the metadata image.
 
 Metadata 0-13: an empty list means all topics in version 0 and none later, null means all from version 1 on; topics by
-id from version 12 on. A topic that is missing is created if client and broker both allow it; the first answer still
+id from version 12 on. A topic that is missing is created if client and broker both allow it; the first response still
 says UNKNOWN_TOPIC_OR_PARTITION. DescribeTopicPartitions 0 pages with a cursor. DescribeCluster 0-2.
 """
 

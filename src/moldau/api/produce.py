@@ -1,7 +1,7 @@
 """Produce: appends record batches to the partitions this broker leads.
 
 Versions 3-13. Version 7 is the first that may carry zstd; 10 adds leader hints (KIP-951); 13 names topics by id.
-Acks 0 gets no answer (the connection closes on an error), 1 answers after the append, -1 when the high watermark has
+Acks 0 gets no response (the connection closes on an error), 1 answers after the append, -1 when the high watermark has
 passed the records or the timeout is over. Where `flush.messages` asks for a flush, both wait for it, however many
 requests share it. Every partition fails or succeeds by itself.
 """
@@ -51,7 +51,7 @@ FIRST_ZSTD_VERSION: Final = 7
 FIRST_LEADER_HINT_VERSION: Final = 10
 FIRST_TOPIC_ID_VERSION: Final = 13
 
-# Failures before a log had its say: the answer does not tell where the log starts.
+# Failures before a log had its say: the response does not tell where the log starts.
 ERRORS_WITHOUT_LOG_START: Final = frozenset(
     {
         errors.CORRUPT_MESSAGE,
@@ -71,7 +71,7 @@ ERRORS_WITHOUT_LOG_START: Final = frozenset(
 
 
 class Awaited:
-    """A partition's answer that holds once the high watermark, or for acks=1 a flush, has reached an offset."""
+    """A partition's response that holds once the high watermark, or for acks=1 a flush, has reached an offset."""
 
     def __init__(
         self, partition: Partition, acks: int, led_since_epoch: int, offset: int, row: PartitionProduceResponse
@@ -156,7 +156,7 @@ def handle_produce(call: Call, request: ProduceRequest) -> None:
                     tell_log_start(node, name, row)
                 add_leader_hint(call, name, data.index, row, response)
     if node.replicas.context.woken:
-        # Followers read what this request brought before its own answer is made: they are the longer way.
+        # Followers read what this request brought before its own response is made: they are the longer way.
         node.replicas.context.serve_woken(call.now_ms)
     if held:
         verify(call, request, held, HeldProduce(call, request, response, awaited, held, failed).on_verified)

@@ -34,7 +34,7 @@ def handle_describe_quorum(call: Call, request: DescribeQuorumRequest) -> None:
 
     if not _is_allowed(call, DESCRIBE, failed):
         return
-    if _is_answered_here(call):
+    if _is_served_here(call):
         if not metadata.raft.is_leader:
             note_failure(call, _not_leader())
         call.respond(describe().response)
@@ -54,7 +54,7 @@ def handle_change_of_voters(call: Call, request: Message) -> None:
 
     if not _is_allowed(call, ALTER, failed):
         return
-    if _is_answered_here(call):
+    if _is_served_here(call):
         _ask_raft(call, request)
     else:
         submit(call, elsewhere, failed, ALTER)
@@ -72,7 +72,7 @@ def handle_raft(call: Call, request: Message) -> None:
 
 def _is_allowed(call: Call, operation: int, failed: Callable[[KafkaError], Message]) -> bool:
     """Asked where the request is answered; a broker that passes it on leaves that to the leader."""
-    if call.node.rights is not None and _is_answered_here(call):
+    if call.node.rights is not None and _is_served_here(call):
         try:
             check_cluster(call, operation)
         except KafkaError as error:
@@ -90,7 +90,7 @@ def _ask_raft(call: Call, request: Message) -> None:
     call.node.metadata.handle_raft_request(call.api_key, request, call.context.listener, call.now_ms, respond)
 
 
-def _is_answered_here(call: Call) -> bool:
+def _is_served_here(call: Call) -> bool:
     return call.context.is_controller_listener or call.node.metadata.raft.is_leader
 
 

@@ -1,7 +1,7 @@
 """AlterReplicaLogDirs: moves replicas of this broker into other log directories (KIP-113).
 
-Versions 1-2. The answer says that a move has begun; DescribeLogDirs shows how far it is. A replica that is not here yet
-is made in the directory named when it comes.
+Versions 1-2. The response says that a move has begun; DescribeLogDirs shows how far it is. A replica that is not here
+yet is made in the directory named when it comes.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def handle_share_acknowledge(call: Call, request: ShareAcknowledgeRequest) -> No
 
 
 class Finish:
-    """Answers a request when all of its acknowledgements are stored, or could not be."""
+    """Responds to a request when all of its acknowledgements are stored, or could not be."""
 
     __slots__ = ("_call", "_group_id")
 

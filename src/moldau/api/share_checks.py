@@ -23,7 +23,7 @@ AcknowledgementBatch = share_fetch_request.AcknowledgementBatch | share_acknowle
 
 
 def check_member(call: Call, group_id: str | None, member_id: str | None) -> tuple[str, str]:
-    """Group and member of a request; raises what the whole request is answered with."""
+    """Group and member of a request; raises what the whole request gets in its response."""
     if not call.node.shares.is_enabled:
         raise KafkaError(errors.UNSUPPORTED_VERSION)
     if group_id is None:

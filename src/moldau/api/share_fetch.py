@@ -1,8 +1,8 @@
 """ShareFetch: records for a member of a share group, each locked for it, and what it says of those it had before.
 
 Versions 1-2: 1 says how long locks last, 2 adds the acquire mode and renewals (KIP-1206, KIP-1222). First the checks of
-the request, then its session, then its acknowledgements, then the fetch; the answer waits for both. A fetch waits until
-`min_bytes` can be had or `max_wait_ms` is over.
+the request, then its session, then its acknowledgements, then the fetch; the response waits for both. A fetch waits
+until `min_bytes` can be had or `max_wait_ms` is over.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ class ShareFetchCall(RecordsWaiter):
                 self._prepare(target, now_ms)
             self._fetch(now_ms)
 
-    # Answering
+    # Responding
 
     def _maybe_respond(self) -> None:
         if self._rows is None or self._acknowledged is None or self._call.reply.done:
@@ -279,7 +279,7 @@ class ShareFetchCall(RecordsWaiter):
             row.current_leader = LeaderIdAndEpoch(*hints.leader_of(target.name, target.place[1]))
 
     def _is_in_response(self, place: PlaceKey, row: PartitionData, is_acknowledged: bool) -> bool:
-        """An incremental answer leaves out partitions of which there is nothing to say."""
+        """An incremental response leaves out partitions of which there is nothing to say."""
         partition = self._session.partitions.get(place)
         is_due = partition is not None and partition.is_due
         if partition is not None:

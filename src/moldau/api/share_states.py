@@ -2,7 +2,7 @@
 
 Versions 0; WriteShareGroupState and ReadShareGroupStateSummary also 1, with the count of records that are done with.
 Each partition has a state, and perhaps a shard, of its own: they are asked one by one and answered together. A request
-without a group, topics or partitions gets an empty answer.
+without a group, topics or partitions gets an empty response.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Refused(KafkaError):
     """What the coordinator itself said, and not the log that it writes to."""
 
 
-class Answered:
-    """One partition of a request."""
+class StateDecision:
+    """What a coordinator decides about one partition of a request; its own refusals are told apart as `Refused`."""
 
     def __init__(self, question: StateQuestion) -> None:
         self._question = question
@@ -79,13 +79,13 @@ def respond(call: Call, kind: int, request: StateRequest) -> None:
             gathering.fill(number, Refused(errors.CLUSTER_AUTHORIZATION_FAILED))
             continue
         question.asked_ms = call.now_ms
-        decide = Answered(question).decide
+        decide = StateDecision(question).decide
         call.node.coordinators.shares.run(question.key, decide, gathering.slot(number), call.now_ms)
     gathering.begin()
 
 
 def ignore(result: Message | KafkaError, now_ms: int) -> None:
-    """Answers are gathered."""
+    """Responses are gathered."""
 
 
 def handle_initialize_share_group_state(call: Call, request: InitializeShareGroupStateRequest) -> None:

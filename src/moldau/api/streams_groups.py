@@ -1,7 +1,7 @@
 """StreamsGroupHeartbeat and StreamsGroupDescribe: members of streams groups, and who looks at them (KIP-1071).
 
 Version 0 each. The checks come in this order: the feature, the group, the topics of a topology, what makes no sense in
-itself; then the coordinator's. Internal topics that a topology needs are created by the broker that answers, in the
+itself; then the coordinator's. Internal topics that a topology needs are created by the broker that responds, in the
 name of the member, if it may create them.
 """
 

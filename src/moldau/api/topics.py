@@ -1,4 +1,4 @@
-"""CreateTopics, DeleteTopics, CreatePartitions: decided by the active controller, answered when committed.
+"""CreateTopics, DeleteTopics, CreatePartitions: decided by the active controller, responses when committed.
 
 CreateTopics 2-7 (-1 for the default number of partitions and replicas from version 4, topic ids in 7), DeleteTopics 1-6
 (by id in 6), CreatePartitions 0-3.

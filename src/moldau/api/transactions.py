@@ -79,7 +79,7 @@ FIRST_BATCHED_VERSION: Final = 4
 FIRST_EPOCH_BUMP_VERSION: Final = 5
 
 
-def told(error: KafkaError, version: int, first_fenced_version: int = FIRST_FENCED_VERSION) -> int:
+def code_for_client(error: KafkaError, version: int, first_fenced_version: int = FIRST_FENCED_VERSION) -> int:
     """The code of an error for a client of this version."""
     code = as_client_sees(error).code
     if code == errors.PRODUCER_FENCED and version < first_fenced_version:
@@ -92,7 +92,7 @@ def told(error: KafkaError, version: int, first_fenced_version: int = FIRST_FENC
 
 def handle_init_producer_id(call: Call, request: InitProducerIdRequest) -> None:
     def refuse(error: KafkaError) -> Message:
-        code = told(error, call.version, FIRST_FENCED_INIT_VERSION)
+        code = code_for_client(error, call.version, FIRST_FENCED_INIT_VERSION)
         return InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1)
 
     try:
@@ -210,7 +210,7 @@ class Joining:
         return self.result(codes)
 
     def failed(self, error: KafkaError) -> AddPartitionsToTxnResult:
-        code = told(error, self._call.version)
+        code = code_for_client(error, self._call.version)
         return self.result(dict.fromkeys(self.partitions, code))
 
 
@@ -283,7 +283,7 @@ def handle_add_offsets_to_txn(call: Call, request: AddOffsetsToTxnRequest) -> No
     place = (GROUP_TOPIC, call.node.coordinators.groups.partition_for(request.group_id))
 
     def refuse(error: KafkaError) -> Message:
-        return AddOffsetsToTxnResponse(error_code=told(error, call.version))
+        return AddOffsetsToTxnResponse(error_code=code_for_client(error, call.version))
 
     def decide(machine: TransactionMachine) -> Outcome:
         return add_partitions(
@@ -314,7 +314,7 @@ def handle_add_offsets_to_txn(call: Call, request: AddOffsetsToTxnRequest) -> No
 
 def handle_end_txn(call: Call, request: EndTxnRequest) -> None:
     def refuse(error: KafkaError) -> Message:
-        return EndTxnResponse(error_code=told(error, call.version), producer_id=-1, producer_epoch=-1)
+        return EndTxnResponse(error_code=code_for_client(error, call.version), producer_id=-1, producer_epoch=-1)
 
     def decide(state: TransactionShardState, new_producer_id: int) -> Outcome:
         version = 2 if call.version >= FIRST_EPOCH_BUMP_VERSION else 1

@@ -73,7 +73,7 @@ def failed_topic(topic: TxnOffsetCommitRequestTopic, code: int) -> TxnOffsetComm
 
 
 class TransactionalCommit:
-    """One commit on its way through both coordinators; `refused` holds the answers that are known before."""
+    """One commit on its way through both coordinators; `refused` holds the responses that are known before."""
 
     def __init__(
         self, call: Call, request: TxnOffsetCommitRequest, refused: list[TxnOffsetCommitResponseTopic]

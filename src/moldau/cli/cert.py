@@ -24,7 +24,7 @@ from moldau.cli.output import print_json, print_note, print_table, print_title
 if TYPE_CHECKING:
     from moldau.server.dev_certificates import DevCertificates, Made
 
-DEFAULT_FOLDER = "./moldau-certs"
+DEFAULT_DIRECTORY = "./moldau-certs"
 BROKER = "broker"
 ADDRESS = "localhost:9092"
 SERVER_NAMES = ("ca", BROKER)
@@ -34,7 +34,7 @@ SERVER_NAMES = ("ca", BROKER)
 @click.option(
     "-d",
     "--directory",
-    default=DEFAULT_FOLDER,
+    default=DEFAULT_DIRECTORY,
     show_default=True,
     type=click.Path(file_okay=False, path_type=Path),
     help="Where the files are; made with mode 0700.",
@@ -97,7 +97,7 @@ def dev(
 
 def _json(found: DevCertificates, made: list[Made], clients: list[str]) -> dict[str, object]:
     return {
-        "directory": str(found.folder),
+        "directory": str(found.directory),
         "authority": str(found.authority_file),
         "certificates": [
             {"name": one.name, "what": one.what, "why": one.why, "expires": _day(one.expires_s)} for one in made
@@ -138,7 +138,7 @@ def _accesses(found: DevCertificates, clients: list[str]) -> list[Access]:
     """One without a certificate of its own where no client is named."""
     if not clients:
         return [Access(ADDRESS, found.authority_file)]
-    return [Access(ADDRESS, found.authority_file, found.folder / name) for name in clients]
+    return [Access(ADDRESS, found.authority_file, found.directory / name) for name in clients]
 
 
 def _print_lines(found: DevCertificates, clients: list[str]) -> None:
@@ -155,7 +155,7 @@ def _print_lines(found: DevCertificates, clients: list[str]) -> None:
         _section(f"librdkafka{name} (confluent-kafka, kcat)", plain_lines(librdkafka_settings(access)))
         _section(f"kafka-python{name}", call_lines("KafkaProducer", kafka_python_arguments(access)))
     click.echo()
-    print_note(f"The PKCS12 stores beside the PEM files have the password in {found.folder / 'store.password'}.")
+    print_note(f"The PKCS12 stores beside the PEM files have the password in {found.directory / 'store.password'}.")
 
 
 def _section(title: str, lines: list[str]) -> None:

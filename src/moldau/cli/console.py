@@ -45,8 +45,8 @@ DEFAULT_LISTEN = "127.0.0.1:9080"
     "--runs",
     multiple=True,
     type=click.Path(file_okay=False),
-    metavar="FOLDER",
-    help="A folder `runs` in the state folder of pipelines or loads; may be repeated.",
+    metavar="DIRECTORY",
+    help="A directory `runs` in the state directory of pipelines or loads; may be repeated.",
 )
 @click.option("--audit-log", metavar="FILE", help="Where a line for each change goes; without it to the error output.")
 @click.option("--tls-cert", metavar="FILE", help="A certificate with its chain, as PEM: the console speaks HTTPS.")

@@ -10,10 +10,10 @@ A broker, a topic, some records:
   printf 'bread\\nmilk\\n' | moldau produce orders
   moldau consume orders                    everything up to now; --follow waits for more
 
-Another port or folder:    moldau server --port 19092 --data-dir /data/moldau
-A cluster of three nodes:  moldau up --brokers 3
-With logins and rights:    moldau up --secure --data-dir secured
-Is everything well?        moldau cluster health
+Another port or directory:    moldau server --port 19092 --data-dir /data/moldau
+A cluster of three nodes:     moldau up --brokers 3
+With logins and rights:       moldau up --secure --data-dir secured
+Is everything well?           moldau cluster health
 
 Any client of Apache Kafka connects to localhost:9092 and notices no difference.
 See also: moldau help addresses, moldau help node, moldau help kafka
@@ -39,8 +39,8 @@ A profile is a client.properties file, as Kafka's tools take it, under a name:
 """
 
 SERVER = """
-`moldau server` without a file is a broker and controller in one, which formats its folder itself. `moldau server
-FILE.properties` takes a server.properties as Apache Kafka has it; prepare its folders with `moldau storage format`.
+`moldau server` without a file is a broker and controller in one, which formats its directory itself. `moldau server
+FILE.properties` takes a server.properties as Apache Kafka has it; prepare its directories with `moldau storage format`.
 
 Where a setting comes from, the last one wins:
 
@@ -116,10 +116,10 @@ Kafka's own tools are here by name, with the flags and the output they have ther
   moldau kafka-topics --bootstrap-server localhost:9092 --list
   moldau kafka-consumer-groups --bootstrap-server localhost:9092 --describe --group billing
 
-`moldau install-kafka-names FOLDER` puts kafka-topics, kafka-topics.sh and the others into a folder of the PATH.
+`moldau install-kafka-names DIRECTORY` puts kafka-topics, kafka-topics.sh and the others into a directory of the PATH.
 
 The commands of moldau work against Apache Kafka as well. Data directories go both ways: `moldau storage info` tells
-whose a folder is and whether it can be opened, `moldau log verify` looks for damage.
+whose a directory is and whether it can be opened, `moldau log verify` looks for damage.
 """
 
 SCRIPTS = """

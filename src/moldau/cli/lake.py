@@ -53,10 +53,10 @@ def _as_object(told: Description) -> dict[str, object]:
 
 
 def _print(told: Description) -> None:
-    from moldau.lake.lock import FOLDER, is_held, read_holder
+    from moldau.lake.lock import DIRECTORY, is_held, read_holder
 
     print_title(f"{told.path}  {told.format}, version {told.version}")
-    lock = f"{told.path}/{FOLDER}/lock"
+    lock = f"{told.path}/{DIRECTORY}/lock"
     print_fields(
         [
             ("rows", f"{told.rows:,}"),

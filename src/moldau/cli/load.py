@@ -24,7 +24,7 @@ CODECS = ("zstd", "snappy", "lz4", "gzip", "none")
 
 @click.command()
 @click.argument("topics", nargs=-1, metavar="[TOPIC]...", shell_complete=complete_topics)
-@click.option("--to", "path", required=True, metavar="PATH", help="The folder of the table; a new one is made.")
+@click.option("--to", "path", required=True, metavar="PATH", help="The directory of the table; a new one is made.")
 @click.option(
     "--table-format",
     type=click.Choice(FORMATS),
@@ -148,10 +148,10 @@ def load(
     session = start_session(master, f"moldau {name}", spark_settings(spark_conf))
     settings = _with_parallelism(settings, parallelism(session))
     load_of: Load = _open(settings, mode, SparkRunner(session))
-    folder = os.path.join(local_path(path), "_moldau", "runs")
+    directory = os.path.join(local_path(path), "_moldau", "runs")
     with load_of:
         log = RunLog(
-            folder, name, {"table": load_of.folder, "format": load_of.table.format, "master": master or "local"}
+            directory, name, {"table": load_of.directory, "format": load_of.table.format, "master": master or "local"}
         )
         log.begin()
         _run(load_of, log, once, interval_s, as_json)
@@ -160,7 +160,7 @@ def load(
 
         with open(report, "w", encoding="utf-8") as file:
             file.write(render_report(log.stats))
-    _tell(log, load_of.folder, as_json)
+    _tell(log, load_of.directory, as_json)
 
 
 def _table_format(named: str | None, formats: tuple[str, ...]) -> str | None:
@@ -270,12 +270,12 @@ def _with_parallelism(settings: LoadSettings, cores: int) -> LoadSettings:
     return replace(settings, parallelism=cores)
 
 
-def _tell(log: RunLog, folder: str, as_json: bool) -> None:
+def _tell(log: RunLog, directory: str, as_json: bool) -> None:
     run = log.stats
     if as_json:
         print_json(
             {
-                "table": folder,
+                "table": directory,
                 "records": run.rows,
                 "files": run.files,
                 "bytes": run.bytes,
@@ -285,9 +285,9 @@ def _tell(log: RunLog, folder: str, as_json: bool) -> None:
             }
         )
     elif not run.rounds:
-        click.echo(f"{folder} has everything already.")
+        click.echo(f"{directory} has everything already.")
     else:
         click.echo(
-            f"{plural(run.rows, 'record')} loaded into {folder} in {run.seconds:.1f} s:"
+            f"{plural(run.rows, 'record')} loaded into {directory} in {run.seconds:.1f} s:"
             f" {plural(len(run.rounds), 'commit')}, {plural(run.files, 'file')}, {bytes_text(run.bytes)}."
         )

@@ -24,8 +24,8 @@ FORMATS = click.Choice(["text", "json"])
 def dump(files: tuple[str, ...], records: bool, output: str) -> None:
     """Print logs, indexes, producer snapshots, transaction indexes and metadata snapshots.
 
-    Records of the cluster's own topics are decoded by the folder they are in. `moldau kafka-dump-log` prints the same
-    files as Kafka's tool does.
+    Records of the cluster's own topics are decoded by the directory they are in. `moldau kafka-dump-log` prints the
+    same files as Kafka's tool does.
 
     \b
     Examples:
@@ -134,12 +134,12 @@ def verify(directory: str, quick: bool, output: str) -> None:
     from moldau.storage.inspect.directory import check_directory
     from moldau.storage.inspect.partition import ERROR
 
-    folder = directory.rstrip("/") or "/"
+    directory = directory.rstrip("/") or "/"
     with watched_disk("checking", directory) as disk:
-        findings, partitions = check_directory(disk, folder, with_records=not quick)
-        check_metadata(disk, folder, partitions, findings)
-    # A partition's folder lies in the one that the server has locked.
-    running = is_locked(folder) or is_locked(f"{folder}/..")
+        findings, partitions = check_directory(disk, directory, with_records=not quick)
+        check_metadata(disk, directory, partitions, findings)
+    # A partition's directory lies in the one that the server has locked.
+    running = is_locked(directory) or is_locked(f"{directory}/..")
     late = [finding for finding in findings.found if running and _is_written_later(finding)]
     findings.found = [finding for finding in findings.found if finding not in late]
     if running:
@@ -176,6 +176,6 @@ def _is_written_later(finding: Finding) -> bool:
     """Whether it is about a file of the segment that a server appends to, and which it writes when that is closed."""
     if not finding.message.startswith("missing; a start"):
         return False
-    folder, name = os.path.split(finding.path)
-    newest = max((other for other in os.listdir(folder) if other.endswith(".log")), default="")
+    directory, name = os.path.split(finding.path)
+    newest = max((other for other in os.listdir(directory) if other.endswith(".log")), default="")
     return not name[0].isdigit() or name[:20] >= newest[:20]

@@ -1,4 +1,4 @@
-"""A disk that shows on a terminal how much of a folder has been read."""
+"""A disk that shows on a terminal how much of a directory has been read."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from moldau.storage.disk import File
 
 
 @contextmanager
-def watched_disk(title: str, folder: str) -> Iterator[ReadOnlyDisk]:
-    """A disk to read the folder with; the bar goes by the bytes that were read of it."""
-    with WorkBar(title, _bytes_below(folder)) as bar:
+def watched_disk(title: str, directory: str) -> Iterator[ReadOnlyDisk]:
+    """A disk to read the directory with; the bar goes by the bytes that were read of it."""
+    with WorkBar(title, _bytes_below(directory)) as bar:
         yield _WatchedDisk(bar)
 
 
-def _bytes_below(folder: str) -> int:
+def _bytes_below(directory: str) -> int:
     total = 0
-    for where, _, files in os.walk(folder):
+    for where, _, files in os.walk(directory):
         for name in files:
             try:
                 total += os.stat(os.path.join(where, name)).st_size

@@ -30,7 +30,7 @@ def main() -> None:
     arguments = sys.argv[1:]
     try:
         if arguments[:1] == ["server"] and not {"--help", "-h"} & set(arguments):
-            # A server is to answer a few hundred milliseconds after its start and to stay small for months:
+            # A server is to respond a few hundred milliseconds after its start and to stay small for months:
             # it is started without the command line's library.
             from moldau.cli.server import run_server
 

@@ -55,7 +55,7 @@ TOKEN_BYTES_MAX = 4096
     default=100,
     show_default=True,
     metavar="N",
-    help="Rows of one answer at most.",
+    help="Rows of one result at most.",
 )
 @click.option(
     "--max-bytes",
@@ -63,7 +63,7 @@ TOKEN_BYTES_MAX = 4096
     default=64 * 1024,
     show_default=True,
     metavar="N",
-    help="Bytes of the JSON of one answer at most.",
+    help="Bytes of the JSON of one result at most.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="With --transport http: the address to listen at.")
 @click.option(

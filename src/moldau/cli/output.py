@@ -142,7 +142,7 @@ def print_warning(text: str) -> None:
 
 
 def print_note(text: str) -> None:
-    """Something worth knowing that is no part of the answer."""
+    """Something worth knowing that is no part of the result."""
     click.secho(text, dim=True, err=True)
 
 

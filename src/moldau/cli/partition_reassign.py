@@ -154,7 +154,7 @@ def _spread(admin: Admin, partitions: list[PartitionMetadata], brokers: list[int
         count = factor or len(rows[0].replicas)
         if count > len(usable):
             raise click.ClickException(f"{topic} has {count} replicas; name at least as many brokers.")
-        # The same question has the same answer: what a dry run shows is what the run does.
+        # The same question has the same result: what a dry run shows is what the run does.
         spread = place_replicas(usable, len(rows), count, random.Random(f"{topic} {sorted(found)} {count}"))
         plan |= {TopicPartition(topic, item.partition): row for item, row in zip(rows, spread, strict=True)}
     return plan

@@ -60,8 +60,8 @@ def run(
         click.echo("Starting Spark…", err=True)
     session = start_session(master, f"moldau {pipeline.name}", {**pipeline.spark, **spark_settings(spark_conf)})
     details = {"file": file, "master": master or "local", "spark_start_s": round(time.monotonic() - began, 3)}
-    folder = os.path.join(local_path(pipeline.state_folder), "runs")
-    log = RunLog(folder, f"pipeline {pipeline.name}", details)
+    directory = os.path.join(local_path(pipeline.state_directory), "runs")
+    log = RunLog(directory, f"pipeline {pipeline.name}", details)
     stop = Stopping()
     try:
         with contextlib.ExitStack() as stack:
@@ -115,7 +115,7 @@ def _sink_objects(stats: RunStats) -> list[dict[str, object]]:
 
 @click.command()
 @file_argument
-@click.option("--connect", is_flag=True, help="Also ask the brokers: whether they answer, and have the topics.")
+@click.option("--connect", is_flag=True, help="Also ask the brokers: whether they respond, and have the topics.")
 @format_option
 @lake_errors
 def validate(file: str, connect: bool, output_format: str) -> None:
@@ -138,7 +138,7 @@ def validate(file: str, connect: bool, output_format: str) -> None:
         return
     click.echo(
         f"{pipeline.name} is fine: {plural(len(pipeline.sources), 'source')}, {plural(len(pipeline.steps), 'step')},"
-        f" {plural(len(pipeline.sinks), 'sink')}.{' Its brokers answer.' if connect else ''}"
+        f" {plural(len(pipeline.sinks), 'sink')}.{' Its brokers respond.' if connect else ''}"
     )
 
 
@@ -149,7 +149,7 @@ def _check_topics(pipeline: Pipeline) -> None:
     missing = ask_brokers(pipeline)
     if missing:
         raise LakeError(
-            f"The brokers answer, but have no topic {' and no topic '.join(missing)}: `moldau topic create` makes it."
+            f"The brokers respond, but have no topic {' and no topic '.join(missing)}: `moldau topic create` makes it."
         )
 
 
@@ -159,16 +159,16 @@ def _check_topics(pipeline: Pipeline) -> None:
 @lake_errors
 def status(file: str, output_format: str) -> None:
     """Show whether a pipeline runs, and what its last run did."""
-    from moldau.lake.lock import FOLDER, is_held, read_holder
+    from moldau.lake.lock import DIRECTORY, is_held, read_holder
     from moldau.lake.pipeline_file import read_pipeline
     from moldau.lake.run_log import read_run, run_files
     from moldau.lake.table import local_path
 
     pipeline = read_pipeline(file)
-    folder = local_path(pipeline.state_folder)
-    lock = os.path.join(folder, FOLDER, "lock")
+    directory = local_path(pipeline.state_directory)
+    lock = os.path.join(directory, DIRECTORY, "lock")
     running = is_held(lock)
-    files = run_files(os.path.join(folder, "runs"))
+    files = run_files(os.path.join(directory, "runs"))
     last = read_run(files[-1]) if files else None
     if output_format == "json":
         print_json({"name": pipeline.name, "running": running, "runs": len(files), "last": _as_object(last)})

@@ -2,7 +2,7 @@
 
 A profile is a client.properties file as Kafka's own tools take it with --command-config, so that such a file can be
 copied in as it is. They live in $XDG_CONFIG_HOME/moldau/profiles (~/.config/moldau/profiles); the file `current` beside
-the folder names the one in use. Files can be read by their owner alone, as they may hold passwords.
+the directory names the one in use. Files can be read by their owner alone, as they may hold passwords.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class ProfileError(Exception):
 
 
 def home() -> str:
-    """The folder of Moldau's own settings."""
+    """The directory of Moldau's own settings."""
     base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
     return os.path.join(base, "moldau")
 

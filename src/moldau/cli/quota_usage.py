@@ -42,7 +42,7 @@ class Usage(NamedTuple):
     client_id: str
     key: str
     rate: float | None
-    # For how long its clients were throttled on average, of those answers of the last minute that throttled; 0: none.
+    # For how long its clients were throttled on average, of those responses of the last minute that throttled; 0: none.
     throttle_ms: float
     # Of controller mutations: how many may be made at once.
     tokens: float | None = None

@@ -67,7 +67,7 @@ root = RootGroup(
         "mcp": ("moldau.cli.mcp:mcp", "Serve tools for agents, over the Model Context Protocol."),
         "help": ("moldau.cli.help:show_help", "Show a page about a topic, or the help of a command."),
         "completion": ("moldau.cli.completion:completion", "Print the completion script of a shell."),
-        "install-kafka-names": ("moldau.cli.kafka.install:install", "Put Kafka's tool names into a folder."),
+        "install-kafka-names": ("moldau.cli.kafka.install:install", "Put Kafka's tool names into a directory."),
     },
 )
 

@@ -28,10 +28,10 @@ def server(context: click.Context, arguments: tuple[str, ...]) -> None:
 
     \b
     Options of a start without a file:
-      --port PORT        The port for clients; the controller has the next one. 0 takes free ones. [default: 9092]
-      --data-dir FOLDER  Where the data lies. [default: ./moldau-data]
-      --cluster-id ID    The cluster that a new folder is formatted for. [default: a new one]
-      --force            Format the folder although it has other things in it.
+      --port PORT           The port for clients; the controller has the next one. 0 takes free ones. [default: 9092]
+      --data-dir DIRECTORY  Where the data lies. [default: ./moldau-data]
+      --cluster-id ID       The cluster that a new directory is formatted for. [default: a new one]
+      --force               Format the directory although it has other things in it.
 
     \b
     Examples:

@@ -62,7 +62,7 @@ def list_groups(connection: Connection, states: tuple[str, ...], quiet: bool, ou
     progress: dict[str, Progress] = {}
     with open_admin(connection) as admin:
         listing = admin.list_groups(states, [SHARE])
-        # A broker that is too old for the filter answers with groups of all kinds.
+        # A broker that is too old for the filter responds with groups of all kinds.
         groups = [group for group in listing.found if group.type.lower() == SHARE]
         if groups and (not quiet or output_format == "json"):
             progress = progress_of_groups(admin, [group.group_id for group in groups])

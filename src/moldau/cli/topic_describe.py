@@ -85,7 +85,7 @@ def _describe(admin: Admin, topic: TopicMetadata, ends: Ends | None) -> dict[str
 
 
 def _offsets(admin: Admin, keys: list[TopicPartition], which: int) -> dict[TopicPartition, int]:
-    """The offsets that were told; a partition whose leader does not answer is left out."""
+    """The offsets that were told; a partition whose leader does not respond is left out."""
     found = admin.list_offsets(dict.fromkeys(keys, which)) if keys else {}
     return {key: outcome.get().offset for key, outcome in found.items() if outcome.error is None}
 

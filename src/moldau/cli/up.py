@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from moldau.server.supervisor import Supervisor
 
 COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "bright_cyan", "bright_green", "bright_magenta")
-DEFAULT_FOLDER = "./moldau-data"
+DEFAULT_DIRECTORY = "./moldau-data"
 
 
 @click.command()
@@ -34,7 +34,7 @@ DEFAULT_FOLDER = "./moldau-data"
 )
 @click.option(
     "--data-dir",
-    default=DEFAULT_FOLDER,
+    default=DEFAULT_DIRECTORY,
     show_default=True,
     type=click.Path(file_okay=False, path_type=Path),
     help="The directory of the cluster; each node has one in it.",
@@ -68,13 +68,14 @@ def up(
 ) -> None:
     """Run a cluster on this machine until Ctrl-C or SIGTERM.
 
-    Each node is a process of its own with its own ports and folder. What dies is started again; when this command ends,
-    however it ends, so do the nodes. The nodes' log goes to the standard error, the addresses to the standard output
-    once all nodes are ready.
+    Each node is a process of its own with its own ports and directory. What dies is started again; when this command
+    ends, however it ends, so do the nodes. The nodes' log goes to the standard error, the addresses to the standard
+    output once all nodes are ready.
 
     With --secure clients log in with SCRAM over TLS, and nodes know each other by certificates. The super user `admin`
     and the user `user`, who may use all topics and groups, have passwords that were made up, and client profiles
-    (`moldau topic list --profile secure`); files for other clients lie in the folder `security` of the data directory.
+    (`moldau topic list --profile secure`); files for other clients lie in the directory `security` of the data
+    directory.
 
     \b
     Examples:
@@ -96,7 +97,7 @@ def up(
 
 
 def _prepare(
-    folder: Path,
+    directory: Path,
     counts: tuple[int | None, int | None],
     address: tuple[str, int],
     overrides: tuple[str, ...],
@@ -112,13 +113,13 @@ def _prepare(
 
     clients: SecuredClients | None = None
     try:
-        if (folder / "meta.properties").exists():
+        if (directory / "meta.properties").exists():
             raise ConfigError(
-                f"{folder} is the directory of a single node (`moldau server`): choose another with --data-dir"
+                f"{directory} is the directory of a single node (`moldau server`): choose another with --data-dir"
             )
-        cluster = plan_cluster(folder, *counts, *address, random_uuid(), secure)
+        cluster = plan_cluster(directory, *counts, *address, random_uuid(), secure)
         check_settings(cluster, overrides)
-        lock_cluster(folder, secure)
+        lock_cluster(directory, secure)
         first_users: list[str] = []
         if secure:
             clients, first_users = _secure(cluster, profile)
@@ -132,7 +133,7 @@ def _secure(cluster: LocalCluster, profile: str | None) -> tuple[SecuredClients,
     from moldau.cli.up_secure import SecuredClients
     from moldau.server.secured_cluster import ClusterSecurity
 
-    security = ClusterSecurity(cluster.folder)
+    security = ClusterSecurity(cluster.directory)
     security.prepare(cluster.host)
     clients = SecuredClients(cluster, security)
     clients.write(profile)
@@ -199,7 +200,7 @@ def print_ready_json(supervisor: Supervisor, clients: SecuredClients | None) -> 
             "roles": member.node.roles.split(","),
             "port": member.node.port or None,
             "controller_port": member.node.controller_port or None,
-            "folder": str(cluster.properties_file(member.node).parent),
+            "directory": str(cluster.properties_file(member.node).parent),
             "pid": member.pid,
         }
         for member in supervisor.members

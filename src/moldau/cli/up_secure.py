@@ -11,7 +11,7 @@ from moldau.cli import profiles
 from moldau.cli.client_lines import Access, java_settings, librdkafka_settings, plain_lines, properties_lines
 from moldau.cli.output import print_note
 from moldau.server.local_cluster import LocalCluster
-from moldau.server.secured_cluster import ADMIN, MECHANISM, SECURITY_FOLDER, USER, ClusterSecurity
+from moldau.server.secured_cluster import ADMIN, MECHANISM, SECURITY_DIRECTORY, USER, ClusterSecurity
 from moldau.server.signing import write_private
 
 DEFAULT_PROFILE = "secure"
@@ -50,8 +50,8 @@ class SecuredClients:
         state.profile = self.profile
         self._security.keep_state()
         for user in (USER, ADMIN):
-            folder, access = self._security.folder, self.access(user)
-            files = ClientFiles(folder / f"{user}.properties", folder / f"{user}.librdkafka.conf")
+            directory, access = self._security.directory, self.access(user)
+            files = ClientFiles(directory / f"{user}.properties", directory / f"{user}.librdkafka.conf")
             _write_lines(files.java, properties_lines(java_settings(access)))
             _write_lines(files.librdkafka, plain_lines(librdkafka_settings(access)))
             self.files[user] = files
@@ -80,7 +80,7 @@ class SecuredClients:
         for each in (name, name + ADMIN_SUFFIX):
             if profiles.exists(each):
                 trusted = profiles.read(each).get(TRUST_STORE, "")
-                is_of_a_cluster = Path(trusted).parent.name == SECURITY_FOLDER
+                is_of_a_cluster = Path(trusted).parent.name == SECURITY_DIRECTORY
                 if trusted != str(self._security.authority) and not (is_of_a_cluster and not Path(trusted).exists()):
                     return False
         return True
@@ -123,7 +123,7 @@ class SecuredClients:
             f"  Java            kafka-topics.sh --bootstrap-server {servers} --command-config {user.java} --list"
         )
         click.echo(f"  librdkafka      kcat -F {user.librdkafka} -L")
-        print_note(f"The passwords are in {self._security.folder}, which only you can read.")
+        print_note(f"The passwords are in {self._security.directory}, which only you can read.")
 
 
 def _write_lines(path: Path, lines: list[str]) -> None:

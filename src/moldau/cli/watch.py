@@ -1,4 +1,4 @@
-"""Shows something again and again: redrawn in place on a terminal, one answer behind the other in a pipe."""
+"""Shows something again and again: redrawn in place on a terminal, one result behind the other in a pipe."""
 
 from __future__ import annotations
 

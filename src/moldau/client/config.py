@@ -48,7 +48,7 @@ COMMON: dict[str, Setting] = {
         "localhost:9092", about="Brokers to begin with, host:port with commas between; the cluster names the others."
     ),
     "client.id": Setting("moldau", about="The name by which brokers know this client, in their logs and for quotas."),
-    "request.timeout.ms": Setting(30_000, 0, INT_MAX, about="How long a broker may take to answer one request."),
+    "request.timeout.ms": Setting(30_000, 0, INT_MAX, about="How long a broker may take to respond to one request."),
     "retry.backoff.ms": Setting(
         100, 0, LONG_MAX, about="The pause before a request that failed is tried again; it doubles with each failure."
     ),
@@ -190,10 +190,10 @@ PRODUCER: dict[str, Setting] = {
         60_000,
         0,
         LONG_MAX,
-        about="How long send() waits for metadata or memory, and calls of transactions for an answer.",
+        about="How long send() waits for metadata or memory, and calls of transactions for a response.",
     ),
     "max.in.flight.requests.per.connection": Setting(
-        5, 1, INT_MAX, about="How many requests a broker may have to answer; idempotence allows 5."
+        5, 1, INT_MAX, about="How many requests may wait for their responses; idempotence allows 5."
     ),
     "max.request.size": Setting(1_048_576, 0, INT_MAX, about="The most bytes that a record, or a request, may have."),
     "partitioner.adaptive.partitioning.enable": Setting(
@@ -234,9 +234,9 @@ READING: dict[str, Setting] = {
         about="How many bytes a response should have at most, and are kept before poll() gives them.",
     ),
     "fetch.max.wait.ms": Setting(
-        500, 0, INT_MAX, about="How long a broker waits for fetch.min.bytes before it answers with less."
+        500, 0, INT_MAX, about="How long a broker waits for fetch.min.bytes before it responds with less."
     ),
-    "fetch.min.bytes": Setting(1, 0, INT_MAX, about="How many bytes a broker waits for before it answers."),
+    "fetch.min.bytes": Setting(1, 0, INT_MAX, about="How many bytes a broker waits for before it responds."),
     "group.id": Setting(None, about="The group that this consumer is a member of."),
     "max.poll.interval.ms": Setting(
         300_000, 1, INT_MAX, about="A member that does not call poll() for so long leaves its group."

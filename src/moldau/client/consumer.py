@@ -1,7 +1,7 @@
 """The consumer: partitions of a group or assigned by the user, positions, poll, commits.
 
 poll() asks the leaders ahead of the reader: a partition is fetched again as soon as nothing of it is kept, so that the
-answer is on its way while the user works on the records. With a group, poll() also does what the group wants of the
+response is on its way while the user works on the records. With a group, poll() also does what the group wants of the
 user's thread; a thread of its own keeps the member alive between two polls (group/heartbeat.py).
 """
 

@@ -217,7 +217,7 @@ class ClosedError(ClientError):
 
 
 class LogTruncationError(ClientError):
-    """The log was cut off before the position, and there is no reset policy; offset is where the log agrees still."""
+    """The log was truncated before the position, and there is no reset policy; offset is where the log agrees still."""
 
     def __init__(self, message: str, partition: object, offset: int) -> None:
         super().__init__(OFFSET_OUT_OF_RANGE, message)

@@ -286,7 +286,7 @@ class Producer:
     def partitions_for(self, topic: GivenTopic) -> list[int]:
         """The numbers of the topic's partitions; blocks up to max.block.ms for its metadata.
 
-        Raises UnknownTopicOrPartitionError, or RequestTimeoutError where no broker answers.
+        Raises UnknownTopicOrPartitionError, or RequestTimeoutError where no broker responds.
         """
         name = checked_topic(topic)
         with self._lock:

@@ -40,7 +40,7 @@ class CommonSettings(TypedDict, total=False):
     """The pause before a lost broker is connected to again; it doubles with each failure. [reconnect.backoff.ms,
     default 50]"""
     request_timeout_ms: int | str
-    """How long a broker may take to answer one request. [request.timeout.ms, default 30000]"""
+    """How long a broker may take to respond to one request. [request.timeout.ms, default 30000]"""
     retry_backoff_max_ms: int | str
     """The longest pause between two tries of a request. [retry.backoff.max.ms, default 1000]"""
     retry_backoff_ms: int | str
@@ -147,10 +147,10 @@ class ProducerSettings(CommonSettings, total=False):
     linger_ms: int | str
     """How long a batch that is not full waits for more records. [linger.ms, default 5]"""
     max_block_ms: int | str
-    """How long send() waits for metadata or memory, and calls of transactions for an answer. [max.block.ms, default
+    """How long send() waits for metadata or memory, and calls of transactions for a response. [max.block.ms, default
     60000]"""
     max_in_flight_requests_per_connection: int | str
-    """How many requests a broker may have to answer; idempotence allows 5. [max.in.flight.requests.per.connection,
+    """How many requests may wait for their responses; idempotence allows 5. [max.in.flight.requests.per.connection,
     default 5]"""
     max_request_size: int | str
     """The most bytes that a record, or a request, may have. [max.request.size, default 1048576]"""
@@ -191,9 +191,9 @@ class ReadingSettings(CommonSettings, total=False):
     """How many bytes a response should have at most, and are kept before poll() gives them. [fetch.max.bytes, default
     52428800]"""
     fetch_max_wait_ms: int | str
-    """How long a broker waits for fetch.min.bytes before it answers with less. [fetch.max.wait.ms, default 500]"""
+    """How long a broker waits for fetch.min.bytes before it responds with less. [fetch.max.wait.ms, default 500]"""
     fetch_min_bytes: int | str
-    """How many bytes a broker waits for before it answers. [fetch.min.bytes, default 1]"""
+    """How many bytes a broker waits for before it responds. [fetch.min.bytes, default 1]"""
     group_id: str | None
     """The group that this consumer is a member of. [group.id, not set]"""
     max_poll_interval_ms: int | str

@@ -184,7 +184,7 @@ class AsyncShareConsumer:
 
     @property
     def acquisition_lock_timeout_ms(self) -> int | None:
-        """For how long records are locked, as the last answer said; None before the first."""
+        """For how long records are locked, as the last response said; None before the first."""
         return self._consumer.acquisition_lock_timeout_ms
 
     async def commit(self, timeout_ms: int | None = None) -> dict[TopicPartition, ClientError | None]:

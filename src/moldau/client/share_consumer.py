@@ -490,7 +490,7 @@ class ShareConsumer:
 
     @property
     def acquisition_lock_timeout_ms(self) -> int | None:
-        """For how long records are locked, as the last answer said; None before the first."""
+        """For how long records are locked, as the last response said; None before the first."""
         return self._requests.lock_duration_ms
 
     @_inside
@@ -534,7 +534,7 @@ class ShareConsumer:
 
     @_inside
     def set_acknowledgement_callback(self, callback: AcknowledgementCallback | None) -> None:
-        """callback(offsets by partition, error or None) is called once what was sent is answered, or failed.
+        """callback(offsets by partition, error or None) is called once what was sent has its response, or failed.
 
         That happens within poll(), commit(), commit_async() and close(), never in another thread; what it raises comes
         out of that call.

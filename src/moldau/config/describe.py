@@ -39,7 +39,7 @@ class Synonym:
 
 
 class DescribedConfig:
-    """One line of an answer to DescribeConfigs."""
+    """One line of a response to DescribeConfigs."""
 
     def __init__(
         self,
@@ -81,7 +81,8 @@ def describe_topic(overrides: dict[str, str], broker: DynamicBrokerConfig) -> li
 
 
 def describe_new_topic(overrides: dict[str, str], broker: DynamicBrokerConfig) -> list[DescribedConfig]:
-    """As CreateTopics answers them: overrides as written, and the source is where the value really is from."""
+    """As the response to CreateTopics has them: overrides as written, and the source is where the value really is
+    from."""
     values = TopicValues(overrides, broker.current)
     described = []
     for name in _listed(TOPIC_KEYS.rows(), overrides):

@@ -77,7 +77,7 @@ class Access:
     def _refusal(self, method: str, headers: Headers) -> str | None:
         host = headers.get("host", "")
         if not self.is_ours(host):
-            return f"This console does not answer to the name {host!r}; --allow-host adds one."
+            return f"This console is not served under the name {host!r}; --allow-host adds one."
         if method in SAFE_METHODS:
             return None
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
@@ -99,7 +99,7 @@ class Access:
 
 
 def check_csrf(request: Request, session: Session) -> None:
-    """The page has the secret from an answer that other sites cannot read."""
+    """The page has the secret from a response that other sites cannot read."""
     given = request.headers.get(CSRF_HEADER, "")
     if not secrets.compare_digest(given.encode(), session.csrf.encode()):
         raise Refused("The page is out of date. Load it again.", 403, "CSRF")

@@ -112,7 +112,7 @@ async def respond(make: Callable[[], Awaitable[WebCall]], handler: Callable[[Web
     except Exception as error:
         response = error_response(error)
         if response is None:
-            log.exception("a request could not be answered")
+            log.exception("request failed with an unexpected error")
             return JSONResponse({"error": "UNEXPECTED", "message": "The console failed; its log says why."}, 500)
         return response
     return found if isinstance(found, Response) else JSONResponse(found)

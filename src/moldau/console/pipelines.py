@@ -1,6 +1,6 @@
-"""Pipelines and loads: the runs that a folder has logs of, their rounds, for tables and plots.
+"""Pipelines and loads: the runs that a directory has logs of, their rounds, for tables and plots.
 
-The folders are named at the start; a page chooses among them by number, and names no path.
+The directories are named at the start; a page chooses among them by number, and names no path.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ SILENT_S = 300
 
 
 async def list_runs(call: WebCall) -> object:
-    """All runs of all folders, the newest first."""
-    folders = call.console.settings.runs
-    if not folders:
-        raise Refused("No folder of runs was named: start the console with --runs FOLDER.", 404, "NOT_FOUND")
+    """All runs of all directories, the newest first."""
+    directories = call.console.settings.runs
+    if not directories:
+        raise Refused("No directory of runs was named: start the console with --runs DIRECTORY.", 404, "NOT_FOUND")
 
     def work() -> list[dict[str, object]]:
         rows = []
-        for number, folder in enumerate(folders):
-            for path in run_files(folder):
+        for number, directory in enumerate(directories):
+            for path in run_files(directory):
                 run = _read(path)
                 if run is not None:
-                    rows.append({"folder": number, "file": os.path.basename(path), **_summary(run)})
+                    rows.append({"directory": number, "file": os.path.basename(path), **_summary(run)})
         return sorted(rows, key=lambda row: -int(str(row["began_ms"])))
 
-    return {"rows": await in_thread(work), "folders": list(folders)}
+    return {"rows": await in_thread(work), "directories": list(directories)}
 
 
 def _read(path: str) -> RunStats | None:
@@ -71,13 +71,13 @@ def _known(count: int) -> int | None:
 
 async def show_run(call: WebCall) -> object:
     """One run with its rounds, its sinks, and where its time went."""
-    folders = call.console.settings.runs
-    number, name = call.number("folder"), call.text("file")
-    if number >= len(folders):
-        raise Refused("There is no such folder.", 404, "NOT_FOUND")
+    directories = call.console.settings.runs
+    number, name = call.number("directory"), call.text("file")
+    if number >= len(directories):
+        raise Refused("There is no such directory.", 404, "NOT_FOUND")
 
     def work() -> RunStats | None:
-        path = next((path for path in run_files(folders[number]) if os.path.basename(path) == name), None)
+        path = next((path for path in run_files(directories[number]) if os.path.basename(path) == name), None)
         return None if path is None else _read(path)
 
     run = await in_thread(work)

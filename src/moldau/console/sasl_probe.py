@@ -1,7 +1,7 @@
 """Asks a listener whether it wants a login, before anything else is said to it.
 
-A listener without SASL answers a SaslHandshake with ILLEGAL_SASL_STATE, one with SASL with the mechanisms it has. One
-with TLS does not answer plain text at all: whoever uses TLS says so with security.protocol.
+A listener without SASL responds to a SaslHandshake with ILLEGAL_SASL_STATE, one with SASL with the mechanisms it has.
+One with TLS does not respond to plain text at all: whoever uses TLS says so with security.protocol.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ VERSION = 1
 
 
 class Listener(NamedTuple):
-    """Whether somebody answered, whether a login is wanted, and how one may log in."""
+    """Whether somebody responded, whether a login is wanted, and how one may log in."""
 
-    answered: bool
+    responded: bool
     wants_login: bool = False
     mechanisms: tuple[str, ...] = ()
 
 
 def ask_listener(bootstrap: str) -> Listener:
-    """What the first of the addresses says that answers."""
+    """What the first of the addresses says that responds."""
     for text in bootstrap.split(","):
         host, _, port = text.strip().rpartition(":")
         try:

@@ -50,7 +50,7 @@ async def show_session(request: Request) -> Response:
 
 
 async def log_in(request: Request) -> Response:
-    """With a user of the broker's; the answer to a wrong password is the broker's too."""
+    """With a user of the broker's; the response to a wrong password is the broker's too."""
     console = request.app.state.console
     address = request.client.host if request.client else ""
     user = ""

@@ -70,8 +70,8 @@ class Sessions:
     async def _ask_listener(self) -> Listener:
         if self._listener is None:
             found = await in_thread(lambda: ask_listener(self._settings.bootstrap))
-            if not found.answered:
-                raise Refused(f"No broker answers at {self._settings.bootstrap}.", 503, "AWAY")
+            if not found.responded:
+                raise Refused(f"No broker responds at {self._settings.bootstrap}.", 503, "AWAY")
             self._listener = found
         return self._listener
 

@@ -27,7 +27,7 @@ class ConsoleSettings:
     login: bool | None = None
     # Names besides localhost and addresses under which browsers may ask for the console.
     allowed_hosts: tuple[str, ...] = ()
-    # Folders with the logs of pipelines' runs.
+    # Directories with the logs of pipelines' runs.
     runs: tuple[str, ...] = ()
     audit_file: str | None = None
     idle_s: float = IDLE_SECONDS

@@ -1,4 +1,4 @@
-"""The HTML that every address answers with: a frame, and links to the files that fill it.
+"""The HTML that every address responds with: a frame, and links to the files that fill it.
 
 There is no script and no style in it, and nothing of a cluster either: it is the same for everybody.
 """

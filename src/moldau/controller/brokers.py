@@ -55,7 +55,7 @@ class Brokers:
         existing = self.state.image.brokers.get(request.broker_id)
         records: list[VersionedRecord] = []
         if existing is not None and existing.incarnation_id == request.incarnation_id:
-            # The same process again: its first answer was lost, or it has something new to tell.
+            # The same process again: its first response was lost, or it has something new to tell.
             epoch = existing.broker_epoch
             record = self._registration_record(request, epoch, existing.fenced, existing.in_controlled_shutdown)
         else:
@@ -324,11 +324,11 @@ class Brokers:
         return Result(records, [broker_id], is_atomic=False)
 
     def fence(self, broker_id: int, broker_epoch: int) -> Result:
-        """Fences a broker at whose address nobody is, unless its heartbeats go on; the answer says whether it did."""
+        """Fences a broker at whose address nobody is, unless its heartbeats go on; the response says whether it did."""
         broker = self.state.image.brokers.get(broker_id)
         if broker is None or broker.broker_epoch != broker_epoch or broker.fenced:
             return Result([], False)
-        if not self.is_unheard(broker_id, broker_epoch):
+        if not self.has_no_heartbeat(broker_id, broker_epoch):
             return Result([], False)
         records: list[VersionedRecord] = []
         logger.info("fencing broker %d early: its listener refuses connections", broker_id)
@@ -348,7 +348,7 @@ class Brokers:
         if contact is not None and contact.broker_epoch == broker_epoch:
             contact.is_connection_lost = True
 
-    def is_unheard(self, broker_id: int, broker_epoch: int) -> bool:
+    def has_no_heartbeat(self, broker_id: int, broker_epoch: int) -> bool:
         """Whether this controller has had no heartbeat of the broker, or none since its connection broke."""
         contact = self.state.contacts.get(broker_id)
         return contact is None or contact.broker_epoch != broker_epoch or contact.is_connection_lost

@@ -55,7 +55,7 @@ class Configs:
         self.state = state
 
     def described_for_creation(self, overrides: dict[str, str]) -> list[CreatableTopicConfigs]:
-        """What CreateTopics answers about the settings of a new topic."""
+        """What the response to CreateTopics says about the settings of a new topic."""
         rows = describe_new_topic(overrides, self.state.dynamic_config)
         return [CreatableTopicConfigs(row.name, row.value, row.read_only, row.source, row.sensitive) for row in rows]
 

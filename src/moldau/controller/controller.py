@@ -1,8 +1,8 @@
 """The active controller: every verb decides, `replay` alone changes the state.
 
-A verb reads the state and returns records with the answer; the node appends them in one batch, replays them here at
-once (the next verb builds on them) and gives the answer out when they are committed. A verb raises KafkaError when the
-whole request fails. Kafka keeps the same in QuorumController and its managers.
+A verb reads the state and returns records with the response; the node appends them in one batch, replays them here at
+once (the next verb builds on them) and gives the response out when they are committed. A verb raises KafkaError when
+the whole request fails. Kafka keeps the same in QuorumController and its managers.
 """
 
 from __future__ import annotations
@@ -187,6 +187,6 @@ class Controller:
 
 
 def throttled(result: Result, budget: MutationBudget, now_ms: int) -> Result:
-    """The answer says how long the client has to wait; the broker that passed the request on makes it wait."""
+    """The response says how long the client has to wait; the broker that passed the request on makes it wait."""
     result.response.throttle_time_ms = budget.close(now_ms)
     return result

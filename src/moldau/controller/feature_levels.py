@@ -123,7 +123,7 @@ class FeatureLevels:
         self.upgrade_kraft_version(level, validate_only)
         if not validate_only:
             self.kraft_version = level
-        # The quorum wrote it. A record after it makes the answer wait until it is committed.
+        # The quorum wrote it. A record after it makes the response wait until it is committed.
         return [(NoOpRecord(), 0)]
 
     def _check_metadata_version(self, level: int, current: int, kind: int) -> None:

@@ -192,7 +192,7 @@ class Leadership:
     def _elect_everywhere(
         self, election_type: int, records: list[VersionedRecord], response: ElectLeadersResponse
     ) -> None:
-        """Every topic is in the answer, but only those partitions for which something was to be done."""
+        """Every topic is in the response, but only those partitions for which something was to be done."""
         for topic in self.state.image.topics_by_name.values():
             result = ReplicaElectionResult(topic.name)
             for index in topic.partitions:

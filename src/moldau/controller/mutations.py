@@ -43,7 +43,7 @@ class Usage:
 
 
 class MutationBudget:
-    """For one request. `throttle_ms` is what its answer says."""
+    """For one request. `throttle_ms` is what its response says."""
 
     def __init__(self, usage: Usage | None, is_strict: bool) -> None:
         self._usage = usage

@@ -1,4 +1,4 @@
-"""What a verb of the controller decides: records, and the answer that waits for them."""
+"""What a verb of the controller decides: records, and the response that waits for them."""
 
 from __future__ import annotations
 

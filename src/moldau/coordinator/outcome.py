@@ -1,4 +1,4 @@
-"""What a verb of a coordinator decides: records to write, and the answer that waits until they are committed."""
+"""What a verb of a coordinator decides: records to write, and the response that waits until they are committed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ StoredRecord = tuple[bytes, bytes | None]
 class Outcome:
     """See the module.
 
-    `response` is what the caller gets; None if the machine answers by itself, later (a member that waits for others).
+    `response` is what the caller gets; None if the machine responds by itself, later (a member that waits for others).
     `replay` is False where the machine has changed its state already and only wants it written down.
     `on_written(error, now_ms)` is called once the records are committed (None) or cannot be (the error).
     A transactional outcome carries the producer whose transaction the records belong to.

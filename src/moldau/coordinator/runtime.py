@@ -146,7 +146,7 @@ class CoordinatorRuntime:
         return shard
 
     def run(self, index: int, verb: Callable[[CoordinatorMachine], Outcome], done: Done, now_ms: int) -> None:
-        """Lets the shard decide, writes that down, and calls `done` with the answer or the error."""
+        """Lets the shard decide, writes that down, and calls `done` with the response or the error."""
         try:
             shard = self.find(index)
             outcome = verb(shard.machine)

@@ -1,7 +1,7 @@
 """One shard of a coordinator: a partition of its topic, the state that was replayed from it, and who waits for it.
 
 The order of things is always the same: decide, append, replay, release when committed. An append that fails has changed
-nothing. An answer is held back until everything it may have seen is committed, also the answer of a verb that only
+nothing. A response is held back until everything it may have seen is committed, also the response of a verb that only
 read: so no client ever sees what a failover could take back.
 """
 
@@ -43,7 +43,7 @@ Done = Callable[[Message | KafkaError], None]
 
 
 def pass_on(outcome: Outcome, done: Done | None, error: KafkaError | None, now_ms: int) -> None:
-    """Answers. Never raises: it is often called in the turn of somebody else, who must not suffer."""
+    """Responds. Never raises: it is often called in the turn of somebody else, who must not suffer."""
     try:
         if outcome.on_written is not None:
             outcome.on_written(error, now_ms)
@@ -58,7 +58,7 @@ def pass_on(outcome: Outcome, done: Done | None, error: KafkaError | None, now_m
 
 
 class Waiting:
-    """An answer whose records, or those it has seen, are not committed yet."""
+    """A response whose records, or those it has seen, are not committed yet."""
 
     def __init__(self, outcome: Outcome, done: Done | None, end_offset: int, deadline_ms: int) -> None:
         self.outcome = outcome
@@ -169,7 +169,7 @@ class Shard:
     # Writing
 
     def write(self, outcome: Outcome, done: Done | None, deadline_ms: int, now_ms: int) -> None:
-        """Appends what was decided and answers when it is committed."""
+        """Appends what was decided and responds when it is committed."""
         if outcome.records:
             error = self._append_and_replay(outcome, now_ms)
             if error is not None:
@@ -177,7 +177,7 @@ class Shard:
                 return
         if outcome.records or outcome.response is not None or outcome.on_written is not None:
             self._release_or_wait(outcome, done, deadline_ms, now_ms)
-        # Otherwise the machine answers by itself, and nothing here may end that by its deadline.
+        # Otherwise the machine responds by itself, and nothing here may end that by its deadline.
 
     def _write_internal(self, outcomes: list[Outcome], now_ms: int) -> None:
         """For what nobody asked for."""

@@ -49,7 +49,7 @@ def health_of(
     partitions: Sequence[PartitionMetadata],
     minimums: Mapping[str, int],
 ) -> Health:
-    """What follows from answers; minimums: min.insync.replicas of the topics that are not whole."""
+    """What follows from responses; minimums: min.insync.replicas of the topics that are not whole."""
     health = Health()
     health.brokers = len(found.brokers)
     health.fenced = sorted(found.fenced)

@@ -146,7 +146,7 @@ def page_address(listener: str, broker: Broker) -> tuple[str, int] | None:
     except ValueError:
         return None
     if host in LOOPBACK and broker.host not in LOOPBACK:
-        # Whatever answers here is another machine's.
+        # Whatever listens here is another machine's.
         return None
     return None if port == 0 else (broker.host if host in EVERYWHERE else host, port)
 

@@ -27,7 +27,7 @@ def ask_brokers(pipeline: Pipeline) -> list[str]:
 
 
 def ask_topics(options: Mapping[str, str]) -> Sequence[str]:
-    """The topics there are at the brokers that kafka.* options name; LakeError where nobody answers."""
+    """The topics there are at the brokers that kafka.* options name; LakeError where nobody responds."""
     try:
         chosen = client_config(options, client_settings.ADMIN)
     except OptionError as error:
@@ -38,7 +38,7 @@ def ask_topics(options: Mapping[str, str]) -> Sequence[str]:
             return [topic.name for topic in admin.list_topics()]
     except ClientError as error:
         where = chosen["bootstrap.servers"]
-        raise LakeError(f"No broker answers at {where} (bootstrap.servers): {error.message}") from None
+        raise LakeError(f"No broker responds at {where} (bootstrap.servers): {error.message}") from None
 
 
 def _clusters(pipeline: Pipeline) -> Iterable[tuple[dict[str, str], list[str]]]:

@@ -18,14 +18,14 @@ from moldau.lake.errors import CommitConflict, LakeError
 from moldau.lake.extras import need
 from moldau.lake.file_writer import WriteSettings
 from moldau.lake.load import Load, LoadSettings
-from moldau.lake.lock import FOLDER
+from moldau.lake.lock import DIRECTORY
 from moldau.lake.newest import newest
 from moldau.lake.positions import Positions
 from moldau.lake.row_shape import DELETED, RowShape, make_shape
 from moldau.lake.table import DATE, LakeTable, Note, Partitioning
 from moldau.lake.tasks import Runner, TaskResult
 
-CHANGES = f"{FOLDER}/changes"
+CHANGES = f"{DIRECTORY}/changes"
 # The driver merges a round in its own memory.
 ROUND_OFFSETS_MAX = 2_000_000
 NEWER = (
@@ -51,7 +51,7 @@ class ChangelogLoad(Load):
         return make_shape(self._options, self.settings.envelope, changes=True)
 
     def _open(self) -> LakeTable:
-        shutil.rmtree(os.path.join(self.folder, CHANGES), ignore_errors=True)
+        shutil.rmtree(os.path.join(self.directory, CHANGES), ignore_errors=True)
         return super()._open()
 
     def _write_settings(self, table: LakeTable) -> WriteSettings:

@@ -56,7 +56,7 @@ def _order(file: DataFile) -> tuple[tuple[int, int], tuple[int, int], str]:
 def write_bin(table: LakeTable, group: Bin) -> list[DataFile]:
     """Writes the rows of a bin into one new file that no commit names yet."""
     # All of a bin's rows belong to one partition, so they are written as if there were none.
-    settings = WriteSettings(table.path, table.write_folder, os.path.dirname(group.files[0].path), Partitioning())
+    settings = WriteSettings(table.path, table.write_directory, os.path.dirname(group.files[0].path), Partitioning())
     writer = FileWriter(settings)
     schema = file_schema(table)
     try:
@@ -72,7 +72,7 @@ def write_bin(table: LakeTable, group: Bin) -> list[DataFile]:
 
 
 def read_batches(place: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
-    """A parquet file batch by batch, without taking folders for partitions."""
+    """A parquet file batch by batch, without taking directories for partitions."""
     file = need("pyarrow.parquet").ParquetFile(place)
     try:
         yield from file.iter_batches(columns=None if columns is None else list(columns))

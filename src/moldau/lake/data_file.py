@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-# What Hive, Spark and Delta call the folder of rows without a value.
-NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+# What Hive, Spark and Delta call the directory of rows without a value.
+NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
 
-# What must not stand in the name of a folder; the rest may, and is easier to read.
+# What must not stand in the name of a directory; the rest may, and is easier to read.
 _SAFE = " !#$&()+,;@[]^`{}~'"
 
 
@@ -19,7 +19,7 @@ _SAFE = " !#$&()+,;@[]^`{}~'"
 class DataFile:
     """Plain values, so that it travels from an executor to the driver and into a manifest as JSON."""
 
-    # Below the table's folder, as it is on disk.
+    # Below the table's directory, as it is on disk.
     path: str
     size: int
     rows: int
@@ -47,9 +47,9 @@ class DataFile:
         return json.dumps(self.to_object(), separators=(",", ":"))
 
 
-def partition_folder(partition: Mapping[str, str | None]) -> str:
-    """`date=2026-11-15/country=AT`, the folder of a partition below the table's; empty for no partition."""
+def partition_directory(partition: Mapping[str, str | None]) -> str:
+    """`date=2026-11-15/country=AT`, the directory of a partition below the table's; empty for no partition."""
     return "/".join(
-        f"{quote(name, _SAFE)}={NULL_FOLDER if value is None or value == '' else quote(value, _SAFE)}"
+        f"{quote(name, _SAFE)}={NULL_DIRECTORY if value is None or value == '' else quote(value, _SAFE)}"
         for name, value in partition.items()
     )

@@ -30,7 +30,7 @@ FORGOTTEN = -1
 
 
 class DeltaLakeTable(LakeTable):
-    """A table of the Delta format in a folder."""
+    """A table of the Delta format in a directory."""
 
     format = "delta"
 

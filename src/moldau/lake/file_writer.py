@@ -1,4 +1,4 @@
-"""Writes Arrow batches as Parquet files below a table's folder, one file for each value of the partition columns.
+"""Writes Arrow batches as Parquet files below a table's directory, one file for each value of the partition columns.
 
 Runs in Spark's tasks. Names are made of random numbers, so that a second attempt of a task, or a task whose driver
 is gone, never touches a file of another one. Nothing here makes a file part of the table.
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from moldau.lake.data_file import DataFile, partition_folder
+from moldau.lake.data_file import DataFile, partition_directory
 from moldau.lake.errors import LakeError
 from moldau.lake.extras import need
 from moldau.lake.table import DATE, TIMESTAMP, Partitioning
@@ -33,10 +33,10 @@ REPETITIVE = ("topic", "partition", "timestamp_type")
 class WriteSettings:
     """How and where files are written; plain data that travels to executors."""
 
-    folder: str
-    # Below the folder: where files wait for their commit, if not at their own place.
+    directory: str
+    # Below the directory: where files wait for their commit, if not at their own place.
     staging: str = ""
-    # Below the folder: in front of the partitions' folders.
+    # Below the directory: in front of the partitions' directories.
     prefix: str = ""
     partitioning: Partitioning = field(default_factory=Partitioning)
     compression: str = "zstd"
@@ -96,15 +96,15 @@ class FileWriter:
     def _start(self, values: tuple[str | None, ...], schema: Any) -> _OpenFile:
         partition = dict(zip(self._settings.partitioning.columns, values, strict=True))
         name = f"part-{uuid.uuid4().hex}.parquet"
-        path = "/".join(filter(None, (self._settings.prefix, partition_folder(partition), name)))
+        path = "/".join(filter(None, (self._settings.prefix, partition_directory(partition), name)))
         place = self._place(path)
         os.makedirs(os.path.dirname(place), exist_ok=True)
         return _OpenFile(path, place, partition, schema, self._settings)
 
     def _place(self, path: str) -> str:
         if self._settings.staging:
-            return os.path.join(self._settings.folder, self._settings.staging, os.path.basename(path))
-        return os.path.join(self._settings.folder, path)
+            return os.path.join(self._settings.directory, self._settings.staging, os.path.basename(path))
+        return os.path.join(self._settings.directory, path)
 
     def _close(self, values: tuple[str | None, ...]) -> None:
         self._done.append(self._open.pop(values).close())
@@ -224,12 +224,12 @@ def _only_value(compute: Any, column: Any) -> tuple[bool, Any]:
 
 
 def value_text(value: object) -> str | None:
-    """A partition's value as folders and logs have it."""
+    """A partition's value as directories and logs have it."""
     if value is None:
         return None
     if isinstance(value, bool):
         return "true" if value else "false"
-    # Delta takes an empty text for null, and a folder cannot have one.
+    # Delta takes an empty text for null, and a directory cannot have one.
     return str(value) or None
 
 

@@ -21,7 +21,7 @@ def read_frame(session: SparkSession, table: LakeTable) -> DataFrame:
         return session.createDataFrame([], schema)
     reader = session.read.schema(schema)
     if not table.partitioning.in_files:
-        # Folders tell the values of partitions; Iceberg's files have them inside.
+        # Directories tell the values of partitions; Iceberg's files have them inside.
         reader = reader.option("basePath", table.path)
     return reader.parquet(*(os.path.join(table.path, _escaped(file.path)) for file in files))
 

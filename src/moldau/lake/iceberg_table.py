@@ -1,6 +1,6 @@
 """Iceberg tables through `pyiceberg`: offsets are properties, set in the transaction that adds the files.
 
-The catalog is a SQLite file in the table's folder (`_moldau/catalog.db`). Its commit replaces the pointer to the
+The catalog is a SQLite file in the table's directory (`_moldau/catalog.db`). Its commit replaces the pointer to the
 metadata if that is still the one that was read. pyiceberg tries a refused append again on top of the other writer's
 snapshot, which would add rows twice when that writer loaded the same offsets: its retries are switched off on our
 handle, and append() looks at the positions before it tries again.
@@ -19,7 +19,7 @@ from moldau.client.results import TopicPartition
 from moldau.lake.data_file import DataFile
 from moldau.lake.errors import CommitConflict, NoTableError
 from moldau.lake.extras import need
-from moldau.lake.lock import FOLDER
+from moldau.lake.lock import DIRECTORY
 from moldau.lake.positions import Positions
 from moldau.lake.table import DATE, TIMESTAMP, LakeTable, Note, Partitioning
 
@@ -29,16 +29,16 @@ POSITIONS = "moldau.offsets"
 RETRIES = "commit.retry.num-retries"
 
 
-def _is_news(record: logging.LogRecord) -> bool:
+def _is_not_about_statistics(record: logging.LogRecord) -> bool:
     """Bytes and nested columns have no statistics on purpose (file_writer.py), which is told for each file."""
     return not str(record.msg).startswith("PyArrow statistics missing")
 
 
-logging.getLogger("pyiceberg.io.pyarrow").addFilter(_is_news)
+logging.getLogger("pyiceberg.io.pyarrow").addFilter(_is_not_about_statistics)
 
 
 class IcebergLakeTable(LakeTable):
-    """A table of the Iceberg format in a folder, with its catalog beside it."""
+    """A table of the Iceberg format in a directory, with its catalog beside it."""
 
     format = "iceberg"
 
@@ -53,11 +53,11 @@ class IcebergLakeTable(LakeTable):
         try:
             return IcebergLakeTable(path, catalog.load_table((NAMESPACE, NAME)))
         except (exceptions.NoSuchTableError, exceptions.NoSuchNamespaceError):
-            raise NoTableError(f"The catalog in {path}/{FOLDER} has no table.") from None
+            raise NoTableError(f"The catalog in {path}/{DIRECTORY} has no table.") from None
 
     @staticmethod
     def create(path: str, schema: Any, partition_by: Sequence[str]) -> IcebergLakeTable:
-        os.makedirs(os.path.join(path, FOLDER), exist_ok=True)
+        os.makedirs(os.path.join(path, DIRECTORY), exist_ok=True)
         catalog = open_catalog(path)
         catalog.create_namespace_if_not_exists(NAMESPACE)
         exceptions = need("pyiceberg.exceptions")
@@ -222,11 +222,11 @@ class IcebergLakeTable(LakeTable):
 
 
 def open_catalog(path: str) -> Any:
-    """The catalog in the table's folder."""
+    """The catalog in the table's directory."""
     need("sqlalchemy")
     need("pyiceberg")
     sql = need("pyiceberg.catalog.sql")
-    place = os.path.join(path, FOLDER, "catalog.db")
+    place = os.path.join(path, DIRECTORY, "catalog.db")
     return sql.SqlCatalog("moldau", uri=f"sqlite:///{place}", warehouse=url_of(path))
 
 

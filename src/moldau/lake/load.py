@@ -105,8 +105,8 @@ class Load:
         # A batch cannot begin at the end, a stream can; a load can do both, one after the other.
         from_the_end = options["startingOffsets"].strip().lower() == "latest"
         self._options: ReadOptions = read_options(options, streaming=from_the_end)
-        self.folder = local_path(settings.path)
-        self._lock = WriterLock(self.folder, f"a load of {self._options.subscription}")
+        self.directory = local_path(settings.path)
+        self._lock = WriterLock(self.directory, f"a load of {self._options.subscription}")
         self._lookup: Lookup | None = None
         self._shape = self._make_shape()
         self._table: LakeTable | None = None
@@ -147,7 +147,7 @@ class Load:
 
     def _open(self) -> LakeTable:
         wanted = self.settings
-        return open_or_create(self.folder, wanted.format, self._shape.schema, wanted.partition_by)
+        return open_or_create(self.directory, wanted.format, self._shape.schema, wanted.partition_by)
 
     def run_once(self) -> Iterator[Round]:
         """Rounds until everything is loaded that the brokers had when it began."""
@@ -179,7 +179,7 @@ class Load:
         table = self.table
         table.evolve(self._shape.schema)
         before = table.positions(found.partitions)
-        check_topic_ids(before, found.topic_ids, self.folder)
+        check_topic_ids(before, found.topic_ids, self.directory)
         starts = self._starts(before, found, ends)
         targets = limit_offsets(starts, ends, self.settings.round_offsets_max)
         ranges = self._plan(starts, targets, found.topic_ids)
@@ -258,7 +258,7 @@ def write_settings(table: LakeTable, wanted: LoadSettings) -> WriteSettings:
     """Where and how the tasks of a load write."""
     return WriteSettings(
         table.path,
-        table.write_folder,
+        table.write_directory,
         "data" if table.format == "iceberg" else "",
         table.partitioning,
         wanted.compression,

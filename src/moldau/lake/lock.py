@@ -1,4 +1,4 @@
-"""One writer at a time: a lock in the table's or pipeline's folder that ends with its process, however that ends."""
+"""One writer at a time: a lock in the table's or pipeline's directory that ends with its process, however that ends."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from types import TracebackType
 
 from moldau.lake.errors import LakeError
 
-FOLDER = "_moldau"
+DIRECTORY = "_moldau"
 
 
 class WriterLock:
-    """Holds `_moldau/NAME` of a folder by flock; the holder is written into it, for the sentence that others get."""
+    """Holds `_moldau/NAME` of a directory by flock; the holder is written into it, for the sentence that others get."""
 
-    def __init__(self, folder: str, what: str, name: str = "lock") -> None:
+    def __init__(self, directory: str, what: str, name: str = "lock") -> None:
         """what: `load of orders`, as the refusal of others will name it."""
-        self.path = os.path.join(folder, FOLDER, name)
+        self.path = os.path.join(directory, DIRECTORY, name)
         self._what = what
         self._file: int | None = None
 

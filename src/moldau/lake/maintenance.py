@@ -120,15 +120,15 @@ def _vacuum_parquet(table: ParquetLakeTable, before_ms: int, dry_run: bool) -> l
         for name in _names(os.path.join(table.path, STAGING))
         if name not in live and _is_older(os.path.join(table.path, STAGING, name), before_ms)
     ]
-    doomed = [*(os.path.join(REMOVED, os.path.basename(path)) for path in old), *unused]
+    unneeded = [*(os.path.join(REMOVED, os.path.basename(path)) for path in old), *unused]
     if dry_run:
-        return doomed
-    for path in doomed:
+        return unneeded
+    for path in unneeded:
         _unlink(os.path.join(table.path, path))
     if old:
         table.commit(Manifest("vacuum", state.positions, state.schema, state.partition_by, forget=old))
     prune(table.path, before_ms)
-    return doomed
+    return unneeded
 
 
 def _vacuum_iceberg(table: IcebergLakeTable, before_ms: int, dry_run: bool) -> list[str]:
@@ -144,16 +144,16 @@ def _vacuum_iceberg(table: IcebergLakeTable, before_ms: int, dry_run: bool) -> l
         iceberg.maintenance.expire_snapshots().by_ids(sorted(expired)).commit()
         table.refresh()
     used = table.referenced_files(without=expired)
-    folder = os.path.join(table.path, "data")
-    doomed = []
-    for parent, _, names in os.walk(folder):
+    directory = os.path.join(table.path, "data")
+    unneeded = []
+    for parent, _, names in os.walk(directory):
         for name in names:
             place = os.path.join(parent, name)
             if place not in used and _is_older(place, before_ms):
-                doomed.append(os.path.relpath(place, table.path))
-    for path in [] if dry_run else doomed:
+                unneeded.append(os.path.relpath(place, table.path))
+    for path in [] if dry_run else unneeded:
         _unlink(os.path.join(table.path, path))
-    return doomed
+    return unneeded
 
 
 def expire_rows(table: LakeTable, older_than: datetime) -> int:
@@ -255,8 +255,8 @@ def parse_age(text: str) -> timedelta:
     return units[text[-1]](int(text[:-1]))
 
 
-def _names(folder: str) -> Iterable[str]:
-    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+def _names(directory: str) -> Iterable[str]:
+    return sorted(os.listdir(directory)) if os.path.isdir(directory) else []
 
 
 def _is_older(place: str, before_ms: int) -> bool:

@@ -19,11 +19,11 @@ from typing import Any
 from moldau.lake.data_file import DataFile
 from moldau.lake.errors import CommitConflict, LakeError, NoTableError
 from moldau.lake.extras import need
-from moldau.lake.lock import FOLDER
+from moldau.lake.lock import DIRECTORY
 from moldau.lake.positions import Positions
 
-COMMITS = f"{FOLDER}/commits"
-SNAPSHOTS = f"{FOLDER}/snapshots"
+COMMITS = f"{DIRECTORY}/commits"
+SNAPSHOTS = f"{DIRECTORY}/snapshots"
 LAYOUT = 1
 SNAPSHOT_EVERY = 20
 DIGITS = 20
@@ -58,22 +58,22 @@ class Manifest:
     details: dict[str, object] = field(default_factory=dict)
 
 
-def read_state(folder: str) -> TableState:
+def read_state(directory: str) -> TableState:
     """The newest state of the table; LakeError where manifests are missing or damaged."""
-    numbers = _numbers(os.path.join(folder, COMMITS))
+    numbers = _numbers(os.path.join(directory, COMMITS))
     if not numbers:
-        raise NoTableError(f"There is no table in {folder}.")
+        raise NoTableError(f"There is no table in {directory}.")
     newest = numbers[-1]
     state = TableState()
-    usable = [number for number in _numbers(os.path.join(folder, SNAPSHOTS)) if number <= newest]
+    usable = [number for number in _numbers(os.path.join(directory, SNAPSHOTS)) if number <= newest]
     if usable:
-        _apply_snapshot(state, _read(_place(folder, SNAPSHOTS, usable[-1])))
+        _apply_snapshot(state, _read(_place(directory, SNAPSHOTS, usable[-1])))
     for number in range(state.version + 1, newest + 1):
-        _apply(state, _read(_place(folder, COMMITS, number)))
+        _apply(state, _read(_place(directory, COMMITS, number)))
     return state
 
 
-def write_commit(folder: str, state: TableState, manifest: Manifest) -> TableState:
+def write_commit(directory: str, state: TableState, manifest: Manifest) -> TableState:
     """Commits on top of the state, and returns the new one; CommitConflict if somebody else did before."""
     number = state.version + 1
     text = {
@@ -90,10 +90,10 @@ def write_commit(folder: str, state: TableState, manifest: Manifest) -> TableSta
         "remove": list(manifest.remove),
         "forget": list(manifest.forget),
     }
-    create_whole(_place(folder, COMMITS, number), json.dumps(text).encode())
+    create_whole(_place(directory, COMMITS, number), json.dumps(text).encode())
     _apply(state, text)
     if number % SNAPSHOT_EVERY == SNAPSHOT_EVERY - 1:
-        _write_snapshot(folder, state, text)
+        _write_snapshot(directory, state, text)
     return state
 
 
@@ -113,32 +113,32 @@ def create_whole(place: str, data: bytes) -> None:
     finally:
         if os.path.exists(aside):
             os.unlink(aside)
-    sync_folder(parent)
+    sync_directory(parent)
 
 
-def sync_folder(folder: str) -> None:
-    """Names that were made in the folder survive a power failure."""
-    handle = os.open(folder, os.O_RDONLY)
+def sync_directory(directory: str) -> None:
+    """Names that were made in the directory survive a power failure."""
+    handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
 
 
-def prune(folder: str, before_ms: int) -> int:
+def prune(directory: str, before_ms: int) -> int:
     """Removes manifests and snapshots that a newer snapshot replaces and that are older; returns how many."""
-    snapshots = _numbers(os.path.join(folder, SNAPSHOTS))
+    snapshots = _numbers(os.path.join(directory, SNAPSHOTS))
     removed = 0
-    for kind, numbers in ((SNAPSHOTS, snapshots[:-1]), (COMMITS, _numbers(os.path.join(folder, COMMITS)))):
+    for kind, numbers in ((SNAPSHOTS, snapshots[:-1]), (COMMITS, _numbers(os.path.join(directory, COMMITS)))):
         for number in numbers:
-            place = _place(folder, kind, number)
+            place = _place(directory, kind, number)
             if snapshots and number < snapshots[-1] and os.path.getmtime(place) * 1000 < before_ms:
                 os.unlink(place)
                 removed += 1
     return removed
 
 
-def _write_snapshot(folder: str, state: TableState, last: dict[str, Any]) -> None:
+def _write_snapshot(directory: str, state: TableState, last: dict[str, Any]) -> None:
     text = {
         **last,
         "add": [file.to_object() for file in state.files.values()],
@@ -147,7 +147,7 @@ def _write_snapshot(folder: str, state: TableState, last: dict[str, Any]) -> Non
         "removed": state.removed,
     }
     try:
-        create_whole(_place(folder, SNAPSHOTS, state.version), json.dumps(text).encode())
+        create_whole(_place(directory, SNAPSHOTS, state.version), json.dumps(text).encode())
     except CommitConflict:
         pass  # the same, by somebody who read the same manifests
 
@@ -177,16 +177,16 @@ def _apply(state: TableState, text: dict[str, Any]) -> None:
     state.commits.append({name: text[name] for name in ("version", "timestamp", "operation", "details")})
 
 
-def _numbers(folder: str) -> list[int]:
+def _numbers(directory: str) -> list[int]:
     try:
-        names = os.listdir(folder)
+        names = os.listdir(directory)
     except FileNotFoundError:
         return []
     return sorted(int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdigit())
 
 
-def _place(folder: str, kind: str, number: int) -> str:
-    return os.path.join(folder, kind, f"{number:0{DIGITS}d}.json")
+def _place(directory: str, kind: str, number: int) -> str:
+    return os.path.join(directory, kind, f"{number:0{DIGITS}d}.json")
 
 
 def _read(place: str) -> dict[str, Any]:
@@ -195,6 +195,6 @@ def _read(place: str) -> dict[str, Any]:
             text: dict[str, Any] = json.load(file)
         return text
     except FileNotFoundError:
-        raise LakeError(f"The manifest {place} is missing: restore it from a backup of the folder.") from None
+        raise LakeError(f"The manifest {place} is missing: restore it from a backup of the directory.") from None
     except ValueError:
-        raise LakeError(f"The manifest {place} is damaged: restore it from a backup of the folder.") from None
+        raise LakeError(f"The manifest {place} is damaged: restore it from a backup of the directory.") from None

@@ -1,6 +1,6 @@
 """Plain parquet tables: manifests decide, files follow.
 
-Tasks write to `_moldau/staging`, which readers of folders skip. A commit is a manifest; after it, settle() moves
+Tasks write to `_moldau/staging`, which readers of directories skip. A commit is a manifest; after it, settle() moves
 its files to their places, and files that it removed to `_moldau/removed`. settle() only does what a manifest says,
 so that anybody may run it at any time, also after a kill in its midst.
 """
@@ -15,17 +15,17 @@ from moldau.client.results import TopicPartition
 from moldau.lake.data_file import DataFile
 from moldau.lake.errors import CommitConflict
 from moldau.lake.extras import need
-from moldau.lake.lock import FOLDER
+from moldau.lake.lock import DIRECTORY
 from moldau.lake.manifest import Manifest, TableState, read_state, write_commit
 from moldau.lake.positions import Positions
 from moldau.lake.table import DATE, LakeTable, Note, Partitioning
 
-STAGING = f"{FOLDER}/staging"
-REMOVED = f"{FOLDER}/removed"
+STAGING = f"{DIRECTORY}/staging"
+REMOVED = f"{DIRECTORY}/removed"
 
 
 class ParquetLakeTable(LakeTable):
-    """A folder of parquet files with manifests."""
+    """A directory of parquet files with manifests."""
 
     format = "parquet"
 
@@ -101,7 +101,7 @@ class ParquetLakeTable(LakeTable):
         self.commit(Manifest("add-columns", self._state.positions, schema, self._state.partition_by))
 
     @property
-    def write_folder(self) -> str:
+    def write_directory(self) -> str:
         return STAGING
 
     def _commit(self, files: Sequence[DataFile], before: Positions, after: Positions, note: Note) -> int:

@@ -111,7 +111,7 @@ Sink = TopicSink | TableSink
 
 @dataclass(frozen=True)
 class Pipeline:
-    """All of it. state: the folder of checkpoints, lock and run logs. kafka: client settings of all
+    """All of it. state: the directory of checkpoints, lock and run logs. kafka: client settings of all
     sources and sinks."""
 
     name: str
@@ -131,7 +131,7 @@ class Pipeline:
             raise LakeError("\n".join(problems))
 
     @property
-    def state_folder(self) -> str:
+    def state_directory(self) -> str:
         return self.state or f".moldau/{self.name}"
 
     def source(self, name: str) -> Source | None:

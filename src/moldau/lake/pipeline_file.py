@@ -82,7 +82,7 @@ _TOP = ("pipeline", "kafka", "spark", "sources", "steps", "sinks")
 
 
 def read_pipeline(path: str) -> Pipeline:
-    """The pipeline of a file, checked; paths in it are meant from the file's folder."""
+    """The pipeline of a file, checked; paths in it are meant from the file's directory."""
     try:
         with open(path, "rb") as file:
             data = tomllib.load(file)
@@ -98,8 +98,8 @@ def read_pipeline(path: str) -> Pipeline:
 class _Reader:
     """One file on its way to a pipeline; all complaints name the place in the file."""
 
-    def __init__(self, folder: str, path: str) -> None:
-        self._folder = folder
+    def __init__(self, directory: str, path: str) -> None:
+        self._directory = directory
         self._path = path
 
     def pipeline(self, data: Mapping[str, Any]) -> Pipeline:
@@ -211,7 +211,7 @@ class _Reader:
         return function
 
     def _place(self, path: str) -> str:
-        return path if "://" in path else os.path.join(self._folder, path)
+        return path if "://" in path else os.path.join(self._directory, path)
 
     def _table(self, data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
         found = data.get(name, {})

@@ -69,11 +69,11 @@ def run_pipeline(
 ) -> RunLog:
     """Runs until everything that is there is done (once), or until stop() says so. LakeError says what went wrong."""
     pipeline.check()
-    folder = local_path(pipeline.state_folder)
-    with WriterLock(folder, f"a run of pipeline {pipeline.name}"):
-        kept = log or RunLog(os.path.join(folder, "runs"), f"pipeline {pipeline.name}")
+    directory = local_path(pipeline.state_directory)
+    with WriterLock(directory, f"a run of pipeline {pipeline.name}"):
+        kept = log or RunLog(os.path.join(directory, "runs"), f"pipeline {pipeline.name}")
         kept.begin()
-        run = _Run(pipeline, session, folder, kept, on_round or (lambda _: None), stop or (lambda: False))
+        run = _Run(pipeline, session, directory, kept, on_round or (lambda _: None), stop or (lambda: False))
         try:
             run.go(once)
         except BaseException as error:
@@ -90,14 +90,14 @@ class _Run:
         self,
         pipeline: Pipeline,
         session: SparkSession,
-        folder: str,
+        directory: str,
         log: RunLog,
         on_round: OnRound,
         stop: Callable[[], bool],
     ) -> None:
         self._pipeline = pipeline
         self._session = session
-        self._folder = folder
+        self._directory = directory
         self._log = log
         self._on_round = on_round
         self._stop = stop
@@ -216,7 +216,7 @@ class _Run:
             raise LakeError(f"Sink {sink.name} cannot be written: {first_line(error)}") from error
 
     def _start_stream(self, sink: Sink, frame: DataFrame, once: bool) -> Any:
-        checkpoint = os.path.join(self._folder, "checkpoints", sink.name)
+        checkpoint = os.path.join(self._directory, "checkpoints", sink.name)
         if isinstance(sink, TopicSink):
             frame = frame.observe(OBSERVED, *_counts(frame))
         writer = frame.writeStream.queryName(sink.name).option("checkpointLocation", checkpoint)
@@ -254,10 +254,10 @@ class _Run:
         from pyspark.sql.pandas.types import to_arrow_schema
 
         schema = to_arrow_schema(frame.schema, timezone="UTC")
-        folder = local_path(sink.table)
-        table = open_or_create(folder, sink.format, schema, sink.partition_by)
+        directory = local_path(sink.table)
+        table = open_or_create(directory, sink.format, schema, sink.partition_by)
         table.evolve(schema)
-        results = write_frame(frame, write_settings(table, LoadSettings({}, folder)), schema)
+        results = write_frame(frame, write_settings(table, LoadSettings({}, directory)), schema)
         files = [file for result in results for file in result.files]
         rows = sum(result.rows for result in results)
         version = table.append(files, Positions(), Positions(), Note("batch", {"rows": rows}))

@@ -102,17 +102,17 @@ def now_ms() -> int:
 
 
 class RunLog:
-    """Writes the log of one run below a folder, and keeps the newest few."""
+    """Writes the log of one run below a directory, and keeps the newest few."""
 
-    def __init__(self, folder: str, name: str, details: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, directory: str, name: str, details: Mapping[str, Any] | None = None) -> None:
         self.stats = RunStats(name, now_ms(), details=dict(details or {}))
-        self._folder = folder
-        self.path = os.path.join(folder, f"{self.stats.began_ms:015d}-{os.getpid()}.jsonl")
+        self._directory = directory
+        self.path = os.path.join(directory, f"{self.stats.began_ms:015d}-{os.getpid()}.jsonl")
 
     def begin(self) -> None:
         """The run has what it needs, and is not refused any more."""
-        os.makedirs(self._folder, exist_ok=True)
-        for old in run_files(self._folder)[: -(RUNS_KEPT - 1)]:
+        os.makedirs(self._directory, exist_ok=True)
+        for old in run_files(self._directory)[: -(RUNS_KEPT - 1)]:
             os.unlink(old)
         self._write({"name": self.stats.name, "began_ms": self.stats.began_ms, "details": self.stats.details})
 
@@ -130,11 +130,11 @@ class RunLog:
             file.write(json.dumps(data) + "\n")
 
 
-def run_files(folder: str) -> list[str]:
-    """The logs of a folder, the oldest first."""
-    if not os.path.isdir(folder):
+def run_files(directory: str) -> list[str]:
+    """The logs of a directory, the oldest first."""
+    if not os.path.isdir(directory):
         return []
-    return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".jsonl")]
+    return [os.path.join(directory, name) for name in sorted(os.listdir(directory)) if name.endswith(".jsonl")]
 
 
 def read_run(path: str) -> RunStats:

@@ -25,13 +25,13 @@ COMMIT_TRIES = 20
 # The day of a record's timestamp: a partition that is made, not found in the rows.
 DATE = "date"
 TIMESTAMP = "timestamp"
-# What lies in the folder of a table whose creation was killed.
+# What lies in the directory of a table whose creation was killed.
 LEFT_BY_KILLS = ("_moldau", "_delta_log", "metadata")
 
 
 @dataclass(frozen=True)
 class Partitioning:
-    """How files are divided. Delta and parquet keep the values in folders and in the log, Iceberg in the files."""
+    """How files are divided. Delta and parquet keep the values in directories and in the log, Iceberg in the files."""
 
     columns: tuple[str, ...] = ()
     # Whether files keep the columns that they are divided by.
@@ -106,8 +106,8 @@ class LakeTable(ABC):
     def _commit(self, files: Sequence[DataFile], before: Positions, after: Positions, note: Note) -> int: ...
 
     @property
-    def write_folder(self) -> str:
-        """Where tasks put files, below the table's folder, when it is not the place of the file's path."""
+    def write_directory(self) -> str:
+        """Where tasks put files, below the table's directory, when it is not the place of the file's path."""
         return ""
 
     def evolve(self, schema: Any) -> None:
@@ -156,23 +156,23 @@ class LakeTable(ABC):
                 raise LakeError(
                     f"{place} is missing or was changed after a task wrote it, so nothing was"
                     " committed. Do executors and"
-                    " driver share this folder? Start the load again."
+                    " driver share this directory? Start the load again."
                 )
 
     def _written_place(self, file: DataFile) -> str:
-        if self.write_folder:
-            return os.path.join(self.path, self.write_folder, os.path.basename(file.path))
+        if self.write_directory:
+            return os.path.join(self.path, self.write_directory, os.path.basename(file.path))
         return os.path.join(self.path, file.path)
 
 
 def local_path(text: str) -> str:
-    """The folder of a table; file: URLs are folders too. LakeError for anything further away."""
+    """The directory of a table; file: URLs are directories too. LakeError for anything further away."""
     parts = urlsplit(text)
     if parts.scheme == "file":
         return os.path.abspath(unquote(parts.path))
     if parts.scheme and len(parts.scheme) > 1:
         raise LakeError(
-            f"{text} is not a folder: tables are written to folders that driver and executors share"
+            f"{text} is not a directory: tables are written to directories that driver and executors share"
             " (local, NFS or mounted"
             " object stores)."
         )

@@ -91,7 +91,7 @@ def run_task(task: LoadTask) -> TaskResult:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EPERM):
             raise
         sentence = (
-            f"{task.write.folder} cannot be written: {os.strerror(error.errno)}. Nothing was"
+            f"{task.write.directory} cannot be written: {os.strerror(error.errno)}. Nothing was"
             " committed; make room and load again."
         )
         return TaskResult(task.range, error=sentence)

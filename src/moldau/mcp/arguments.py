@@ -1,4 +1,4 @@
-"""Arguments of tools: their JSON Schema for agents, and checks that answer a mistake with a sentence."""
+"""Arguments of tools: their JSON Schema for agents, and checks that refuse a mistake with a sentence."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _moment_ms(name: str, value: Any) -> int:
         except ValueError:
             pass
         else:
-            # A time that does not say where it is meant is UTC, as all times in answers are.
+            # A time that does not say where it is meant is UTC, as all times in results are.
             moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
             return int(moment.timestamp() * 1000)
     raise Refused(f"{name} must be {_NOUNS[TIME]}, not {_shown(value)}.")

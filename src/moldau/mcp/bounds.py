@@ -1,6 +1,6 @@
-"""How large an answer may be: rows, bytes, characters of one text; and what is said where something is left out.
+"""How large a result may be: rows, bytes, characters of one text; and what is said where something is left out.
 
-Whatever is cut says so in the answer, with what to ask for to get on: an agent must never take a part for the whole.
+Whatever is cut says so in the result, with what to ask for to get on: an agent must never take a part for the whole.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from moldau.actions.decoding import visible
 ROWS_DEFAULT = 100
 BYTES_DEFAULT = 64 * 1024
 CHARS_DEFAULT = 2_000
-# What lists behind the first one of an answer may take of its bytes.
+# What lists behind the first one of a result may take of its bytes.
 SIDE_SHARE = 4
 # What stays of a row that is too large.
 SHORT_BYTES = 200
@@ -22,7 +22,7 @@ NOTES = "truncated"
 
 
 class Limits(NamedTuple):
-    """Of one answer: rows of a list, bytes of its JSON, characters of one text in it."""
+    """Of one result: rows of a list, bytes of its JSON, characters of one text in it."""
 
     rows: int = ROWS_DEFAULT
     bytes: int = BYTES_DEFAULT
@@ -33,12 +33,12 @@ DEFAULT_LIMITS = Limits()
 
 
 def limits_of(rows: int, size: int) -> Limits:
-    """One text is a small part of an answer, however small that may be."""
+    """One text is a small part of a result, however small that may be."""
     return Limits(rows, size, min(CHARS_DEFAULT, size // 16))
 
 
 class Part(NamedTuple):
-    """A list in an answer: its name, the argument that gets on in it, how many rows were passed over, how many there
+    """A list in a result: its name, the argument that gets on in it, how many rows were passed over, how many there
     are in all."""
 
     name: str
@@ -83,9 +83,9 @@ def shrunk(row: object) -> object:
     return {**short, "left_out": [name for name in row if name not in short]}
 
 
-def bounded(answer: dict[str, Any], parts: Sequence[Part], limits: Limits) -> dict[str, Any]:
-    """The answer with its lists cut to what there is room for: the first one has what the others leave."""
-    found: dict[str, Any] = tidy(answer, limits.chars)
+def bounded(result: dict[str, Any], parts: Sequence[Part], limits: Limits) -> dict[str, Any]:
+    """The result with its lists cut to what there is room for: the first one has what the others leave."""
+    found: dict[str, Any] = tidy(result, limits.chars)
     notes: list[str] = list(found.pop(NOTES, []))
     # Room for what is to be said about each list.
     left = limits.bytes - 200 * len(parts) - json_size({**found, **{part.name: [] for part in parts}})

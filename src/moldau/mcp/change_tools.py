@@ -55,7 +55,7 @@ async def make_topic(asked: Asked) -> dict[str, Any]:
         "configs": asked.get("configs"),
     }
     if asked["dry_run"]:
-        return _preview(asked, await asked.answer(preview_topic, **values))
+        return _preview(asked, await asked.result(preview_topic, **values))
     return asked.bounded(await asked.change("create topic", create_topic, **values))
 
 
@@ -74,11 +74,11 @@ async def alter_topic_configs(asked: Asked) -> dict[str, Any]:
     return _preview(asked, {"topic": asked["topic"], "changes": rows})
 
 
-def _preview(asked: Asked, answer: dict[str, Any], *parts: Part) -> dict[str, Any]:
-    answer["dry_run"] = asked["dry_run"]
+def _preview(asked: Asked, result: dict[str, Any], *parts: Part) -> dict[str, Any]:
+    result["dry_run"] = asked["dry_run"]
     if asked["dry_run"]:
-        answer["note"] = NOTHING_YET
-    return asked.bounded(answer, *parts)
+        result["note"] = NOTHING_YET
+    return asked.bounded(result, *parts)
 
 
 async def reset_offsets(asked: Asked) -> dict[str, Any]:
@@ -88,14 +88,14 @@ async def reset_offsets(asked: Asked) -> dict[str, Any]:
     if needed is not None and asked.get(needed) is None:
         raise Refused(f"With where={where} the argument {needed} is needed.")
     topics = asked["topics"]
-    found = await asked.answer(
+    found = await asked.result(
         preview_reset, id=asked["group"], where=where, topics=topics, number=None if needed is None else asked[needed]
     )
     if not asked["dry_run"]:
         await asked.change("reset offsets", reset, id=asked["group"], offsets=found["rows"])
     rows, part = asked.rest("offsets", "skip", found["rows"])
-    answer = {"group": asked["group"], "offsets": rows, "notes": found["notes"], "members": found["members"]}
-    return _preview(asked, answer, part)
+    result = {"group": asked["group"], "offsets": rows, "notes": found["notes"], "members": found["members"]}
+    return _preview(asked, result, part)
 
 
 async def remove_topic(asked: Asked) -> dict[str, Any]:
@@ -108,7 +108,7 @@ async def remove_records(asked: Asked) -> dict[str, Any]:
     up_to = asked["up_to"]
     if up_to != END and asked.get(up_to) is None:
         raise Refused(f"With up_to={up_to} the argument {up_to} is needed.")
-    found = await asked.answer(
+    found = await asked.result(
         preview_deletion, name=asked["topic"], up_to=up_to, number=asked.get(up_to), partitions=asked.get("partitions")
     )
     if not asked["dry_run"]:

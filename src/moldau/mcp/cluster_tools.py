@@ -20,7 +20,7 @@ ALL_CONFIGS = Argument("all", FLAG, "Also those that have their default value.",
 
 
 async def cluster_overview(asked: Asked) -> dict[str, Any]:
-    found = await asked.answer(show_overview)
+    found = await asked.result(show_overview)
     found["health"] = [health_sentence(row) for row in found["health"]]
     if not asked.viewer.scope.has_all_named_topics:
         found["note"] = "Health and counts are those of the topics that this server shows; there may be others."
@@ -41,11 +41,11 @@ def health_sentence(row: dict[str, Any]) -> dict[str, Any]:
 
 
 async def describe_broker(asked: Asked) -> dict[str, Any]:
-    return asked.bounded(await asked.answer(show_broker, id=asked["broker"]))
+    return asked.bounded(await asked.result(show_broker, id=asked["broker"]))
 
 
 async def describe_quorum(asked: Asked) -> dict[str, Any]:
-    found = await asked.answer(show_quorum)
+    found = await asked.result(show_quorum)
     parts = []
     for name, argument in (("voters", "skip"), ("observers", "skip_observers")):
         found[name], part = asked.rest(name, argument, found[name])
@@ -81,14 +81,14 @@ async def list_all_transactions(asked: Asked) -> dict[str, Any]:
 
 
 async def describe_transaction(asked: Asked) -> dict[str, Any]:
-    found = await asked.answer(show_transaction, id=asked["transactional_id"])
+    found = await asked.result(show_transaction, id=asked["transactional_id"])
     found["partitions"], part = asked.rest("partitions", "skip", found["partitions"])
     return asked.bounded(found, part)
 
 
 async def find_hanging_transactions(asked: Asked) -> dict[str, Any]:
     older_ms = None if asked.get("older_minutes") is None else asked["older_minutes"] * 60_000
-    found = await asked.answer(find_hanging, topic=asked.get("topic"), older_ms=older_ms)
+    found = await asked.result(find_hanging, topic=asked.get("topic"), older_ms=older_ms)
     if found["asked"] < found["of_partitions"]:
         found["note"] = f"There are {found['of_partitions']:,} partitions; {found['asked']:,} of them were asked."
     found["rows"], part = asked.rest("rows", "skip", found["rows"])
@@ -96,7 +96,7 @@ async def find_hanging_transactions(asked: Asked) -> dict[str, Any]:
 
 
 async def list_all_quotas(asked: Asked) -> dict[str, Any]:
-    found = await asked.answer(list_quotas)
+    found = await asked.result(list_quotas)
     found["rows"], part = asked.rest("rows", "skip", found["rows"])
     return asked.bounded(found, part)
 
@@ -111,7 +111,7 @@ async def list_all_acls(asked: Asked) -> dict[str, Any]:
 
 
 async def list_all_users(asked: Asked) -> dict[str, Any]:
-    found = await asked.answer(list_users)
+    found = await asked.result(list_users)
     every = [
         {"user": row["user"], "mechanisms": [each["mechanism"] for each in row["credentials"]]} for row in found["rows"]
     ]

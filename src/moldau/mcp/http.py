@@ -1,4 +1,4 @@
-"""Serves agents over HTTP: who is answered, under which names, and with which token.
+"""Serves agents over HTTP: who is served, under which names, and with which token.
 
 A page in a browser may be made to ask a name that leads here (DNS rebinding), and a program on the same machine may ask
 anything: the SDK refuses names and origins that are not ours, and a token is wanted wherever others can reach us.
@@ -16,9 +16,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from moldau.actions.addresses import listen, names_of_this_machine, url_of
 from moldau.actions.serving import keep_small, serve
-from moldau.mcp.desk import Desk
 from moldau.mcp.server import make_server
 from moldau.mcp.settings import HttpSettings, McpSettings
+from moldau.mcp.tool_runner import ToolRunner
 
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -26,7 +26,7 @@ REQUEST_BYTES_MAX = 4 * 1024 * 1024
 
 
 class TokenWanted:
-    """Wraps the application: whoever does not send the token is answered with 401, and nothing is read."""
+    """Wraps the application: whoever does not send the token gets status 401, and nothing is read."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
@@ -59,10 +59,10 @@ def security_of(settings: HttpSettings, port: int) -> TransportSecuritySettings:
 
 def make_app(settings: McpSettings, http: HttpSettings, port: int) -> ASGIApp:
     """The application, behind the token where one is wanted."""
-    server = make_server(Desk(settings))
+    server = make_server(ToolRunner(settings))
     app = server.streamable_http_app(
         streamable_http_path=PATH,
-        # A call is one question and one answer: nothing of one is kept for the next.
+        # A call is one request and one response: nothing of one is kept for the next.
         json_response=True,
         stateless_http=True,
         max_request_body_size=REQUEST_BYTES_MAX,

@@ -45,13 +45,13 @@ async def read_messages(asked: Asked) -> dict[str, Any]:
     if asked.get("key") is not None:
         return await _search(asked, key_is=asked["key"], seconds=SEARCH_S_DEFAULT)
     limit = min(asked["limit"], asked.limits.rows)
-    found = await asked.answer(browse, limit=limit, **_place(asked), **_formats(asked))
+    found = await asked.result(browse, limit=limit, **_place(asked), **_formats(asked))
     backwards = asked["start"] == NEWEST
     rows, cursor, cut = _fitting(asked, found["records"], found["cursor"], backwards)
-    answer = {"topic": asked["topic"], "records": rows}
+    result = {"topic": asked["topic"], "records": rows}
     if json_size(found["bounds"]) <= BOUNDS_BYTES_MAX:
-        answer["bounds"] = found["bounds"]
-    return _with_rest(answer, cursor, more=bool(found["more"] or cut))
+        result["bounds"] = found["bounds"]
+    return _with_rest(result, cursor, more=bool(found["more"] or cut))
 
 
 def _check_start(asked: Asked) -> None:
@@ -125,16 +125,16 @@ def _fitting(
     return found[:count], next_at, count < len(found)
 
 
-def _with_rest(answer: dict[str, Any], cursor: Mapping[str, int], more: bool) -> dict[str, Any]:
+def _with_rest(result: dict[str, Any], cursor: Mapping[str, int], more: bool) -> dict[str, Any]:
     if more:
-        answer["cursor"] = dict(cursor)
-        answer[NOTES] = ["There are more records. For the next ask the same again with this cursor."]
-    return answer
+        result["cursor"] = dict(cursor)
+        result[NOTES] = ["There are more records. For the next ask the same again with this cursor."]
+    return result
 
 
 async def read_message(asked: Asked) -> dict[str, Any]:
     """One record, its value from a character on: a long one is read in pieces."""
-    found = await asked.answer(
+    found = await asked.result(
         show_one,
         topic=asked["topic"],
         partition=asked["partition"],
@@ -145,7 +145,7 @@ async def read_message(asked: Asked) -> dict[str, Any]:
     row = _record(found, asked.limits.chars)
     value = row[UNTRUSTED]["value"]
     text = value["text"]
-    # JSON escapes what is not ASCII or a quote, and an answer is bounded in bytes.
+    # JSON escapes what is not ASCII or a quote, and a result is bounded in bytes.
     room = asked.limits.bytes // 8
     value["text"] = text[skipped : skipped + room]
     row[UNTRUSTED]["key"] = tidy(row[UNTRUSTED]["key"], asked.limits.chars)
@@ -186,16 +186,16 @@ async def _search(asked: Asked, *, seconds: int, **conditions: Any) -> dict[str,
     rows = [record_row(record, search.key, search.value, asked.limits.chars) for record in matches[:limit]]
     shown, cursor, cut = _fitting(asked, rows, cursor, backwards=False)
     complete = search.progress.done and not cut and len(matches) <= limit
-    answer = {
+    result = {
         "topic": asked["topic"],
         "records": shown,
         "progress": search.progress.event(),
         "complete": complete,
     }
     if not complete:
-        answer["cursor"] = cursor
-        answer[NOTES] = [NOT_COMPLETE]
-    return answer
+        result["cursor"] = cursor
+        result[NOTES] = [NOT_COMPLETE]
+    return result
 
 
 async def _matches(call: Call, search: Search, limit: int, deadline: float) -> list[ConsumerRecord]:
@@ -219,7 +219,7 @@ _PLACES_TO_BEGIN = (
     Argument("offset", NUMBER, "With start=offset: from this offset on, in each partition.", lowest=0),
     Argument("time", kinds.TIME, "With start=time: from this time on, as 2026-01-31T12:00:00Z or in milliseconds."),
     Argument("partitions", NUMBERS, "Only these partitions."),
-    Argument("cursor", OBJECT, "From the last answer, to go on where it ended."),
+    Argument("cursor", OBJECT, "From the last result, to go on where it ended."),
     Argument("limit", NUMBER, "How many records at most.", default=RECORDS_DEFAULT, lowest=1),
     Argument(
         "isolation",

@@ -11,7 +11,7 @@ from moldau.mcp.bounds import DEFAULT_LIMITS, Limits
 
 DEFAULT_PORT = 9081
 TOKEN_CHARS_MIN = 16
-# A call that takes longer is answered with what to do about it.
+# A call that takes longer fails, with what to do about it.
 CALL_S_MAX = 30.0
 
 

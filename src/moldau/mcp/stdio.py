@@ -5,9 +5,9 @@ from __future__ import annotations
 import anyio
 from mcp.server.stdio import stdio_server
 
-from moldau.mcp.desk import Desk
 from moldau.mcp.server import make_server
 from moldau.mcp.settings import McpSettings
+from moldau.mcp.tool_runner import ToolRunner
 
 
 def run(settings: McpSettings) -> None:
@@ -15,6 +15,6 @@ def run(settings: McpSettings) -> None:
 
 
 async def _serve(settings: McpSettings) -> None:
-    server = make_server(Desk(settings))
+    server = make_server(ToolRunner(settings))
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Asked:
-    """One call of a tool: its checked arguments, and who may answer it."""
+    """One call of a tool: its checked arguments, and what serves it."""
 
     def __init__(
         self,
@@ -45,8 +45,8 @@ class Asked:
         given = {name: value for name, value in values.items() if value is not None}
         return Call(self.viewer, given, self.limits.chars)
 
-    async def answer(self, handler: Handler, **values: Any) -> dict[str, Any]:
-        """What an action says that answers with an object."""
+    async def result(self, handler: Handler, **values: Any) -> dict[str, Any]:
+        """What an action returns, which is an object."""
         found = await handler(self.call(**values))
         assert isinstance(found, dict)
         return found
@@ -61,7 +61,7 @@ class Asked:
     async def page(self, handler: Handler, rows_max: int | None = None, **values: Any) -> tuple[dict[str, Any], Part]:
         """What an action says of a list that is searched and cut where it is."""
         limit = min(self.get("limit") or self.limits.rows, rows_max or self.limits.rows, self.limits.rows)
-        found = await self.answer(handler, search=self.get("search"), skip=self["skip"], size=limit, **values)
+        found = await self.result(handler, search=self.get("search"), skip=self["skip"], size=limit, **values)
         for name in ("page", "pages"):
             found.pop(name, None)
         return found, Part("rows", "skip", self["skip"], found["total"])
@@ -71,8 +71,8 @@ class Asked:
         skipped = min(self[argument], len(rows))
         return rows[skipped:], Part(name, argument, skipped, len(rows))
 
-    def bounded(self, answer: dict[str, Any], *parts: Part) -> dict[str, Any]:
-        return bounded(answer, parts, self.limits)
+    def bounded(self, result: dict[str, Any], *parts: Part) -> dict[str, Any]:
+        return bounded(result, parts, self.limits)
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Tool:
 
 def skipping(name: str = "skip", what: str = "rows") -> Argument:
     """How one gets on in a long list."""
-    about = f"So many {what} are passed over; the answer says which number comes next."
+    about = f"So many {what} are passed over; the result says which number comes next."
     return Argument(name, NUMBER, about, default=0, lowest=0)
 
 

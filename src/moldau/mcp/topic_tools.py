@@ -20,7 +20,7 @@ async def list_all_topics(asked: Asked) -> dict[str, Any]:
     found.pop("internal", None)
     names = [row["name"] for row in found["rows"]]
     if asked["details"] and names:
-        details = await asked.answer(details_of_topics, name=names)
+        details = await asked.result(details_of_topics, name=names)
         for row in found["rows"]:
             more = details.get(row["name"], {})
             row |= {"records": more.get("records"), "bytes": more.get("size")}
@@ -29,17 +29,17 @@ async def list_all_topics(asked: Asked) -> dict[str, Any]:
 
 async def describe_topic(asked: Asked) -> dict[str, Any]:
     """Partitions first: configs and the rest have what room they leave."""
-    found = await asked.answer(show_topic, name=asked["topic"])
+    found = await asked.result(show_topic, name=asked["topic"])
     partitions, part = asked.rest("partitions", "skip", found.pop("rows"))
     configs = await config_rows(asked, "topic", asked["topic"], asked["all"])
     configs, config_part = asked.rest("configs", "skip_configs", configs)
     count = found.pop("partitions")
-    answer = {**found, "partition_count": count, "partitions": partitions, "configs": configs}
-    return asked.bounded(answer, part, config_part)
+    result = {**found, "partition_count": count, "partitions": partitions, "configs": configs}
+    return asked.bounded(result, part, config_part)
 
 
 async def list_groups_of_topic(asked: Asked) -> dict[str, Any]:
-    found = await asked.answer(groups_of_topic, name=asked["topic"])
+    found = await asked.result(groups_of_topic, name=asked["topic"])
     if found["asked"] < found["of_groups"]:
         found["note"] = f"There are {found['of_groups']:,} groups; {found['asked']:,} of them were asked."
     found["rows"], part = asked.rest("rows", "skip", found["rows"])
@@ -51,7 +51,7 @@ async def list_all_groups(asked: Asked) -> dict[str, Any]:
     found, part = await asked.page(list_groups, rows_max, type=asked.get("type"), state=asked.get("state"))
     ids = [row["id"] for row in found["rows"]]
     if asked["lag"] and ids:
-        known = await asked.answer(lags, id=ids)
+        known = await asked.result(lags, id=ids)
         for row in found["rows"]:
             of_group = known.get(row["id"], {})
             row |= {"lag_records": of_group.get("lag"), "lag_seconds": of_group.get("lag_s")}
@@ -61,7 +61,7 @@ async def list_all_groups(asked: Asked) -> dict[str, Any]:
 
 
 async def describe_group(asked: Asked) -> dict[str, Any]:
-    found = await asked.answer(show_group, id=asked["group"])
+    found = await asked.result(show_group, id=asked["group"])
     offsets, part = asked.rest("offsets", "skip", [_offset_row(row) for row in found["offsets"]])
     members, member_part = asked.rest("members", "skip_members", found["members"])
     records = [row["lag"] for row in found["offsets"] if row["lag"] is not None]

@@ -65,13 +65,13 @@ def quantiles_of(counts: dict[int, int], wanted: list[float]) -> list[float]:
     found: list[float] = []
     for part in wanted:
         left = part * total
-        answer = places[-1]
+        chosen = places[-1]
         for place in places:
             left -= counts[place]
             if left <= 0:
-                answer = place
+                chosen = place
                 break
-        found.append(middle_of(answer))
+        found.append(middle_of(chosen))
     return found
 
 

@@ -110,7 +110,7 @@ class Connection:
         self._advances_at_end = False
         self._is_postponed = False
         self._reads_pending = False
-        self._is_ending = False  # an answer that is on its way is the last one
+        self._is_ending = False  # a response that is on its way is the last one
         self._close_when_sent = False
         self.closed = False
         self.traffic = Traffic()
@@ -214,7 +214,7 @@ class Connection:
                     self.close()
                     return
                 if self._close_when_sent or self._is_ending:
-                    # Read and thrown away: closing with unread bytes would reset the connection under our answer.
+                    # Read and thrown away: closing with unread bytes would reset the connection under our response.
                     return
                 complete = frames.received_piece(piece) if wanted > 0 else frames.received(count)
                 if complete:
@@ -412,7 +412,7 @@ class Connection:
     # Muted: the client used more than its quota allows (KIP-219)
 
     def _mute(self, mute_ms: int) -> None:
-        """Nothing is read and no frame is handled until the time is over and the answer that says so was sent. Frames
+        """Nothing is read and no frame is handled until the time is over and the response that says so was sent. Frames
         that came before wait, and so does the end of the stream: a muted connection costs a socket and a timer."""
         self._is_muted = True
         self.muted_total += 1

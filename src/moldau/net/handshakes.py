@@ -63,7 +63,7 @@ class HandshakeThreads:
             return
         error = finished.exception()
         if error is not None:
-            log.error("a step of a TLS handshake broke", exc_info=error)
+            log.error("TLS handshake failed with an unexpected error", exc_info=error)
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody wants to know any more
             self.loop.call_soon_threadsafe(self.turns.run, HANDSHAKE, done)
 

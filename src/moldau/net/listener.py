@@ -117,7 +117,7 @@ class Listener:
         self.failed_authentication_total = 0
         self.gate_keeper = gate_keeper
         # Those whose clients are not known yet, until when they may stay so, in the order in which they came.
-        self._strangers: dict[Connection, int] = {}
+        self._unauthenticated: dict[Connection, int] = {}
         self._waiting: Arrival | None = None
         # By the end of their delay.
         self._throttled: list[tuple[int, int, socket.socket]] = []
@@ -353,22 +353,22 @@ class Listener:
         gate.on_open = lambda handle: self._on_login(connection, handle)
         connection.handle_with(gate.handle, keeper.receive_bytes_max, "sasl.server.max.receive.size")
         now_ms = self._clock()
-        self._strangers[connection] = now_ms + keeper.timeout_ms
+        self._unauthenticated[connection] = now_ms + keeper.timeout_ms
         self._wake_at(now_ms + keeper.timeout_ms, now_ms)
 
     def _on_login(self, connection: Connection, handle: Handle) -> None:
-        self._strangers.pop(connection, None)
+        self._unauthenticated.pop(connection, None)
         connection.handle_with(handle, self.limits.frame_bytes_max, "socket.request.max.bytes")
 
     @property
-    def stranger_count(self) -> int:
-        return len(self._strangers)
+    def unauthenticated_count(self) -> int:
+        return len(self._unauthenticated)
 
-    def _close_strangers(self, now_ms: int) -> None:
-        for connection, deadline_ms in list(islice(self._strangers.items(), CLOSED_PER_TURN_MAX)):
+    def _close_unauthenticated(self, now_ms: int) -> None:
+        for connection, deadline_ms in list(islice(self._unauthenticated.items(), CLOSED_PER_TURN_MAX)):
             if deadline_ms > now_ms:
                 return
-            log.warning("closing connection from %s: nobody has logged in in time", connection.context.peer)
+            log.warning("closing connection from %s: authentication timed out", connection.context.peer)
             connection.close()
 
     def change_limits(self, limits: ListenerLimits) -> None:
@@ -378,7 +378,7 @@ class Listener:
         if connection in self.connections:
             del self.connections[connection]
             self.traffic.add(connection.traffic)
-            self._strangers.pop(connection, None)
+            self._unauthenticated.pop(connection, None)
             self._group.quotas.release(self.name, connection.context.peer.rpartition(":")[0])
             self._group.changed()
 
@@ -417,13 +417,13 @@ class Listener:
         self._timer = None
         now_ms = self._clock()
         self._close_throttled(now_ms)
-        self._close_strangers(now_ms)
+        self._close_unauthenticated(now_ms)
         self._close_late_handshakes()
         self.go_on()
         if self.handshakes:
             self._wake_at(next(iter(self.handshakes)).deadline_ms, now_ms)
-        if self._strangers:
-            self._wake_at(next(iter(self._strangers.values())), now_ms)
+        if self._unauthenticated:
+            self._wake_at(next(iter(self._unauthenticated.values())), now_ms)
         if self._throttled:
             self._wake_at(self._throttled[0][0], now_ms)
         if self._waiting is not None and self._waiting.end_ms > now_ms:
@@ -463,7 +463,9 @@ class Listener:
 
 def refuse_unnamed(context: ClientContext, data: bytes, start: int, end: int, now_ms: int) -> Reply:
     """In the dispatcher's place where no rule makes a principal of a certificate: the first request is the last."""
-    log.warning("closing connection from %s: no rule of ssl.principal.mapping.rules fits its name", context.peer)
+    log.warning(
+        "closing connection from %s: ssl.principal.mapping.rules match no name of its certificate", context.peer
+    )
     reply = Reply()
     reply.close_connection = True
     reply.complete(None)

@@ -1,7 +1,7 @@
 """Connections that the node opens to other nodes: the outbox on sockets.
 
 Nothing here tries again by itself: a connection is made for the next request, and what breaks is told to whoever waits
-for an answer. All callbacks run in a turn of the event loop of their own, never inside `send`; one that raises is
+for a response. All callbacks run in a turn of the event loop of their own, never inside `send`; one that raises is
 reported to the loop's exception handler, and the others are called all the same. Where there is TLS, the handshake is
 part of connecting (`net/handshakes.py`); where the other side wants a login, requests wait for it
 (`net/outbound_login.py`).
@@ -28,7 +28,7 @@ from moldau.net.low_water import LargeReads
 from moldau.net.outbound_login import RENEW_PERCENT, LoginTalk, OutboundLogin
 from moldau.net.resolver import Resolver
 from moldau.net.tls import RECORD_BYTES_MAX, TlsMisuse, TlsSocket
-from moldau.net.turns import ANSWER, Turns
+from moldau.net.turns import RESPONSE, Turns
 from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, UNREACHABLE, Channel, NoResponse, OnResponse, Outbox
 from moldau.protocol import api_keys
 from moldau.protocol.errors import UNSUPPORTED_VERSION
@@ -37,7 +37,7 @@ from moldau.protocol.primitives import DecodeError, Message, Reader, Writer
 from moldau.records.clocks import NEVER_MS
 from moldau.security.exchange import LoginRefused
 
-# For each address of a name. A process that is there answers at once, whatever else it does: the kernel does it.
+# For each address of a name. A process that is there responds at once, whatever else it does: the kernel does it.
 CONNECT_TIMEOUT_MS: Final = 1500
 # A handshake is work for the process itself, and it may have much of it.
 HANDSHAKE_TIMEOUT_MS: Final = 5000
@@ -178,7 +178,7 @@ class SocketChannel(Channel):
 
     def _end_turn(self) -> None:
         if self._turns.end():
-            self._turns.tell(ANSWER, self.purpose, f"the connection to {self.host}:{self.port} ({self.purpose})")
+            self._turns.tell(RESPONSE, self.purpose, f"the connection to {self.host}:{self.port} ({self.purpose})")
 
     def _connect_next(self) -> None:
         """Tries the next address; when there is none left, everybody is told."""
@@ -252,7 +252,7 @@ class SocketChannel(Channel):
         self._turns.begin()
         self._login = None
         if self._login_unsent:
-            self._refused("it answered what it had not received")
+            self._refused("it sent a response without a request")
             self._end_turn()
             return
         self._was_logged_in = True
@@ -330,7 +330,7 @@ class SocketChannel(Channel):
                 self._loop.add_writer(self._fd, self._on_writable)
             return
         except OSError:
-            # What it had answered before it closed may still be there to read, but nothing in it is owed to us now.
+            # What it had sent before it closed may still be there to read, but nothing in it is owed to us now.
             self._fail_soon(CLOSED)
             return
         self._stop_writing()
@@ -449,12 +449,12 @@ class SocketChannel(Channel):
         self._drop_connection()
         self._state = IDLE
         self._cancel_timer()
-        unanswered = [*self._before_login, *self._awaited]
+        pending = [*self._before_login, *self._awaited]
         # What a callback sends is for the next connection.
         self._before_login = deque()
         self._awaited = deque()
         now_ms = self._clock()
-        for awaited in unanswered:
+        for awaited in pending:
             if self._closed:
                 return
             self._tell(awaited, NoResponse(reason), now_ms)
@@ -593,7 +593,7 @@ class SocketOutbox(Outbox):
 
 
 class Wording:
-    """How requests and answers of one api in one version are written."""
+    """How requests and responses of one api in one version are written."""
 
     def __init__(self, api_key: int, version: int) -> None:
         self.request_header_version: int = api_keys.request_header_version(api_key, version)
@@ -623,7 +623,7 @@ def encode_request(api_key: int, version: int, correlation_id: int, client_id: s
 
 
 def decode_response(api_key: int, version: int, data: bytes, start: int, end: int) -> Message:
-    """The answer; its records stay where they are in the frame."""
+    """The response; its records stay where they are in the frame."""
     words = wording(api_key, version)
     reader = Reader(data, start, end)
     ResponseHeader.decode(reader, words.response_header_version)

@@ -89,7 +89,7 @@ class LoginTalk:
         self._say(SaslHandshakeRequest(self._client.mechanism), HANDSHAKE_VERSION)
 
     def receive(self, data: bytes, start: int, end: int) -> None:
-        """An answer. DecodeError where it is none; LoginRefused where the other side does not take us."""
+        """A response. DecodeError where it is none; LoginRefused where the other side does not take us."""
         reader = Reader(data, start, end)
         version = HANDSHAKE_VERSION if self._api_key == SaslHandshakeRequest.API_KEY else AUTHENTICATE_VERSION
         header = ResponseHeader.decode(reader, response_header_version(self._api_key, version))

@@ -31,7 +31,7 @@ RECEIVE_BYTES_MIN: Final = 4 * 1024
 RECEIVE_BYTES_MAX: Final = 64 * 1024
 # What is encrypted before it is sent; small enough to stay in the processor's cache.
 PIECE_BYTES: Final = 32 * 1024
-# What OpenSSL may have to say of its own to somebody who takes nothing, such as answers to key updates.
+# What OpenSSL may have to say of its own to somebody who takes nothing, such as responses to key updates.
 OWN_BYTES_MAX: Final = 4 * 1024
 # More follows at once: Linux waits for it to fill a packet.
 MSG_MORE: Final[int] = getattr(socket, "MSG_MORE", 0)
@@ -303,7 +303,7 @@ class TlsSocket:
         """What OpenSSL says while it reads. Of that there may not be more and more that nobody takes."""
         try:
             if not self._flush() and self._outgoing.pending > OWN_BYTES_MAX:
-                self._failure = TlsMisuse("it does not take the answers to its TLS messages")
+                self._failure = TlsMisuse("it does not take the responses to its TLS messages")
         except OSError as error:
             self._failure = ConnectionAbortedError(str(error))
 

@@ -1,4 +1,4 @@
-"""The active controller and its appends: replayed by it at once, answered in order when they are committed.
+"""The active controller and its appends: replayed by it at once, responses in order when they are committed.
 
 One object is one term: with the lead it is thrown away, together with everything that was not committed.
 """
@@ -99,7 +99,7 @@ class ActiveController:
             done(error)
             return False
         if pending is None and self._pending:
-            # An answer without records may rest on records that are not committed yet.
+            # A response without records may rest on records that are not committed yet.
             pending = self._pending[-1]
         if pending is None:
             done(result.response)

@@ -40,7 +40,7 @@ class Authorization:
         now_ms: int,
     ) -> bool:
         """Whether the client may do it. `count` items of the request hang on it. A filter only leaves something out of
-        an answer, or is a first try: nobody is told of it."""
+        a response, or is a first try: nobody is told of it."""
         rights = context.rights
         if rights is None or rights.principal != context.principal:
             rights = self.rights_of(context)

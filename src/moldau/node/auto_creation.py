@@ -106,7 +106,7 @@ def create_for_client(
     tell: Callable[[Message | KafkaError, int], None],
     now_ms: int,
 ) -> None:
-    """Asks the controller, here or elsewhere, in the name of a client; `tell` gets its answer."""
+    """Asks the controller, here or elsewhere, in the name of a client; `tell` gets its response."""
     node.topics_in_creation.update(topic.name for topic in topics)
     request = CreateTopicsRequest(topics=topics, timeout_ms=PATIENCE_MS)
 

@@ -29,7 +29,7 @@ class BrokerChannels:
 
     def drop_lost(self, image: MetadataImage) -> list[int]:
         """Closes the channels to brokers that are fenced, gone or elsewhere now, and tells which: what was asked there
-        is not answered any more."""
+        gets no response any more."""
         lost = []
         for broker_id, (host, port, channel) in list(self._channels.items()):
             if self._address_of(broker_id, image) != (host, port):

@@ -35,7 +35,7 @@ LEAVING_INTERVAL_MS: Final = 20
 LEAVING_MAX_MS: Final = 30_000
 """After that it goes without having been let go: it is as if it had died, and nothing is lost by that."""
 UNHEARD_LEAVING_MAX_MS: Final = 2000
-"""The same when no controller answers at all, as when a whole cluster is stopped."""
+"""The same when no controller responds at all, as when a whole cluster is stopped."""
 
 
 class BrokerLifecycle:

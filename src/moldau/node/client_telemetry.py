@@ -101,7 +101,7 @@ class ClientTelemetry:
         return found
 
     def push(self, request: PushTelemetryRequest, context: ClientContext, client_id: str | None, now_ms: int) -> int:
-        """The error code of the answer."""
+        """The error code of the response."""
         data = request.metrics
         push = Push(
             request.client_instance_id,

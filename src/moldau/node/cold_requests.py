@@ -60,5 +60,5 @@ class ColdWait:
             self._go_on()
 
     def abandon(self) -> None:
-        """Nobody wants the answer any more."""
+        """Nobody wants the response any more."""
         self.abandoned = True

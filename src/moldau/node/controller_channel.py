@@ -1,7 +1,7 @@
 """Asks the active controller, whichever node that is: the verb itself when it is this one, a request to it otherwise.
 
 A request that waits for a controller that does not lead any more fails at once. Whoever asks with `ask_until` is asked
-again for as long as nobody could answer: after a pause that grows, and at once when there is a new leader.
+again for as long as nobody could respond: after a pause that grows, and at once when there is a new leader.
 Kafka: NodeToControllerChannelManager.
 """
 
@@ -30,7 +30,7 @@ Done = Callable[[Any, int], None]
 RETRY_MIN_MS: Final = 20
 RETRY_MAX_MS: Final = 500
 NOT_REACHED: Final = frozenset({errors.NOT_CONTROLLER, errors.NETWORK_EXCEPTION, errors.REQUEST_TIMED_OUT})
-"""Nobody answered as the active controller. Whether the request was carried out is not known."""
+"""Nobody responded as the active controller. Whether the request was carried out is not known."""
 
 
 def has_no_response(response: Any) -> bool:
@@ -38,7 +38,7 @@ def has_no_response(response: Any) -> bool:
 
 
 class Question:
-    """A request that was sent and is not answered yet."""
+    """A request that was sent and has no response yet."""
 
     __slots__ = ("asked_ms", "done", "is_checked")
 
@@ -49,7 +49,7 @@ class Question:
 
 
 class Persistent:
-    """A question that is asked until somebody answers it."""
+    """A question that is asked until somebody responds to it."""
 
     def __init__(
         self,
@@ -98,9 +98,9 @@ class ControllerChannel:
         timeout_ms: int | None = None,
         verb: Verb | None = None,
     ) -> None:
-        """Asks once. `done` gets a KafkaError when the request failed as a whole, or when nobody answered it
+        """Asks once. `done` gets a KafkaError when the request failed as a whole, or when nobody responded to it
         (`has_no_response`). `request` may be a function that makes it, for when it is sent. `verb` is what it means
-        here, where `VERBS` does not know; its answer is passed on whatever is in it."""
+        here, where `VERBS` does not know; its response is passed on whatever is in it."""
         metadata = self._metadata
         if metadata.is_active_controller:
             if verb is None:
@@ -140,7 +140,7 @@ class ControllerChannel:
         now_ms: int,
         verb: Verb | None = None,
     ) -> None:
-        """Asks until somebody answers, REQUEST_TIMED_OUT after `deadline_ms`. A controller that died in between may
+        """Asks until somebody responds, REQUEST_TIMED_OUT after `deadline_ms`. A controller that died in between may
         have carried the request out already, as with Kafka's own retries."""
         self._ask_again(Persistent(api_key, request, verb, done, deadline_ms), now_ms)
 
@@ -212,7 +212,7 @@ class ControllerChannel:
             done(response, now_ms)
 
     def _on_leader_changed(self, now_ms: int) -> None:
-        """What waits for another controller than the one that leads now will not get an answer that counts."""
+        """What waits for another controller than the one that leads now will not get a response that counts."""
         leader = (self._metadata.leader_id, self._metadata.leader_epoch)
         if self._destination is not None and leader[0] >= 0 and leader != (self._destination[0], self._epoch):
             self._abandon(now_ms)
@@ -235,7 +235,7 @@ class ControllerChannel:
         self._channel = self._destination = None
 
     def close(self) -> None:
-        """The node ends: nobody gets an answer any more."""
+        """The node ends: nobody gets a response any more."""
         self._close()
         self._questions.clear()
         self._waiting.clear()

@@ -1,4 +1,4 @@
-"""Which verb of the controller answers which request: for requests that come over a socket and for the node's own."""
+"""Which verb of the controller serves which request: for requests that come over a socket and for the node's own."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class GroupCoordinator:
         return partition_for(group_id, self.partitions)
 
     def run(self, group_id: str, verb: GroupVerb, done: Done, now_ms: int) -> None:
-        """Runs a verb on the machine that has this group; `done` gets the answer or a KafkaError as it was raised."""
+        """Runs a verb on the machine that has this group; `done` gets the response or a KafkaError as it was raised."""
         self.run_at(self.partition_for(group_id), verb, done, now_ms)
 
     def run_at(self, index: int, verb: GroupVerb, done: Done, now_ms: int) -> None:

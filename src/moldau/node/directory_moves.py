@@ -45,7 +45,7 @@ class Move:
         self.busy = False  # a piece is being read, or the future log flushed
         self.is_flushed = False
         self.retry_at_ms = 0
-        self.aligned_at = -1  # the number of times the source had been cut when the two were compared
+        self.aligned_at = -1  # the number of times the source had been truncated when the two were compared
 
     @property
     def lag(self) -> int:
@@ -79,7 +79,7 @@ class DirectoryMoves:
     # Asking for a move
 
     def check_directory(self, topic: str, index: int, path: str) -> LogDirectory:
-        """The directory a replica is to go to; raises what AlterReplicaLogDirs answers when that cannot be."""
+        """The directory a replica is to go to; raises what AlterReplicaLogDirs responds with when that cannot be."""
         if not fits_future_name(topic, index):
             raise KafkaError(errors.INVALID_TOPIC_EXCEPTION, "The topic name is too long.")
         for directory in self.logs.directories:
@@ -273,7 +273,7 @@ class DirectoryMoves:
     # Agreeing with the current log
 
     def _align(self, move: Move, now_ms: int) -> None:
-        """The current log may have been cut at either end since the last piece."""
+        """The current log may have been truncated at either end since the last piece."""
         source, future = move.source, move.future
         if source.truncations != move.aligned_at:
             while self._truncate_to_divergence(source, future, now_ms):

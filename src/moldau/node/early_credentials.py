@@ -44,7 +44,7 @@ UNREAD: Final = -1
 
 
 class EarlyCredentials:
-    """Reads on where it was when somebody asks; all of the log again only where it was cut off or replaced."""
+    """Reads on where it was when somebody asks; all of the log again only where it was truncated or replaced."""
 
     def __init__(self, metadata: MetadataNode) -> None:
         self._metadata = metadata
@@ -60,7 +60,7 @@ class EarlyCredentials:
 
     @property
     def is_over(self) -> bool:
-        """The image says it all from now on."""
+        """The image has all credentials from now on."""
         return self._metadata.is_caught_up and bool(self._metadata.image.features)
 
     def find(self, mechanism: int, user: str) -> ScramCredential | None:

@@ -70,7 +70,7 @@ def unpack_principal(data: bytes | None) -> DefaultPrincipalData:
 
 
 def response_data(response: EnvelopeResponse) -> bytes | KafkaError:
-    """The answer inside. An error of the envelope itself is the brokers' affair: the client gets a general one."""
+    """The response inside. An error of the envelope itself is the brokers' affair: the client gets a general one."""
     if response.error_code == errors.NONE and response.response_data is not None:
         return response.response_data
     return KafkaError(errors.UNKNOWN_SERVER_ERROR)

@@ -2,9 +2,9 @@
 
 Suspicion comes from the connection that carried a broker's heartbeats, when it breaks, from a new active controller
 that has not heard of a broker, and from whoever else loses touch (`suspect`). It is followed by a probe: ApiVersions on
-the endpoints of the broker that have answered this controller before (`AnsweringEndpoints`). Refused by all of them
-twice, a pause apart, says that nobody is there; any answer, silence or an unreachable host says nothing, and
-`broker.session.timeout.ms` decides as always, as it does where no endpoint has ever answered.
+the endpoints of the broker that have responded to this controller before (`ResponsiveEndpoints`). Refused by all of
+them twice, a pause apart, says that nobody is there; any response, silence or an unreachable host says nothing, and
+`broker.session.timeout.ms` decides as always, as it does where no endpoint has ever responded.
 
 A new active controller has not been found by all brokers yet: it fences nobody before `broker.heartbeat.interval.ms` is
 over. The exception is a node that is broker and controller and refuses at both endpoints: most often it was the active
@@ -25,9 +25,9 @@ from moldau.controller.controller import Controller
 from moldau.controller.result import Result
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
-from moldau.node.answering_endpoints import AnsweringEndpoints
 from moldau.node.context import ClientContext
 from moldau.node.outbox import CLOSED, REFUSED, Channel, NoResponse, Outbox
+from moldau.node.responsive_endpoints import ResponsiveEndpoints
 from moldau.protocol.api_table import API_VERSIONS
 from moldau.protocol.messages.api_versions_request import ApiVersionsRequest
 from moldau.protocol.primitives import Message
@@ -69,7 +69,7 @@ class FailureDetection:
         active_controller: Callable[[], Controller | None],
         submit: Submit,
         outbox: Outbox,
-        endpoints: AnsweringEndpoints,
+        endpoints: ResponsiveEndpoints,
         node_id: int,
         heartbeat_interval_ms: int,
     ) -> None:
@@ -156,17 +156,17 @@ class FailureDetection:
         broker = None if controller is None else controller.image.brokers.get(broker_id)
         if broker is None or broker.fenced or broker_id in self._probes or broker_id == self._node_id:
             return
-        answered = self._endpoints.answered(broker_id, broker.broker_epoch)
-        if all(endpoint.is_controllers for endpoint in answered):
+        responsive = self._endpoints.responsive(broker_id, broker.broker_epoch)
+        if all(endpoint.is_controllers for endpoint in responsive):
             return  # a refusal would not say that the broker is gone
-        if now_ms < self._settled_ms and not any(endpoint.is_controllers for endpoint in answered):
+        if now_ms < self._settled_ms and not any(endpoint.is_controllers for endpoint in responsive):
             return  # it may not have found this controller yet; if it stays silent there is another look
         if self._is_flapping(broker_id, now_ms):
             logger.warning(
                 "broker %d was fenced early too often: only its session timeout fences it from now on", broker_id
             )
             return
-        channels = [self._outbox.open("probe", *endpoint.address) for endpoint in answered]
+        channels = [self._outbox.open("probe", *endpoint.address) for endpoint in responsive]
         probe = self._probes[broker_id] = Probe(broker_id, broker.broker_epoch, channels)
         self._ask(probe)
 
@@ -196,7 +196,7 @@ class FailureDetection:
         controller = self._active_controller()
         assert controller is not None
         for broker_id, broker in controller.image.brokers.items():
-            if not broker.fenced and controller.brokers.is_unheard(broker_id, broker.broker_epoch):
+            if not broker.fenced and controller.brokers.has_no_heartbeat(broker_id, broker.broker_epoch):
                 self.suspect(broker_id, now_ms)
 
     def _ask(self, probe: Probe) -> None:

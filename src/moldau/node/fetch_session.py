@@ -33,9 +33,9 @@ class FetchedPartition(LogListener):
         self.current_leader_epoch = -1
         self.last_fetched_epoch = -1
         self.log_start_offset = -1
-        self.told_high_watermark = -1
-        self.told_log_start_offset = -1
-        self.told_error = -1
+        self.sent_high_watermark = -1
+        self.sent_log_start_offset = -1
+        self.sent_error = -1
 
 
 def session_key(partition: FetchedPartition) -> SessionKey:

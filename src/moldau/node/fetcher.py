@@ -1,9 +1,9 @@
 """One connection to a leader: one long poll outstanding, all partitions that it serves in one session.
 
 A request names only partitions whose place changed since the last one (KIP-227), so an idle long poll costs nothing per
-partition. The next request leaves in the turn in which an answer was appended, before anybody here is told about it.
+partition. The next request leaves in the turn in which a response was appended, before anybody here is told about it.
 A partition that joins while the long poll waits at the leader need not wait with it: one more request of the session
-names it, and the leader then answers the first. Kafka: AbstractFetcherThread, FetchSessionHandler.
+names it, and the leader then responds to the first. Kafka: AbstractFetcherThread, FetchSessionHandler.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class FetcherContext:
         self.fetcher_of: dict[PartitionKey, Fetcher] = {}
         self.wake_at: Callable[[int], None] | None = None
         self.on_no_response: Callable[[int, int, int], None] | None = None
-        """Told which leader gave no answer to a fetch, why, and when."""
+        """Told which leader gave no response to a fetch, why, and when."""
 
     def wake(self, deadline_ms: int) -> None:
         if self.wake_at is not None:
@@ -124,7 +124,7 @@ class Fetcher:
         self.host = ""
         self.port = -1
         self.channel: Channel | None = None
-        # Requests without an answer yet, all of one kind: fetches, or the questions of `_ask_offsets`.
+        # Requests without a response yet, all of one kind: fetches, or the questions of `_ask_offsets`.
         self.outstanding = 0
         self.is_asking_offsets = False
         self.request_number = 0
@@ -223,7 +223,7 @@ class Fetcher:
     # Asking
 
     def poll(self, now_ms: int) -> int:
-        """Sends what can be sent; returns when there is something to do without an answer coming first."""
+        """Sends what can be sent; returns when there is something to do without a response coming first."""
         if self.flushing:
             self._drop_flushed()
         if self.closed or not self.host or self.flushing:
@@ -280,7 +280,7 @@ class Fetcher:
             if self.session_size == 0:
                 self.session_epoch = FIRST_EPOCH
             return
-        # The first answer of a session brings its id, without which nobody can join: it must not wait for records.
+        # The first response of a session brings its id, without which nobody can join: it must not wait for records.
         opens_session = self.session_epoch == FIRST_EPOCH and self._has_session
         request = FetchRequest(
             None,
@@ -302,7 +302,7 @@ class Fetcher:
             request.replica_id = settings.broker_id
         if self.session_epoch == FIRST_EPOCH:
             self._session_began = self.request_number
-            self.session_id = NO_SESSION  # until the answer names the new one
+            self.session_id = NO_SESSION  # until the response names the new one
         self.session_epoch = 1 if self.session_epoch == EPOCH_MAX else self.session_epoch + 1
         self._send(FETCH, version, request, settings.wait_max_ms + settings.timeout_ms, self._on_fetched)
 
@@ -322,12 +322,12 @@ class Fetcher:
         if own_log is not None and own_log.config.follower_throttled_replicas and follower.state == FETCHING:
             self._maybe_hold_back(follower, own_log, now_ms)
         if follower.state == FETCHING and own_log is not None and own_log.holds == 0:
-            if not follower.must_tell():
+            if not follower.must_send():
                 return
             topic = topics.get(topic_id)
             if topic is None:
                 topic = topics[topic_id] = FetchTopic("", topic_id, [])
-            topic.partitions.append(follower.tell(own_log, self.settings.max_bytes, self.request_number))
+            topic.partitions.append(follower.fetch_partition(own_log, self.settings.max_bytes, self.request_number))
             if not follower.in_session:
                 follower.in_session = True
                 self.session_size += 1
@@ -360,20 +360,20 @@ class Fetcher:
         version: int,
         request: Message,
         timeout_ms: int,
-        answered: Callable[[Message | NoResponse, int], None],
+        on_response: Callable[[Message | NoResponse, int], None],
     ) -> None:
         channel = self.channel
         if channel is None:
             channel = self.channel = self.context.outbox.open("replication", self.host, self.port)
         self.outstanding += 1
-        channel.send(api_key, version, request, timeout_ms, answered)
+        channel.send(api_key, version, request, timeout_ms, on_response)
 
-    # Answers to fetches
+    # Responses to fetches
 
     def _on_fetched(self, response: Message | NoResponse, now_ms: int) -> None:
         number = self.request_number - self.outstanding + 1
         self.outstanding -= 1
-        assert self.outstanding >= 0, f"broker {self.leader} answered what it was not asked"
+        assert self.outstanding >= 0, f"broker {self.leader} responded to what it was not asked"
         if not isinstance(response, FetchResponse):
             assert isinstance(response, NoResponse)
             self._on_no_response(response, now_ms)
@@ -390,8 +390,8 @@ class Fetcher:
             topic_id = topic.topic_id
             for data in topic.partitions:
                 follower = members.get((topic_id, data.partition_index))
-                # What was told in a later request is not what this answers.
-                if follower is not None and follower.told_in <= number:
+                # What was told in a later request is not what this responds to.
+                if follower is not None and follower.sent_in_request <= number:
                     self._take(follower, data, now_ms)
         self.session_id = response.session_id
         self._has_session = response.session_id != NO_SESSION
@@ -425,14 +425,14 @@ class Fetcher:
             self.context.quota.record(records.size, now_ms)
 
     def _after(self, follower: Follower) -> None:
-        """Whatever the answer did to it: what the next request must say."""
+        """Whatever the response did to it: what the next request must say."""
         state = follower.state
         if state == FETCHING:
             own_log = follower.partition.log
             if own_log is not None and own_log.flush_target > own_log.recovery_point:
                 # `flush.messages`: to ask for what comes next says that all before it is safe here.
                 self.flushing[(follower.topic_id, follower.index)] = follower
-            if not follower.must_tell():
+            if not follower.must_send():
                 return
             self._is_urgent = True
         elif state == DELAYED:
@@ -486,7 +486,7 @@ class Fetcher:
     # Where the leader's log begins and ends
 
     def _ask_offsets(self, now_ms: int) -> None:
-        """Both questions leave at once; the answers come in order."""
+        """Both questions leave at once; the responses come in order."""
         self._asked = [follower for follower in self.truncating if follower.state == TRUNCATING]
         self.truncating = []
         self._leader_ends = {}

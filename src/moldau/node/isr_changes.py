@@ -1,6 +1,6 @@
 """Takes proposals for new in-sync replicas to the controller, many in one AlterPartition, one request at a time.
 
-A proposal ends with the answer to it, or with metadata that is newer. What the controller has not looked at is asked
+A proposal ends with the response to it, or with metadata that is newer. What the controller has not looked at is asked
 again; what it refuses because it knows more stays pending until the metadata says what it knows. Kafka:
 AlterPartitionManager, Partition.handleAlterPartitionError.
 """
@@ -59,7 +59,7 @@ class Proposal:
         self.is_shrinking = len(isr) < len(partition.in_sync_replicas)
 
     def is_current(self) -> bool:
-        """Whether the partition still waits for this: no newer epoch ended it, nor did another answer."""
+        """Whether the partition still waits for this: no newer epoch ended it, nor did another response."""
         partition, state = self.partition, self.partition.leader_state
         return (
             state is not None
@@ -159,14 +159,14 @@ class IsrChanges:
                     if proposal is not None and not self._take(proposal, row, now_ms):
                         in_flight[(topic.topic_id, row.partition_index)] = proposal
         if in_flight:
-            # Not answered, or not by the active controller: whether it was done is not known.
+            # No response, or not one of the active controller: whether it was done is not known.
             self._unsent = [*in_flight.values(), *self._unsent]
             self._not_before_ms = now_ms + RETRY_MS
         if (self._unsent or self._context.proposals) and self.on_deadline is not None:
             self.on_deadline(max(now_ms, self._not_before_ms))
 
     def _take(self, proposal: Proposal, row: response_messages.PartitionData, now_ms: int) -> bool:
-        """Whether the answer settles the proposal, for now."""
+        """Whether the response settles the proposal, for now."""
         partition = proposal.partition
         code = row.error_code
         counts = self._context.counts

@@ -3,7 +3,7 @@
 Implements `raft.log.RaftLog` on a `storage.log.Log`. An append is in the file when it returns and on the medium when a
 sync that began after it reports back; appends that arrive meanwhile share the next sync. Snapshots are written
 beside the log under another name, synced, renamed; they never change (mode 0400). Nothing here waits for the medium:
-that is done in jobs of the disk, which has a thread for this folder alone. Kafka: KafkaMetadataLog.
+that is done in jobs of the disk, which has a thread for this directory alone. Kafka: KafkaMetadataLog.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class MetadataLog(RaftLog):
 
     @property
     def truncations(self) -> int:
-        """Grows when the end of the log is cut off, and when a snapshot replaces the log."""
+        """Grows when the log is truncated, and when a snapshot replaces the log."""
         return self.log.truncations
 
     def last_epoch(self) -> int:
@@ -465,14 +465,14 @@ def open_metadata_log(
     metadata_log = MetadataLog(disk, log, config, rng)
     metadata_log.load_snapshots()
     metadata_log.read_quorum_state()
-    # A process that was killed may have renamed quorum-state or a snapshot without having synced the folder; this one
-    # is going to act on what it sees there.
+    # A process that was killed may have renamed quorum-state or a snapshot without having synced the directory; this
+    # one is going to act on what it sees there.
     disk.blocking().sync_directory(directory)
     return metadata_log
 
 
 def check_undamaged(disk: Disk, paths: list[str]) -> None:
-    """After a clean stop there is no torn end: to cut the log where it cannot be read would lose topics."""
+    """After a clean stop there is no torn end: to truncate the log where it cannot be read would lose topics."""
     for path in paths:
         file = disk.open(path)
         position, chunk, size = 0, CHECK_BYTES, file.size()

@@ -1,7 +1,7 @@
 """The metadata of one node: quorum, active controller and image, joined and driven.
 
 Appends are replayed by the controller at once and published when they are committed, in order: first every listener
-gets (delta, image), then the caller of `submit` its answer. With one voter a commit is one sync, which everything
+gets (delta, image), then the caller of `submit` its response. With one voter a commit is one sync, which everything
 that was appended meanwhile shares. A broker without the controller's role follows the log and never decides.
 """
 
@@ -95,7 +95,7 @@ class MetadataNode:
         self.on_deadline: Callable[[int], None] | None = None
         """Told when `poll` has to be called, after anything but `poll` itself."""
         self.send: Callable[[Outbound], None] = self._send_to_peer
-        """Takes requests to other replicas; answers come back through `on_raft_reply` and `on_raft_failure`."""
+        """Takes requests to other replicas; replies come back through `on_raft_reply` and `on_raft_failure`."""
         self.endpoints = ControllerEndpoints(config)
         self.wall = wall if wall is not None else WallClock()
         self._disk = disk
@@ -347,7 +347,7 @@ class MetadataNode:
         for outbound in ready.requests:
             self.send(outbound)
         for token, reply in ready.replies:
-            self._answer(token, reply)
+            self._give_reply(token, reply)
         for read in ready.snapshot_reads:
             self._read_snapshot_for(read)
         if ready.fetched_snapshot is not None:
@@ -368,7 +368,7 @@ class MetadataNode:
             else:
                 self._on_failure(data)
             if not self._is_over:
-                self._answer(read.token, read.reply)
+                self._give_reply(read.token, read.reply)
 
         self.log.read_snapshot_later(read.reply.snapshot, read.reply.position, read.max_bytes, on_read)
 
@@ -628,7 +628,7 @@ class MetadataNode:
         return self.raft.voter_history.kraft_version()
 
     def finalized_features(self) -> dict[str, int]:
-        """The levels that ApiVersions answers, kraft.version among them."""
+        """The levels that ApiVersions shows, kraft.version among them."""
         levels = dict(self.image.features)
         if self.kraft_version > 0:
             levels["kraft.version"] = self.kraft_version
@@ -658,7 +658,7 @@ class MetadataNode:
             )
         self._peers.send(outbound, self._now_ms)
 
-    def _answer(self, token: object, reply: Reply) -> None:
+    def _give_reply(self, token: object, reply: Reply) -> None:
         assert callable(token)
         token(reply)
 
@@ -673,10 +673,10 @@ class MetadataNode:
     def handle_raft_request(
         self, api_key: int, request: Message, listener: str, now_ms: int, respond: Callable[[Message], None]
     ) -> None:
-        """Vote, Fetch, BeginQuorumEpoch, EndQuorumEpoch and FetchSnapshot of a controller listener; the answer says
+        """Vote, Fetch, BeginQuorumEpoch, EndQuorumEpoch and FetchSnapshot of a controller listener; the response says
         where the leader has a listener of the same name."""
 
-        def answer(reply: Reply) -> None:
+        def on_reply(reply: Reply) -> None:
             if reply.leader_address is not None:
                 # A leader tells its listeners once in an epoch: who has restarted since knows them from the image.
                 known = self.raft.address_for(reply.leader_id, listener)
@@ -689,7 +689,7 @@ class MetadataNode:
         except KafkaError as error:
             respond(error_to_wire(api_key, error.code, error.message))
             return
-        self._step(lambda: self.raft.on_request(asked, answer, now_ms))
+        self._step(lambda: self.raft.on_request(asked, on_reply, now_ms))
 
     def describe_quorum(self, request: DescribeQuorumRequest, version: int, now_ms: int) -> DescribeQuorumResponse:
         return describe_quorum(self.raft, request, version, now_ms)

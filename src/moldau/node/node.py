@@ -18,7 +18,6 @@ from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.features import SUPPORTED_FEATURES
 from moldau.metadata.image import MetadataImage
 from moldau.metadata.model import BROKER_RESOURCE, TOPIC_RESOURCE, EndPoint
-from moldau.node.answering_endpoints import AnsweringEndpoints
 from moldau.node.authorization import Authorization, make_authorization
 from moldau.node.broker_channels import BrokerChannels
 from moldau.node.broker_lifecycle import BrokerLifecycle
@@ -42,6 +41,7 @@ from moldau.node.metadata_node import MetadataNode
 from moldau.node.outbox import NoOutbox, Outbox
 from moldau.node.producer_ids import ProducerIds
 from moldau.node.replicas import Replicas
+from moldau.node.responsive_endpoints import ResponsiveEndpoints
 from moldau.node.schedule import Schedule
 from moldau.node.share.dead_letter_topics import LetterTopics
 from moldau.node.share.dead_letters import DeadLetters
@@ -247,7 +247,7 @@ class Node:
             lambda: self.metadata.active_controller,
             self.metadata.submit,
             self.probe_outbox,
-            AnsweringEndpoints(self.probe_outbox, listener, self.node_id),
+            ResponsiveEndpoints(self.probe_outbox, listener, self.node_id),
             self.node_id,
             config.get_int("broker.heartbeat.interval.ms"),
         )

@@ -1,7 +1,7 @@
-"""How a node talks to other nodes: requests out, answers or failures back, in the node's own turn.
+"""How a node talks to other nodes: requests out, responses or failures back, in the node's own turn.
 
 The server process gives a node an outbox on sockets (`net/outbound.py`), the simulator one on its own network
-(`sim/cluster/outbox.py`). A channel is one connection: answers come in the order of the requests, so a long poll has
+(`sim/cluster/outbox.py`). A channel is one connection: responses come in the order of the requests, so a long poll has
 one to itself.
 """
 
@@ -16,9 +16,9 @@ from moldau.protocol.primitives import Message
 REFUSED: Final = 1
 """Nobody listens there: the process is gone, or has not come yet."""
 CLOSED: Final = 2
-"""The other side closed or reset the connection while the answer was awaited."""
+"""The other side closed or reset the connection while the response was awaited."""
 TIMED_OUT: Final = 3
-"""No answer in time; the connection is closed, because what comes late would answer the next request."""
+"""No response in time; the connection is closed, because what comes late would be taken for the next response."""
 UNREACHABLE: Final = 4
 """The name does not resolve, or there is no way there."""
 
@@ -26,7 +26,7 @@ FAILURES: Final = {REFUSED: "refused", CLOSED: "closed", TIMED_OUT: "timed out",
 
 
 class NoResponse:
-    """What comes instead of an answer. Whether the other side did what was asked is not known, except when REFUSED."""
+    """What comes instead of a response. Whether the other side did what was asked is not known, except when REFUSED."""
 
     __slots__ = ("reason",)
 
@@ -46,11 +46,11 @@ class Channel(ABC):
 
     @abstractmethod
     def send(self, api_key: int, version: int, request: Message, timeout_ms: int, on_response: OnResponse) -> None:
-        """Sends a request; those before it need not be answered yet."""
+        """Sends a request; those before it need not have their responses yet."""
 
     @abstractmethod
     def close(self) -> None:
-        """Nobody is interested any more: what is not answered yet never will be, and no callback comes."""
+        """Nobody is interested any more: what has no response yet never will be, and no callback comes."""
 
 
 class Outbox(ABC):

@@ -22,7 +22,7 @@ PATIENCE_MS: Final = 2000
 
 
 class ProducerIds:
-    """`next` answers at once while the block lasts; requests that come meanwhile wait for the new block."""
+    """`next` responds at once while the block lasts; requests that come meanwhile wait for the new block."""
 
     def __init__(self, node_id: int, channel: ControllerChannel, lifecycle: BrokerLifecycle) -> None:
         self._node_id = node_id

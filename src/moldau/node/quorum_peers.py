@@ -1,8 +1,8 @@
-"""The quorum's requests on their way: what raft wants sent goes out through the outbox, answers and failures come back.
+"""The quorum's requests on their way: sent through the outbox; responses and failures come back.
 
 Every peer has two channels: one for fetches, which are long polls, and one for everything else, so that a vote never
-waits behind a fetch. Raft has at most one request per peer under way that it still wants answered; one that it gave up
-is abandoned together with its connection as soon as the next of its kind is sent.
+waits behind a fetch. Raft has at most one request per peer under way that it still wants a response to; one that it
+gave up is abandoned together with its connection as soon as the next of its kind is sent.
 
 A node wires it up so: `peers = QuorumPeers(outbox, raft.address_of, cluster_id, request_timeout_ms, on_raft_reply,
 on_raft_failure)`, and hands it every `Outbound` of a `Ready`.
@@ -77,12 +77,12 @@ class QuorumPeers:
         version = BY_KEY[api_key].highest_stable_version
         request = request_to_wire(outbound.request, self._cluster_id)
 
-        def answered(response: Message | NoResponse, now_ms: int) -> None:
+        def on_response(response: Message | NoResponse, now_ms: int) -> None:
             if peer.awaited is outbound:
                 peer.awaited = None
                 self._take(outbound, response, now_ms)
 
-        peer.channel.send(api_key, version, request, timeout_ms, answered)
+        peer.channel.send(api_key, version, request, timeout_ms, on_response)
 
     def _take(self, outbound: Outbound, response: Message | NoResponse, now_ms: int) -> None:
         if isinstance(response, NoResponse):

@@ -18,20 +18,20 @@ def describe_quorum(
     raft: Raft, request: DescribeQuorumRequest, version: int, now_ms: int
 ) -> response.DescribeQuorumResponse:
     """Any partition but the one of the metadata log is unknown. Directory ids and endpoints came with version 2."""
-    answer = response.DescribeQuorumResponse()
+    described = response.DescribeQuorumResponse()
     for topic in request.topics:
         rows = response.TopicData(topic.topic_name)
-        answer.topics.append(rows)
+        described.topics.append(rows)
         for partition in topic.partitions:
             if topic.topic_name == METADATA_TOPIC and partition.partition_index == 0:
                 rows.partitions.append(_describe_log(raft, version, now_ms))
                 if version >= FIRST_NODES_VERSION:
-                    answer.nodes = _nodes(raft)
+                    described.nodes = _nodes(raft)
             else:
                 code = errors.UNKNOWN_TOPIC_OR_PARTITION
                 text = errors.default_text(code)
                 rows.partitions.append(response.PartitionData(partition.partition_index, code, text))
-    return answer
+    return described
 
 
 def _describe_log(raft: Raft, version: int, now_ms: int) -> response.PartitionData:

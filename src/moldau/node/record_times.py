@@ -31,11 +31,11 @@ def find_local(partition: Partition, offset: int) -> int:
         return -1
     file = records.file
     assert isinstance(file, File)
-    timestamp = told_by_header(file.read(records.position, HEADER_SIZE), offset)
+    timestamp = timestamp_in_header(file.read(records.position, HEADER_SIZE), offset)
     return timestamp if timestamp >= 0 else find_in(file.read(records.position, records.size), offset)
 
 
-def told_by_header(data: bytes, offset: int) -> int:
+def timestamp_in_header(data: bytes, offset: int) -> int:
     """-1 where the records themselves must be looked at."""
     fields = HEADER.unpack_from(data)
     base_offset, attributes, last_delta, base_timestamp, max_timestamp = fields[0], *fields[5:9]

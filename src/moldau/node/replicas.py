@@ -348,7 +348,7 @@ class Replicas:
             try:
                 self.logs.delete(topic, index, now_ms)
             except KafkaError as error:
-                # Its directory is offline now; the next start finds the folder and sets it aside.
+                # Its directory is offline now; the next start finds the directory and sets it aside.
                 log.error("cannot remove the log of %s-%d: %s", topic, index, error.message)
         partition.notify_changed(now_ms)
 

@@ -1,4 +1,4 @@
-"""One answer in the making: whoever finishes it completes it, the connection sends it when its turn comes."""
+"""One response in the making: whoever finishes it completes it, the connection sends it when its turn comes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from moldau.protocol.records_data import FileRecords
 
 
 class Reply:
-    """`parts` is what goes on the wire, size field included; None when the request wants no answer (acks=0)."""
+    """`parts` is what goes on the wire, size field included; None when the request wants no response (acks=0)."""
 
     def __init__(self) -> None:
         self.parts: list[bytes | FileRecords] | None = None
@@ -34,7 +34,7 @@ class Reply:
             callback(self)
 
     def abandon(self) -> None:
-        """The client is gone: whoever still works on the answer may stop."""
+        """The client is gone: whoever still works on the response may stop."""
         self.on_done = None
         callback = self.on_abandon
         if callback is not None and not self.done:

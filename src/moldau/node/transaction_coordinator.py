@@ -60,7 +60,7 @@ class TransactionCoordinator(TransactionListener):
         return partition_for(transactional_id, self.partitions)
 
     def run(self, transactional_id: str, verb: TransactionVerb, done: Done, now_ms: int) -> None:
-        """Runs a verb on the machine that has this id; `done` gets the answer or a KafkaError as it was raised."""
+        """Runs a verb on the machine that has this id; `done` gets the response or a KafkaError as it was raised."""
         self.run_at(self.partition_for(transactional_id), verb, done, now_ms)
 
     def run_at(self, index: int, verb: TransactionVerb, done: Done, now_ms: int) -> None:

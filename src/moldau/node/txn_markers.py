@@ -131,9 +131,9 @@ class TxnMarkers:
         """New leaders: who waited for one looks again."""
         self._image = image
         for broker_id in self._channels.drop_lost(image):
-            unanswered = self._in_flight.get(broker_id)
-            if unanswered is not None:
-                self.on_remote(broker_id, unanswered, NoResponse(CLOSED), now_ms)
+            in_flight = self._in_flight.get(broker_id)
+            if in_flight is not None:
+                self.on_remote(broker_id, in_flight, NoResponse(CLOSED), now_ms)
         if self._later:
             self._later_ms = now_ms
             self._wake(now_ms)
@@ -233,7 +233,7 @@ class TxnMarkers:
         self._in_flight[broker_id] = queue
         request = WriteTxnMarkersRequest([as_message(self._marker(one)) for one in queue])
         response = RemoteResponse(self, broker_id, queue)
-        channel.send(WRITE_TXN_MARKERS, REQUEST_VERSION, request, self._timeout_ms, response.answered)
+        channel.send(WRITE_TXN_MARKERS, REQUEST_VERSION, request, self._timeout_ms, response.on_response)
 
     def on_remote(self, broker_id: int, queue: list[Addressed], response: Message | NoResponse, now_ms: int) -> None:
         self._in_flight.pop(broker_id, None)
@@ -252,7 +252,7 @@ class TxnMarkers:
             self.take(one.undelivered, results, now_ms)
         self._send(broker_id, now_ms)
 
-    # Answers
+    # Responses
 
     def take(self, undelivered: Undelivered, results: dict[TopicPartition, int], now_ms: int) -> None:
         if undelivered.cancelled:
@@ -318,7 +318,7 @@ class RemoteResponse:
         self._broker_id = broker_id
         self._sent = sent
 
-    def answered(self, response: Message | NoResponse, now_ms: int) -> None:
+    def on_response(self, response: Message | NoResponse, now_ms: int) -> None:
         self._owner.on_remote(self._broker_id, self._sent, response, now_ms)
 
 

@@ -5,8 +5,8 @@ all that has gathered. Kafka: AddPartitionsToTxnManager.
 
 Requests of one connection do not wait for each other here, in Kafka they do. So writes of one producer to one partition
 stand in line: the next is asked about when the one before is written, or refused. Judged earlier it would miss its
-predecessor and be told OUT_OF_ORDER_SEQUENCE_NUMBER, after an answer that says the predecessor is written: a client has
-to take that for lost records.
+predecessor and be told OUT_OF_ORDER_SEQUENCE_NUMBER, after a response that says the predecessor is written: a client
+has to take that for lost records.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Question:
         self.done = done
         self.began_ms = now_ms
         self.asked_ms = now_ms
-        self.answered_ms = now_ms
+        self.response_ms = now_ms
         self.give_up_ms = now_ms
         self.due_ms = now_ms
         # How many questions about earlier writes to the same partitions are open, and who waits for this one.
@@ -90,7 +90,7 @@ class Question:
 
     def _on_written(self, error: KafkaError | None, now_ms: int) -> None:
         """Until the decision is committed seconds may pass, and what was asked about is written now and not then."""
-        self.answered_ms = now_ms
+        self.response_ms = now_ms
 
     def _decide(self, machine: TransactionMachine) -> Outcome:
         if self.adds:
@@ -125,7 +125,7 @@ class Question:
 
 
 class Verified(Message):
-    """The answer of the coordinator on this broker; never sent."""
+    """The response of the coordinator on this broker; never sent."""
 
     FIELDS: ClassVar[tuple[str, ...]] = ("codes",)
 
@@ -162,9 +162,9 @@ class TxnVerification:
     def on_metadata(self, image: MetadataImage, now_ms: int) -> None:
         self._image = image
         for broker_id in self._channels.drop_lost(image):
-            unanswered = self._in_flight.get(broker_id)
-            if unanswered is not None:
-                self.on_remote(broker_id, unanswered, NoResponse(CLOSED), now_ms)
+            in_flight = self._in_flight.get(broker_id)
+            if in_flight is not None:
+                self.on_remote(broker_id, in_flight, NoResponse(CLOSED), now_ms)
 
     def is_asking(self, topic: str, index: int, producer_id: int) -> bool:
         return len(self._last) > 0 and (topic, index, producer_id) in self._last
@@ -204,7 +204,7 @@ class TxnVerification:
         if registration is None:
             self._finish(question, question.for_all(errors.COORDINATOR_NOT_AVAILABLE), now_ms)
         elif registration.leader == self._broker_id:
-            question.asked_ms = question.answered_ms = now_ms
+            question.asked_ms = question.response_ms = now_ms
             self._coordinator.run_at(index, question.decide, LocalResponse(self, question).done, now_ms)
         elif self._channels.find(registration.leader, self._image) is None:
             self._finish(question, question.for_all(errors.COORDINATOR_NOT_AVAILABLE), now_ms)
@@ -224,10 +224,10 @@ class TxnVerification:
         self._in_flight[broker_id] = questions
         request = AddPartitionsToTxnRequest([question.as_message() for question in questions])
         response = RemoteResponse(self, broker_id, questions)
-        channel.send(ADD_PARTITIONS_TO_TXN, REQUEST_VERSION, request, self._timeout_ms, response.answered)
+        channel.send(ADD_PARTITIONS_TO_TXN, REQUEST_VERSION, request, self._timeout_ms, response.on_response)
 
     def _take_distinct(self, broker_id: int) -> list[Question]:
-        """The answer names transactional ids, so one request has each only once; the rest waits for the next."""
+        """The response names transactional ids, so one request has each only once; the rest waits for the next."""
         taken: dict[str, Question] = {}
         left: list[Question] = []
         for question in self._queues[broker_id]:
@@ -255,7 +255,7 @@ class TxnVerification:
             self.take(question, {place: codes.get(place, failure) for place in question.partitions}, now_ms)
         self._send(broker_id, now_ms)
 
-    # Answers
+    # Responses
 
     def take(self, question: Question, codes: Codes, now_ms: int) -> None:
         if question.adds and errors.CONCURRENT_TRANSACTIONS in codes.values() and now_ms < question.give_up_ms:
@@ -316,7 +316,7 @@ class LocalResponse:
         else:
             assert isinstance(result, Verified)
             codes = result.codes
-        self._owner.take(self._question, codes, self._question.answered_ms)
+        self._owner.take(self._question, codes, self._question.response_ms)
 
 
 class RemoteResponse:
@@ -325,5 +325,5 @@ class RemoteResponse:
         self._broker_id = broker_id
         self._questions = questions
 
-    def answered(self, response: Message | NoResponse, now_ms: int) -> None:
+    def on_response(self, response: Message | NoResponse, now_ms: int) -> None:
         self._owner.on_remote(self._broker_id, self._questions, response, now_ms)

@@ -1,6 +1,6 @@
-"""Answers to ApiVersions, encoded once for each kind of listener and version and kept while nothing changes.
+"""Responses to ApiVersions, encoded once for each kind of listener and version and kept while nothing changes.
 
-It is the first request of every connection, and its answer the same for all: some seventy rows that depend on the
+It is the first request of every connection, and its response the same for all: some seventy rows that depend on the
 configuration, and the features of the cluster.
 """
 
@@ -12,7 +12,7 @@ from moldau.protocol.primitives import Writer
 
 
 class EncodedVersions(ApiVersionsResponse):
-    """A whole answer that is encoded already, for clients that need not wait. Only the error code can be read."""
+    """A whole response that is encoded already, for clients that need not wait. Only the error code can be read."""
 
     def __init__(self, data: bytes) -> None:
         self.error_code = 0
@@ -31,7 +31,7 @@ class VersionEncodings:
         self._features: tuple[int, dict[str, int]] = (-1, {})
 
     def look_at(self, config: BrokerConfig, features_epoch: int, features: dict[str, int]) -> None:
-        """Forgets everything if something that answers depend on is not what it was."""
+        """Forgets everything if something that responses depend on is not what it was."""
         if config is not self._config or self._features != (features_epoch, features):
             self._kept.clear()
             self._config = config

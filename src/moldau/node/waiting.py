@@ -26,7 +26,7 @@ class TimedWaiter(PartitionWaiter):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ParkedRequest(TimedWaiter):
-    """A request that cannot be answered yet. Subclasses say when it can, and what the answer is."""
+    """A request that cannot be answered yet. Subclasses say when it can, and what the response is."""
 
     def __init__(self, reply: Reply, partitions: list[Partition], deadline_ms: int) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class ParkedRequest(TimedWaiter):
         self.deadline_ms = deadline_ms
 
     def maybe_respond(self, now_ms: int) -> bool:
-        """Answers if that is possible now, and says whether it did."""
+        """Responds if that is possible now, and says whether it did."""
         raise NotImplementedError
 
     def respond_at_deadline(self, now_ms: int) -> None:
@@ -117,12 +117,12 @@ class WaitingRoom:
         return waiting[0][0] if waiting else NEVER_MS
 
     def poll(self, now_ms: int) -> int:
-        """Answers those whose time is over; returns when that of the next one is."""
+        """Responds those whose time is over; returns when that of the next one is."""
         self.expire(now_ms)
         return self.next_deadline_ms()
 
     def expire(self, now_ms: int) -> None:
-        """Answers those whose time is over."""
+        """Responds those whose time is over."""
         while self.next_deadline_ms() <= now_ms:
             request = heapq.heappop(self._by_deadline)[2]
             request.on_deadline(now_ms)

@@ -32,7 +32,7 @@ class Api:
         self.highest_stable_version: int = row[5]
         self.on_broker: bool = row[6]
         self.on_controller: bool = row[7]
-        # What ApiVersions answers.
+        # What ApiVersions shows.
         self.lowest_advertised: int = 0 if self.key == PRODUCE else self.lowest_version
         self.highest_advertised: int = self.highest_stable_version
         self.advertised_by_default: bool = self.key not in (GET_TELEMETRY_SUBSCRIPTIONS, PUSH_TELEMETRY)
@@ -64,7 +64,7 @@ response_classes: Final[dict[int, type[Message]]] = {}
 
 
 def advertised(listener: str, telemetry: bool = False) -> list[Api]:
-    """The rows of an ApiVersions answer on that kind of listener, in the order of the answer."""
+    """The rows of an ApiVersions response on that kind of listener, in its order."""
     return [
         api
         for api in APIS

@@ -159,7 +159,7 @@ TABLE: Final = """
  10  MESSAGE_TOO_LARGE                      -         The record batch is larger than the server accepts.
  11  STALE_CONTROLLER_EPOCH                 -         The controller has moved to another broker.
  12  OFFSET_METADATA_TOO_LARGE              -         The metadata of the committed offset is too large.
- 13  NETWORK_EXCEPTION                      metadata  The server closed the connection before it answered.
+ 13  NETWORK_EXCEPTION                      metadata  The server closed the connection before it responded.
  14  COORDINATOR_LOAD_IN_PROGRESS           retry     The coordinator is still loading.
  15  COORDINATOR_NOT_AVAILABLE              refresh   The coordinator is not available.
  16  NOT_COORDINATOR                        refresh   This broker is not the right coordinator.
@@ -334,7 +334,7 @@ class ErrorRow(NamedTuple):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class KafkaError(Exception):
-    """An expected failure, to be answered with its code."""
+    """An expected failure, for a response with its code."""
 
     def __init__(self, code: int, message: str | None = None) -> None:
         self.code: int = code

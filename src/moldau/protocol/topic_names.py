@@ -8,4 +8,4 @@ TRANSACTION_TOPIC: Final = "__transaction_state"
 SHARE_TOPIC: Final = "__share_group_state"
 
 METADATA_DIRECTORY: Final = "__cluster_metadata-0"
-"""Its only partition, as a folder of a log directory."""
+"""Its only partition, as the name of a partition's directory."""

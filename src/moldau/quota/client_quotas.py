@@ -185,8 +185,8 @@ class ClientQuotas:
         self.kinds = [self.produce, self.fetch, self.request]
         self.exempt = WindowedRate(count, sample_ms)
         self.turn_ms = 0
-        """When this turn began, for what clients use: answers are often made in somebody else's turn, later than the
-        request they answer."""
+        """When this turn began, for what clients use: responses are often made in somebody else's turn, later than
+        their request."""
         self._source: dict[Entity, dict[str, float]] = {}
         self.generation = 0
         """Goes up when budgets that were found before may not hold any more."""

@@ -101,7 +101,7 @@ class RaftCore:
         self.persisted: QuorumState | None = None
         """What the caller has stored, or was told to store."""
         self.in_flight: dict[int, tuple[Request, int]] = {}
-        """The request each destination has not answered yet, and until when it may."""
+        """The request each destination has not responded to yet, and until when it may."""
         self.retry_at_ms: dict[int, int] = {}
         self.parked: list[ParkedFetch] = []
         self.ask_again_ms = 0

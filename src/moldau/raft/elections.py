@@ -126,7 +126,7 @@ def tick_election(core: RaftCore, now_ms: int) -> None:
 
 
 def elect_early(core: RaftCore, role: Follower, now_ms: int) -> None:
-    """The leader's port is closed: nobody will answer there. Asks the others soon, one after the other so that
+    """The leader's port is closed: nobody will respond there. Asks the others soon, one after the other so that
     they do not split the votes; those that still hear the leader refuse their pre-vote."""
     role.has_fetched = False
     place = sum(voter_id < core.local.id for voter_id in core.voters.ids() if voter_id != role.leader_id)

@@ -1,4 +1,4 @@
-"""What a leader answers to a fetch: records, where the logs part, a snapshot; or nothing yet, and parks it."""
+"""What a leader replies to a fetch: records, where the logs diverge, a snapshot; or nothing yet, and parks it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def read_for(core: RaftCore, request: FetchRequest) -> FetchReply:
 
 def is_worth_waiting(core: RaftCore, request: FetchRequest, reply: FetchReply) -> bool:
     """Nothing to say: no records, no truncation, and the fetcher knows the high watermark already."""
-    has_news = bool(reply.records) or reply.diverging is not None or reply.snapshot is not None
-    return not has_news and request.high_watermark >= core.high_watermark
+    has_content = bool(reply.records) or reply.diverging is not None or reply.snapshot is not None
+    return not has_content and request.high_watermark >= core.high_watermark
 
 
 def _is_prefix(core: RaftCore, offset: int, epoch: int, reply: FetchReply) -> bool:
@@ -58,7 +58,7 @@ def tick_parked(core: RaftCore, now_ms: int) -> None:
             core.reply(fetch.token, reply)
 
 
-def answer_parked_with_error(core: RaftCore, error: int) -> None:
+def reply_to_parked_with_error(core: RaftCore, error: int) -> None:
     parked, core.parked = core.parked, []
     for fetch in parked:
         core.reply(fetch.token, FetchReply(error, core.leader_id, core.epoch))

@@ -46,7 +46,7 @@ def drive_unattached(core: RaftCore, now_ms: int) -> None:
 
 
 def _ask_who_leads(core: RaftCore, now_ms: int, besides: int) -> None:
-    """Asks a voter or a bootstrap server for records, only to learn who leads; another one if it does not answer
+    """Asks a voter or a bootstrap server for records, only to learn who leads; another one if it does not respond
     soon."""
     if now_ms < core.ask_again_ms or not _may_fetch(core):
         return
@@ -118,7 +118,7 @@ def _on_leader_refused(core: RaftCore, role: Follower, error: int, now_ms: int) 
 
 
 def on_leader_silent(core: RaftCore, role: Follower, reason: int, now_ms: int) -> None:
-    """The leader did not answer a fetch. A broken connection is tried once more at once: if its process ended, the
+    """The leader did not respond to a fetch. A broken connection is tried once more at once: if its process ended, the
     next attempt is refused, and then nobody needs to wait for a timeout."""
     if reason == CLOSED and not role.connection_broke:
         role.connection_broke = True
@@ -130,7 +130,7 @@ def on_leader_silent(core: RaftCore, role: Follower, reason: int, now_ms: int) -
 
 
 def _point_of_divergence(core: RaftCore, leader_end: OffsetAndEpoch) -> int:
-    """Where the own log last agreed with the leader's, as far as this answer tells."""
+    """Where the own log last agreed with the leader's, as far as this response tells."""
     local_end = core.log.end_offset_for_epoch(leader_end.epoch)
     if local_end.epoch == leader_end.epoch:
         return min(local_end.offset, leader_end.offset)

@@ -189,7 +189,7 @@ def _note_quorum_contact(core: RaftCore, role: Leader, voter_id: int, now_ms: in
 
 def tick_leader(core: RaftCore, now_ms: int) -> None:
     if isinstance(core.role, Leader) and now_ms >= core.role.check_quorum_deadline_ms:
-        # Somebody else may lead by now: a leader without a majority must not answer as if nothing happened.
+        # Somebody else may lead by now: a leader without a majority must not respond as if nothing happened.
         transitions.become_resigned(core, now_ms)
 
 

@@ -44,7 +44,7 @@ def on_add_voter_request(core: RaftCore, request: AddVoterRequest, token: object
             text = f"The voter id for {_show(request.voter)} {known}"
             problem = errors.DUPLICATE_VOTER, text
     if problem is not None or not isinstance(role, Leader):
-        voter_changes.answer_change(core, AddVoterReply, token, problem)
+        voter_changes.reply_to_change(core, AddVoterReply, token, problem)
         return
     role.change = PendingChange(token, request, now_ms + core.config.request_timeout_ms)
     core.send(request.voter.key.id, ProbeRequest(role.epoch), now_ms)
@@ -74,8 +74,8 @@ def on_probe_reply(core: RaftCore, reply: ProbeReply, now_ms: int) -> None:
     else:
         change.offset = voter_changes.append_voters(core, role, core.voters.with_voter(voter), now_ms)
         if not request.ack_when_committed:
-            voter_changes.answer_change(core, AddVoterReply, change.token, None)
-            change.answered = True
+            voter_changes.reply_to_change(core, AddVoterReply, change.token, None)
+            change.has_reply = True
         commit.update_commit(core, now_ms)
 
 
@@ -107,7 +107,7 @@ def on_remove_voter_request(core: RaftCore, request: RemoveVoterRequest, token: 
             text = f"Cannot remove voter {shown} from the set of voters {_shown_voters(core)}"
             problem = errors.VOTER_NOT_FOUND, text
     if problem is not None or not isinstance(role, Leader):
-        voter_changes.answer_change(core, RemoveVoterReply, token, problem)
+        voter_changes.reply_to_change(core, RemoveVoterReply, token, problem)
         return
     role.change = PendingChange(token, request, now_ms + core.config.request_timeout_ms)
     role.change.offset = voter_changes.append_voters(core, role, core.voters.without(request.voter.id), now_ms)
@@ -115,7 +115,7 @@ def on_remove_voter_request(core: RaftCore, request: RemoveVoterRequest, token: 
 
 
 def on_update_voter_request(core: RaftCore, request: UpdateVoterRequest, token: object, now_ms: int) -> None:
-    """Answered when it is appended: the voter that asks may be needed for the commit."""
+    """Replied to when it is appended: the voter that asks may be needed for the commit."""
     role = core.role
     error = leading.leader_error(core, request.epoch)
     problem = (error, "") if error else _invalid_voter(core, request.voter, "Update")
@@ -134,7 +134,7 @@ def on_update_voter_request(core: RaftCore, request: UpdateVoterRequest, token: 
             if problem is None:
                 voter_changes.append_voters(core, role, core.voters.with_voter(request.voter), now_ms)
                 commit.update_commit(core, now_ms)
-    voter_changes.answer_change(core, UpdateVoterReply, token, problem)
+    voter_changes.reply_to_change(core, UpdateVoterReply, token, problem)
 
 
 def _leader_problem(core: RaftCore) -> tuple[int, str] | None:
@@ -227,7 +227,7 @@ def drive_change(core: RaftCore, role: Follower, now_ms: int) -> bool:
 def _update_to_ask_for(core: RaftCore, role: Follower) -> UpdateVoterRequest | None:
     voter = voter_changes.own_voter(core)
     if core.voter_history.kraft_version() < 1:
-        return None if role.told_leader else UpdateVoterRequest(role.epoch, voter)
+        return None if role.has_updated_leader else UpdateVoterRequest(role.epoch, voter)
     return UpdateVoterRequest(role.epoch, voter) if core.voters.get(core.local.id) != voter else None
 
 
@@ -246,7 +246,7 @@ def on_change_reply(core: RaftCore, source: int, reply: ChangeReply) -> None:
     role = core.role
     if isinstance(role, Follower) and role.leader_id == source:
         if isinstance(reply, UpdateVoterReply) and not reply.error:
-            role.told_leader = True
+            role.has_updated_leader = True
         elif reply.error:
             logger.info("leader %d rejected a change of the voters: %s", source, reply)
 

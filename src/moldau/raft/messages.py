@@ -14,9 +14,9 @@ from moldau.raft.state import ReplicaKey
 from moldau.raft.voters import Voter
 
 REFUSED: Final = 1
-"""Why a request got no answer, with the numbers of `node/outbox.py`: nobody listens at that address."""
+"""Why a request got no response, with the numbers of `node/outbox.py`: nobody listens at that address."""
 CLOSED: Final = 2
-"""The connection broke while the answer was awaited."""
+"""The connection broke while the response was awaited."""
 TIMED_OUT: Final = 3
 UNREACHABLE: Final = 4
 
@@ -93,7 +93,7 @@ class FetchRequest(Request):
 
 @dataclass(slots=True)
 class FetchReply(Reply):
-    """Records, or where the sender's log parts from the leader's, or the snapshot it has to start from."""
+    """Records, or where the sender's log diverges from the leader's, or the snapshot it has to start from."""
 
     high_watermark: int = -1
     log_start_offset: int = -1
@@ -140,7 +140,7 @@ class UpdateVoterRequest(Request):
 
 @dataclass(slots=True)
 class ChangeReply(Reply):
-    """The answer to a change of the voters; `message` says what is wrong."""
+    """The response to a change of the voters; `message` says what is wrong."""
 
     message: str | None = None
 

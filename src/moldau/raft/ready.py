@@ -42,10 +42,10 @@ class Ready:
     """Send them."""
 
     replies: list[tuple[object, Reply]] = field(default_factory=list)
-    """Answer the requests that came in with these tokens."""
+    """Reply to the requests that came in with these tokens."""
 
     snapshot_reads: list[SnapshotRead] = field(default_factory=list)
-    """Read these parts of snapshots, put each into its reply's `data`, then answer; later, if the disk is slow."""
+    """Read these parts of snapshots, put each into its reply's `data`, then reply; later, if the disk is slow."""
 
     fetched_snapshot: OffsetAndEpoch | None = None
     """All of this snapshot was fetched. Check it, bring it to the medium and report that with

@@ -174,7 +174,7 @@ class Raft:
         return deadlines.next_deadline_ms(self._core, now_ms)
 
     def on_request(self, request: Request, token: object, now_ms: int) -> None:
-        """A request from another replica; its answer appears in `Ready.replies` with the same token, maybe later."""
+        """A request from another replica; its response appears in `Ready.replies` with the same token, maybe later."""
         core = self._core
         if isinstance(request, FetchRequest):
             leading.on_fetch_request(core, request, token, now_ms)
@@ -197,7 +197,7 @@ class Raft:
         self._drive(now_ms)
 
     def on_reply(self, source: int, request: Request, reply: Reply, now_ms: int) -> None:
-        """The answer to a request of `Ready.requests`."""
+        """The response to a request of `Ready.requests`."""
         core = self._core
         is_awaited = core.in_flight.get(source, (None, 0))[0] is request
         if is_awaited:
@@ -216,7 +216,7 @@ class Raft:
             role = core.role
             transitions.note_epoch(core, reply.leader_id, reply.epoch, now_ms)
             core.note_leader_address(reply.leader_id, reply.epoch, reply.leader_address)
-            # An answer to what another role asked, or that comes too late, tells about the epoch and nothing else.
+            # A response to what another role asked, or that comes too late, tells about the epoch and nothing else.
             if is_awaited and core.role is role:
                 self._take_reply(source, request, reply, now_ms)
         self._drive(now_ms)
@@ -235,7 +235,7 @@ class Raft:
             following.on_fetch_snapshot_reply(core, source, request, reply, now_ms)
 
     def on_failure(self, destination: int, request: Request, now_ms: int, reason: int = TIMED_OUT) -> None:
-        """A request of `Ready.requests` got no answer: connection refused, closed, or timed out."""
+        """A request of `Ready.requests` got no response: connection refused, closed, or timed out."""
         self._forget(destination, request, now_ms, reason)
         self._drive(now_ms)
 

@@ -1,4 +1,4 @@
-"""The roles of a replica and what each of them answers to somebody who asks for its vote.
+"""The roles of a replica and what each of them replies to somebody who asks for its vote.
 
 Transitions are in `raft/transitions.py`; a role only holds what belongs to it. An observer is a replica that is no
 voter: it is unattached or a follower and never leaves these two.
@@ -88,7 +88,7 @@ class Candidate(Role):
 
 @dataclass(slots=True)
 class Follower(Role):
-    """Fetches from the leader; without an answer for the fetch timeout a voter becomes prospective."""
+    """Fetches from the leader; without a response for the fetch timeout a voter becomes prospective."""
 
     fetch_deadline_ms: int = 0
     has_fetched: bool = False
@@ -102,10 +102,10 @@ class Follower(Role):
     connection_broke: bool = False
     """The last fetch ended with a broken connection, or with "I do not lead": one more is sent, to be sure."""
     leader_lost: bool = False
-    """An observer got no answer from the leader and asks others as well."""
+    """An observer got no response from the leader and asks others as well."""
     next_change_ms: int = 0
     """When this replica may next ask the leader to change the voters."""
-    told_leader: bool = False
+    has_updated_leader: bool = False
     """The leader of a static quorum was told this voter's directory and versions."""
 
     name = "follower"
@@ -137,7 +137,7 @@ class PendingChange:
     deadline_ms: int
     offset: int = -1
     """Of the voters record; -1 while the new voter is being probed."""
-    answered: bool = False
+    has_reply: bool = False
 
 
 @dataclass(slots=True)

@@ -45,7 +45,7 @@ def set_role(core: RaftCore, role: Role) -> None:
     core.retry_at_ms.clear()
     core.ask_again_ms = 0
     if led and not leads:
-        fetches.answer_parked_with_error(core, errors.NOT_LEADER_OR_FOLLOWER)
+        fetches.reply_to_parked_with_error(core, errors.NOT_LEADER_OR_FOLLOWER)
         _end_change(core, before)
     logger.info("node %d: %s in epoch %d, leader %d", core.local.id, role.name, role.epoch, role.leader_id)
 

@@ -1,4 +1,4 @@
-"""How a leader changes the voters: whether it may now, the record it appends, who is answered when it is done.
+"""How a leader changes the voters: whether it may now, the record it appends, who gets a reply when it is done.
 
 A set counts from its append on, so what the leader knows of the replicas moves with it.
 """
@@ -77,11 +77,11 @@ def own_voter(core: RaftCore) -> Voter:
 
 def finish_change(core: RaftCore, role: Leader, problem: tuple[int, str] | None) -> None:
     change, role.change = role.change, None
-    if change is not None and not change.answered:
+    if change is not None and not change.has_reply:
         kind = AddVoterReply if isinstance(change.request, AddVoterRequest) else RemoveVoterReply
-        answer_change(core, kind, change.token, problem)
+        reply_to_change(core, kind, change.token, problem)
 
 
-def answer_change(core: RaftCore, kind: type[ChangeReply], token: object, problem: tuple[int, str] | None) -> None:
+def reply_to_change(core: RaftCore, kind: type[ChangeReply], token: object, problem: tuple[int, str] | None) -> None:
     error, text = problem if problem is not None else (errors.NONE, "")
     core.reply(token, kind(error, core.leader_id, core.epoch, text or None))

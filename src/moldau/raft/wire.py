@@ -169,7 +169,7 @@ def reply_to_wire(reply: m.Reply) -> Message:
 
 
 def without_endpoints(response: Message, api_key: int, version: int) -> Message:
-    """The answer as an older version can say it (KIP-853 brought the endpoints)."""
+    """The response as an older version can say it (KIP-853 brought the endpoints)."""
     if version < (16 if api_key == FETCH else 1) and hasattr(response, "node_endpoints"):
         response.node_endpoints = []
     return response
@@ -226,7 +226,7 @@ def _fetch_reply(reply: m.FetchReply) -> fetch_response.FetchResponse:
 
 
 def error_to_wire(api_key: int, code: int, message: str = "") -> Message:
-    """An answer that is an error as a whole."""
+    """A response that is an error as a whole."""
     if api_key == ADD_RAFT_VOTER:
         return add_response.AddRaftVoterResponse(0, code, message or errors.default_text(code))
     if api_key == REMOVE_RAFT_VOTER:

@@ -1,4 +1,4 @@
-"""The other direction of `raft/wire.py`: requests this replica sends, and the answers it gets."""
+"""The other direction of `raft/wire.py`: requests this replica sends, and the responses it gets."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _fetch(request: m.FetchRequest, cluster_id: str) -> fetch_request.FetchReque
 
 
 def reply_from_wire(response: Message) -> m.Reply | None:
-    """The answer for the metadata partition; None when there is none in it, which counts as a failed request."""
+    """The response for the metadata partition; None when there is none in it, which counts as a failed request."""
     reply = _change_reply(response) or _partition_reply(response)
     if reply is not None and reply.leader_address is None:
         endpoints = getattr(response, "node_endpoints", [])

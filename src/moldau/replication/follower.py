@@ -1,9 +1,9 @@
-"""One partition that this broker follows: what its next fetch says, and what the leader's answer does to its log.
+"""One partition that this broker follows: what its next fetch says, and what the leader's response does to its log.
 
-A follower always fetches from the end of its own log and says which epoch wrote the last record there. An answer either
-has records that go on from that place, or tells where the two logs parted (KIP-595); then the log is cut to what both
-have and the fetch is made again. Nothing is cut by the high watermark (KIP-101, 279). Kafka: AbstractFetcherThread,
-ReplicaFetcherThread.
+A follower always fetches from the end of its own log and says which epoch wrote the last record there. A response
+either has records that go on from that place, or tells where the two logs diverge (KIP-595); then the log is truncated
+to what both have and the fetch is made again. Nothing is truncated by the high watermark (KIP-101, 279). Kafka:
+AbstractFetcherThread, ReplicaFetcherThread.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from moldau.storage.log_manager import LogManager
 FETCHING: Final = 0
 """Part of the next fetch."""
 TRUNCATING: Final = 1
-"""Its end is not within the leader's log: where that begins and ends must be asked before anything is cut."""
+"""Its end is not within the leader's log: where that begins and ends must be asked before anything is truncated."""
 DELAYED: Final = 2
 """Something went wrong: fetched again at `delayed_until_ms`."""
 FAILED: Final = 3
@@ -66,18 +66,18 @@ class Follower:
         # What the leader was told last, and whether its session with this broker has the partition.
         self.in_session = False
         self.queued = False
-        self.told_offset = -1
-        self.told_leader_epoch = -1
-        self.told_last_epoch = -1
-        self.told_log_start = -1
-        self.told_in = -1  # the number of the request that told it
+        self.sent_offset = -1
+        self.sent_leader_epoch = -1
+        self.sent_last_epoch = -1
+        self.sent_log_start = -1
+        self.sent_in_request = -1  # the number of the request that told it
 
     def begin(self, leader_epoch: int) -> None:
-        """Follows the leader of this epoch from now on; answers to what was asked before no longer count."""
+        """Follows the leader of this epoch from now on; responses to what was asked before no longer count."""
         self.leader_epoch = leader_epoch
         self.errors_in_a_row = 0
         self.lag = UNKNOWN_LAG
-        self.told_leader_epoch = -1
+        self.sent_leader_epoch = -1
         self.state = FETCHING if self.partition.is_online() else FAILED
 
     def stop(self) -> None:
@@ -85,41 +85,41 @@ class Follower:
 
     # What the next fetch says
 
-    def must_tell(self) -> bool:
+    def must_send(self) -> bool:
         """Whether the leader believes something else than what is so now."""
         log = self.partition.log
         if log is None:
             return False
         return (
             not self.in_session
-            or log.log_end_offset != self.told_offset
-            or self.leader_epoch != self.told_leader_epoch
-            or log.leader_epochs.latest_epoch != self.told_last_epoch
-            or log.log_start_offset != self.told_log_start
+            or log.log_end_offset != self.sent_offset
+            or self.leader_epoch != self.sent_leader_epoch
+            or log.leader_epochs.latest_epoch != self.sent_last_epoch
+            or log.log_start_offset != self.sent_log_start
         )
 
-    def tell(self, log: Log, max_bytes: int, request_number: int) -> FetchPartition:
+    def fetch_partition(self, log: Log, max_bytes: int, request_number: int) -> FetchPartition:
         """This partition's part of the next fetch."""
-        self.told_in = request_number
-        self.told_offset = log.log_end_offset
-        self.told_leader_epoch = self.leader_epoch
-        self.told_last_epoch = log.leader_epochs.latest_epoch
-        self.told_log_start = log.log_start_offset
+        self.sent_in_request = request_number
+        self.sent_offset = log.log_end_offset
+        self.sent_leader_epoch = self.leader_epoch
+        self.sent_last_epoch = log.leader_epochs.latest_epoch
+        self.sent_log_start = log.log_start_offset
         return FetchPartition(
             self.index,
-            self.told_leader_epoch,
-            self.told_offset,
-            self.told_last_epoch,
-            self.told_log_start,
+            self.sent_leader_epoch,
+            self.sent_offset,
+            self.sent_last_epoch,
+            self.sent_log_start,
             max_bytes,
         )
 
-    # What an answer does
+    # What a response does
 
     def take(self, data: PartitionData, now_ms: int, backoff_ms: int) -> bool:
-        """Takes over what the leader answered; True when this log or its high watermark moved."""
+        """Takes over what the leader responded; True when this log or its high watermark moved."""
         log = self.partition.log
-        if self.state != FETCHING or log is None or self.told_leader_epoch != self.leader_epoch:
+        if self.state != FETCHING or log is None or self.sent_leader_epoch != self.leader_epoch:
             return False  # asked in another life: the leader changed meanwhile
         if log.holds > 0:
             return False  # it is asked for again when the log takes records
@@ -127,7 +127,7 @@ class Follower:
             if data.error_code != 0:
                 self._on_error(data.error_code, now_ms, backoff_ms)
                 return False
-            if log.log_end_offset != self.told_offset:
+            if log.log_end_offset != self.sent_offset:
                 return False
             if data.diverging_epoch.end_offset >= 0 or data.diverging_epoch.epoch >= 0:
                 self._truncate_to_divergence(
@@ -192,8 +192,8 @@ class Follower:
             self._lower_high_watermark(log)
 
     def _truncate_to_divergence(self, log: Log, epoch: int, end_offset: int, now_ms: int, backoff_ms: int) -> None:
-        """The leader's largest epoch that is not above the last one here, and where it ends there: cuts to the lesser
-        end of the two, or, if the epoch is not known here, to the end of the next lower one, and asks again."""
+        """The leader's largest epoch that is not above the last one here, and where it ends there: truncates to the
+        lesser end of the two, or, if the epoch is not known here, to the end of the next lower one, and asks again."""
         own_epoch, own_end = log.leader_epochs.end_offset_for_epoch(epoch, log.log_end_offset)
         target = end_offset
         if own_end >= 0:
@@ -216,7 +216,7 @@ class Follower:
         self.logs.truncate(log, target, now_ms)
         self._lower_high_watermark(log)
         if log.log_end_offset == end_offset and log.leader_epochs.latest_epoch == latest_epoch:
-            self.delay(now_ms, backoff_ms)  # the same question would get the same answer
+            self.delay(now_ms, backoff_ms)  # the same question would get the same response
 
     def _lower_high_watermark(self, log: Log) -> None:
         high_watermark = self.partition.high_watermark
@@ -271,7 +271,7 @@ class Follower:
             self._on_error(code if code != errors.OFFSET_OUT_OF_RANGE else -1, now_ms, backoff_ms)
 
     def fetch_again(self) -> None:
-        """Nobody answered where the leader's log begins and ends: it is fetched as if nothing had been said."""
+        """Nobody told where the leader's log begins and ends: it is fetched as if nothing had been said."""
         if self.state == TRUNCATING:
             self.state = FETCHING
 

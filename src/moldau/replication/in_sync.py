@@ -2,7 +2,7 @@
 
 One proposal at a time. Until it is decided a replica that is being added counts as in sync for the high watermark, and
 so does one that is being removed: whatever the controller decides, what is committed is on all it may elect. The
-metadata and the answer may come in either order; the higher partition epoch counts. Kafka: PartitionState in
+metadata and the response may come in either order; the higher partition epoch counts. Kafka: PartitionState in
 Partition.scala.
 """
 
@@ -46,7 +46,7 @@ class InSyncReplicas:
         self.proposed = [replica for replica in self.committed if replica not in replicas]
 
     def commit(self, committed: list[int], partition_epoch: int) -> bool:
-        """What the controller decided, from its answer or from the metadata; older news change nothing."""
+        """What the controller decided, from its response or from the metadata; older news change nothing."""
         if partition_epoch <= self.partition_epoch:
             # The same epoch means the same news, by the other way: a proposal made since then is still under way.
             return False

@@ -65,7 +65,7 @@ class FollowerPosition:
         self.dropped_ms = now_ms
         self.last_caught_up_ms = 0
 
-    def was_heard_since(self, at_ms: int) -> bool:
+    def has_fetched_since(self, at_ms: int) -> bool:
         clock = self.clock
         if at_ms <= self.dropped_ms:
             at_ms = self.dropped_ms + 1
@@ -161,7 +161,7 @@ class LeaderState:
                 or (
                     follower.is_caught_up(leader_end, now_ms, brokers.lag_max_ms)
                     and brokers.is_eligible(follower.replica_id, follower.broker_epoch)
-                    and follower.was_heard_since(now_ms - brokers.lag_max_ms)
+                    and follower.has_fetched_since(now_ms - brokers.lag_max_ms)
                 )
             ):
                 end = follower.log_end_offset
@@ -184,7 +184,7 @@ class LeaderState:
         if self.in_sync.is_changing or len(self.in_sync.committed) > len(self.followers):
             return None
         for follower in self.followers:
-            if follower.was_heard_since(now_ms - brokers.lag_max_ms) and self.may_join(
+            if follower.has_fetched_since(now_ms - brokers.lag_max_ms) and self.may_join(
                 follower, high_watermark, epoch_start, brokers
             ):
                 return follower

@@ -55,7 +55,7 @@ class PartitionRead:
 
 
 class FoundOffset:
-    """The answer to one ListOffsets question."""
+    """The response to one ListOffsets question."""
 
     def __init__(self, offset: int, timestamp: int, leader_epoch: int) -> None:
         self.offset = offset
@@ -80,7 +80,7 @@ class ReplicationContext:
         self.counts = BrokerCounts()
 
     def serve_woken(self, now_ms: int) -> None:
-        """Whoever appends calls this when a request is done: one answer then has all that it brought."""
+        """Whoever appends calls this when a request is done: one response then has all that it brought."""
         woken, self.woken = self.woken, []
         for waiter in woken:
             if not waiter.finished:
@@ -285,8 +285,9 @@ class Partition:
         current_leader_epoch: int,
         last_fetched_epoch: int,
     ) -> tuple[Log, FollowerPosition, tuple[int, int] | None]:
-        """Whether a follower may fetch like this: the log, its position, and where its log parted from this one, if it
-        did. Asked when its place is noted and whenever it is read for: a fetch that waits may have become another."""
+        """Whether a follower may fetch like this: the log, its position, and where its log diverges from this one, if
+        it does. Asked when its place is noted and whenever it is read for: a fetch that waits may have become
+        another."""
         log = self.check_leader(current_leader_epoch)
         state = self.leader_state
         follower = None if state is None else state.find(replica_id)
@@ -319,7 +320,7 @@ class Partition:
             replica_id, broker_epoch, fetch_offset, current_leader_epoch, last_fetched_epoch
         )
         if divergence is not None:
-            follower.log_end_offset = UNKNOWN  # its log is about to be cut: how far it really is is not known yet
+            follower.log_end_offset = UNKNOWN  # its log is about to be truncated: how far it really is is not known yet
             return follower
         before = follower.log_end_offset
         low_before = follower.log_start_offset
@@ -378,7 +379,7 @@ class Partition:
         in_sync_replicas: list[int],
         now_ms: int,
     ) -> None:
-        """The controller's answer to a proposal: it counts unless the metadata has told newer things already."""
+        """The controller's response to a proposal: it counts unless the metadata has told newer things already."""
         state = self.leader_state
         if state is None or leader_epoch != self.leader_epoch or partition_epoch < self.partition_epoch:
             return
@@ -556,7 +557,7 @@ class Partition:
         return self.context.leader_quota.is_exceeded(now_ms)
 
     def _find_divergence(self, log: Log, fetch_offset: int, last_fetched_epoch: int) -> tuple[int, int] | None:
-        """The largest epoch both logs may share and where it ends here, if the reader's log parted from this one
+        """The largest epoch both logs may share and where it ends here, if the reader's log diverges from this one
         (KIP-320, KIP-595)."""
         if last_fetched_epoch == log.leader_epochs.latest_epoch and fetch_offset <= log.log_end_offset:
             return None

@@ -1,6 +1,6 @@
 """The audit log: one line for each decision, in Kafka's form, on the logger `kafka.authorizer.logger`.
 
-Refusals are told at INFO, what was allowed at DEBUG, and checks that only filter an answer at TRACE. Nobody can flood
+Refusals are told at INFO, what was allowed at DEBUG, and checks that only filter a response at TRACE. Nobody can flood
 it: there are so many lines a second for one principal and host, so many for all of them, and the lines left out are
 counted. Names come from clients, so what is not printable in them is escaped and what is too long is cut.
 """

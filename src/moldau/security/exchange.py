@@ -71,5 +71,5 @@ class SaslClient(ABC):
 
     @abstractmethod
     def next(self, response: bytes) -> bytes | None:
-        """What to say to an answer, None when everything is said. Raises LoginRefused if the broker is not who it
+        """What to say to a response, None when everything is said. Raises LoginRefused if the broker is not who it
         should be."""

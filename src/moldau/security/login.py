@@ -26,7 +26,7 @@ from moldau.security.exchange import NO_EXPIRY_MS, Confirm, Derivation, LoginRef
 
 START: Final = 0
 VERSIONS: Final = 1
-"""ApiVersions was answered well: only a handshake may follow."""
+"""ApiVersions had a good response: only a handshake may follow."""
 TOKENS: Final = 2
 COMPLETE: Final = 3
 ENDED: Final = 4
@@ -40,12 +40,12 @@ TRANSITIONS: Final = {
 
 # What is to be done with a frame.
 PASS: Final = 0
-"""It is an ordinary request; `Login.on_versions_answered` is told what came of ApiVersions."""
+"""It is an ordinary request; `Login.on_versions_response` is told what came of ApiVersions."""
 SEND: Final = 1
 REFUSE: Final = 2
-"""The answer, if there is one, is held back for the delay of failures, then the connection ends."""
+"""The response, if there is one, is held back for the delay of failures, then the connection ends."""
 WAIT: Final = 3
-"""For a derivation; `Login.resume` has the answer."""
+"""For a derivation; `Login.resume` has the response."""
 
 REAUTHENTICATION_INTERVAL_MS: Final = 1000
 
@@ -111,16 +111,16 @@ class Login:
         self._awaited: tuple[RequestHeader | None, Derivation] | None = None
 
     def receive(self, data: bytes, start: int, end: int, now_ms: int, wall_ms: int) -> Action:
-        """A frame from the client. DecodeError: it is none of Kafka's, and the connection ends without an answer."""
+        """A frame from the client. DecodeError: it is none of Kafka's, and the connection ends without a response."""
         assert self.state not in (COMPLETE, ENDED), "nobody listens any more"
         if self._awaited is not None:
-            raise self._illegal("a frame came before the answer to the one before it")
+            raise self._illegal("a frame came before the response to the one before it")
         if self.state == TOKENS:
             return self._on_token(data, start, end, now_ms, wall_ms)
         return self._on_request(data, start, end)
 
-    def on_versions_answered(self, error_code: int) -> None:
-        """After PASS: ApiVersions may be repeated as long as it is answered with an error."""
+    def on_versions_response(self, error_code: int) -> None:
+        """After PASS: ApiVersions may be repeated as long as the response is an error."""
         if error_code == errors.NONE:
             self._become(VERSIONS)
 
@@ -183,7 +183,7 @@ class Login:
             if isinstance(said, Derivation):
                 self._awaited = (header, said)
                 return Action(WAIT, derivation=said)
-            return self._answer(header, said, now_ms, wall_ms)
+            return self._respond(header, said, now_ms, wall_ms)
         except LoginRefused as refused:
             return self._refuse(header, refused)
 
@@ -193,11 +193,11 @@ class Login:
         header, derivation = self._awaited
         self._awaited = None
         try:
-            return self._answer(header, derivation.resume(derived), now_ms, wall_ms)
+            return self._respond(header, derivation.resume(derived), now_ms, wall_ms)
         except LoginRefused as refused:
             return self._refuse(header, refused)
 
-    def _answer(self, header: RequestHeader | None, said: bytes, now_ms: int, wall_ms: int) -> Action:
+    def _respond(self, header: RequestHeader | None, said: bytes, now_ms: int, wall_ms: int) -> Action:
         assert self._server is not None
         lifetime_ms = 0
         if self._server.is_complete:
@@ -295,7 +295,7 @@ def encode(header: RequestHeader, response: Message) -> bytes:
 
 
 def illegal_state_response(header: RequestHeader) -> bytes | None:
-    """The answer of any API with ILLEGAL_SASL_STATE where it has a place for it; None where it cannot be written."""
+    """The response of any API with ILLEGAL_SASL_STATE where it has a place for it; None where it cannot be written."""
     response = response_class(header.request_api_key)()
     if "error_code" in type(response).FIELDS:
         response.error_code = errors.ILLEGAL_SASL_STATE  # type: ignore[attr-defined]

@@ -1,6 +1,6 @@
 """SASL OAUTHBEARER (RFC 7628): a token that somebody else has issued, shown to the broker.
 
-A token that is not good is first answered with a short JSON text; the client acknowledges it with one byte, and the
+The first response to a token that is not good is a short JSON text; the client acknowledges it with one byte, and the
 login fails with the same text.
 """
 

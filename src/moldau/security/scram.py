@@ -1,7 +1,7 @@
 """SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802) as Kafka has them: no channel binding, no SASLprep.
 
 Both sides prove that they know the password, and nobody who listens or reads what is stored learns it. A user who does
-not exist is answered with a salt that is always the same for its name, and fails at the end like a wrong password.
+not exist gets a salt that is always the same for its name, and fails at the end like a wrong password.
 """
 
 from __future__ import annotations

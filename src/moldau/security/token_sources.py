@@ -18,7 +18,7 @@ RESPONSE_BYTES_MAX: Final = 1 << 20
 
 
 class SourceError(ValueError):
-    """A source that may not be used, or that answered with something else; the sentence says what to do."""
+    """A source that may not be used, or that responded with something else; the sentence says what to do."""
 
 
 class AllowLists:
@@ -73,12 +73,12 @@ def credentials_request(client_id: str, secret: str, scope: str | None) -> tuple
 
 
 def token_of_response(body: bytes) -> str:
-    """The access token of an answer; what else it says is not told."""
+    """The access token of a response; what else it says is not told."""
     try:
         found = json.loads(body)
         token = found["access_token"]
     except (ValueError, KeyError, TypeError):
-        raise SourceError("the token endpoint's answer has no access_token") from None
+        raise SourceError("the token endpoint's response has no access_token") from None
     if not isinstance(token, str) or not token.strip():
         raise SourceError("the token endpoint's access_token is empty")
     return token.strip()

@@ -1,4 +1,4 @@
-"""A folder with an authority of one's own and the certificates that it signed; run again, it renews what is due.
+"""A directory with an authority of one's own and the certificates that it signed; run again, it renews what is due.
 
 The authority stays, so that who trusts it goes on to. A certificate is made anew when it is about to expire, lacks a
 name, is not the authority's or does not fit its key, and keeps the names it had: a broker that runs takes no
@@ -46,8 +46,8 @@ class Made:
 class DevCertificates:
     """Files of `name`: .key, .crt (with the authority's), .pem (both), .p12; of the authority ca.key and ca.pem."""
 
-    def __init__(self, folder: Path, signer: Signer, days: int = DAYS_DEFAULT, has_pkcs12: bool = True) -> None:
-        self.folder = folder
+    def __init__(self, directory: Path, signer: Signer, days: int = DAYS_DEFAULT, has_pkcs12: bool = True) -> None:
+        self.directory = directory
         self._signer = signer
         self._days = days
         self._has_pkcs12 = has_pkcs12
@@ -55,16 +55,16 @@ class DevCertificates:
 
     @property
     def authority_file(self) -> Path:
-        return self.folder / f"{AUTHORITY}.pem"
+        return self.directory / f"{AUTHORITY}.pem"
 
     def file(self, name: str, ending: str = "pem") -> Path:
-        return self.folder / f"{name}.{ending}"
+        return self.directory / f"{name}.{ending}"
 
     # The authority
 
     def ensure_authority(self, anew: bool = False) -> Made:
         """Must be called first."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         files = [self.file(AUTHORITY, "key"), self.authority_file]
         present = [file for file in files if file.exists()]
         if len(present) == 1 and not anew:
@@ -160,7 +160,7 @@ class DevCertificates:
 
     def store_password(self) -> str:
         """Of the PKCS12 stores; made up once."""
-        path = self.folder / PASSWORD_FILE
+        path = self.directory / PASSWORD_FILE
         if not path.exists():
             write_private(path, f"{secrets.token_urlsafe(18)}\n".encode())
         return path.read_text().strip()

@@ -1,8 +1,8 @@
 """Whether a directory may become a log directory: only one that is empty, or formatted already, is touched.
 
-Formatting writes into a folder, and the node that follows treats what it finds there as its own. So a folder without
-meta.properties is left alone when it has anything in it, unless somebody insists (`--force`), and always when it
-is the directory of a cluster that `moldau up` runs. Hidden files, `lost+found` and what an interrupted formatting
+Formatting writes into a directory, and the node that follows treats what it finds there as its own. So a directory
+without meta.properties is left alone when it has anything in it, unless somebody insists (`--force`), and always when
+it is the directory of a cluster that `moldau up` runs. Hidden files, `lost+found` and what an interrupted formatting
 left behind do not count.
 """
 
@@ -23,11 +23,11 @@ _FIRST_SNAPSHOT = re.compile(r"0{20}-0{10}\.checkpoint(\.tmp)?")
 
 
 class DirectoryInUse(Exception):
-    """The folder is not one to format; the text says why and what to do."""
+    """The directory is not one to format; the text says why and what to do."""
 
 
 def check_unformatted_directory(disk: Disk, path: str, force: bool = False) -> None:
-    """Raises DirectoryInUse unless a folder without meta.properties may be formatted."""
+    """Raises DirectoryInUse unless a directory without meta.properties may be formatted."""
     check_no_cluster(disk, path)
     found = [] if force else _what_is_in(disk, path)
     if found:
@@ -39,7 +39,7 @@ def check_unformatted_directory(disk: Disk, path: str, force: bool = False) -> N
 
 
 def check_no_cluster(disk: Disk, path: str) -> None:
-    """Raises DirectoryInUse when `moldau up` keeps a cluster in the folder."""
+    """Raises DirectoryInUse when `moldau up` keeps a cluster in the directory."""
     if not is_formatted(disk, path) and is_cluster_directory(disk, path):
         raise DirectoryInUse(
             f"{path} is the directory of a cluster: run it with `moldau up --data-dir {path}`, or choose another "

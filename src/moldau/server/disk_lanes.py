@@ -2,8 +2,8 @@
 
 The metadata log has a thread of its own: the quorum must not wait because segments are being synced. Each log directory
 has a few for its own durability, so that a slow device holds up its own partitions and no others. Removals have theirs,
-and so have reads of cold data (`cold_readers.py`). Work for one key (a file, a folder) is done in the order in which it
-was asked for.
+and so have reads of cold data (`cold_readers.py`). Work for one key (a file, a directory) is done in the order in which
+it was asked for.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ TIMEOUT_S = 10.0
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Where an answer comes from is what the allow list says."""
+    """Where a response comes from is what the allow list says."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -26,7 +26,7 @@ def fetch(
     body: bytes | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> bytes:
-    """The bytes of a file, or of an answer; SourceError with a sentence that tells nothing of either."""
+    """The bytes of a file, or of a response; SourceError with a sentence that tells nothing of either."""
     try:
         if path is not None:
             with open(path, "rb") as file:
@@ -37,7 +37,7 @@ def fetch(
                 data = response.read(RESPONSE_BYTES_MAX + 1)
     except urllib.error.HTTPError as error:
         error.close()
-        raise SourceError(f"{url} answers with status {error.code}") from None
+        raise SourceError(f"{url} responds with status {error.code}") from None
     except (OSError, ValueError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or type(error).__name__
         raise SourceError(f"{url} cannot be read: {reason}") from None

@@ -1,4 +1,4 @@
-"""Plans a cluster of several nodes on this machine: who is broker and controller, their ports, folders and settings.
+"""Plans a cluster of several nodes on this machine: who is broker and controller; ports, directories, settings.
 
 The plan is kept beside the data (`cluster.json`): later starts keep ids, roles and ports. The controllers never change
 afterwards: voters that have nothing could outvote the one that has everything.
@@ -57,7 +57,7 @@ class PlannedNode:
 class LocalCluster:
     """See the module."""
 
-    folder: Path
+    directory: Path
     cluster_id: str
     host: str
     nodes: list[PlannedNode]
@@ -74,10 +74,10 @@ class LocalCluster:
         return ",".join(f"{self.host}:{node.port}" for node in self.brokers())
 
     def properties_file(self, node: PlannedNode) -> Path:
-        return self.folder / node.name / "server.properties"
+        return self.directory / node.name / "server.properties"
 
     def data_directory(self, node: PlannedNode) -> Path:
-        return self.folder / node.name / "data"
+        return self.directory / node.name / "data"
 
     def values(self, node: PlannedNode) -> dict[str, str]:
         """The settings of a node; what the user overrides comes on top."""
@@ -107,7 +107,7 @@ class LocalCluster:
             values["inter.broker.listener.name"] = "PLAINTEXT"
             values["broker.rack"] = socket.gethostname()
         if self.is_secured:
-            values.update(node_settings(self.folder, node.is_broker, node.is_controller, self.host))
+            values.update(node_settings(self.directory, node.is_broker, node.is_controller, self.host))
         return values
 
     def _listeners(self, node: PlannedNode) -> list[str]:
@@ -129,7 +129,7 @@ class LocalCluster:
 
 
 def plan_cluster(
-    folder: Path,
+    directory: Path,
     brokers: int | None,
     controllers: int | None,
     host: str,
@@ -137,14 +137,14 @@ def plan_cluster(
     new_cluster_id: str,
     is_secured: bool = False,
 ) -> LocalCluster:
-    """The cluster that is in the folder, grown to so many brokers, or a new one. ConfigError when that cannot be.
+    """The cluster that is in the directory, grown to so many brokers, or a new one. ConfigError when that cannot be.
 
     `port` is that of the first broker; 0 takes any that are free.
     """
-    stored = read_plan(folder, host)
+    stored = read_plan(directory, host)
     if stored is None:
         nodes = _first_nodes(3 if brokers is None else brokers, controllers or 0)
-        cluster = LocalCluster(folder, new_cluster_id, host, nodes, is_secured)
+        cluster = LocalCluster(directory, new_cluster_id, host, nodes, is_secured)
     else:
         cluster = stored
         _check_same_security(cluster, is_secured)
@@ -165,13 +165,13 @@ def _check_same_security(cluster: LocalCluster, is_secured: bool) -> None:
     """Users, rights and listeners of a cluster with data are not changed by a flag that somebody forgot."""
     if cluster.is_secured and not is_secured:
         raise ConfigError(
-            f"the cluster in {cluster.folder} is secured: start it with --secure, or start another cluster in another "
-            "--data-dir"
+            f"the cluster in {cluster.directory} is secured: start it with --secure, or start another cluster in "
+            "another --data-dir"
         )
     if is_secured and not cluster.is_secured:
         raise ConfigError(
-            f"the cluster in {cluster.folder} was made without --secure and stays so: leave --secure out, or start a "
-            "secured cluster in another --data-dir"
+            f"the cluster in {cluster.directory} was made without --secure and stays so: leave --secure out, or start "
+            "a secured cluster in another --data-dir"
         )
 
 
@@ -180,13 +180,13 @@ def _grow(cluster: LocalCluster, brokers: int | None, controllers: int | None) -
     separate = [node for node in cluster.nodes if not node.is_broker]
     if controllers is not None and controllers != len(separate):
         raise ConfigError(
-            f"the cluster in {cluster.folder} has {len(separate)} separate controllers and keeps them: leave "
+            f"the cluster in {cluster.directory} has {len(separate)} separate controllers and keeps them: leave "
             "--controllers out, or start a new cluster in another --data-dir"
         )
     if brokers is not None and brokers < len(known):
         raise ConfigError(
-            f"the cluster in {cluster.folder} has {len(known)} brokers with data: ask for at least as many, or start "
-            "a new cluster in another --data-dir"
+            f"the cluster in {cluster.directory} has {len(known)} brokers with data: ask for at least as many, or "
+            "start a new cluster in another --data-dir"
         )
     highest = max(node.node_id for node in known)
     if separate and brokers is not None and highest + brokers - len(known) >= FIRST_CONTROLLER_ID:
@@ -242,8 +242,8 @@ def free_ports(count: int) -> list[int]:
             sock.close()
 
 
-def read_plan(folder: Path, host: str) -> LocalCluster | None:
-    path = folder / PLAN_FILE
+def read_plan(directory: Path, host: str) -> LocalCluster | None:
+    path = directory / PLAN_FILE
     try:
         text = path.read_text()
     except FileNotFoundError:
@@ -253,7 +253,7 @@ def read_plan(folder: Path, host: str) -> LocalCluster | None:
     try:
         plan = json.loads(text)
         nodes = [PlannedNode(**node) for node in plan["nodes"]]
-        return LocalCluster(folder, plan["cluster_id"], host, nodes, plan.get("is_secured") is True)
+        return LocalCluster(directory, plan["cluster_id"], host, nodes, plan.get("is_secured") is True)
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{path} is damaged ({error}): repair it, or start anew in another --data-dir") from None
 
@@ -265,26 +265,26 @@ def check_settings(cluster: LocalCluster, overrides: Sequence[str]) -> None:
         check_served(BrokerConfig({**cluster.values(node), **changes}, warn=False))
 
 
-def lock_cluster(folder: Path, is_secured: bool = False) -> None:
-    """Takes the folder for this process, until it ends, however it ends. ConfigError when another one has it."""
-    make_folder(folder, is_secured)
-    descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
+def lock_cluster(directory: Path, is_secured: bool = False) -> None:
+    """Takes the directory for this process, until it ends, however it ends. ConfigError when another one has it."""
+    make_directory(directory, is_secured)
+    descriptor = os.open(directory / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         pid = os.read(descriptor, 20).decode("ascii", "replace").strip()
         os.close(descriptor)
         raise ConfigError(
-            f"the cluster in {folder} runs already, pid {pid or 'unknown'}: stop that one first, or start another "
+            f"the cluster in {directory} runs already, pid {pid or 'unknown'}: stop that one first, or start another "
             "cluster in another --data-dir"
         ) from None
     os.ftruncate(descriptor, 0)
     os.write(descriptor, f"{os.getpid()}\n".encode("ascii"))
 
 
-def make_folder(folder: Path, is_secured: bool) -> None:
+def make_directory(directory: Path, is_secured: bool) -> None:
     """That of a secured cluster is for its owner alone; one that is there already stays open to whom it was."""
-    folder.mkdir(mode=0o700 if is_secured else 0o777, parents=True, exist_ok=True)
+    directory.mkdir(mode=0o700 if is_secured else 0o777, parents=True, exist_ok=True)
 
 
 def write_files(cluster: LocalCluster, overrides: Sequence[str], first_users: Sequence[str] = ()) -> None:
@@ -295,7 +295,7 @@ def write_files(cluster: LocalCluster, overrides: Sequence[str], first_users: Se
     from moldau.server.posix_disk import PosixDisk
     from moldau.server.storage_format import FormatOptions, format_storage
 
-    make_folder(cluster.folder, cluster.is_secured)
+    make_directory(cluster.directory, cluster.is_secured)
     # First, so that a node with data is never without its place in the plan.
     _write_plan(cluster)
     changes = parse_overrides(overrides)
@@ -304,7 +304,7 @@ def write_files(cluster: LocalCluster, overrides: Sequence[str], first_users: Se
         for node in cluster.nodes:
             values = {**cluster.values(node), **changes}
             path = cluster.properties_file(node)
-            make_folder(path.parent, cluster.is_secured)
+            make_directory(path.parent, cluster.is_secured)
             text = f"{WRITTEN_BY_UP}\n" + "".join(f"{key}={value}\n" for key, value in values.items())
             if cluster.is_secured:
                 write_private(path, text.encode())
@@ -324,7 +324,7 @@ def _write_plan(cluster: LocalCluster) -> None:
     else:
         for node in nodes:
             del node["internal_port"]  # as older versions have it, which can go on with the plan
-    path = cluster.folder / PLAN_FILE
+    path = cluster.directory / PLAN_FILE
     temporary = path.with_suffix(".tmp")
     temporary.write_text(json.dumps(plan, indent=1) + "\n")
     os.replace(temporary, path)

@@ -193,7 +193,7 @@ class Logins:
         settings = read_bearer(self._config, listener)
         url = settings.jwks_url
         if url is None:
-            log.warning("listener %s takes bearer tokens that nobody has signed: that is for tests only", listener)
+            log.warning("listener %s accepts unsigned bearer tokens, for tests only: %s is not set", listener, JWKS_KEY)
             return UnsecuredValidator(mechanism.options).validate
         if not settings.secured.audiences:
             log.warning("listener %s: sasl.oauthbearer.expected.audience is not set", listener)

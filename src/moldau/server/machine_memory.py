@@ -40,10 +40,10 @@ AT_FDCWD = -100
 
 
 class MachineMemory:
-    """`folder` is the tmpfs; empty: there is none. `remember_details` may be called on another thread."""
+    """`directory` is the tmpfs; empty: there is none. `remember_details` may be called on another thread."""
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
         self._places: dict[str, str] = {}
         self._tokens: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -51,7 +51,7 @@ class MachineMemory:
 
     def remember(self, directory: str, text: str, details: bytes = b"") -> None:
         """Raises OSError when the directory cannot be written to; one that is full is not remembered."""
-        if not self._folder:
+        if not self._directory:
             return
         self.forget(directory)
         if not _mount_id(directory):
@@ -104,7 +104,7 @@ class MachineMemory:
 
     def recall(self, directory: str) -> str:
         """What was remembered of this directory; empty if that was nothing, or nothing that is still sure."""
-        if not self._folder:
+        if not self._directory:
             return ""
         try:
             note = _read_own(self._place(directory))
@@ -129,22 +129,22 @@ class MachineMemory:
             places.update(place for place, note in self._own_notes() if note.get("path") == path)
             for place in places:
                 _remove_note(place)
-        if self._folder:
+        if self._directory:
             _remove(f"{directory}/{ANCHOR_FILE}")
 
     def _place(self, directory: str) -> str:
         status = os.stat(directory)
-        place = f"{self._folder}/{PREFIX}{os.geteuid()}-{status.st_dev:x}-{status.st_ino:x}"
+        place = f"{self._directory}/{PREFIX}{os.geteuid()}-{status.st_dev:x}-{status.st_ino:x}"
         self._places[directory] = place
         return place
 
     def _own_notes(self) -> list[tuple[str, dict[str, object]]]:
         found: list[tuple[str, dict[str, object]]] = []
-        if not self._folder:
+        if not self._directory:
             return found
-        for name in os.listdir(self._folder):
+        for name in os.listdir(self._directory):
             if name.startswith(f"{PREFIX}{os.geteuid()}-") and not name.endswith(DETAILS_SUFFIX):
-                place = f"{self._folder}/{name}"
+                place = f"{self._directory}/{name}"
                 try:
                     found.append((place, _read_own(place)))
                 except (OSError, ValueError):
@@ -212,7 +212,7 @@ def _mount_id(path: str) -> str:
 
 
 def _read_bytes(place: str, size_max: int) -> bytes:
-    """Everybody may write to the folder, so what somebody else put there counts for nothing."""
+    """Everybody may write to the directory, so what somebody else put there counts for nothing."""
     descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(descriptor, "rb") as file:
         if os.fstat(descriptor).st_uid != os.geteuid():

@@ -43,7 +43,7 @@ def run(
     log_format: str | None = None,
     on_ready: Callable[[ServerProcess], None] | None = None,
 ) -> int:
-    """Runs a node; returns the exit code. Port, folder, force and cluster id are for a start without a file."""
+    """Runs a node; returns the exit code. Port, directory, force and cluster id are for a start without a file."""
     try:
         set_up_logging(log_level or os.environ.get("MOLDAU_LOG_LEVEL") or "WARNING", log_format)
     except ValueError as error:
@@ -98,7 +98,7 @@ def time_of_day() -> str:
 
 
 def directory_sentence(error: OSError, file: str | None) -> str:
-    """What is wrong with a folder or file, and what to do about it."""
+    """What is wrong with a directory or file, and what to do about it."""
     if error.filename is None:
         return str(error)
     place = "with --data-dir" if file is None else f"by log.dirs in {file}"
@@ -131,7 +131,7 @@ def check_directories(config: BrokerConfig, may_format: bool) -> None:
 
 
 def check_is_formatted(path: str) -> None:
-    """A folder that is not there, or that cannot be looked into, is a matter of the node, which may do without it."""
+    """A directory that is missing, or cannot be looked into, is a matter of the node, which may do without it."""
     if not os.path.isdir(path):
         return
     try:
@@ -143,7 +143,7 @@ def check_is_formatted(path: str) -> None:
 
 
 def format_if_new(config: BrokerConfig, force: bool, cluster_id: str | None = None) -> None:
-    """The embedded default formats its own folder the first time."""
+    """The embedded default formats its own directory the first time."""
     if any(os.path.exists(os.path.join(path, "meta.properties")) for path in config.log_dirs):
         return
     from moldau.server.storage_format import FormatError, FormatOptions, format_storage, random_uuid

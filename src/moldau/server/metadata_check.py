@@ -35,10 +35,10 @@ def check_metadata(disk: Disk, directory: str, partitions: Partitions, findings:
     metadata = read_metadata(disk, directory)
     if metadata is None:
         return
-    folder = f"{directory}/{METADATA_TOPIC}-0"
+    partition_directory = f"{directory}/{METADATA_TOPIC}-0"
     for text in metadata.problems:
-        findings.error(folder, text)
-    _check_quorum_state(disk, f"{folder}/{QUORUM_STATE_FILE}", metadata, findings)
+        findings.error(partition_directory, text)
+    _check_quorum_state(disk, f"{partition_directory}/{QUORUM_STATE_FILE}", metadata, findings)
     whole = not metadata.damage and not metadata.snapshot_damage
     if whole:
         _check_snapshots(disk, directory, findings)
@@ -61,16 +61,18 @@ def _check_quorum_state(disk: Disk, path: str, metadata: OfflineMetadata, findin
 
 
 def _check_snapshots(disk: Disk, directory: str, findings: Findings) -> None:
-    folder = f"{directory}/{METADATA_TOPIC}-0"
-    snapshots = [each for each in snapshots_in(disk.list(folder)) if each.offset > 0]
+    partition_directory = f"{directory}/{METADATA_TOPIC}-0"
+    snapshots = [each for each in snapshots_in(disk.list(partition_directory)) if each.offset > 0]
     log = read_metadata(disk, directory, NOTHING, 0)
     start = log.log_start_offset if log is not None else 0
     if start > 0 and (not snapshots or snapshots[-1].offset < start):
         end = snapshots[-1].offset if snapshots else 0
-        findings.error(folder, f"the log starts at {start}, the snapshots end at {end}: what lies between is missing")
+        findings.error(
+            partition_directory, f"the log starts at {start}, the snapshots end at {end}: what lies between is missing"
+        )
     before = NOTHING
     for snapshot in snapshots:
-        path = f"{folder}/{snapshot_name(snapshot)}"
+        path = f"{partition_directory}/{snapshot_name(snapshot)}"
         if before.offset >= start or start == 0:
             _compare(disk, directory, path, before, snapshot, findings)
         before = snapshot

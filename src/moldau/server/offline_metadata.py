@@ -137,19 +137,19 @@ def read_metadata(
     Without the arguments: the latest snapshot and everything behind it. `snapshot` begins with another one, of which
     offset 0 means none; `end_offset` ends earlier.
     """
-    folder = f"{log_directory.rstrip('/')}/{METADATA_TOPIC}-0"
-    if not disk.is_directory(folder):
+    directory = f"{log_directory.rstrip('/')}/{METADATA_TOPIC}-0"
+    if not disk.is_directory(directory):
         return None
     metadata = OfflineMetadata()
-    names = disk.list(folder)
+    names = disk.list(directory)
     snapshot = max(snapshots_in(names), default=None) if snapshot is None else snapshot
     if snapshot is not None and snapshot.offset >= 0 and snapshot_name(snapshot) in names:
-        metadata.load_snapshot(disk, f"{folder}/{snapshot_name(snapshot)}", snapshot)
+        metadata.load_snapshot(disk, f"{directory}/{snapshot_name(snapshot)}", snapshot)
     segments = sorted(name for name in names if SEGMENT_NAME.fullmatch(name))
     if segments:
         metadata.log_start_offset = metadata.log_end_offset = int(segments[0][:20])
     for name in segments:
-        metadata.load_segment(disk, f"{folder}/{name}", end_offset)
+        metadata.load_segment(disk, f"{directory}/{name}", end_offset)
     return metadata
 
 
@@ -160,7 +160,7 @@ def snapshots_in(names: list[str]) -> list[OffsetAndEpoch]:
 
 
 def read_any(disk: Disk, path: str) -> OfflineMetadata:
-    """A snapshot, a segment of the metadata log, the folder of both, or a log directory that has it."""
+    """A snapshot, a segment of the metadata log, the directory of both, or a log directory that has it."""
     path = path.rstrip("/") or "/"
     if not disk.is_directory(path):
         if not path.endswith(".log"):

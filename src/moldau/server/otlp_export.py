@@ -1,8 +1,8 @@
 """Passes what clients push on to a collector, as OTLP over HTTP: on a thread, from a queue with bounds.
 
 A push is MetricsData, and a request to a collector has the same form, so the bytes go on as they came. The loop only
-puts them into the queue; what does not fit there is dropped and counted. A collector that does not answer is told of
-once, and once when it answers again. Nothing is sent twice.
+puts them into the queue; what does not fit there is dropped and counted. A collector that does not respond is told of
+once, and once when it responds again. Nothing is sent twice.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ class OtlpExport:
             self.counts.failed_total += 1
             if not self._has_failed:
                 self._has_failed = True
-                log.warning("telemetry of clients is not passed on: %s", error)
+                log.warning("cannot export client telemetry: %s", error)
         else:
             self.counts.sent_total += 1
             if self._has_failed:
                 self._has_failed = False
-                log.info("telemetry of clients is passed on to %s again", self.url)
+                log.info("exporting client telemetry to %s again", self.url)

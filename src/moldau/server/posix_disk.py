@@ -79,7 +79,7 @@ def sync_directory(path: str) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # Some file systems have no sync of folders; their renames are durable without one.
+        # Some file systems have no sync of directories; their renames are durable without one.
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:
@@ -381,7 +381,7 @@ class PosixDisk(WholeDisk):
         self._post = post
         self._open_files_max = open_files_max
         self._open: OrderedDict[int, weakref.ref[PosixFile]] = OrderedDict()
-        # Files by the folder they are in, so that a renamed folder finds the files that must follow it.
+        # Files by the directory they are in, so that a renamed directory finds the files that must follow it.
         self._by_directory: dict[str, weakref.WeakSet[PosixFile]] = {}
         self._locks: dict[str, int] = {}
         self._lanes = DiskLanes(post) if post is not None else None
@@ -477,7 +477,7 @@ class PosixDisk(WholeDisk):
         os.replace(old, new)
         self.changes_seen += 1
         moved = self._by_directory.pop(old, None)
-        if moved is not None:  # a folder: its files follow
+        if moved is not None:  # a directory: its files follow
             self._by_directory[new] = moved
             for file in moved:
                 file.path = new + file.path[len(old) :]

@@ -65,7 +65,7 @@ class RecoveryProcesses(RecoveryWorkers):
         return results
 
     def _work(self, tasks: list[RecoveryTask], waiting: list[int], results: list[RecoveryResult | None]) -> None:
-        """One worker process, from its start to its end. What it does not answer is left to the node."""
+        """One worker process, from its start to its end. What it does not return is left to the node."""
         try:
             with self._start() as process:
                 assert process.stdin is not None and process.stdout is not None

@@ -1,4 +1,4 @@
-"""The process that recovers logs: tasks come in on stdin one by one, each is answered on stdout, until stdin ends.
+"""The process that recovers logs: tasks come in on stdin one by one, each result goes to stdout, until stdin ends.
 
 It inherits the locks of the log directories: as long as it lives, no other node opens what it works on. On Linux it is
 ended with the node that started it.

@@ -1,8 +1,8 @@
 """What `moldau up --secure` adds to a cluster: certificates, users with passwords, and the settings of its nodes.
 
 Clients log in with SCRAM over TLS. Nodes know each other by certificates, on listeners of their own, so no node has a
-password and nothing has to be known before the first quorum. Everything lies in the folder `security` beside the nodes,
-for its owner alone; later starts keep passwords and authority and renew certificates that are about to expire.
+password and nothing has to be known before the first quorum. Everything lies in the directory `security` beside the
+nodes, for its owner alone; later starts keep passwords and authority and renew certificates that are about to expire.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from moldau.config.unserved import STANDARD_AUTHORIZER
 from moldau.server.dev_certificates import LOCAL_HOSTS, DevCertificates
 from moldau.server.signing import SigningError, find_signer, write_private
 
-SECURITY_FOLDER: Final = "security"
+SECURITY_DIRECTORY: Final = "security"
 STATE_FILE: Final = "state.json"
 NODE: Final = "moldau-node"
 ADMIN: Final = "admin"
@@ -48,30 +48,30 @@ class SecurityState:
 
 
 class ClusterSecurity:
-    """The folder `security` of one cluster."""
+    """The directory `security` of one cluster."""
 
-    def __init__(self, cluster_folder: Path) -> None:
-        self.folder = cluster_folder / SECURITY_FOLDER
+    def __init__(self, cluster_directory: Path) -> None:
+        self.directory = cluster_directory / SECURITY_DIRECTORY
         self.state = SecurityState("", "")
 
     @property
     def authority(self) -> Path:
-        return self.folder / "ca.pem"
+        return self.directory / "ca.pem"
 
     def prepare(self, host: str) -> None:
         """Makes what is missing and renews what is due; ConfigError with a sentence."""
         try:
-            certificates = DevCertificates(self.folder, find_signer(), has_pkcs12=False)
+            certificates = DevCertificates(self.directory, find_signer(), has_pkcs12=False)
             certificates.ensure_authority()
             certificates.ensure(NODE, NODE, [*LOCAL_HOSTS, host])
         except SigningError as error:
             raise ConfigError(str(error)) from None
-        os.chmod(self.folder, 0o700)
+        os.chmod(self.directory, 0o700)
         self.state = self._read_state()
         self.keep_state()
 
     def _read_state(self) -> SecurityState:
-        path = self.folder / STATE_FILE
+        path = self.directory / STATE_FILE
         try:
             return SecurityState(**json.loads(path.read_text()))
         except FileNotFoundError:
@@ -80,7 +80,7 @@ class ClusterSecurity:
             raise ConfigError(f"{path} is damaged ({error}): repair it, or start anew in another --data-dir") from None
 
     def keep_state(self) -> None:
-        write_private(self.folder / STATE_FILE, (json.dumps(asdict(self.state), indent=1) + "\n").encode())
+        write_private(self.directory / STATE_FILE, (json.dumps(asdict(self.state), indent=1) + "\n").encode())
 
     def first_users(self) -> list[str]:
         """As `storage format --add-scram` takes them; they count when a node is formatted, and not later."""
@@ -88,15 +88,15 @@ class ClusterSecurity:
         return [f"{MECHANISM}=[name={name},password={password}]" for name, password in users.items()]
 
 
-def node_settings(cluster_folder: Path, is_broker: bool, is_controller: bool, host: str) -> dict[str, str]:
+def node_settings(cluster_directory: Path, is_broker: bool, is_controller: bool, host: str) -> dict[str, str]:
     """What a node of a secured cluster has besides its listeners."""
-    folder = cluster_folder / SECURITY_FOLDER
+    directory = cluster_directory / SECURITY_DIRECTORY
     settings = {
         "listener.security.protocol.map": PROTOCOLS,
         "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": str(folder / f"{NODE}.pem"),
+        "ssl.keystore.location": str(directory / f"{NODE}.pem"),
         "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(folder / "ca.pem"),
+        "ssl.truststore.location": str(directory / "ca.pem"),
         "authorizer.class.name": STANDARD_AUTHORIZER,
         "super.users": f"User:{ADMIN};User:CN={NODE}",
     }

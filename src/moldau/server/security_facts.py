@@ -34,7 +34,7 @@ def _mode(path: str | None) -> int | None:
 def _mode_for_others(path: str) -> int | None:
     """Without what others may do where they do not even get to."""
     mode = _mode(path)
-    above = [_mode(str(folder)) for folder in Path(os.path.realpath(path)).parents]
+    above = [_mode(str(directory)) for directory in Path(os.path.realpath(path)).parents]
     is_closed = any(each is not None and not each & stat.S_IXOTH for each in above)
     return mode & ~stat.S_IRWXO if mode is not None and is_closed else mode
 

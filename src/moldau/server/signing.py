@@ -189,7 +189,7 @@ def _key_usage(signs_certificates: bool) -> Any:
 
 
 class OpensslSigner:
-    """Works in a folder that only this user can read and that is gone afterwards; secrets are never arguments."""
+    """Works in a directory that only this user can read and that is gone afterwards; secrets are never arguments."""
 
     def authority(self, common_name: str, days: int) -> Pair:
         with _Workshop() as shop:
@@ -231,10 +231,10 @@ def _serial() -> str:
 
 
 class _Workshop:
-    """A folder with what one run of openssl needs."""
+    """A directory with what one run of openssl needs."""
 
     def __init__(self, hosts: Sequence[str] = ()) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="moldau-cert-")
+        self._directory = tempfile.TemporaryDirectory(prefix="moldau-cert-")
         names = ",".join(f"{'DNS' if as_address(host) is None else 'IP'}:{host}" for host in hosts)
         config = _OPENSSL_CONFIG + (f"subjectAltName = {names}\n" if names else "")
         self.write("openssl.cnf", config.encode())
@@ -243,13 +243,13 @@ class _Workshop:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._folder.cleanup()
+        self._directory.cleanup()
 
     def write(self, name: str, data: bytes) -> None:
-        write_private(Path(self._folder.name) / name, data)
+        write_private(Path(self._directory.name) / name, data)
 
     def read(self, name: str) -> bytes:
-        return (Path(self._folder.name) / name).read_bytes()
+        return (Path(self._directory.name) / name).read_bytes()
 
     def new_key(self, name: str) -> None:
         self.run("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", name)
@@ -265,7 +265,7 @@ class _Workshop:
         try:
             done = subprocess.run(
                 ["openssl", *arguments],
-                cwd=self._folder.name,
+                cwd=self._directory.name,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=OPENSSL_S_MAX,

@@ -69,7 +69,7 @@ class FormatOptions:
     no_initial_controllers: bool = False
     ignore_formatted: bool = False
     force: bool = False
-    """Also formats a folder that has other things in it."""
+    """Also formats a directory that has other things in it."""
     release_version: str | None = None
     features: list[str] = field(default_factory=list)
     """Each name=level."""

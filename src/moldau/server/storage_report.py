@@ -60,7 +60,7 @@ def storage_report(config_values: dict[str, str], disk: Disk) -> StorageReport:
     for report in reports:
         if report.path == metadata_directory and metadata is not None:
             report.has_metadata = True
-            # After an unclean stop the torn end of the log is cut off; after a clean one there is none.
+            # After an unclean stop the torn end of the log is truncated; after a clean one there is none.
             damage = metadata.damage if report.clean_stop else []
             report.problems += [f"{text}." for text in [*metadata.snapshot_damage, *damage, *metadata.problems][:1]]
             report.problems += _unsupported(metadata)

@@ -62,7 +62,7 @@ class Supervisor:
         self.members = [Member(node, server_command(cluster, node, overrides)) for node in cluster.nodes]
         self._say = say
         self._on_ready = on_ready
-        self._told_ready = False
+        self._has_reported_ready = False
         self._failed = False
         self._stopping = asyncio.Event()
 
@@ -137,14 +137,14 @@ class Supervisor:
 
     def _on_member_ready(self, member: Member) -> None:
         member.is_ready = True
-        if not self._told_ready and all(other.is_ready for other in self.members):
-            self._told_ready = True
+        if not self._has_reported_ready and all(other.is_ready for other in self.members):
+            self._has_reported_ready = True
             self._on_ready(self)
 
     def _on_ended(self, member: Member, code: int) -> None:
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
         self._say(None, f"{member.node.name} ended {how}")
-        if code == START_FAILED and member.starts == 1 and not self._told_ready:
+        if code == START_FAILED and member.starts == 1 and not self._has_reported_ready:
             # It said why: a wrong setting or a port that is taken, which another try does not mend.
             self._failed = True
             self._stopping.set()

@@ -104,10 +104,10 @@ def fastavro_module() -> Any:
 
 
 def _read_directory(directory: str) -> dict[int, Any]:
-    folder = Path(directory)
-    if not folder.is_dir():
+    place = Path(directory)
+    if not place.is_dir():
         raise OptionError(f"The valueSchemaDirectory {directory} is no directory that the driver can read.")
-    found = {int(path.stem): _load_schema(path.read_text()) for path in folder.glob("*.avsc") if path.stem.isdigit()}
+    found = {int(path.stem): _load_schema(path.read_text()) for path in place.glob("*.avsc") if path.stem.isdigit()}
     if not found:
         raise OptionError(f"The valueSchemaDirectory {directory} has no schemas: files are named <id>.avsc.")
     return found

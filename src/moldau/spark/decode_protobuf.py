@@ -54,10 +54,10 @@ def protobuf_decoder(options: ValueOptions) -> ProtobufDecoder:
         )
     by_id: dict[int, bytes] | None = None
     if options.schema_directory:
-        folder = Path(options.schema_directory)
-        by_id = {int(path.stem): path.read_bytes() for path in folder.glob("*.desc") if path.stem.isdigit()}
+        directory = Path(options.schema_directory)
+        by_id = {int(path.stem): path.read_bytes() for path in directory.glob("*.desc") if path.stem.isdigit()}
         if not by_id:
-            raise OptionError(f"The valueSchemaDirectory {folder} has no schemas: files are named <id>.desc.")
+            raise OptionError(f"The valueSchemaDirectory {directory} has no schemas: files are named <id>.desc.")
     if options.schema:
         path = Path(options.schema)
         if not path.is_file():

@@ -50,14 +50,14 @@ def pyspark_archives() -> list[str]:
     found = find_spec("pyspark")
     if found is None or not found.origin or find_spec("py4j") is None:
         return []
-    folder = os.path.join(os.path.dirname(found.origin), "python", "lib")
+    directory = os.path.join(os.path.dirname(found.origin), "python", "lib")
     try:
-        names = os.listdir(folder)
+        names = os.listdir(directory)
     except OSError:
         return []
     own = [name for name in names if name == "pyspark.zip"]
     bridge = [name for name in names if name.startswith("py4j-") and name.endswith(".zip")]
-    return [os.path.join(folder, name) for name in own + bridge]
+    return [os.path.join(directory, name) for name in own + bridge]
 
 
 def worker_script(python: str, archives: list[str]) -> str:
@@ -68,9 +68,9 @@ def worker_script(python: str, archives: list[str]) -> str:
 
 
 def _write_script(text: str) -> str:
-    folder = tempfile.mkdtemp(prefix="moldau-spark-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = os.path.join(folder, "python")
+    directory = tempfile.mkdtemp(prefix="moldau-spark-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    path = os.path.join(directory, "python")
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     os.chmod(path, 0o700)

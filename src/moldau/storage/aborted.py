@@ -58,14 +58,19 @@ def truncate_files(log: Log, segment: Segment, offset: int) -> None:
         segment.truncate_files(offset)
 
 
-def add_aborted(segment: Segment, aborted: AbortedTransaction) -> None:
+def add_aborted(log: Log, segment: Segment, aborted: AbortedTransaction) -> None:
     """Its marker is in the segment."""
     index = segment.transaction_index()
     segment.transaction_index_exists = True
     try:
         index.append(aborted)
     except DamagedTransactionIndex as error:
-        logger.warning("transaction index is damaged, the next read_committed fetch rebuilds it: %s", error)
+        logger.warning(
+            "transaction index of %s-%d is damaged, the next read_committed fetch rebuilds it: %s",
+            log.topic,
+            log.partition,
+            error,
+        )
 
 
 def rebuild_aborted(log: Log, segment: Segment, error: DamagedTransactionIndex) -> None:

@@ -39,7 +39,7 @@ class BroughtPiece:
         self.path = path
         self.position = position
         self.data = data
-        self.changes = changes  # `Disk.changes_seen` when they were asked for: a file may have been cut since
+        self.changes = changes  # `Disk.changes_seen` when they were asked for: a file may have been truncated since
 
 
 class Reading:
@@ -145,7 +145,8 @@ class Disk:
     """What was read by threads for the request that reads now; looked at when the same bytes are cold again."""
 
     changes_seen = 0
-    """Counts cuts, renames and removals of files: a piece that was read before one of them is not used after it."""
+    """Counts truncations, renames and removals of files: a piece that was read before one of them is not used after
+    it."""
 
     on_read_failed: Callable[[str, OSError], None] | None = None
     """Told of the path that could not be read when a thread failed to for a connection."""
@@ -216,8 +217,8 @@ class Disk:
 
     def do_later(self, path: str, job: Job, done: Done) -> None:
         """Runs `job` on a thread, after all jobs that were handed in for the same path, and calls `done` in the node's
-        own turn. The path says what the job belongs to, and with it which thread does it: a log's folder, a log
-        directory. The job knows files by their names, so it must not outlive a rename of its folder unnoticed."""
+        own turn. The path says what the job belongs to, and with it which thread does it: a log's directory, a log
+        directory. The job knows files by their names, so it must not outlive a rename of its directory unnoticed."""
         raise NotImplementedError
 
     def remove_later(self, paths: Sequence[str], done: Done) -> None:

@@ -1,7 +1,7 @@
 """Brings appended data to the medium without holding up the node, then moves the recovery point.
 
 Files are synced one after the other on the disk's own threads, then, as one job, what cannot be learned from the data
-again: leader epochs, the id of the topic, the names of the files, the folder itself. Until the last of it is done a
+again: leader epochs, the id of the topic, the names of the files, the directory itself. Until the last of it is done a
 crash costs a scan of these segments and nothing else, so whoever rolls or appends need not wait. The active segment
 needs no index files: a start walks the segment that holds the recovery point. One that is rolled in the meantime is not
 active any more, and needs them before a checkpoint may say that nobody walks it again (see `log_flushing.py`).
@@ -57,10 +57,10 @@ class Flusher:
 
 
 class DirectorySync:
-    """The last part of a flush: files by name, their folder, and the directory it is in if that is needed."""
+    """The last part of a flush: files by name, their directory, and the directory it is in if that is needed."""
 
-    def __init__(self, folder: str, files: list[str], parent: str) -> None:
-        self.folder = folder
+    def __init__(self, directory: str, files: list[str], parent: str) -> None:
+        self.directory = directory
         self.files = files
         self.parent = parent
 
@@ -68,7 +68,7 @@ class DirectorySync:
         """On a thread."""
         for path in self.files:
             disk.sync_file(path)
-        disk.sync_directory(self.folder)
+        disk.sync_directory(self.directory)
         if self.parent:
             disk.sync_directory(self.parent)
 
@@ -85,7 +85,7 @@ class FlushJob:
         self.without_indexes: list[Segment] = []  # their data is synced, their indexes are not
         self.paths: list[str] = []
         self.directory_is_due = True
-        self.folder = DirectorySync("", [], "")
+        self.directory_sync = DirectorySync("", [], "")
         self.epoch_changes = 0
         self.directory_was_unsynced = False
         self.directories_changed = 0
@@ -144,7 +144,7 @@ class FlushJob:
                     self.paths.append(segment.path(suffix))
         self.without_indexes = [segment for segment in self.without_indexes if segment is active]
 
-    # The folder
+    # The directory
 
     def _sync_directory(self) -> bool:
         """Whether that is under way. What changes meanwhile belongs to data that is not flushed here."""
@@ -155,7 +155,7 @@ class FlushJob:
         directory = log.log_directory
         files: list[str] = []
         if log.leader_epochs.needs_sync(log.log_end_offset):
-            # Written in this turn, so that nobody else's folder gets it if this one is renamed.
+            # Written in this turn, so that nobody else's directory gets it if this one is renamed.
             log.leader_epochs.write()
             files.append(f"{log.directory}/{LEADER_EPOCH_FILE}")
         if log.directory_unsynced and log.disk.exists(f"{log.directory}/{PARTITION_METADATA_FILE}"):
@@ -163,27 +163,27 @@ class FlushJob:
         if not files and not log.directory_changed and not log.directory_unsynced:
             return False
         parent = directory.path if log.directory_unsynced and directory.has_unsynced_directories else ""
-        self.folder = DirectorySync(log.directory, files, parent)
+        self.directory_sync = DirectorySync(log.directory, files, parent)
         self.epoch_changes = log.leader_epochs.changes
         self.directory_was_unsynced = log.directory_unsynced
         self.directories_changed = directory.directories_changed
         log.directory_changed = log.directory_unsynced = False
-        log.disk.do_later(log.directory, self.folder.run, self._on_directory_synced)
+        log.disk.do_later(log.directory, self.directory_sync.run, self._on_directory_synced)
         return True
 
     def _on_directory_synced(self, error: OSError | None) -> None:
         log = self.log
         if error is None and not self._is_void():
-            if self.folder.files:
+            if self.directory_sync.files:
                 log.leader_epochs.on_synced(self.epoch_changes)
-            if self.folder.parent:
+            if self.directory_sync.parent:
                 log.log_directory.on_directories_synced(self.directories_changed)
             self._go_on(None)
             return
         log.directory_changed = True
         log.directory_unsynced = log.directory_unsynced or self.directory_was_unsynced
-        if isinstance(error, FileNotFoundError) and log.directory != self.folder.folder:
-            self.directory_is_due = True  # the folder was renamed meanwhile
+        if isinstance(error, FileNotFoundError) and log.directory != self.directory_sync.directory:
+            self.directory_is_due = True  # the directory was renamed meanwhile
             error = None
         self._go_on(error)
 

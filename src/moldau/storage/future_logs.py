@@ -1,6 +1,6 @@
 """Logs on their way into another log directory: a directory `<topic>-<partition>.<32 hex>-future` until it takes over.
 
-The swap renames the old folder away before the new one gets its name, so that no crash leaves two folders of one
+The swap renames the old directory away before the new one gets its name, so that no crash leaves two directories of one
 partition; a future log that is alone at a start, where the cluster's metadata expects the replica, takes over then.
 Kafka: LogManager.replaceCurrentWithFutureLog, recoverAbandonedFutureLogs.
 """
@@ -28,7 +28,7 @@ logger = logging.getLogger("moldau.storage")
 
 
 def parse_future_name(name: str) -> Partition | None:
-    """Topic and partition of the folder of a future log; None for any other name."""
+    """Topic and partition of the directory of a future log; None for any other name."""
     match = FUTURE_NAME.fullmatch(name)
     return (match["topic"], int(match["partition"])) if match is not None else None
 
@@ -97,7 +97,7 @@ class FutureLogs:
             self._manager.truncate(log, certain_to, now_ms)
 
     def remove(self, topic: str, partition: int, now_ms: int) -> None:
-        """The move is off; its folder goes after the delay."""
+        """The move is off; its directory goes after the delay."""
         log = self._take_out(topic, partition)
         if log is None:
             return

@@ -80,12 +80,12 @@ class KilledRun:
         self.ends = {}
 
     def sync(self, logs: Mapping[str, int]) -> None:
-        """Brings to the medium what is not known to be there: of each folder, from its recovery point on. That tells
+        """Brings to the medium what is not known to be there: of each directory, from its recovery point on. That tells
         of a write that failed after the kernel had taken it, which nobody else has been told of. Recovery has to know
         also where there is no trust to lose: else it believes what memory shows and nothing else has."""
         paths: list[str] = []
-        for folder, recovery_point in logs.items():
-            paths += segments_from(self._disk, folder, recovery_point)
+        for directory, recovery_point in logs.items():
+            paths += segments_from(self._disk, directory, recovery_point)
         lost = self._disk.sync_all(paths)
         if lost:
             self.doubt(f"the disk could not write what it had taken of {', '.join(lost[:3])}")
@@ -107,14 +107,14 @@ class KilledRun:
                 return
 
 
-def segments_from(disk: Disk, folder: str, recovery_point: int) -> list[str]:
+def segments_from(disk: Disk, directory: str, recovery_point: int) -> list[str]:
     """The segments that may hold something which was never synced."""
-    names = [name for name in disk.list(folder) if name.endswith(LOG_SUFFIX) and offset_of(name) >= 0]
+    names = [name for name in disk.list(directory) if name.endswith(LOG_SUFFIX) and offset_of(name) >= 0]
     first = 0
     for number, name in enumerate(names):
         if offset_of(name) <= recovery_point:
             first = number
-    return [f"{folder}/{name}" for name in names[first:]]
+    return [f"{directory}/{name}" for name in names[first:]]
 
 
 class DirectoryEnds:

@@ -126,7 +126,7 @@ class LeaderEpochs:
         self.latest_epoch = self.epochs[-1] if self.epochs else UNDEFINED_EPOCH
 
     def end_offset_for_epoch(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """(epoch found, its end offset): the answer to OffsetForLeaderEpoch; (-1, -1) when nothing can be said."""
+        """(epoch found, its end offset): the response to OffsetForLeaderEpoch; (-1, -1) when nothing can be said."""
         if epoch == UNDEFINED_EPOCH:
             return UNDEFINED_EPOCH, UNDEFINED_OFFSET
         if epoch == self.latest_epoch:

@@ -1,4 +1,4 @@
-"""One partition on disk: a row of segments that is appended to at its end and cut at both.
+"""One partition on disk: a row of segments that is appended to at its end and truncated at both.
 
 The log does not know the high watermark: whoever replicates it passes it in where it matters. An append changes nothing
 in memory before its bytes are in the file. An OSError takes the log's directory offline; a full disk does not, the
@@ -39,7 +39,7 @@ from moldau.storage.producer_state import ProducedBatch, ProducerState, Transact
 from moldau.storage.retention import NO_LIMIT, count_deletable
 from moldau.storage.retired_files import RetiredFiles
 from moldau.storage.segment import UNKNOWN, DamagedSegment, Segment
-from moldau.storage.truncation import Truncation, begin_anew, cut
+from moldau.storage.truncation import Truncation, begin_anew, truncate_log
 from moldau.storage.txn_index import AbortedTransaction
 from moldau.storage.validation import CLIENT, validate
 from moldau.storage.validation_rules import rules_for
@@ -89,8 +89,8 @@ class Log:
         self.flush_target = 0  # what was appended below this offset counts when the recovery point has reached it
         self.flushing = LogFlushing(self)
         self.on_durable: Callable[[Log], None] | None = None  # told when a flush in the background is over
-        self.directory_changed = False  # files were created or renamed since the folder was last synced
-        self.directory_unsynced = True  # the folder itself, and whose it is, may be lost with the power
+        self.directory_changed = False  # files were created or renamed since the directory was last synced
+        self.directory_unsynced = True  # the directory itself, and whose it is, may be lost with the power
         self.truncations = 0
         self.holds = 0  # reasons why nothing may be appended now: something else must be on the medium first
         self.pending_truncations: list[Truncation] = []
@@ -133,7 +133,7 @@ class Log:
 
     def check_not_held(self) -> None:
         if self.holds > 0:
-            # One that was cut as a follower a moment ago, and leads now; or one that did not fit on its disk.
+            # One that was truncated as a follower a moment ago, and leads now; or one that did not fit on its disk.
             raise KafkaError(
                 KAFKA_STORAGE_ERROR,
                 f"Partition {self.topic}-{self.partition} takes no records until its truncation is on the disk: "
@@ -317,12 +317,12 @@ class Log:
             # It rolled, or tried to, for a batch behind offsets that were compacted away. What comes next may begin
             # before that: neither a segment nor a snapshot of producers may be there.
             try:
-                cut(self, self.log_end_offset, now_ms).start(None)
+                truncate_log(self, self.log_end_offset, now_ms).start(None)
             except OSError as error:
                 raise self.storage_failure(error) from error
-        elif segment.cut_unsynced:
+        elif segment.truncation_unsynced:
             # A power loss may bring a torn end back, in a segment that is flushed and not looked at again.
-            segment.cut_unsynced = False
+            segment.truncation_unsynced = False
             Truncation(self, self.log_end_offset, segment, False, False).start(None)
 
     # Reading
@@ -500,7 +500,7 @@ class Log:
             raise self.storage_failure(error) from error
 
     def _roll_at(self, base_offset: int, now_ms: int) -> Segment:
-        """Nothing waits for the medium. Names in a folder reach it in the order in which they were made, so no power
+        """Nothing waits for the medium. Names in a directory reach it in the order in which they were made, so no power
         loss keeps the new segment and not the one before it; what it takes from the end of that one ends the log."""
         old = self.segments[-1]
         if old.size == 0 and old.base_offset == base_offset:
@@ -561,7 +561,7 @@ class Log:
         for segment in self.segments:
             segment.close_files()
 
-    # Cutting
+    # Truncation
 
     def truncate_to(self, offset: int, now_ms: int = 0) -> bool:
         """The same, and it is on the medium when this returns; False when there was nothing to remove."""
@@ -594,21 +594,21 @@ class Log:
             logger.info("truncating %s-%d to offset %d", self.topic, self.partition, offset)
             if offset < self.segments[0].base_offset:
                 return begin_anew(self, offset, now_ms)
-            return cut(self, offset, now_ms)
+            return truncate_log(self, offset, now_ms)
         except OSError as error:
             raise self.storage_failure(error) from error
         except DamagedSegment as damaged:
             raise self.damage(damaged) from damaged
 
     def set_end(self, end_offset: int, start_offset: int) -> None:
-        """The log was cut: it ends there, and begins no later than that."""
+        """The log was truncated: it ends there, and begins no later than that."""
         self.log_end_offset = end_offset
         self.log_start_offset = start_offset
         self.recovery_point = min(self.recovery_point, end_offset)
         self.indexed_to = min(self.indexed_to, end_offset)
         self.flush_target = min(self.flush_target, end_offset)
-        assert 0 <= start_offset <= end_offset and self.base_offsets[-1] <= end_offset, f"{self} after a cut"
-        self.flushing.on_cut(self.active.size)
+        assert 0 <= start_offset <= end_offset and self.base_offsets[-1] <= end_offset, f"{self} after a truncation"
+        self.flushing.on_truncation(self.active.size)
         self.size_bytes = sum([segment.size for segment in self.segments])
 
     def start_at(self, offset: int, now_ms: int) -> Truncation:

@@ -143,8 +143,8 @@ class LogCheckpoints:
         return self._files[log.log_directory.path].may_have((log.topic, log.partition), above)
 
     def write_all_later(self, log: Log, done: Done) -> None:
-        """Those of the log's directory: before it is cut, takes over from another, or takes records under the name of
-        one that was deleted."""
+        """Those of the log's directory: before it is truncated, takes over from another, or takes records under the
+        name of one that was deleted."""
         self._files[log.log_directory.path].write_later(done, *FILES)
 
     def write_all_of(self, log: Log) -> None:
@@ -169,7 +169,7 @@ class LogCheckpoints:
         self._files[self._logs[partition].log_directory.path].write_later(done, CLEANER_FILE)
 
     def lower_cleaned_to(self, log: Log, offset: int) -> None:
-        """The log was cut there."""
+        """The log was truncated there."""
         partition = (log.topic, log.partition)
         if self._logs.get(partition) is log and self.cleaned_to.get(partition, -1) > offset:
             self.cleaned_to[partition] = offset

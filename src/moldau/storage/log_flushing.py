@@ -62,7 +62,7 @@ class LogFlushing:
         self.write_back_at = WRITE_BACK_BYTES
         self.later(base_offset, None)
 
-    def on_cut(self, active_size: int) -> None:
+    def on_truncation(self, active_size: int) -> None:
         self.write_back_at = active_size + WRITE_BACK_BYTES
 
     def on_grown(self, segment: Segment) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LOGS_PER_TURN: Final = 20
 DIRECTORIES_MEASURED_PER_LOG: Final = 10
-"""To list a folder takes this much less than to open its log."""
+"""To list a directory takes this much less than to open its log."""
 TURN_BYTES: Final = 4 << 20
 """So much is walked in a turn, by as many logs as it takes."""
 LONG_TURN_BYTES: Final = 32 << 20

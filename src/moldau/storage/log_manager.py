@@ -57,13 +57,14 @@ class CannotStart(Exception):
 
 
 def parse_partition_name(name: str) -> Partition | None:
-    """Topic and partition of a replica's folder; None for any other name."""
+    """Topic and partition of a replica's directory; None for any other name."""
     match = PARTITION_NAME.fullmatch(name)
     return (match["topic"], int(match["partition"])) if match is not None else None
 
 
 class LogManager:
-    """`config_of` gives the settings of a topic; `random_below` a number below its argument (jitter, folder names)."""
+    """`config_of` gives the settings of a topic; `random_below` a number below its argument (jitter, directory
+    names)."""
 
     def __init__(
         self,
@@ -97,13 +98,13 @@ class LogManager:
         self.delete_suffix = DELETE_SUFFIX
         self.runs = RunHistory(disk, self.directories)
         self.checkpoints = LogCheckpoints(disk, self.directories, self.logs, self.futures.logs)
-        self.on_log_gone: Callable[[Log], None] | None = None  # told before a log is cut or removed
+        self.on_log_gone: Callable[[Log], None] | None = None  # told before a log is truncated or removed
         self.rounds = LogRounds(self.is_in_use, self.checkpoints.write_high_watermarks)
         self.on_durable: Callable[[Log], None] | None = None  # told when a flush in the background is over
         self.on_released: Callable[[Log], None] | None = None  # told when a log takes appends again
         self._locked = False
         self._deleted = DeletedLogs(disk)
-        self._foreign: set[str] = set()  # folders of others with the names of replicas
+        self._foreign: set[str] = set()  # directories of others with the names of replicas
         self._unforgotten: list[Log] = []  # held until there is space to write checkpoints without their predecessors
         self._counts: dict[str, int] = {}
         self._next_checkpoint_ms = -1
@@ -387,19 +388,20 @@ class LogManager:
             truncation.start(None)
 
     def delete(self, topic: str, partition: int, now_ms: int) -> None:
-        """Takes the log out of use at once; its folder goes after the delay."""
+        """Takes the log out of use at once; its directory goes after the delay."""
         log = self._remove(topic, partition)
         if log is None or log.log_directory.failed:
             return
         self.schedule_deletion(log, now_ms)
 
     def schedule_deletion(self, log: Log, now_ms: int) -> None:
-        """Renames the folder of a log that is out of use; it goes after the delay."""
+        """Renames the directory of a log that is out of use; it goes after the delay."""
         self.rename_directory(log, self.marked_path(log, DELETE_SUFFIX))
         self._deleted.add(log.log_directory, log.directory, now_ms + log.config.file_delete_delay_ms)
 
     def rename_to_stray(self, topic: str, partition: int) -> None:
-        """A replica that the metadata does not place here becomes a -stray folder, which stays until someone looks."""
+        """A replica that the metadata does not place here becomes a -stray directory, which stays until someone
+        looks."""
         log = self._remove(topic, partition)
         if log is not None and not log.log_directory.failed:
             path = self.marked_path(log, STRAY_SUFFIX)
@@ -438,7 +440,7 @@ class LogManager:
             self.on_log_gone(log)
 
     def marked_path(self, log: Log, suffix: str) -> str:
-        """What the folder of a log is called that goes, or that nobody knows any more."""
+        """What the directory of a log is called that goes, or that nobody knows any more."""
         unique = f".{self.random_below(1 << 128):032x}{suffix}"
         name = f"{log.topic}-{log.partition}"
         if len(name) + len(unique) > NAME_LENGTH_MAX:
@@ -522,7 +524,7 @@ class LogManager:
         self._deleted.is_stopped = True
         self.disk.finish_jobs()
         if any(log.pending_truncations for log in self._all()):
-            self.checkpoints.write_now()  # the files that they cut may only be cut afterwards
+            self.checkpoints.write_now()  # the files may only be truncated afterwards
         self.close_logs(now_ms)
         self.checkpoints.write_now()
         if high_watermarks is not None:

@@ -1,6 +1,6 @@
 """What a log asks about producers: markers among batches, whether an append may be, producer state read back from disk.
 
-Free functions over the parts of a log, which itself only appends and cuts. Kafka keeps this in UnifiedLog.
+Free functions over the parts of a log, which itself only appends and truncates. Kafka keeps this in UnifiedLog.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _complete_transaction(log: Log, segment: Segment, completed: CompletedTransa
             completed.producer_id, completed.first_offset, completed.last_offset, last_stable_offset
         )
         try:
-            add_aborted(segment, aborted)
+            add_aborted(log, segment, aborted)
         except OSError as error:
             raise log.storage_failure(error) from error
         log.directory_changed = True

@@ -1,7 +1,7 @@
 """The file moldau.properties in a log directory: which version of Moldau worked on it, and under which incarnations.
 
-Apache Kafka looks at folders and at the files it knows, so the marker does not disturb it and outlives its visits. That
-is why it names the incarnations with which the node registered: once the metadata knows another one, somebody else
+Apache Kafka looks at directories and at the files it knows, so the marker does not disturb it and outlives its visits.
+That is why it names the incarnations with which the node registered: once the metadata knows another one, somebody else
 has opened the directory since.
 """
 

@@ -32,6 +32,6 @@ def parse_topic_id(data: bytes, path: str) -> bytes:
 
 
 def read_topic_id(disk: Disk, directory: str) -> bytes:
-    """Raises FileNotFoundError when the folder has none yet."""
+    """Raises FileNotFoundError when the directory has none yet."""
     path = f"{directory}/{PARTITION_METADATA_FILE}"
     return parse_topic_id(disk.read_file(path), path)

@@ -80,7 +80,7 @@ def decode_snapshot(data: bytes, path: str) -> list[ProducerEntry]:
 
 
 class ProducerSnapshots:
-    """The snapshot files in the folder of one log. `last_offset` is where the state was last written or read."""
+    """The snapshot files in the directory of one log. `last_offset` is where the state was last written or read."""
 
     __slots__ = ("directory", "disk", "has_window", "last_offset", "offsets", "wall")
 
@@ -178,7 +178,7 @@ class ProducerSnapshots:
         return self.path(offset)
 
     def forget_above(self, offset: int) -> list[str]:
-        """The log was cut there: takes what is above out of the list and says which files that are."""
+        """The log was truncated there: takes what is above out of the list and says which files that are."""
         paths = [self.path(known) for known in self.offsets if known > offset]
         self.offsets = [known for known in self.offsets if known <= offset]
         self.last_offset = min(self.last_offset, self.latest() if self.offsets else 0)

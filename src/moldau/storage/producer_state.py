@@ -100,7 +100,7 @@ class ProducerEntry:
             self.changed_at = self.last_offset
             self.marker_at = NO_OFFSET
 
-    def cut_to(self, end_offset: int) -> ProducerEntry | None:
+    def truncated_to(self, end_offset: int) -> ProducerEntry | None:
         """As it was when the log ended there; None if too little is remembered. It existed then."""
         if self.changed_at < end_offset:
             return self
@@ -325,11 +325,11 @@ class ProducerState:
         for entry in self.entries.values():
             if entry.first_at >= offset:
                 continue
-            before = entry.cut_to(offset)
+            before = entry.truncated_to(offset)
             if before is None:
                 return False
             entries[before.producer_id] = before
-        # A transaction that was ended by a marker at or above the offset has an entry that could not be cut.
+        # A transaction that was ended by a marker at or above the offset has an entry that could not be truncated.
         self._set(ProducerPoint(offset, entries, self.ongoing, self.unreplicated), offset)
         return True
 
@@ -353,8 +353,8 @@ class ProducerState:
         self.points = [known for known in self.points if known.offset <= offset]
 
     def keep_known(self, before: dict[int, ProducerEntry], unreplicated: dict[int, int], end_offset: int) -> None:
-        """The log was cut at `end_offset`: of what was known before, batches and markers below it are still in the log,
-        and a snapshot has told of each producer's last batch only."""
+        """The log was truncated at `end_offset`: of what was known before, batches and markers below it are still in
+        the log, and a snapshot has told of each producer's last batch only."""
         for first_offset, last_offset in unreplicated.items():
             if last_offset < end_offset:
                 self.unreplicated[first_offset] = last_offset

@@ -70,7 +70,8 @@ def create_log(
     random_below: Callable[[int], int] = no_jitter,
     start_offset: int = 0,
 ) -> Log:
-    """A new folder with an empty log. Nothing is synced: until something is acknowledged there is nothing to lose."""
+    """A new directory with an empty log. Nothing is synced: until something is acknowledged there is nothing to
+    lose."""
     disk.make_directory(directory)
     log = Log(
         disk, log_directory, directory, topic, partition, topic_id=topic_id, config=config, random_below=random_below
@@ -139,8 +140,8 @@ class Loader:
         if any(name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, TEMPORARY_SUFFIX)) for name in self.files):
             self._finish_renames()
             if not self.clean:
-                # The run before may not have synced its renames: segments that it cut off must not come back at a power
-                # loss behind what is appended from now on.
+                # The run before may not have synced its renames: segments that it truncated must not come back at a
+                # power loss behind what is appended from now on.
                 self.blocking.sync_directory(self.directory)
             self.files = self.disk.list_with_sizes(self.directory)
         self._load_topic_id()
@@ -297,7 +298,9 @@ class Loader:
             try:
                 log.log_end_offset = active.read_next_offset()
             except DamagedSegment as error:
-                logger.warning("recovering the log although the last shutdown was clean: %s", error)
+                logger.warning(
+                    "recovering %s-%d although the last shutdown was clean: %s", log.topic, log.partition, error
+                )
                 return False
         log.recovery_point = log.log_end_offset
         return True
@@ -436,7 +439,8 @@ class Loader:
 
 
 class SegmentRecovery:
-    """Walks one segment, cuts it where it stops making sense, builds its indexes and what the log learns from it."""
+    """Walks one segment, truncates it where it stops making sense, builds its indexes and what the log learns from
+    it."""
 
     def __init__(self, log: Log, segment: Segment, last_epoch: int, strict_from: int, now_ms: int) -> None:
         self.log = log
@@ -467,7 +471,7 @@ class SegmentRecovery:
         problem = problem or scanner.problem
         if end < segment.size:
             segment.log_file().truncate(end)
-            # Else what is cut off may come back at a power loss, behind data that is written from now on.
+            # Else what is truncated may come back at a power loss, behind data that is written from now on.
             self.log.disk.blocking().sync_file(segment.path(LOG_SUFFIX))
             segment.size = end
         segment.close_files()
@@ -479,7 +483,7 @@ class SegmentRecovery:
         if header.base_offset < self.next_offset or header.last_offset_delta < 0:
             return f"offset {header.base_offset} at position {scanner.position} after {self.next_offset - 1}"
         if header.partition_leader_epoch < self.last_epoch and self.next_offset >= self.strict_from:
-            # A truncation that was not synced came undone: what was cut off follows what replaced it.
+            # A truncation that was not synced came undone: what was truncated follows what replaced it.
             return f"leader epoch {header.partition_leader_epoch} at position {scanner.position} after a later one"
         if header.last_offset - self.segment.base_offset > RELATIVE_OFFSET_MAX:
             return f"offset {header.last_offset} at position {scanner.position} is too far from the segment's start"

@@ -1,4 +1,4 @@
-"""Recovery of one log as a task for another process: what it must know, what it does, and what it answers.
+"""Recovery of one log as a task for another process: what it must know, what it does, and what it returns.
 
 A worker opens the log as after a crash and writes down what a clean stop does; the node then opens it as after one.
 The data itself is not synced, which would take longer than all the rest: the recovery point stays where it is, and the
@@ -28,7 +28,7 @@ WORTH_IT_BYTES = 256 << 20  # a process needs as long for its start as to walk t
 
 @dataclass(slots=True)
 class RecoveryTask:
-    """The folder of one partition, what the checkpoints say about it, and the settings that matter."""
+    """The directory of one partition, what the checkpoints say about it, and the settings that matter."""
 
     log_directory: str
     directory: str
@@ -48,12 +48,12 @@ class RecoveryTask:
 
 @dataclass(slots=True)
 class RecoveryResult:
-    """Where the log begins and ends, how far it was flushed before, and whether something had to be cut off."""
+    """Where the log begins and ends, how far it was flushed before, and whether something had to be truncated."""
 
     end_offset: int
     log_start_offset: int
     recovery_point: int
-    cut: bool
+    truncated: bool
 
 
 class RecoveryWorkers:
@@ -74,7 +74,7 @@ class RecoveryWorkers:
 
 
 def bytes_to_walk(files: dict[str, int], recovery_point: int) -> int:
-    """How much of a partition's folder recovery must read: from the segment that holds the recovery point on."""
+    """How much of a partition's directory recovery must read: from the segment that holds the recovery point on."""
     segments = sorted((offset_of(name), size) for name, size in files.items() if name.endswith(LOG_SUFFIX))
     first = 0
     for number, (base_offset, _) in enumerate(segments):
@@ -128,5 +128,5 @@ def take_over(log: Log, result: RecoveryResult) -> None:
     log.indexed_to = min(log.recovery_point, log.active.base_offset)
     log.directory_changed = True
     log.leader_epochs.unsynced = True
-    if result.cut:
+    if result.truncated:
         log.log_directory.truncated_in_recovery = True

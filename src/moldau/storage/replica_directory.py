@@ -1,6 +1,6 @@
 """Tells the directory of a replica from any other whose name happens to end in a dash and a number.
 
-Only what holds a file that a log has is opened, renamed or removed: `photos-2024` may be somebody's photos. A folder
+Only what holds a file that a log has is opened, renamed or removed: `photos-2024` may be somebody's photos. A directory
 with nothing in it is what a crash leaves between its making and its first file, or is nobody's at all; it is not opened
 either, and a replica that the metadata places there is simply made in it.
 """
@@ -30,7 +30,7 @@ def is_file_of_a_log(name: str) -> bool:
 
 
 def kind_of_names(names: Iterable[str]) -> int:
-    """What a folder with these entries is. Hidden files (`.DS_Store`) do not count."""
+    """What a directory with these entries is. Hidden files (`.DS_Store`) do not count."""
     kind = EMPTY
     for name in names:
         if is_file_of_a_log(name):

@@ -54,7 +54,7 @@ class RetiredFiles:
             self._pending.append(PendingRemoval(renamed, due_ms))
 
     def move_to(self, old_directory: str, directory: str) -> None:
-        """The folder that they are in was renamed; what is being removed under the old name is tried again."""
+        """The directory that they are in was renamed; what is being removed under the old name is tried again."""
         self._moves += 1
         for removal in self._pending:
             removal.paths = [directory + path[len(old_directory) :] for path in removal.paths]

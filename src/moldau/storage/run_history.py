@@ -41,7 +41,7 @@ class RunHistory:
             if directory.path not in self._clean:
                 try:
                     self._killed[directory.path] = KilledRun(self._disk, directory.path)
-                    # A recovery that is interrupted may have cut something off, and nobody would see it afterwards.
+                    # A recovery that is interrupted may have truncated something, and nobody would see it afterwards.
                     forget_run(self._disk, directory.path)
                     self._clean[directory.path] = self._take_clean_shutdown_file(directory)
                 except OSError as error:
@@ -69,7 +69,7 @@ class RunHistory:
         return self._clean[directory.path]
 
     def sync_killed(self, directory: LogDirectory, recovery_points: Mapping[str, int]) -> None:
-        """Before logs are walked, by folder: what the page cache shows must be what the medium has."""
+        """Before logs are walked, by directory: what the page cache shows must be what the medium has."""
         if not self._clean[directory.path]:
             self._killed[directory.path].sync(recovery_points)
 

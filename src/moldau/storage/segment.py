@@ -51,7 +51,7 @@ class DamagedSegment(Exception):
 
 
 class Segment:
-    """`size` and the `has_*` flags come from the listing of the folder; no file is opened before it is needed."""
+    """`size` and the `has_*` flags come from the listing of the directory; no file is opened before it is needed."""
 
     def __init__(
         self,
@@ -86,8 +86,8 @@ class Segment:
         self.seen_position = -1
         self.seen_size = 0
         self.reserved_bytes = 0  # set aside for the file when it is created, and given back when nothing is appended
-        self.torn = False  # bytes of a failed append could not be cut off: nothing may be appended any more
-        self.cut_unsynced = False  # such bytes were cut off, and a power loss could bring them back
+        self.torn = False  # bytes of a failed append could not be truncated: nothing may be appended any more
+        self.truncation_unsynced = False  # such bytes were truncated, and a power loss could bring them back
         self.indexes_are_new = True  # no index file yet: the entries in memory are all there are
         self.transaction_index_exists = False
         self.offset_entries: OffsetIndex | None = None
@@ -121,7 +121,7 @@ class Segment:
         return f"{self.directory}/{self.base_offset:020d}{suffix}"
 
     def move_to(self, directory: str) -> None:
-        """Its files are in another folder now; the open one has followed."""
+        """Its files are in another directory now; the open one has followed."""
         self.directory = directory
         if self.offset_entries is not None:
             self.offset_entries.path = self.path(INDEX_SUFFIX)
@@ -349,7 +349,7 @@ class Segment:
         try:
             if file.size() > self.size:
                 file.truncate(self.size)
-                self.cut_unsynced = True
+                self.truncation_unsynced = True
         except OSError:
             self.torn = True
 
@@ -655,7 +655,7 @@ class Segment:
             raise DamagedSegment(f"{self.path(LOG_SUFFIX)} at {scanner.next_position}: {scanner.problem}")
         return next_offset
 
-    # Cutting
+    # Truncation
 
     def truncate_to(self, offset: int, now_ms: int) -> int:
         """Removes every batch that holds `offset` or a later one; returns how many bytes that were. The log file and
@@ -705,7 +705,7 @@ class Segment:
             file.truncate(self.size)
 
     def _find_max_timestamp(self) -> None:
-        """After a cut: that of the last time index entry that is left, or of a batch behind the last place where
+        """After a truncation: that of the last time index entry that is left, or of a batch behind the last place where
         there could have been one."""
         time_index = self.time_index()
         self.max_timestamp = time_index.last_timestamp()

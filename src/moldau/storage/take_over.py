@@ -1,9 +1,9 @@
 """A future log takes the place of the current one: each step when the one before it is on the medium.
 
-The old folder is renamed away before the new one gets its name, and that is on the medium in between, so that no crash
-leaves two folders of one partition. From the moment on at which the future log has everything until it is in its place
-nothing is appended to the current one: producers try again. Whatever comes in between, a truncation, the end of the
-move, a directory that fails, gives the current log its name back.
+The old directory is renamed away before the new one gets its name, and that is on the medium in between, so that no
+crash leaves two directories of one partition. From the moment on at which the future log has everything until it is in
+its place nothing is appended to the current one: producers try again. Whatever comes in between, a truncation, the end
+of the move, a directory that fails, gives the current log its name back.
 """
 
 from __future__ import annotations

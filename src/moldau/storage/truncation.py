@@ -1,15 +1,15 @@
-"""Cuts the end of a log: in memory at once, on the medium in order, on threads, while only that log waits.
+"""Truncates a log: in memory at once, on the medium in order, on threads, while only that log waits.
 
-The log takes no appends until all of it is durable: a power loss could bring the cut data back, behind what is written
-from now on, or a checkpoint that says that nobody need look. Nobody else waits. In order:
+The log takes no appends until all of it is durable: a power loss could bring the truncated data back, behind what is
+written from now on, or a checkpoint that says that nobody need look. Nobody else waits. In order:
 
-1. The checkpoints, where a crash could find an offset above the cut in them.
+1. The checkpoints, where a crash could find an offset above the new end in them.
 2. The names of segments that go. They were renamed in the same turn, the newest first: whatever part of that a power
    loss keeps, the log has no hole.
-3. The cut of the segment that is the last one now. It waits for the names where whole segments go, for a cut that
-   survives beside a later segment is a hole, and below the recovery point a hole is taken for compaction. Until then
-   the file is longer than its segment. Where nothing but the last segment is cut, this is done at once: a start walks
-   the last segment from its beginning, whatever the checkpoints say.
+3. The truncation of the segment that is the last one now. It waits for the names where whole segments go, as a
+   shorter segment before a later one is a hole, and below the recovery point a hole is taken for compaction. Until then
+   the file is longer than its segment. Where nothing but the last segment is truncated, this is done at once: a start
+   walks the last segment from its beginning, whatever the checkpoints say.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ logger = logging.getLogger("moldau.storage")
 
 
 class Truncation:
-    """One of a log. `segment` is the one that was cut, with `is_deferred` only in memory so far."""
+    """One of a log. `segment` is the one that was truncated, with `is_deferred` only in memory so far."""
 
     def __init__(self, log: Log, offset: int, segment: Segment, is_deferred: bool, names_changed: bool) -> None:
         self.log = log
@@ -40,7 +40,7 @@ class Truncation:
         self.segment = segment
         self.is_deferred = is_deferred
         self.names_changed = names_changed
-        self.folder = log.directory
+        self.directory = log.directory
         self.is_over = False
         log.hold()
         log.pending_truncations.append(self)
@@ -61,27 +61,27 @@ class Truncation:
         self.log.disk.do_later(self.log.directory, self._sync_directory, self._on_names)
 
     def _sync_directory(self, disk: BlockingDisk) -> None:
-        disk.sync_directory(self.folder)
+        disk.sync_directory(self.directory)
 
     def _on_names(self, error: OSError | None) -> None:
         if not self._may_go_on(error):
             return
         try:
-            self._cut()
+            self._truncate_files()
             if self.log.has_segment(self.segment):
-                self.log.disk.sync_later(self.segment.log_file(), self._on_cut)
+                self.log.disk.sync_later(self.segment.log_file(), self._on_truncated)
                 return
         except OSError as failure:
             self.log.log_directory.fail(failure)
             return
-        self._on_cut(None)
+        self._on_truncated(None)
 
-    def _cut(self) -> None:
+    def _truncate_files(self) -> None:
         if self.is_deferred and self.log.has_segment(self.segment):
             truncate_files(self.log, self.segment, self.offset)
         self.is_deferred = False
 
-    def _on_cut(self, error: OSError | None) -> None:
+    def _on_truncated(self, error: OSError | None) -> None:
         if self._may_go_on(error):
             self._end()
 
@@ -106,13 +106,13 @@ class Truncation:
         """Does the rest before it returns, but for the checkpoints, which come first; for the end of a node."""
         if self.names_changed:
             disk.sync_directory(self.log.directory)
-        self._cut()
+        self._truncate_files()
         if self.log.has_segment(self.segment):
             disk.sync_file(self.segment.path(LOG_SUFFIX))
         self._end()
 
 
-def cut(log: Log, offset: int, now_ms: int) -> Truncation:
+def truncate_log(log: Log, offset: int, now_ms: int) -> Truncation:
     """Removes everything from `offset` on, which lies in the log; raises OSError and DamagedSegment."""
     log.truncations += 1
     keep = bisect_right(log.base_offsets, offset)
@@ -135,7 +135,8 @@ def cut(log: Log, offset: int, now_ms: int) -> Truncation:
 
 
 def _take_indexes_off_disk(log: Log, segment: Segment) -> None:
-    """Their files must not be shorter than the log, which is cut later; without files a start builds them anew."""
+    """Their files must not be shorter than the log, which is truncated later; without files a start builds them
+    anew."""
     segment.load_timestamps()
     segment.take_indexes_off_disk()
     log.retired.retire_files([segment.path(INDEX_SUFFIX), segment.path(TIME_INDEX_SUFFIX)], DELAY_FROM_NEXT_LOOK)

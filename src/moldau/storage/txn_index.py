@@ -22,7 +22,7 @@ class DamagedTransactionIndex(Exception):
 
 
 class AbortedTransaction:
-    """What a fetch answer says about one aborted transaction, and up to where everything was decided by then."""
+    """What a fetch response says about one aborted transaction, and up to where everything was decided by then."""
 
     __slots__ = ("first_offset", "last_offset", "last_stable_offset", "producer_id")
 

@@ -1,15 +1,15 @@
 """The clients that sent telemetry requests to this broker: what each was told, and whether it may ask or push now.
 
-A pure state machine: every verb has its time, and answers with an error code of the protocol. Bounds: so many
+A pure state machine: every verb has its time, and responds with an error code of the protocol. Bounds: so many
 instances, the least recently used go first; so many on one connection; an instance ends with its connection, or when it
 was silent for a minute or three intervals, whichever is more. The checks and their order are those of Kafka's
 ClientMetricsManager.
 
     state of an instance            get                           push
-    new                             answered                      checked, as after a long silence
+    new                             a response                    checked, as after a long silence
     asked (get after last push)     throttled until an interval   accepted at any time: clients spread their first push
     pushed                          throttled until an interval   throttled until an interval, unless it is the last one
-    117 or 76 was its last answer   answered at once              as before
+    117 or 76 was its last response a response at once            as before
     terminated (last push said so)  as before                     refused once; then it is as if it had not said so
 """
 

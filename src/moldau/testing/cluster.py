@@ -88,7 +88,7 @@ class Cluster(FaultMethods, ClientMethods):
         self._data_dir = None if data_dir is None else Path(data_dir)
         self._log_level = log_level
         self._start_timeout_ms = start_timeout_ms
-        self._folder: Path | None = None
+        self._directory: Path | None = None
         self._leftovers: list[Path] = []
         self._proxy: Proxy | None = None
         self._guard: Guard | None = None
@@ -133,7 +133,7 @@ class Cluster(FaultMethods, ClientMethods):
         for leftover in self._leftovers:
             shutil.rmtree(leftover, ignore_errors=True) if leftover.is_dir() else leftover.unlink(missing_ok=True)
         self._leftovers = []
-        self._folder = None
+        self._directory = None
         if self._guard is not None:
             self._guard.close()
             self._guard = None
@@ -180,9 +180,9 @@ class Cluster(FaultMethods, ClientMethods):
 
     @property
     def data_dir(self) -> Path:
-        """Where the brokers keep their data and their logs, a folder for each."""
+        """Where the brokers keep their data and their logs, a directory for each."""
         self._check_started()
-        found = self._data_dir or self._folder
+        found = self._data_dir or self._directory
         assert found is not None
         return found
 
@@ -244,11 +244,11 @@ class Cluster(FaultMethods, ClientMethods):
     def _build(self) -> None:
         base = self._data_dir
         if base is None:
-            base = self._folder = Path(tempfile.mkdtemp(prefix="moldau-test-", dir=_temporary_place()))
+            base = self._directory = Path(tempfile.mkdtemp(prefix="moldau-test-", dir=_temporary_place()))
         for number in range(1, self._brokers + 1):
             (base / f"broker-{number}").mkdir(parents=True, exist_ok=True)
-        if self._folder is not None:  # one that somebody gave us is not ours to remove
-            self._leftovers = [base, *(note for folder in base.iterdir() for note in _run_notes(folder))]
+        if self._directory is not None:  # one that somebody gave us is not ours to remove
+            self._leftovers = [base, *(note for directory in base.iterdir() for note in _run_notes(directory))]
         self._guard = Guard(self._leftovers)
         ports = [[self._hold() for _ in range(4)] for _ in range(self._brokers)]
         controllers = self._brokers if self._brokers < COMBINED_CONTROLLERS_MAX else COMBINED_CONTROLLERS_MAX
@@ -345,9 +345,9 @@ class Cluster(FaultMethods, ClientMethods):
         for node in self.nodes:
             if node.is_running and not node.is_paused:
                 one = ConfigResource(BROKER, str(node.node_id))
-                wait_for(functools.partial(self._is_told, one, key, value))
+                wait_for(functools.partial(self._node_shows, one, key, value))
 
-    def _is_told(self, resource: ConfigResource, key: str, value: str | None) -> bool:
+    def _node_shows(self, resource: ConfigResource, key: str, value: str | None) -> bool:
         found = self._with_admin(lambda admin: admin.describe_configs([resource], names=[key])[resource].get())
         shown = next((entry.value for entry in found if entry.name == key), None)
         return (shown == NO_SPACE) == (value == NO_SPACE)
@@ -399,7 +399,7 @@ class Broker(Cluster):
         self.node.kill()
 
     def pause(self) -> None:
-        """Stops the broker's clock, as a machine that hangs: connections stay open and nothing is answered."""
+        """Stops the broker's clock, as a machine that hangs: connections stay open and there are no responses."""
         self.node.pause()
 
     def resume(self) -> None:
@@ -421,15 +421,15 @@ def _temporary_place() -> str | None:
     return MEMORY_DIRECTORY if has_room and os.access(MEMORY_DIRECTORY, os.W_OK | os.X_OK) else None
 
 
-def _run_notes(folder: Path) -> list[Path]:
-    """What a killed node leaves outside of its folder (moldau/server/machine_memory.py)."""
-    status = folder.stat()
+def _run_notes(directory: Path) -> list[Path]:
+    """What a killed node leaves outside of its directory (moldau/server/machine_memory.py)."""
+    status = directory.stat()
     note = f"{MEMORY_DIRECTORY}/moldau-run-{os.geteuid()}-{status.st_dev:x}-{status.st_ino:x}"
     return [Path(note), Path(f"{note}.details")]
 
 
 def _cluster_id(base: Path) -> str:
-    """A new one; a folder that has data already keeps what it has."""
+    """A new one; a directory that has data already keeps what it has."""
     for found in sorted(base.glob("broker-*/meta.properties")):
         for line in found.read_text().splitlines():
             key, _, value = line.partition("=")

@@ -1,9 +1,9 @@
-"""Cleans up behind tests that were killed: ends the nodes and removes their folder when this process is gone.
+"""Cleans up behind tests that were killed: ends the nodes and removes their directory when this process is gone.
 
 The guard is a shell that reads from a pipe whose other end only this process has. When the pipe ends without a
-farewell, however that came about, it kills what it was told of, paused nodes included, and removes the folder. A shell
-needs a megabyte and a millisecond; the system's own way (PR_SET_PDEATHSIG) looks at the thread that started a process,
-not at its process, leaves the folder behind, and is Linux's alone.
+farewell, however that came about, it kills what it was told of, paused nodes included, and removes the directory. A
+shell needs a megabyte and a millisecond; the system's own way (PR_SET_PDEATHSIG) looks at the thread that started a
+process, not at its process, leaves the directory behind, and is Linux's alone.
 """
 
 from __future__ import annotations

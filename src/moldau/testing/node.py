@@ -71,7 +71,7 @@ class FaultMethods:
 
     def hang(self, client_id: str | None = None) -> Fault:
         """Bytes of clients neither arrive nor come back, as in a network that lost its way; connections stay open."""
-        return self._befall(Fault(HANG, f"{client_id or 'every client'} gets no answer", client_id=client_id))
+        return self._befall(Fault(HANG, f"{client_id or 'every client'} gets no response", client_id=client_id))
 
     def _befall(self, fault: Fault) -> Fault:
         proxy, doors = self._faulty()
@@ -154,7 +154,7 @@ class Node(FaultMethods):
         self._shut()
 
     def pause(self) -> None:
-        """Stops its clock, as a machine that hangs: connections stay open and nothing is answered."""
+        """Stops its clock, as a machine that hangs: connections stay open and there are no responses."""
         self._process.pause()
 
     def resume(self) -> None:

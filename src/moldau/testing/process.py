@@ -132,7 +132,7 @@ class NodeProcess:
             os.killpg(self._process.pid, number)
 
     def _command(self) -> list[str]:
-        # -P: what lies in the current folder is nothing that a broker should import.
+        # -P: what lies in the current directory is nothing that a broker should import.
         command = [sys.executable, "-P", "-m", "moldau", "server", "--cluster-id", self._cluster_id]
         for key, value in self._settings.items():
             command += ["--override", f"{key}={value}"]

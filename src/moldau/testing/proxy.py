@@ -142,9 +142,9 @@ class Door:
 class Exchange:
     """A request whose response is still to leave."""
 
-    def __init__(self, head: RequestHead, answer: bytes | None = None, fault: Fault | None = None) -> None:
+    def __init__(self, head: RequestHead, own_response: bytes | None = None, fault: Fault | None = None) -> None:
         self.head = head
-        self.answer = answer
+        self.own_response = own_response
         self.fault = fault
 
 
@@ -370,7 +370,7 @@ class Connection:
         self.broker.write(frame)
 
     def _refuse(self, head: RequestHead, frame: bytes, fault: Fault) -> bool:
-        """Answers instead of the broker; False when the broker had better see this one."""
+        """Responds instead of the broker; False when the broker had better see this one."""
         api = BY_KEY.get(head.api_key)
         if api is None or not api.serves(head.version):
             return False
@@ -378,14 +378,14 @@ class Connection:
             request = decode_request(head.api_key, head.version, frame, head.body_position)
             if fault.only is not None and not fault.only(request, head.version):
                 return False
-            answer = encode_response(head, build_response(head.api_key, head.version, request, fault.error))
+            own_response = encode_response(head, build_response(head.api_key, head.version, request, fault.error))
         except (DecodeError, EncodeError):
             return False
         if not is_part_of_session(request):
             fault.happen()
         if head.has_response:
-            self._exchanges.append(Exchange(head, answer))
-            self._give_own_answers()
+            self._exchanges.append(Exchange(head, own_response))
+            self._send_own_responses()
         else:
             self.abort()  # as a broker does, which has no other way to say it
         return True
@@ -401,7 +401,7 @@ class Connection:
             if self._response_rest:
                 self._response_rest -= self._pass_on(self._responses, self._response_rest, self.client)
                 if not self._response_rest:
-                    self._give_own_answers()
+                    self._send_own_responses()
                 continue
             if len(self._responses) < SIZE_BYTES:
                 return
@@ -432,16 +432,16 @@ class Connection:
         except (DecodeError, EncodeError):
             pass  # this version has no place for the error
         self.client.write(frame)
-        self._give_own_answers()
+        self._send_own_responses()
 
-    def _give_own_answers(self) -> None:
+    def _send_own_responses(self) -> None:
         """Those that no response of the broker stands before any more."""
         while self._exchanges and not self._response_rest:
-            answer = self._exchanges[0].answer
-            if answer is None:
+            own_response = self._exchanges[0].own_response
+            if own_response is None:
                 return
             self._exchanges.popleft()
-            self.client.write(answer)
+            self.client.write(own_response)
 
     def _pass_on(self, buffer: bytearray, most: int, to: Side) -> int:
         count = min(most, len(buffer))

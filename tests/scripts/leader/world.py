@@ -256,7 +256,7 @@ class World:
         if follower.state == TRUNCATING:
             self._ask_offsets(broker, leader)
             return
-        asked = follower.tell(broker.log, PLENTY, 0)
+        asked = follower.fetch_partition(broker.log, PLENTY, 0)
         where = f"{broker.number} asks {leader.number} from {asked.fetch_offset} after epoch {asked.last_fetched_epoch}"
         if not leader.is_up:
             self.say(f"{where}: nobody answers")

@@ -164,7 +164,7 @@ class World:
         replica.request_number += 1
         if follower.state == DELAYED:
             follower.resume()
-        asked = follower.tell(replica.log, PLENTY, replica.request_number)
+        asked = follower.fetch_partition(replica.log, PLENTY, replica.request_number)
         data = self._answer(replica, asked)
         lines = [f"asks {self.leader}: offset {asked.fetch_offset}, last epoch {asked.last_fetched_epoch}"]
         lines.append(self._describe(data) + (", which is lost" if how == ("lost",) else ""))

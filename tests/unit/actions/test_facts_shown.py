@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from moldau.actions.absences import Absences
+from moldau.actions.broker_absences import BrokerAbsences
+from moldau.actions.cached_result import CachedResult
 from moldau.actions.group_lag import lag_of
 from moldau.actions.health_words import health_sentences
-from moldau.actions.kept import Kept
 from moldau.actions.rates import Rates
 from moldau.client.admin import ClusterDescription
 from moldau.client.connection.cluster import Broker, PartitionMetadata
@@ -23,48 +23,51 @@ def partition(number: int, leader: int, replicas: list[int], in_sync: list[int])
     return PartitionMetadata("orders", number, leader, 0, replicas, in_sync, [])
 
 
-def words(partitions: list[PartitionMetadata], fenced: set[int], minimum: int, absences: Absences) -> list[str]:
+def words(
+    partitions: list[PartitionMetadata], fenced: set[int], minimum: int, broker_absences: BrokerAbsences
+) -> list[str]:
     brokers = [Broker(number, "host", 9092, None) for number in (1, 2, 3)]
     found = ClusterDescription("cluster", 1, brokers, fenced)
     health = health_of(found, None, partitions, dict.fromkeys(degraded_topics(partitions), minimum))
-    return [str(row["text"]) for row in health_sentences(health, absences)]
+    return [str(row["text"]) for row in health_sentences(health, broker_absences)]
 
 
 def test_a_healthy_cluster_has_one_sentence() -> None:
-    assert words([partition(0, 1, [1, 2], [1, 2])], set(), 1, Absences()) == [
+    assert words([partition(0, 1, [1, 2], [1, 2])], set(), 1, BrokerAbsences()) == [
         "Everything is as it should be: all brokers are there, all replicas are in sync."
     ]
 
 
 def test_what_is_wrong_is_said_the_worst_first() -> None:
-    absences = Absences()
-    absences.note([1, 2, 3], 1_000)
-    absences.note([1, 2], 2_000)
+    broker_absences = BrokerAbsences()
+    broker_absences.note([1, 2, 3], 1_000)
+    broker_absences.note([1, 2], 2_000)
     partitions = [
         partition(0, 1, [1, 2, 3], [1, 2]),
         partition(1, 1, [1, 2, 3], [1, 2]),
         partition(2, -1, [3], []),
     ]
-    found = words(partitions, {3}, 1, absences)
+    found = words(partitions, {3}, 1, broker_absences)
     assert found[0] == "Broker 3 is gone"
     assert found[1].startswith("1 partition has no leader")
     assert any(text == "2 partitions have one replica less in sync than they should" for text in found)
-    assert absences.since(3) == 2_000
+    assert broker_absences.since(3) == 2_000
 
 
 def test_too_few_replicas_for_writes_are_told() -> None:
     assert any(
-        "writes with acks=all fail" in text for text in words([partition(0, 1, [1, 2, 3], [1])], set(), 2, Absences())
+        "writes with acks=all fail" in text
+        for text in words([partition(0, 1, [1, 2, 3], [1])], set(), 2, BrokerAbsences())
     )
-    assert any("one less" in text for text in words([partition(0, 1, [1, 2, 3], [1, 2])], set(), 2, Absences()))
+    assert any("one less" in text for text in words([partition(0, 1, [1, 2, 3], [1, 2])], set(), 2, BrokerAbsences()))
 
 
 def test_a_broker_that_comes_back_is_not_gone() -> None:
-    absences = Absences()
+    broker_absences = BrokerAbsences()
     for now_ms, there in enumerate(([1, 2], [1], [1], [1, 2], [1])):
-        absences.note(there, now_ms)
-    assert absences.gone == [2] and absences.since(2) == 4
-    assert absences.since(7) is None
+        broker_absences.note(there, now_ms)
+    assert broker_absences.gone == [2] and broker_absences.since(2) == 4
+    assert broker_absences.since(7) is None
 
 
 @pytest.mark.parametrize(
@@ -110,13 +113,13 @@ def test_an_answer_is_asked_for_once_and_kept() -> None:
                 raise ValueError("away")
             return asked
 
-        kept = Kept(load, fresh_s=1000, stale_s=2000)
-        assert await asyncio.gather(kept.get(), kept.get(), kept.get()) == [1, 1, 1]
-        assert await kept.get_new() == 2
-        kept.forget()
+        cached_result = CachedResult(load, fresh_s=1000, stale_s=2000)
+        assert await asyncio.gather(cached_result.get(), cached_result.get(), cached_result.get()) == [1, 1, 1]
+        assert await cached_result.get_new() == 2
+        cached_result.forget()
         with pytest.raises(ValueError):
-            await kept.get()
-        assert await kept.get() == 4
+            await cached_result.get()
+        assert await cached_result.get() == 4
 
     asyncio.run(run())
 
@@ -130,10 +133,10 @@ def test_a_stale_answer_is_given_while_a_new_one_is_asked_for() -> None:
             count += 1
             return count
 
-        kept = Kept(load, fresh_s=0, stale_s=1000)
-        assert await kept.get() == 1
+        cached_result = CachedResult(load, fresh_s=0, stale_s=1000)
+        assert await cached_result.get() == 1
         limit = deadline(5)
-        while await kept.get() == 1:
+        while await cached_result.get() == 1:
             # Never waited for: what is known is given at once, and the new answer comes beside it.
             assert time.monotonic() < limit
             await asyncio.sleep(0.001)
@@ -150,10 +153,10 @@ def test_who_waits_is_given_no_stale_answer() -> None:
             count += 1
             return count
 
-        kept = Kept(load, fresh_s=0, stale_s=1000, waits=True)
+        cached_result = CachedResult(load, fresh_s=0, stale_s=1000, waits=True)
         limit = deadline(5)
         while count < 3:
-            value = await kept.get()
+            value = await cached_result.get()
             await asyncio.sleep(0.005)
             # Nothing newer was asked for beside the answer that was given.
             assert value == count and time.monotonic() < limit

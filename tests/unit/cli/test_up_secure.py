@@ -28,7 +28,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def clients_of(folder: Path) -> SecuredClients:
     """A cluster whose certificates need not be good."""
     security = ClusterSecurity(folder)
-    security.folder.mkdir(parents=True, exist_ok=True)
+    security.directory.mkdir(parents=True, exist_ok=True)
     security.authority.touch()
     security.state = SecurityState("the admin's", "the user's")
     return SecuredClients(plan_cluster(folder, 1, None, "127.0.0.1", 9092, CLUSTER_ID, True), security)

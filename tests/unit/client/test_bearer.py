@@ -79,7 +79,7 @@ def test_a_token_endpoint_is_asked_once_while_its_token_is_good(url: str) -> Non
 
 def test_an_endpoint_that_refuses(url: str) -> None:
     Endpoint.status = 401
-    with pytest.raises(ClientError, match="answers with status 401") as caught:
+    with pytest.raises(ClientError, match="responds with status 401") as caught:
         read_bearer_source(settings(**credentials(url))).token()
     assert SECRET not in str(caught.value) and not caught.value.retriable
 

@@ -8,7 +8,7 @@ import pytest
 
 from moldau.actions.refusals import Refused
 from moldau.mcp.arguments import FLAG, NUMBER, NUMBERS, OBJECT, TEXT, TIME, Argument, checked, schema_of
-from moldau.mcp.desk import TOOLS
+from moldau.mcp.tool_runner import TOOLS
 
 ARGUMENTS = (
     Argument("topic", TEXT, "The topic.", required=True),

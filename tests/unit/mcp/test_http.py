@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from moldau.mcp.http import make_app, security_of
 from moldau.mcp.settings import HttpSettings, McpSettings
-from tests.unit.mcp.test_desk import NOWHERE, TOKEN
+from tests.unit.mcp.test_tool_runner import NOWHERE, TOKEN
 
 PORT = 9081
 OWN = {"host": f"127.0.0.1:{PORT}"}

@@ -138,7 +138,7 @@ def run(scenario: Callable[[House, Client], Awaitable[None]], **settings: int) -
             house.listener.close()
 
     asyncio.run(main())
-    assert house.listener.stranger_count == 0
+    assert house.listener.unauthenticated_count == 0
     return house
 
 
@@ -147,7 +147,7 @@ def test_requests_reach_handlers_after_the_login_and_with_its_name() -> None:
         assert await client.ask(frame(ApiVersionsRequest(), 0)) == b"\0\0\0\7\0\0rest"
         assert await client.log_in() == 0
         assert await client.ask(ORDINARY) == ECHO
-        assert house.listener.stranger_count == 0
+        assert house.listener.unauthenticated_count == 0
 
     house = run(scenario)
     assert [principal for principal, _ in house.handled] == ["User:ANONYMOUS", "User:alice"]
@@ -221,7 +221,7 @@ def test_who_does_not_log_in_in_time_is_sent_away() -> None:
         await client.receive()
         house.now_ms += 4_999
         house.listener.on_timer()
-        assert house.listener.stranger_count == 1
+        assert house.listener.unauthenticated_count == 1
         house.now_ms += 1
         house.listener.on_timer()
         assert await client.receive() is None

@@ -13,10 +13,10 @@ import pytest
 from moldau.controller.controller import Controller
 from moldau.controller.result import Result
 from moldau.metadata.delta import MetadataDelta
-from moldau.node.answering_endpoints import RETRY_MAX_MS, RETRY_MIN_MS, AnsweringEndpoints
 from moldau.node.context import ClientContext
 from moldau.node.failure_detection import GRACE_MS, PAUSE_MS, FailureDetection
 from moldau.node.outbox import CLOSED, REFUSED, TIMED_OUT, UNREACHABLE, Channel, NoResponse, OnResponse, Outbox
+from moldau.node.responsive_endpoints import RETRY_MAX_MS, RETRY_MIN_MS, ResponsiveEndpoints
 from moldau.protocol.messages.api_versions_response import ApiVersionsResponse
 from moldau.protocol.messages.broker_registration_request import Listener
 from moldau.protocol.messages.controller_registration_request import ControllerRegistrationRequest
@@ -82,7 +82,7 @@ class Watch:
         self.world.create("t", assignments=[[2, 1, 3]])
         self.is_active = True
         self.outbox = Probes()
-        self.endpoints = AnsweringEndpoints(self.outbox, listener, 1)
+        self.endpoints = ResponsiveEndpoints(self.outbox, listener, 1)
         self.detection = FailureDetection(
             lambda: self.world.controller if self.is_active else None,
             self.submit,

@@ -33,7 +33,7 @@ class World:
     def take(self, data: PartitionData) -> bool:
         """Asks, and gets this answer."""
         self.number += 1
-        self.follower.tell(self.log, 1 << 20, self.number)
+        self.follower.fetch_partition(self.log, 1 << 20, self.number)
         return self.follower.take(data, NOW_MS, BACKOFF_MS)
 
     def fill(self, *epochs: int) -> None:
@@ -196,7 +196,7 @@ def test_a_full_disk_is_told_in_one_line_for_all_partitions(world: World, caplog
             follower.begin(5)
             log = follower.partition.log
             assert log is not None
-            follower.tell(log, 1 << 20, 1)
+            follower.fetch_partition(log, 1 << 20, 1)
             follower.take(answer(batch(leader_epoch=5)), now_ms, BACKOFF_MS)
         now_ms += 1000
     told = [record.getMessage() for record in caplog.records if "has no space for fetched records" in record.message]

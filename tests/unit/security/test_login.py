@@ -101,7 +101,7 @@ def logged_in(max_reauth_ms: int = 0, mechanism: str = "PLAIN", token: bytes = b
 def test_a_login_from_versions_to_the_end() -> None:
     login = Login(mechanisms())
     assert say(login, VERSIONS_FRAME).kind == PASS
-    login.on_versions_answered(errors.NONE)
+    login.on_versions_response(errors.NONE)
     response = shake(login)
     assert (response.error_code, sorted(response.mechanisms)) == (0, ["EXPIRING", "PLAIN", "SLOW"])
     response = told(say(login, authenticate(b"\0alice\0secret")))
@@ -116,7 +116,7 @@ def test_versions_may_be_repeated_until_they_were_answered_well() -> None:
     login = Login(mechanisms())
     for code in (errors.UNSUPPORTED_VERSION, errors.INVALID_REQUEST, errors.NONE):
         assert say(login, VERSIONS_FRAME).kind == PASS
-        login.on_versions_answered(code)
+        login.on_versions_response(code)
     with pytest.raises(DecodeError, match="ApiVersions came where a login has to begin"):
         say(login, VERSIONS_FRAME)
     assert login.state == ENDED
@@ -244,7 +244,7 @@ def test_a_frame_before_the_answer_to_the_one_before_it_ends_the_connection() ->
     login = Login(mechanisms())
     shake(login, "SLOW")
     say(login, authenticate(b"good"))
-    with pytest.raises(DecodeError, match="before the answer"):
+    with pytest.raises(DecodeError, match="before the response"):
         say(login, authenticate(b"good"))
 
 

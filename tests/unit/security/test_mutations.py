@@ -79,7 +79,7 @@ def test_nobody_gets_in_with_frames_that_are_wrong() -> None:
                 break
             met.add(action.kind)
             if action.kind == PASS:
-                login.on_versions_answered(rng.choice([0, 35]))
+                login.on_versions_response(rng.choice([0, 35]))
             elif action.kind == WAIT:
                 assert isinstance(action.derivation, Derivation)
                 action = login.resume(bytes(32), 0, 0)

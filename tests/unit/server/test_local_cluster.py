@@ -151,7 +151,7 @@ def test_only_clients_can_come_from_elsewhere(tmp_path: Path) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "kafka.test"])
 def test_our_own_check_finds_nothing_bad_in_a_secured_cluster(tmp_path: Path, signs: None, host: str) -> None:
     cluster = secured(tmp_path / "data", 2, 1, host)
-    security = ClusterSecurity(cluster.folder)
+    security = ClusterSecurity(cluster.directory)
     security.prepare(host)
     write_files(cluster, [], security.first_users())
     for node in cluster.nodes:
@@ -178,7 +178,7 @@ def test_only_folders_of_its_own_are_closed_to_others(tmp_path: Path, signs: Non
         os.umask(old)
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.iterdir()) if path.is_dir()}
     assert modes.pop(folder) == (0o755 if is_there else 0o700)
-    assert set(modes) == {security.folder, cluster.properties_file(cluster.nodes[0]).parent}
+    assert set(modes) == {security.directory, cluster.properties_file(cluster.nodes[0]).parent}
     assert set(modes.values()) == {0o700}
 
 
@@ -186,10 +186,10 @@ def test_a_second_start_keeps_passwords_authority_and_ports(tmp_path: Path, sign
     first, security = secured(tmp_path / "data", 1), ClusterSecurity(tmp_path / "data")
     security.prepare(first.host)
     write_files(first, [], security.first_users())
-    kept = {file.name: file.read_bytes() for file in security.folder.iterdir()}
+    kept = {file.name: file.read_bytes() for file in security.directory.iterdir()}
     again = ClusterSecurity(tmp_path / "data")
     again.prepare(first.host)
-    assert {file.name: file.read_bytes() for file in again.folder.iterdir()} == kept
+    assert {file.name: file.read_bytes() for file in again.directory.iterdir()} == kept
     assert again.first_users() == security.first_users()
     assert secured(tmp_path / "data", 1).nodes == first.nodes
     assert len(security.state.admin_password) >= 32
@@ -202,7 +202,7 @@ def test_a_name_that_clients_are_told_gets_into_the_certificate(tmp_path: Path, 
     security.prepare("127.0.0.1")
     authority = security.authority.read_bytes()
     security.prepare("kafka.test")
-    text = (security.folder / "moldau-node.crt").read_text()
+    text = (security.directory / "moldau-node.crt").read_text()
     assert {"kafka.test", "localhost"} <= set(read_certificate(pem_certificates(text, "")[0]).host_names())
     assert security.authority.read_bytes() == authority
 
@@ -227,6 +227,6 @@ def test_the_plan_of_an_open_cluster_is_as_it_was(tmp_path: Path) -> None:
 def test_a_damaged_state_is_not_replaced_by_other_passwords(tmp_path: Path, signs: None) -> None:
     security = ClusterSecurity(tmp_path / "data")
     security.prepare("127.0.0.1")
-    (security.folder / "state.json").write_text("{")
+    (security.directory / "state.json").write_text("{")
     with pytest.raises(ConfigError, match="is damaged"):
         ClusterSecurity(tmp_path / "data").prepare("127.0.0.1")

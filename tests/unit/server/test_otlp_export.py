@@ -58,7 +58,7 @@ def test_a_collector_that_fails_is_told_of_once_and_once_when_it_is_back(caplog:
 
     def send(url: str, body: bytes) -> None:
         if not next(answers):
-            raise SourceError(f"{url} answers with status 503")
+            raise SourceError(f"{url} responds with status 503")
 
     export = OtlpExport("http://c/v1/metrics", send)
     with caplog.at_level(logging.INFO, "moldau.telemetry"):
@@ -69,8 +69,8 @@ def test_a_collector_that_fails_is_told_of_once_and_once_when_it_is_back(caplog:
     assert (export.counts.sent_total, export.counts.failed_total) == (2, 2)
     lines = [record.getMessage() for record in caplog.records]
     assert lines == [
-        "telemetry of clients is not passed on: http://c/v1/metrics answers with status 503",
-        "telemetry of clients is passed on to http://c/v1/metrics again",
+        "cannot export client telemetry: http://c/v1/metrics responds with status 503",
+        "exporting client telemetry to http://c/v1/metrics again",
     ]
 
 

@@ -1,4 +1,4 @@
-"""The steps of a container: configure, ensure, launch; kafka-server-start and -stop; and whether the node answers.
+"""The steps of a container: configure, ensure, launch; kafka-server-start and -stop; and whether the node responds.
 
 `configure` writes the properties that the environment asks for, `launch` formats what is not formatted yet and runs the
 node from them. Between the two, others change that file, so the environment counts in `configure` alone.
@@ -28,8 +28,8 @@ USAGE = (
     "       python -m moldau.cli.container kafka-ready BROKERS SECONDS -b HOST:PORT[,…] [-c FILE.properties]"
 )
 DEFAULT_CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
-"""What a container of apache/kafka without CLUSTER_ID formats its folders for."""
-QUORUM_HINT = "Set KAFKA_CONTROLLER_QUORUM_VOTERS, or format the folder with kafka-storage before the first start."
+"""What a container of apache/kafka without CLUSTER_ID formats its directories for."""
+QUORUM_HINT = "Set KAFKA_CONTROLLER_QUORUM_VOTERS, or format the directory with kafka-storage before the first start."
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -90,7 +90,7 @@ def _read_secret(path: str) -> str | None:
 
 
 def _ensure(layout: Layout) -> int:
-    """Folders that can be written to, and formatted for the cluster that was asked for."""
+    """Directories that can be written to, and formatted for the cluster that was asked for."""
     return _format(layout, must_fit=True)
 
 
@@ -110,10 +110,10 @@ def _format(layout: Layout, must_fit: bool) -> int:
 
     values = read_properties(str(layout.path_to_read()))
     config = BrokerConfig(values, warn=False)
-    folders = list(dict.fromkeys([*config.log_dirs, config.metadata_log_dir]))
-    for folder in folders:
-        _check_writable(folder)
-    if not must_fit and all(os.path.exists(os.path.join(folder, "meta.properties")) for folder in folders):
+    directories = list(dict.fromkeys([*config.log_dirs, config.metadata_log_dir]))
+    for directory in directories:
+        _check_writable(directory)
+    if not must_fit and all(os.path.exists(os.path.join(directory, "meta.properties")) for directory in directories):
         return 0
     options = _format_options(config)
     cluster_id = os.environ.get("CLUSTER_ID", "").strip() or DEFAULT_CLUSTER_ID
@@ -145,16 +145,16 @@ def _names_itself_alone(config: BrokerConfig) -> bool:
     return all(host in own_hosts and port in own_ports for host, port in config.bootstrap_servers)
 
 
-def _check_writable(folder: str) -> None:
+def _check_writable(directory: str) -> None:
     from moldau.cli.container.settings import Refused
 
-    place = Path(folder)
+    place = Path(directory)
     while not place.exists() and place != place.parent:
         place = place.parent
     if not os.access(place, os.W_OK | os.X_OK):
         raise Refused(
-            f"{folder} is not writable for user {os.getuid()} of group {os.getgid()}. Give the volume to that user, or "
-            "run the container with another one (--user)."
+            f"{directory} is not writable for user {os.getuid()} of group {os.getgid()}. Give the volume to that user, "
+            "or run the container with another one (--user)."
         )
 
 

@@ -1,4 +1,4 @@
-"""Whether the node of this container answers: one ApiVersions request to its own listener, without a client."""
+"""Whether the node of this container responds: one ApiVersions request to its own listener, without a client."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ CORRELATION_ID = 0x6D6F6C64
 
 
 class HealthProblem(Exception):
-    """The node does not answer; the text says where and how."""
+    """The node does not respond; the text says where and how."""
 
 
 def check_health(values: Mapping[str, str]) -> str:
-    """A sentence about a node that answers. A listener that is not plaintext only has to accept the connection."""
+    """A sentence about a node that responds. A listener that is not plaintext only has to accept the connection."""
     config = BrokerConfig(dict(values), warn=False)
     controllers = config.controller_listener_names
     candidates = [each for each in config.listeners if (each.name in controllers) != config.is_broker]
@@ -33,8 +33,8 @@ def check_health(values: Mapping[str, str]) -> str:
                 return f"{where} accepts connections."
             _ask(connection)
     except OSError as error:
-        raise HealthProblem(f"{where} does not answer: {error.strerror or error}.") from None
-    return f"{where} answers."
+        raise HealthProblem(f"{where} does not respond: {error.strerror or error}.") from None
+    return f"{where} responds."
 
 
 def _ask(connection: socket.socket) -> None:

@@ -23,7 +23,7 @@ class Layout:
     secrets: Path
     data: Path
     old_data: tuple[Path, ...]
-    """Where the original keeps its data when nobody says where; taken if somebody has mounted a folder there."""
+    """Where the original keeps its data when nobody says where; taken if somebody has mounted a directory there."""
     shared_memory: Path
 
     def path_to_write(self) -> Path:
@@ -44,12 +44,12 @@ class Layout:
         return next((path for path in self.old_data if path.is_dir()), self.data)
 
     def _other_places(self) -> list[Path]:
-        folders = [self.shared_memory, self.data]
+        directories = [self.shared_memory, self.data]
         try:
-            folders.insert(0, Path(tempfile.gettempdir()))
+            directories.insert(0, Path(tempfile.gettempdir()))
         except FileNotFoundError:
             pass  # nothing for temporary files at all
-        return [folder / f".moldau-{self.name}.properties" for folder in folders]
+        return [directory / f".moldau-{self.name}.properties" for directory in directories]
 
 
 def find_layout(name: str) -> Layout:

@@ -17,7 +17,7 @@ CLIENT_PORT = 9092
 CONTROLLER_PORTS = (9093, 29093, 29094, 29095, 29096)
 LONE_IDS = ("", "0", "1")
 _PROTOCOLS = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
-# Names of files below the secrets' folder: the settings are made of them.
+# Names of files below the secrets' directory: the settings are made of them.
 _SECRET_VARIABLES = (
     "KAFKA_SSL_KEYSTORE_FILENAME",
     "KAFKA_SSL_KEYSTORE_CREDENTIALS",
@@ -211,7 +211,7 @@ def _listener_ports(listeners: str) -> dict[str, int]:
 # Keys and passwords in files
 
 
-def _secrets(given: Mapping[str, str], folder: str, read_secret: Callable[[str], str | None]) -> dict[str, str]:
+def _secrets(given: Mapping[str, str], directory: str, read_secret: Callable[[str], str | None]) -> dict[str, str]:
     """Places and passwords of the key and trust stores, as the originals derive them from the names of files."""
     if "SSL://" not in given.get("KAFKA_ADVERTISED_LISTENERS", ""):
         return {}
@@ -222,25 +222,27 @@ def _secrets(given: Mapping[str, str], folder: str, read_secret: Callable[[str],
     for store in stores:
         if f"KAFKA_SSL_{store}_LOCATION" in given and f"KAFKA_SSL_{store}_FILENAME" not in given:
             continue  # named directly
-        path = _secret_path(given, f"KAFKA_SSL_{store}_FILENAME", folder, read_secret)
+        path = _secret_path(given, f"KAFKA_SSL_{store}_FILENAME", directory, read_secret)
         found[f"KAFKA_SSL_{store}_LOCATION"] = path
-        found[f"KAFKA_SSL_{store}_PASSWORD"] = _password(given, f"KAFKA_SSL_{store}_CREDENTIALS", folder, read_secret)
+        found[f"KAFKA_SSL_{store}_PASSWORD"] = _password(
+            given, f"KAFKA_SSL_{store}_CREDENTIALS", directory, read_secret
+        )
     if "KAFKA_SSL_KEYSTORE_LOCATION" in found:
-        found["KAFKA_SSL_KEY_PASSWORD"] = _password(given, "KAFKA_SSL_KEY_CREDENTIALS", folder, read_secret)
+        found["KAFKA_SSL_KEY_PASSWORD"] = _password(given, "KAFKA_SSL_KEY_CREDENTIALS", directory, read_secret)
     return found
 
 
-def _secret_path(given: Mapping[str, str], name: str, folder: str, read_secret: Callable[[str], str | None]) -> str:
+def _secret_path(given: Mapping[str, str], name: str, directory: str, read_secret: Callable[[str], str | None]) -> str:
     if not given.get(name):
         raise Refused(f"{name} environment variable not set: an SSL listener needs it.")
-    path = f"{folder}/{given[name]}"
+    path = f"{directory}/{given[name]}"
     if read_secret(path) is None:
         raise Refused(f"{path} file does not exist, or cannot be read; {name} names it.")
     return path
 
 
-def _password(given: Mapping[str, str], name: str, folder: str, read_secret: Callable[[str], str | None]) -> str:
-    return (read_secret(_secret_path(given, name, folder, read_secret)) or "").rstrip("\r\n")
+def _password(given: Mapping[str, str], name: str, directory: str, read_secret: Callable[[str], str | None]) -> str:
+    return (read_secret(_secret_path(given, name, directory, read_secret)) or "").rstrip("\r\n")
 
 
 def _without_secret_names(given: Mapping[str, str]) -> dict[str, str]:

@@ -41,7 +41,7 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
             else:
                 _list(admin, options)
     except JavaFailure as failure:
-        print(f"Error while executing ACL command: {failure.message}\n{failure.said()}\n")
+        print(f"Error while executing ACL command: {failure.message}\n{failure.java_text()}\n")
         return 1
     return 0
 

@@ -168,5 +168,5 @@ def java_failure(error: Exception, call: str = "") -> JavaFailure:
     return JavaFailure(ERRORS_PACKAGE + error_row(error.code).exception, message)
 
 
-def said(failure: JavaFailure) -> str:
-    return failure.said()
+def java_text(failure: JavaFailure) -> str:
+    return failure.java_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from moldau.cli.kafka.admin_tools import ask, read_config, said
+from moldau.cli.kafka.admin_tools import ask, java_text, read_config
 from moldau.cli.kafka.options import VALUE, JavaFailure, Option, OptionParser, check_help_or_version, check_required
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
             print("\n".join(broker_lines(broker, versions)))
     except JavaFailure as failure:
         sys.stdout.flush()
-        sys.stderr.write(f"{failure.message}\n{said(failure)}\n\n")
+        sys.stderr.write(f"{failure.message}\n{java_text(failure)}\n\n")
         return 1
     return 0
 
@@ -49,7 +49,7 @@ def _find_versions(where: str, config_file: str | None) -> list[tuple[Broker, di
     try:
         cluster.refresh([], TIMEOUT_MS)
         found = []
-        # The real tool shows brokers as their answers come in.
+        # The real tool shows brokers as their responses come in.
         for broker in sorted(cluster.brokers.values()):
             request = ApiVersionsRequest(client_software_name="moldau", client_software_version=__version__)
             response = cluster.call(request, ApiVersionsResponse, TIMEOUT_MS, broker.id)

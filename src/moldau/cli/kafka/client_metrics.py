@@ -69,7 +69,7 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
         return _run(options, connect)
     except JavaFailure as failure:
         sys.stdout.flush()
-        sys.stderr.write(f"{failure.message}\n{failure.said()}\n\n")
+        sys.stderr.write(f"{failure.message}\n{failure.java_text()}\n\n")
         return 1
 
 
@@ -83,7 +83,7 @@ def _run(options: Options, connect: Connect) -> int:
             raise
         print(f"Error while executing client metrics command : {failure.message}")
         sys.stdout.flush()
-        sys.stderr.write(log_line("ERROR", failure.said() + "\n", LOGGER))
+        sys.stderr.write(log_line("ERROR", failure.java_text() + "\n", LOGGER))
         return 1
     return 0
 

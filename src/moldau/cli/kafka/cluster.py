@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, Connect, ask, connect, said
+from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, Connect, ask, connect, java_text
 from moldau.cli.kafka.java_log import log_line
 from moldau.cli.kafka.options import JavaFailure
 from moldau.cli.kafka.subcommands import CommandParser, connection_options
@@ -52,8 +52,8 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
                 print("\n".join(endpoint_lines(admin, controllers, options.include_fenced_brokers)))
     except JavaFailure as failure:
         sys.stdout.flush()
-        wrapped = f"java.util.concurrent.ExecutionException: {said(failure)}\nCaused by: {said(failure)}"
-        sys.stderr.write(f"{said(failure)}\n{wrapped}\n\n")
+        wrapped = f"java.util.concurrent.ExecutionException: {java_text(failure)}\nCaused by: {java_text(failure)}"
+        sys.stderr.write(f"{java_text(failure)}\n{wrapped}\n\n")
         return 1
     return 0
 

@@ -6,7 +6,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from moldau.cli.kafka.admin_tools import Connect, ask, connect, get_all, said
+from moldau.cli.kafka.admin_tools import Connect, ask, connect, get_all, java_text
 from moldau.cli.kafka.config_entities import DEFAULTS, FLAGS, ILLEGAL, RESOURCES, TERSE, Entities, singular
 from moldau.cli.kafka.java_order import hash_map_order
 from moldau.cli.kafka.options import (
@@ -79,7 +79,9 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
         else:
             line = " ".join(arguments)
             sys.stderr.write(f"Error while executing config command with args '{line}'\n")
-            sys.stderr.write(f"java.util.concurrent.ExecutionException: {said(failure)}\nCaused by: {said(failure)}\n")
+            sys.stderr.write(
+                f"java.util.concurrent.ExecutionException: {java_text(failure)}\nCaused by: {java_text(failure)}\n"
+            )
         return 1
     return 0
 

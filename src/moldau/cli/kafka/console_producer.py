@@ -116,11 +116,11 @@ def main(arguments: list[str], source: BinaryIO | None = None) -> int:
 
 
 def _end(failure: JavaFailure) -> int:
-    from moldau.cli.kafka.admin_tools import said
+    from moldau.cli.kafka.admin_tools import java_text
 
     sys.stdout.flush()
     options_wrong = failure.class_name.startswith("joptsimple.")
-    sys.stderr.write(f"{failure.message if options_wrong else said(failure)}\n")
+    sys.stderr.write(f"{failure.message if options_wrong else java_text(failure)}\n")
     return 1
 
 
@@ -242,7 +242,7 @@ class Sending:
         except ClientError as error:
             if self._sync:
                 failure = self._failure(error, key, value, headers)
-                raise JavaFailure("java.util.concurrent.ExecutionException", failure.said(), failure) from None
+                raise JavaFailure("java.util.concurrent.ExecutionException", failure.java_text(), failure) from None
             self._log(error, key, value, headers)
             return
         self._keep(_Piece([future], [key], [value]))

@@ -35,7 +35,7 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
             raise Exit(1, failure.message or "", PARSER) from None
         print_error(f"Executing consumer group command failed due to {failure.message}")
         sys.stdout.flush()
-        sys.stderr.write(f"{failure.said()}\n")
+        sys.stderr.write(f"{failure.java_text()}\n")
     return 0
 
 

@@ -47,7 +47,7 @@ _HANDLER = "org.apache.kafka.clients.admin.internals.DescribeConsumerGroupsHandl
 
 
 def failure_of(error: ClientError) -> JavaFailure:
-    """The failure of an answer that has codes without words."""
+    """The failure of a response that has codes without words."""
     failure = java_failure(error)
     return JavaFailure(failure.class_name, JAVA_TEXTS.get(error.name, failure.message))
 

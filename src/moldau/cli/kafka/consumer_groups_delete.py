@@ -37,7 +37,7 @@ def _refusal(error: ClientError | None) -> Refused | None:
 
 
 def _each(call: str, items: list[K], work: Callable[[], dict[K, Outcome[None]]]) -> dict[K, Refused | None]:
-    """What became of each item; that nobody can be asked is an answer to each as well."""
+    """What became of each item; that nobody can be asked is an outcome of each as well."""
     try:
         return {item: _refusal(outcome.error) for item, outcome in ask(call, work).items()}
     except JavaFailure as failure:

@@ -62,7 +62,7 @@ PARSER = OptionParser(
         Option("delete-offsets", "Delete the offsets of topics."),
         Option("reset-offsets", "Show, and with --execute set, new offsets of groups without members."),
         Option("validate-regex", "Say whether this is a regular expression of RE2.", VALUE),
-        Option("timeout", "How long to wait for answers.", VALUE, "Long", "timeout (ms)", 5000),
+        Option("timeout", "How long to wait for responses.", VALUE, "Long", "timeout (ms)", 5000),
         Option("dry-run", "Show the new offsets and change nothing."),
         Option("execute", "Set the new offsets."),
         Option("export", "Print the new offsets as CSV."),

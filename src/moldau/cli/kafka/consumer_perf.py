@@ -62,7 +62,7 @@ PARSER = OptionParser(
 
 
 def main(arguments: list[str]) -> int:
-    from moldau.cli.kafka.admin_tools import said
+    from moldau.cli.kafka.admin_tools import java_text
     from moldau.cli.kafka.java_client import client_failure
     from moldau.client.errors import ClientError
 
@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> int:
     except (JavaFailure, ClientError) as error:
         failure = error if isinstance(error, JavaFailure) else client_failure(error)
         sys.stdout.flush()
-        sys.stderr.write(f"{'null' if failure.message is None else failure.message}\n{said(failure)}\n\n")
+        sys.stderr.write(f"{'null' if failure.message is None else failure.message}\n{java_text(failure)}\n\n")
         return 1
     return 0
 

@@ -79,7 +79,7 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
             _run(admin, options)
     except JavaFailure as failure:
         sys.stdout.flush()
-        sys.stderr.write(f"{failure.message}\n{failure.said()}\n\n")
+        sys.stderr.write(f"{failure.message}\n{failure.java_text()}\n\n")
         return 1
     return 0
 

@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, TypeVar
 
-from moldau.cli.kafka.admin_tools import Connect, ask, connect, java_failure, said
+from moldau.cli.kafka.admin_tools import Connect, ask, connect, java_failure, java_text
 from moldau.cli.kafka.java_log import log_line
 from moldau.cli.kafka.options import (
     VALUE,
@@ -50,7 +50,7 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
             outcomes = ask("deleteRecords", lambda: admin.delete_records(offsets))
     except JavaFailure as failure:
         sys.stdout.flush()
-        sys.stderr.write(f"{failure.message}\n{said(failure)}\n\n")
+        sys.stderr.write(f"{failure.message}\n{java_text(failure)}\n\n")
         return 1
     print("Records delete operation completed:")
     # The real tool prints in an order that changes from run to run.
@@ -62,7 +62,7 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
         sentence = f"DeleteRecords request for topic partition {partition} failed due to an unexpected error"
         client = "[AdminClient clientId=adminclient-1]"
         sys.stderr.write(log_line("ERROR", f"{client} {sentence} {outcome.error.name}", HANDLER))
-        print(f"partition: {partition}\terror: {said(java_failure(outcome.error, 'deleteRecords'))}")
+        print(f"partition: {partition}\terror: {java_text(java_failure(outcome.error, 'deleteRecords'))}")
     return 0
 
 

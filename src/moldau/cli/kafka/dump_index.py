@@ -72,8 +72,8 @@ class TimeIndexErrors:
 
 def beside(path: str, suffix: str) -> str:
     """The file of the same segment with another suffix, as an absolute path."""
-    folder, name = os.path.split(absolute(path))
-    return os.path.join(folder, name.split(".")[0] + suffix)
+    directory, name = os.path.split(absolute(path))
+    return os.path.join(directory, name.split(".")[0] + suffix)
 
 
 def dump_index(

@@ -49,7 +49,7 @@ PARSER = OptionParser(
 
 
 def main(arguments: list[str]) -> int:
-    from moldau.cli.kafka.admin_tools import said
+    from moldau.cli.kafka.admin_tools import java_text
     from moldau.cli.kafka.java_client import client_failure
     from moldau.client.errors import ClientError
 
@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> int:
         failure = error if isinstance(error, JavaFailure) else client_failure(error)
         sys.stdout.flush()
         terse = failure.class_name == "TerseException"
-        sys.stderr.write(f"{failure.message}\n" + ("" if terse else f"{said(failure)}\n\n"))
+        sys.stderr.write(f"{failure.message}\n" + ("" if terse else f"{java_text(failure)}\n\n"))
         return 1
     return 0
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from moldau.cli.kafka.admin_tools import Connect, ask, connect, java_failure, said
+from moldau.cli.kafka.admin_tools import Connect, ask, connect, java_failure, java_text
 from moldau.cli.kafka.options import (
     VALUE,
     JavaFailure,
@@ -77,7 +77,7 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
         sys.stdout.flush()
         sys.stderr.write(f"Error occurred: {failure.message}\n")
         if failure.class_name == "java.lang.RuntimeException":
-            sys.stderr.write(f"{said(failure)}\nCaused by: {failure.message}\n\n")
+            sys.stderr.write(f"{java_text(failure)}\nCaused by: {failure.message}\n\n")
         return 1
     return 0
 

@@ -50,7 +50,7 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
         config_file = options.text("command-config")
         found = _list(options.text("bootstrap-server"), config_file, connect)
     except JavaFailure as failure:
-        sys.stderr.write(f"{failure.message}\n{failure.said()}\n\n")
+        sys.stderr.write(f"{failure.message}\n{failure.java_text()}\n\n")
         return 1
     if found is None:
         return 1
@@ -68,7 +68,7 @@ def _list(servers: str | None, config_file: str | None, connect: Connect) -> lis
             raise
         print(f"Error while executing groups command : {failure.message}")
         sys.stdout.flush()
-        sys.stderr.write(log_line("ERROR", failure.said() + "\n", LOGGER))
+        sys.stderr.write(log_line("ERROR", failure.java_text() + "\n", LOGGER))
         return None
 
 

@@ -1,4 +1,4 @@
-"""`moldau install-kafka-names`: puts a small launcher per tool into a folder, under the names that scripts call."""
+"""`moldau install-kafka-names`: puts a small launcher per tool into a directory, under the names that scripts call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def install(directory: str, force: bool, output_format: str) -> None:
     paths = [(tool, os.path.join(directory, tool + ending)) for tool in sorted(TOOLS) for ending in ("", ".sh")]
     taken = [path for _, path in paths if os.path.lexists(path) and not is_launcher(path)]
     if taken and not force:
-        raise click.ClickException(f"{taken[0]} is something else. Choose another folder, or replace it with --force.")
+        raise click.ClickException(
+            f"{taken[0]} is something else. Choose another directory, or replace it with --force."
+        )
     for tool, path in paths:
         if os.path.lexists(path):
             os.remove(path)

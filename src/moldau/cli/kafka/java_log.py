@@ -23,7 +23,7 @@ def write_log(level: str, sentence: str, logger: str, failure: JavaFailure | Non
     """A line of the log, and the exception behind it; the sender's thread writes lines too."""
     text = log_line(level, sentence, logger)
     if failure is not None:
-        text += failure.said() + "\n"
+        text += failure.java_text() + "\n"
     with _log_lock:
         sys.stdout.flush()
         sys.stderr.write(text)

@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from moldau.cli.kafka.admin_tools import Connect, ask, connect, java_failure, read_text, said
+from moldau.cli.kafka.admin_tools import Connect, ask, connect, java_failure, java_text, read_text
 from moldau.cli.kafka.options import (
     VALUE,
     JavaFailure,
@@ -57,8 +57,8 @@ class CouldNotElect(JavaFailure):
         super().__init__(FAILED, f"{len(failures)} replica(s) could not be elected")
         self.failures = failures
 
-    def said(self) -> str:
-        return "\n".join([super().said(), *(f"\tSuppressed: {said(failure)}" for failure in self.failures)])
+    def java_text(self) -> str:
+        return "\n".join([super().java_text(), *(f"\tSuppressed: {java_text(failure)}" for failure in self.failures)])
 
 
 def main(arguments: list[str], connect: Connect = connect) -> int:
@@ -72,7 +72,7 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
         _run(options, connect)
     except JavaFailure as failure:
         sys.stdout.flush()
-        sys.stderr.write(f"{failure.message}\n{said(failure)}\n\n")
+        sys.stderr.write(f"{failure.message}\n{java_text(failure)}\n\n")
         return 1
     return 0
 
@@ -120,7 +120,7 @@ def _read_file(path: str) -> str:
 
 
 def _wrapped(failure: JavaFailure) -> JavaFailure:
-    return JavaFailure("java.lang.RuntimeException", failure.said().splitlines()[0], failure)
+    return JavaFailure("java.lang.RuntimeException", failure.java_text().splitlines()[0], failure)
 
 
 def read_partitions(text: str) -> list[TopicPartition]:
@@ -169,7 +169,7 @@ def _elect(admin: Admin, kind: str, partitions: list[TopicPartition] | None) -> 
             sentence = "Not authorized to perform leader election"
             print(sentence)
             raise JavaFailure(FAILED, sentence, failure) from None
-        raise JavaFailure("java.util.concurrent.ExecutionException", said(failure), failure) from None
+        raise JavaFailure("java.util.concurrent.ExecutionException", java_text(failure), failure) from None
     _tell(kind, outcomes)
 
 
@@ -189,6 +189,6 @@ def _tell(kind: str, outcomes: dict[TopicPartition, Outcome[None]]) -> None:
     for partition in hash_order([each for each in failed if each not in needless], partition_hash):
         failure = java_failure(failed[partition], "electLeaders")
         failures.append(failure)
-        print(f"Error completing leader election ({kind}) for partition: {partition}: {said(failure)}")
+        print(f"Error completing leader election ({kind}) for partition: {partition}: {java_text(failure)}")
     if failures:
         raise CouldNotElect(failures)

@@ -7,7 +7,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from moldau.cli.kafka.admin_tools import Connect, ask, connect, get_all, java_failure, said
+from moldau.cli.kafka.admin_tools import Connect, ask, connect, get_all, java_failure, java_text
 from moldau.cli.kafka.options import VALUE, JavaFailure, Option, OptionParser, check_help_or_version, check_required
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
     except JavaFailure as failure:
         sys.stdout.flush()
         sys.stderr.write(
-            f"{failure.message}\n" if failure.class_name == TERSE else f"{failure.message}\n{said(failure)}\n\n"
+            f"{failure.message}\n" if failure.class_name == TERSE else f"{failure.message}\n{java_text(failure)}\n\n"
         )
         return 1
     return 0

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from moldau.cli.kafka.admin_tools import Connect, ask, connect, said
+from moldau.cli.kafka.admin_tools import Connect, ask, connect, java_text
 from moldau.cli.kafka.options import JavaFailure
 from moldau.cli.kafka.subcommands import CommandParser, connection_options
 from moldau.protocol.uuids import ZERO_UUID, uuid_to_text
@@ -79,11 +79,11 @@ def _run(admin: Admin, options: Any) -> list[str]:
 def _end(failure: JavaFailure, command: str) -> int:
     terse = failure.class_name == "TerseException"
     # The message of the exception around it, which is the whole of the one inside.
-    first = failure.message if terse or command == "describe" else said(failure)
+    first = failure.message if terse or command == "describe" else java_text(failure)
     sys.stderr.write(f"{first}\n")
     if not terse:
-        wrapped = f"java.util.concurrent.ExecutionException: {said(failure)}"
-        sys.stderr.write(f"{wrapped}\nCaused by: {said(failure)}\n\n")
+        wrapped = f"java.util.concurrent.ExecutionException: {java_text(failure)}"
+        sys.stderr.write(f"{wrapped}\nCaused by: {java_text(failure)}\n\n")
     return 1
 
 

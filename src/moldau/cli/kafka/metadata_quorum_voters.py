@@ -68,15 +68,15 @@ def _controller_id(settings: dict[str, str]) -> int:
 
 def _directory_id(settings: dict[str, str]) -> bytes:
     """The id of the directory that has the metadata."""
-    folder = settings.get("metadata.log.dir") or settings.get("log.dirs", "").split(",")[0].strip()
-    if not folder:
+    directory = settings.get("metadata.log.dir") or settings.get("log.dirs", "").split(",")[0].strip()
+    if not directory:
         raise JavaFailure(TERSE, f"Neither metadata.log.dir nor log.dirs were found. {VALID}")
     try:
-        found = read_config(os.path.join(folder, "meta.properties")).get("directory.id")
+        found = read_config(os.path.join(directory, "meta.properties")).get("directory.id")
     except (OSError, JavaFailure):
-        raise JavaFailure(TERSE, f"Unable to read meta.properties from {folder}") from None
+        raise JavaFailure(TERSE, f"Unable to read meta.properties from {directory}") from None
     if found is None:
-        raise JavaFailure(TERSE, f"No directory id found in {folder}")
+        raise JavaFailure(TERSE, f"No directory id found in {directory}")
     return uuid_from_text(found)
 
 

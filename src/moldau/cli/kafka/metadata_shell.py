@@ -1,4 +1,4 @@
-"""`kafka-metadata-shell`: looks into a snapshot or a metadata log as into a tree of folders and files.
+"""`kafka-metadata-shell`: looks into a snapshot or a metadata log as into a tree of directories and files.
 
 Shows what the metadata of a cluster says, without a cluster. The commands are those of Kafka's shell: cat, cd, exit,
 find, help, history, ls, man, pwd, tree. The tree is our own reading of the image; its nodes have the names of Kafka's.
@@ -19,7 +19,7 @@ PARSER = OptionParser(
     [
         Option(
             "snapshot",
-            "REQUIRED: a snapshot, a segment of the metadata log, the folder of both, or a log directory.",
+            "REQUIRED: a snapshot, a segment of the metadata log, the directory of both, or a log directory.",
             VALUE,
             described_as="path",
         )

@@ -1,4 +1,4 @@
-"""The metadata of a cluster as a tree of folders and files, with the names that Kafka's metadata shell gives them."""
+"""The metadata of a cluster as a tree of directories and files, under the names of Kafka's metadata shell."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 
 
 class Node:
-    """A folder with children, or a file with text."""
+    """A directory with children, or a file with text."""
 
     def __init__(self, text: str = "", children: dict[str, Node] | None = None) -> None:
         self.text = text
@@ -44,7 +44,7 @@ class Node:
                 yield from child.tree_lines(depth + 1)
 
 
-def folder(children: dict[str, Node]) -> Node:
+def directory(children: dict[str, Node]) -> Node:
     return Node(children=children)
 
 
@@ -53,7 +53,7 @@ def file(value: object) -> Node:
 
 
 def build_tree(metadata: OfflineMetadata) -> Node:
-    return folder({"image": _image(metadata.image), "local": _local(metadata), "raft": _raft(metadata)})
+    return directory({"image": _image(metadata.image), "local": _local(metadata), "raft": _raft(metadata)})
 
 
 def _local(metadata: OfflineMetadata) -> Node:
@@ -63,7 +63,7 @@ def _local(metadata: OfflineMetadata) -> Node:
     children = {"version": file(f"moldau {__version__}"), "logEndOffset": file(metadata.log_end_offset)}
     if snapshot is not None:
         children["snapshot"] = file(f"{snapshot.offset:020d}-{snapshot.epoch:010d}")
-    return folder(children)
+    return directory(children)
 
 
 def _raft(metadata: OfflineMetadata) -> Node:
@@ -72,24 +72,24 @@ def _raft(metadata: OfflineMetadata) -> Node:
         endpoints = {name: f"{host}:{port}" for name, host, port in voter.endpoints}
         shown = {"directoryId": uuid_to_text(voter.key.directory_id), "endpoints": endpoints}
         voters[str(voter.key.id)] = file(shown)
-    return folder({"kraftVersion": file(metadata.kraft_version), "voters": folder(voters)})
+    return directory({"kraftVersion": file(metadata.kraft_version), "voters": directory(voters)})
 
 
 def _image(image: MetadataImage) -> Node:
-    return folder(
+    return directory(
         {
             "provenance": file(
                 {"offset": image.offset, "epoch": image.epoch, "lastContainedLogTimeMs": image.timestamp_ms}
             ),
-            "features": folder({name: file(level) for name, level in image.features.items()}),
+            "features": directory({name: file(level) for name, level in image.features.items()}),
             "cluster": _cluster(image),
             "topics": _topics(image),
             "configs": _configs(image),
             "clientQuotas": _quotas(image),
-            "producerIds": folder({"nextProducerId": file(image.next_producer_id)}),
+            "producerIds": directory({"nextProducerId": file(image.next_producer_id)}),
             "acls": _acls(image),
             "scram": _scram(image),
-            "delegationTokens": folder({name: file("(redacted)") for name in image.tokens}),
+            "delegationTokens": directory({name: file("(redacted)") for name in image.tokens}),
         }
     )
 
@@ -97,7 +97,7 @@ def _image(image: MetadataImage) -> Node:
 def _cluster(image: MetadataImage) -> Node:
     brokers = {str(each.broker_id): file(_broker(each)) for each in image.brokers.values()}
     controllers = {str(each.controller_id): file(_controller(each)) for each in image.controllers.values()}
-    return folder({"brokers": folder(brokers), "controllers": folder(controllers)})
+    return directory({"brokers": directory(brokers), "controllers": directory(controllers)})
 
 
 def _registration(registered: BrokerRegistration | ControllerRegistration) -> dict[str, object]:
@@ -126,12 +126,12 @@ def _controller(controller: ControllerRegistration) -> dict[str, object]:
 def _topics(image: MetadataImage) -> Node:
     by_name = {topic.name: _topic(topic) for topic in image.topics_by_name.values()}
     by_id = {uuid_to_text(topic.topic_id): _topic(topic) for topic in image.topics_by_name.values()}
-    return folder({"byName": folder(by_name), "byId": folder(by_id)})
+    return directory({"byName": directory(by_name), "byId": directory(by_id)})
 
 
 def _topic(topic: TopicImage) -> Node:
     partitions = {str(index): file(_partition(each)) for index, each in topic.partitions.items()}
-    return folder({"name": file(topic.name), "id": file(uuid_to_text(topic.topic_id)), **partitions})
+    return directory({"name": file(topic.name), "id": file(uuid_to_text(topic.topic_id)), **partitions})
 
 
 def _partition(partition: PartitionRegistration) -> dict[str, object]:
@@ -152,13 +152,13 @@ def _partition(partition: PartitionRegistration) -> dict[str, object]:
 def _configs(image: MetadataImage) -> Node:
     kinds: dict[str, dict[str, Node]] = {}
     for (kind, name), values in image.configs.items():
-        shown = folder({key: file(value) for key, value in values.items()})
+        shown = directory({key: file(value) for key, value in values.items()})
         kinds.setdefault(RESOURCE_KINDS.get(kind, str(kind)), {})[name or "<default>"] = shown
     return _two_levels(kinds)
 
 
 def _two_levels(levels: dict[str, dict[str, Node]]) -> Node:
-    return folder({name: folder(children) for name, children in levels.items()})
+    return directory({name: directory(children) for name, children in levels.items()})
 
 
 def _entity(parts: Iterable[tuple[str, str | None]]) -> str:
@@ -166,16 +166,16 @@ def _entity(parts: Iterable[tuple[str, str | None]]) -> str:
 
 
 def _quotas(image: MetadataImage) -> Node:
-    return folder(
+    return directory(
         {
-            _entity(entity): folder({key: file(value) for key, value in quotas.items()})
+            _entity(entity): directory({key: file(value) for key, value in quotas.items()})
             for entity, quotas in image.client_quotas.items()
         }
     )
 
 
 def _acls(image: MetadataImage) -> Node:
-    return folder(
+    return directory(
         {
             uuid_to_text(acl_id): file(
                 {

@@ -29,13 +29,13 @@ class JavaFailure(Exception):
         self.message = message
         self.caused_by = caused_by
 
-    def said(self) -> str:
+    def java_text(self) -> str:
         """As Java prints it, with its causes; there is no stack here that would tell anybody something."""
         own = self.class_name if self.message is None else f"{self.class_name}: {self.message}"
-        return own if self.caused_by is None else f"{own}\nCaused by: {self.caused_by.said()}"
+        return own if self.caused_by is None else f"{own}\nCaused by: {self.caused_by.java_text()}"
 
     def line(self) -> str:
-        return f'Exception in thread "main" {self.said()}'
+        return f'Exception in thread "main" {self.java_text()}'
 
 
 class Exit(Exception):

@@ -337,10 +337,10 @@ class Run:
 
     def _tell(self, error: ClientError, count: int) -> None:
         """Java's tool shows the exception of each record that failed."""
-        from moldau.cli.kafka.admin_tools import said
+        from moldau.cli.kafka.admin_tools import java_text
         from moldau.cli.kafka.java_client import client_failure
 
-        sys.stderr.write(f"{said(client_failure(error, self._options.topic))}\n" * count)
+        sys.stderr.write(f"{java_text(client_failure(error, self._options.topic))}\n" * count)
         sys.stderr.flush()
 
 

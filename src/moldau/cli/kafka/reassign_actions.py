@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from moldau.cli.kafka.admin_tools import ask, java_failure, said
+from moldau.cli.kafka.admin_tools import ask, java_failure, java_text
 from moldau.cli.kafka.options import JavaFailure
 from moldau.cli.kafka.reassign_plan import (
     COMMAND_FAILED,
@@ -78,7 +78,7 @@ def _s(count: int) -> str:
 def _wrapped(error: ClientError, call: str) -> JavaFailure:
     """An error that Java's tool gets from a future."""
     failure = java_failure(error, call)
-    return JavaFailure(EXECUTION, said(failure), failure)
+    return JavaFailure(EXECUTION, java_text(failure), failure)
 
 
 # What there is

@@ -1,10 +1,10 @@
-"""`kafka-reassign-partitions`: plans, starts, watches and calls off moves of replicas to other brokers and folders."""
+"""`kafka-reassign-partitions`: plans, starts, watches and cancels moves of replicas to brokers and directories."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moldau.cli.kafka.admin_tools import Connect, ask, connect, read_text, said
+from moldau.cli.kafka.admin_tools import Connect, ask, connect, java_text, read_text
 from moldau.cli.kafka.options import (
     OPTIONAL_VALUE,
     VALUE,
@@ -88,7 +88,7 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
         if failure.class_name == TERSE:
             print(failure.message)
         else:
-            print(f"Error: {failure.message}\n{said(failure)}\n")
+            print(f"Error: {failure.message}\n{java_text(failure)}\n")
         return 1
     return 0
 

@@ -11,7 +11,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from moldau.cli.kafka.admin_tools import check_servers, java_failure, said
+from moldau.cli.kafka.admin_tools import check_servers, java_failure, java_text
 from moldau.cli.kafka.java_log import log_line
 from moldau.cli.kafka.options import (
     VALUE,
@@ -70,7 +70,7 @@ def main(arguments: list[str]) -> int:
         return _connect(servers, options)
     except JavaFailure as failure:
         sys.stdout.flush()
-        sys.stderr.write(f"{failure.message}\n{said(failure)}\n\n")
+        sys.stderr.write(f"{failure.message}\n{java_text(failure)}\n\n")
         return 1
 
 

@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> int:
     except (JavaFailure, ClientError) as error:
         failure = error if isinstance(error, JavaFailure) else client_failure(error)
         sys.stdout.flush()
-        sys.stderr.write(f"{'null' if failure.message is None else failure.message}\n{failure.said()}\n\n")
+        sys.stderr.write(f"{'null' if failure.message is None else failure.message}\n{failure.java_text()}\n\n")
         return 1
 
 
@@ -168,7 +168,7 @@ class Measure:
             thread.join()
         for reader in self.readers:
             if reader.failure is not None:
-                raise JavaFailure("java.util.concurrent.ExecutionException", reader.failure.said(), reader.failure)
+                raise JavaFailure("java.util.concurrent.ExecutionException", reader.failure.java_text(), reader.failure)
         if self._stop.requested:
             return
         if self._options.has("show-consumer-stats"):

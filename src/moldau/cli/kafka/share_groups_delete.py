@@ -58,7 +58,7 @@ def _refusal(group_id: str, state: str | None) -> JavaFailure | None:
 
 
 def delete_offsets(admin: Admin, group_id: str, topics: list[str], timeout_ms: int) -> None:
-    # Our client does not ask about a topic without a name; the answer is known.
+    # Our client does not ask about a topic without a name; the response is known.
     wanted = [topic for topic in dict.fromkeys(topics) if topic]
     found: dict[str, JavaFailure | None] = {}
     try:
@@ -67,7 +67,7 @@ def delete_offsets(admin: Admin, group_id: str, topics: list[str], timeout_ms: i
             lambda: admin.delete_share_group_offsets(group_id, wanted, timeout_ms) if wanted else {},
         )
     except JavaFailure as failure:
-        # That nobody can be asked is an answer for each topic as well.
+        # That nobody can be asked is an outcome of each topic as well.
         if failure.class_name != TIMEOUT:
             raise
         found = dict.fromkeys(wanted, failure)

@@ -44,7 +44,7 @@ PARSER = OptionParser(
         Option("delete", "Delete share groups without members, with all they know."),
         Option("delete-offsets", "Forget the offsets of topics."),
         Option("reset-offsets", "Show, and with --execute set, new start offsets of a group without members."),
-        Option("timeout", "How long to wait for answers.", VALUE, "Long", "timeout (ms)", 5000),
+        Option("timeout", "How long to wait for responses.", VALUE, "Long", "timeout (ms)", 5000),
         Option("dry-run", "Show the new offsets and change nothing."),
         Option("execute", "Set the new offsets."),
         Option("to-datetime", "Reset to a time: 'YYYY-MM-DDThh:mm:ss.sss'.", VALUE, described_as="datetime"),

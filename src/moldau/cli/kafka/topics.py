@@ -6,7 +6,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, Connect, ask, connect, get_all, said
+from moldau.cli.kafka.admin_tools import ERRORS_PACKAGE, Connect, ask, connect, get_all, java_text
 from moldau.cli.kafka.java_log import log_line
 from moldau.cli.kafka.options import (
     VALUE,
@@ -66,7 +66,7 @@ PARSER = OptionParser(
         Option("exclude-internal", "Leave out internal topics."),
         Option(
             "partition-size-limit-per-response",
-            "The number of partitions that one answer describes at most.",
+            "The number of partitions that one response describes at most.",
             VALUE,
             "Integer",
             "maximum number of partitions per response",
@@ -83,7 +83,7 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
         where = options.text("bootstrap-server")
         admin = ask("", lambda: connect(where, options.text("command-config")))
     except JavaFailure as failure:
-        sys.stderr.write(f"{failure.message}\n{said(failure)}\n\n")
+        sys.stderr.write(f"{failure.message}\n{java_text(failure)}\n\n")
         return 1
     with admin:
         try:
@@ -91,7 +91,7 @@ def main(arguments: list[str], connect: Connect = connect) -> int:
         except JavaFailure as failure:
             sys.stdout.write(f"Error while executing topic command : {failure.message}\n")
             sys.stdout.flush()
-            sys.stderr.write(log_line("ERROR", said(failure) + "\n", LOGGER))
+            sys.stderr.write(log_line("ERROR", java_text(failure) + "\n", LOGGER))
             return 1
     return 0
 
@@ -185,7 +185,7 @@ def _alter(admin: Admin, options: Options) -> None:
         placed = {name: assignment[len(topic.partitions) :] for name, topic in found.items()}
     counts = dict.fromkeys(topics, count)
     if topics and count < 1:
-        # The client would not ask for that; the broker's answer is known.
+        # The client would not ask for that; the broker's response is known.
         sentence = f"The topic {topics[0]} currently has "
         found = get_all("describeTopics", lambda: admin.describe_topics(topics[:1]))
         sentence += f"{len(found[topics[0]].partitions)} partition(s); {count} would not be an increase."

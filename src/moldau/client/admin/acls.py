@@ -210,7 +210,7 @@ class AclAdmin(AdminCalls):
 
 
 def _in_order(items: list[Key], results: list[Outcome[Value]]) -> dict[Key, Outcome[Value]]:
-    """The answer has a row for each item, in the order of the request."""
+    """The response has a row for each item, in the order of the request."""
     if len(items) != len(results):
         sentence = f"The response has {len(results)} of {len(items)} items; which ones is not known."
         raise error_for(UNKNOWN_SERVER_ERROR, sentence)

@@ -112,10 +112,10 @@ class AdminCalls:
         return Deadline(self._cluster.network, given)
 
     def _server_timeout_ms(self, deadline: Deadline) -> int:
-        """How long the broker may work on a request before it answers that this took too long."""
+        """How long the broker may work on a request before it responds that this took too long."""
         return min(self._request_timeout_ms, deadline.remaining_ms)
 
-    # One answer
+    # One response
 
     def _call_any(
         self,
@@ -125,9 +125,9 @@ class AdminCalls:
         codes_of: Callable[[Response], Iterable[int]] | None = None,
         highest_version: int | None = None,
     ) -> Response:
-        """The answer of any broker, or of the active controller where the client was given controllers.
+        """The response of any broker, or of the active controller where the client was given controllers.
 
-        codes_of: the error codes in an answer; it is asked for again while one of them says that there is no
+        codes_of: the error codes in a response; it is asked for again while one of them says that there is no
         controller at the moment, for brokers pass many requests on to it.
         """
         failures = 0
@@ -150,7 +150,7 @@ class AdminCalls:
         deadline: Deadline,
         codes_of: Callable[[Response], Iterable[int]],
     ) -> Response:
-        """The answer of the controller as Metadata names it: with KRaft a broker that passes requests on."""
+        """The response of the controller as Metadata names it: with KRaft a broker that passes requests on."""
         failures = 0
         while True:
             response = self._once_to_controller(request, response_class, deadline)
@@ -272,7 +272,7 @@ class AdminCalls:
         deadline: Deadline,
         highest_version: int | None = None,
     ) -> list[Outcome[Response]]:
-        """Sends each request to its broker and waits until each has an answer or an error."""
+        """Sends each request to its broker and waits until each has a response or an error."""
         network = self._cluster.network
         calls: list[Call[Response]] = []
         for broker, request in requests:
@@ -290,10 +290,10 @@ class AdminCalls:
         code_of: Callable[[Response], int],
         deadline: Deadline,
     ) -> dict[Broker, Outcome[Response]]:
-        """What each broker of the cluster answers.
+        """What each broker of the cluster responds.
 
         While one of them fails in a way that passes, all are asked again: what a broker that is gone was responsible
-        for has gone over to others, which may have answered before that.
+        for has gone over to others, which may have responded before that.
         """
         failures = 0
         while True:

@@ -50,11 +50,11 @@ class GroupMemberAdmin(GroupDescriptionAdmin):
         def read(response: LeaveGroupResponse, target: Target[MemberToRemove]) -> dict[MemberToRemove, Outcome[None]]:
             if response.error_code != codes.NONE:
                 return target.all(outcome(response.error_code, None, None))
-            answered = {(row.member_id, row.group_instance_id): row.error_code for row in response.members}
+            by_member = {(row.member_id, row.group_instance_id): row.error_code for row in response.members}
             named = {row.group_instance_id: row.error_code for row in response.members if row.group_instance_id}
             outcomes: dict[MemberToRemove, Outcome[None]] = {}
             for item in target.items:
-                code = answered.get((item.member_id, item.group_instance_id))
+                code = by_member.get((item.member_id, item.group_instance_id))
                 if code is None and item.group_instance_id is not None:
                     # The coordinator may fill in the member id of a static member.
                     code = named.get(item.group_instance_id)

@@ -180,7 +180,7 @@ def _read_offsets(response: OffsetFetchResponse, target: Target[str]) -> dict[st
                 else:
                     found = OffsetAndMetadata(row.committed_offset, row.committed_leader_epoch, row.metadata or "")
                     offsets[partition] = Outcome(found)
-        # A transaction that may still commit offsets makes the whole group's answer one to ask for again.
+        # A transaction that may still commit offsets makes the whole group's response one to ask for again.
         code = codes.UNSTABLE_OFFSET_COMMIT if unstable else group.error_code
         outcomes[group.group_id] = outcome(code, group_sentence(code, group.group_id), offsets)
     return outcomes

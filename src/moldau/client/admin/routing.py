@@ -27,7 +27,7 @@ RETRY_COORDINATOR = CLIENT_SIDE | {
     codes.COORDINATOR_NOT_AVAILABLE,
     codes.NOT_COORDINATOR,
 }
-# A coordinator learns of a new topic a little later than the controller answers that it was created.
+# A coordinator learns of a new topic a little later than the controller responds that it was created.
 RETRY_NEW_TOPIC = RETRY_COORDINATOR | {codes.UNKNOWN_TOPIC_OR_PARTITION}
 RETRY_LEADER = CLIENT_SIDE | {
     codes.UNKNOWN_TOPIC_OR_PARTITION,
@@ -82,7 +82,7 @@ class Routes(Generic[Key]):
 
 
 class Question(NamedTuple, Generic[Key, Response, Value]):
-    """A request about many items: how it is made, and how its answer is read."""
+    """A request about many items: how it is made, and how its response is read."""
 
     request: Callable[[list[Key]], Message]
     response_class: type[Response]
@@ -116,7 +116,7 @@ class Listing(Generic[T]):
 
 
 def outcome(code: int, message: str | None, value: T) -> Outcome[T]:
-    """The outcome of an item that was answered with an error code."""
+    """The outcome of an item whose response has an error code."""
     return Outcome(value) if code == codes.NONE else Outcome(error=error_for(code, message))
 
 

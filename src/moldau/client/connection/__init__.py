@@ -1,1 +1,1 @@
-"""The way to a cluster: sockets, requests and answers, logins, metadata, and trying again."""
+"""The way to a cluster: sockets, requests and responses, logins, metadata, and trying again."""

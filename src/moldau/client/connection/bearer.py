@@ -129,7 +129,7 @@ def _read(url: str, path: str | None, headers: dict[str, str] | None = None, bod
             return data
     except urllib.error.HTTPError as error:
         error.close()
-        raise SourceError(f"{url} answers with status {error.code}") from None
+        raise SourceError(f"{url} responds with status {error.code}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or type(error).__name__
         raise SourceError(f"{url} cannot be read: {reason}") from None

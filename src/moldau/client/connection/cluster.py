@@ -136,7 +136,7 @@ class Cluster:
         return self._bootstrap
 
     def in_flight_count(self) -> int:
-        """How many requests have no answer yet, to all brokers together."""
+        """How many requests have no response yet, to all brokers together."""
         return sum(self.network.in_flight_count(address) for address in list(self.meter.nodes))
 
     def close(self) -> None:
@@ -153,7 +153,7 @@ class Cluster:
         highest_version: int | None = None,
         tries: int | None = None,
     ) -> Response:
-        """Sends to one broker (None: any) and waits for the answer, trying again while no broker can be reached."""
+        """Sends to one broker (None: any) and waits for the response, trying again while no broker can be reached."""
         deadline_ms = self.network.now_ms() + timeout_ms
         failures = 0
         while True:
@@ -200,7 +200,7 @@ class Cluster:
         broker_id: int,
         highest_version: int | None = None,
     ) -> Response:
-        """Sends to one broker and waits for the answer, once."""
+        """Sends to one broker and waits for the response, once."""
         deadline_ms = self.network.now_ms() + timeout_ms
         return self._call_once(request, response_class, deadline_ms, broker_id, highest_version)
 
@@ -253,7 +253,7 @@ class Cluster:
         if known:
             self._turn = (self._turn + 1) % len(known)
             known = known[self._turn :] + known[: self._turn]
-            # First those that answered before: one that hangs would keep the others from being asked.
+            # First those that responded before: one that hangs would keep the others from being asked.
             known.sort(key=lambda address: not self.network.is_ready(address))
         if known and not self._rebootstrap:
             return known
@@ -267,7 +267,7 @@ class Cluster:
         when_done: Callable[[Response | None, ClientError | None], None],
         highest_version: int | None = None,
     ) -> None:
-        """Sends to any broker without waiting: when_done(answer, None) once, or (None, error) when none answered."""
+        """Sends to any broker without waiting: when_done(response, None) once, or (None, error) when none responded."""
         addresses = self._addresses()
         problems: list[ClientError] = []
 
@@ -312,11 +312,11 @@ class Cluster:
         self.start_call(request, MetadataResponse, timeout_ms, on_done)
 
     def learn_broker(self, broker_id: int, host: str, port: int, rack: str | None) -> None:
-        """A broker that an answer named in passing (KIP-951)."""
+        """A broker that a response named in passing (KIP-951)."""
         self.brokers[broker_id] = Broker(broker_id, host, port, rack)
 
     def learn_leader(self, partition: TopicPartition, leader: int, leader_epoch: int) -> bool:
-        """A leader that an answer named in passing (KIP-951); True if that is news and the broker is known."""
+        """A leader that a response named in passing (KIP-951); True if that is news and the broker is known."""
         topic = self.topics.get(partition.topic)
         found = None if topic is None else topic.partitions.get(partition.partition)
         if topic is None or found is None or leader not in self.brokers or leader_epoch <= found.leader_epoch:

@@ -35,7 +35,7 @@ class Login:
         return self._client.first()
 
     def next(self, response: bytes) -> bytes | None:
-        """What to say to an answer; None when everything is said. Raises if the broker is not who it should be."""
+        """What to say to a response; None when everything is said. Raises if the broker is not who it should be."""
         try:
             return self._client.next(response)
         except LoginRefused as refused:

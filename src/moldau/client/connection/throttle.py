@@ -1,7 +1,7 @@
-"""KIP-219 on the client's side: which answers make the client pause.
+"""KIP-219 on the client's side: which responses make the client pause.
 
-A broker whose quota a client exceeds answers at once and does not read from the connection for `throttle_time_ms`. The
-client sends nothing there meanwhile: what it sent would only lie in a buffer, while the time for its answer runs.
+A broker whose quota a client exceeds responds at once and does not read from the connection for `throttle_time_ms`. The
+client sends nothing there meanwhile: what it sent would only lie in a buffer, while the time for its response runs.
 Other brokers, and other connections to the same broker, are not concerned.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-# From which version on an answer says for how long to pause; brokers that speak older ones only have waited before
-# they answered. APIs that are not listed here are younger than KIP-219 and always mean it.
+# From which version on a response says for how long to pause; brokers that speak older ones only have waited before
+# they responded. APIs that are not listed here are younger than KIP-219 and always mean it.
 _FIRST_VERSIONS: Final[dict[int, int]] = {
     0: 6,  # Produce
     1: 8,  # Fetch
@@ -51,5 +51,5 @@ _FIRST_VERSIONS: Final[dict[int, int]] = {
 
 
 def is_honoured(api_key: int, version: int) -> bool:
-    """Whether the client pauses for the throttle_time_ms of such an answer."""
+    """Whether the client pauses for the throttle_time_ms of such a response."""
     return version >= _FIRST_VERSIONS.get(api_key, 0)

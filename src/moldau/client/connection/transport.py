@@ -38,7 +38,7 @@ Response = TypeVar("Response", bound=Message)
 READS_AT_ONCE: Final = 16
 PARTS_AT_ONCE: Final = 64
 WAKES_AT_ONCE: Final = 4096
-# For so much of an answer is waited before it is read. Systems keep a few megabytes for a socket at the most.
+# For so much of a response is waited before it is read. Systems keep a few megabytes for a socket at the most.
 LOW_WATER_MAX: Final = 2 * 1024 * 1024
 
 
@@ -70,7 +70,7 @@ class Network:
         return 0
 
     def meter(self) -> NetworkMeter | None:
-        """What is counted of connections, bytes, requests and answers; None where nothing is."""
+        """What is counted of connections, bytes, requests and responses; None where nothing is."""
         return None
 
     def wake(self) -> None:
@@ -433,7 +433,7 @@ class SocketNetwork(Network):
         try:
             link.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
         except OSError:
-            pass  # then an answer comes in several pieces, and is copied together
+            pass  # then a response comes in several pieces, and is copied together
         link.low_water = size
 
     def _lost(self, link: _Link, reason: str) -> NetworkError:

@@ -74,7 +74,7 @@ class Unreachable:
         self._brokers.pop(address, None)
 
     def on_nobody(self, error: ClientError, now_ms: int) -> None:
-        """None of the brokers answered."""
+        """None of the brokers responded."""
         absence = self._everybody
         if absence.should_log(now_ms):
             logger.warning("No broker can be reached for %d s, trying again: %s", absence.away_ms // 1000, error)

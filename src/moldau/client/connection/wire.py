@@ -1,8 +1,8 @@
-"""One connection to one broker without a socket: requests become bytes, bytes become answers.
+"""One connection to one broker without a socket: requests become bytes, bytes become responses.
 
 The owner moves the bytes: it sends what take_outgoing() gives, hands what arrives to receive(), and calls close() when
-the socket is gone. A connection first asks ApiVersions; calls that are submitted before its answer wait for it, since
-only then the version of their request can be chosen. Brokers answer in the order of the requests, so the answers are
+the socket is gone. A connection first asks ApiVersions; calls that are submitted before its response wait for it, since
+only then the version of their request can be chosen. Brokers respond in the order of the requests, so the responses are
 matched from the head of a queue and a correlation id that does not fit ends the connection.
 
 Where brokers want to know who asks, a login follows the negotiation, and the calls wait for it too. A session of a
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 Response = TypeVar("Response", bound=Message)
 Piece = bytes | memoryview
 
-# Before the negotiation the peer may be anything; the answer to ApiVersions takes about 600 bytes.
+# Before the negotiation the peer may be anything; the response to ApiVersions takes about 600 bytes.
 FIRST_RESPONSE_BYTES_MAX: Final = 1 << 20
 RESPONSE_BYTES_MAX: Final = 0x7FFFFFFF
 
-# A connection's buffer grows to the size of the answer that arrives, and shrinks again after a large one.
+# A connection's buffer grows to the size of the response that arrives, and shrinks again after a large one.
 SPACE_BYTES_MIN: Final = 1 << 16
 SPACE_BYTES_KEPT: Final = 1 << 22
-# From this size on, an answer that follows one of such a size is received in one piece, and not copied.
+# From this size on, a response that follows one of such a size is received in one piece, and not copied.
 LARGE_RESPONSE_BYTES: Final = 1 << 18
 
 API_VERSIONS: Final = 18
@@ -73,7 +73,7 @@ NO_FEATURES: Final = Features(-1, {})
 
 
 class Call(Generic[Response]):
-    """One request on its way: done once it has an answer or an error."""
+    """One request on its way: done once it has a response or an error."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Call(Generic[Response]):
         self._response: Response | None = None
 
     def response(self) -> Response:
-        """The answer, or the error raised; only once the call is done, and not for a call that expects none."""
+        """The response, or the error raised; only once the call is done, and not for a call that expects none."""
         if self.error is not None:
             raise self.error
         assert self._response is not None
@@ -130,9 +130,9 @@ class Connection:
         meter: NetworkMeter | None = None,
         node_meter: NodeMeter | None = None,
     ) -> None:
-        """new_login: what begins a login; None where brokers take everybody. clock: tells the time of an answer, from
+        """new_login: what begins a login; None where brokers take everybody. clock: tells the time of a response, from
         which its throttle time counts; without one, that of the last call counts. meter, node_meter: where logins,
-        requests and answers are counted, both or neither."""
+        requests and responses are counted, both or neither."""
         self.name: str = name
         self.client_id: str = client_id
         self._new_login: Callable[[], Login | None] | None = new_login
@@ -173,8 +173,8 @@ class Connection:
         return len(self._in_flight) + len(self._waiting)
 
     def start(self, now_ms: int, timeout_ms: int) -> None:
-        """Asks for the broker's versions; nothing else is sent before the answer."""
-        # Whoever gave up meanwhile needs no answer, and its deadline must not end the connection.
+        """Asks for the broker's versions; nothing else is sent before the response."""
+        # Whoever gave up meanwhile needs no response, and its deadline must not end the connection.
         self._waiting = deque(call for call in self._waiting if not call.done)
         self._now_ms = now_ms
         self._login_timeout_ms = timeout_ms
@@ -229,7 +229,8 @@ class Connection:
         return b"".join(self.take_parts())
 
     def receive(self, data: bytes) -> None:
-        """Takes bytes from the broker and finishes the calls that they answer. Closes itself on anything malformed."""
+        """Takes bytes from the broker and finishes the calls that they are responses to. Closes itself on anything
+        malformed."""
         while data and not self.closed:
             with self.space(len(data)) as space:
                 count = min(len(space), len(data))
@@ -242,7 +243,7 @@ class Connection:
         wanted = max(self._needed, self._filled + size)
         if len(self._buffer) < wanted:
             self._buffer += bytes(wanted - len(self._buffer))
-        # The size of a large answer is read alone, so that the rest can be had in one piece.
+        # The size of a large response is read alone, so that the rest can be had in one piece.
         end = 4 if self._expects_large and self._filled < 4 else len(self._buffer)
         return memoryview(self._buffer)[self._filled : end]
 
@@ -253,7 +254,7 @@ class Connection:
         return size if self._expects_large and self._filled == 4 and size >= LARGE_RESPONSE_BYTES else 0
 
     def received_piece(self, piece: bytes) -> None:
-        """Takes an answer without its size; one that is not whole goes on in space()."""
+        """Takes a response without its size; one that is not whole goes on in space()."""
         if len(piece) < self._needed - 4:
             self._expects_large = False
             self.receive(piece)
@@ -303,13 +304,13 @@ class Connection:
         return min(deadlines) if deadlines else None
 
     def close(self, error: ClientError) -> None:
-        """Ends the connection; every call that has no answer yet fails with the error."""
+        """Ends the connection; every call that has no response yet fails with the error."""
         self.closed = True
-        unanswered = [*self._in_flight, *self._waiting]
+        pending = [*self._in_flight, *self._waiting]
         self._in_flight.clear()
         self._waiting.clear()
         self._outgoing.clear()
-        for call in unanswered:
+        for call in pending:
             call.finish(None, error)
 
     def choose_version(self, request: Message, highest: int) -> int:
@@ -391,7 +392,7 @@ class Connection:
             # A broker that has spoken well before is worth another try, on another connection.
             return NetworkError(f"The broker at {self.name} sent a response that is not in Kafka's protocol.")
         return ProtocolError(
-            f"What answers at {self.name} does not speak Kafka's protocol in plain text: it may be another service,"
+            f"What listens at {self.name} does not speak Kafka's protocol in plain text: it may be another service,"
             " or a listener with TLS."
         )
 
@@ -436,7 +437,7 @@ class Connection:
             self.throttled_until_ms = max(self.throttled_until_ms, now_ms + throttle_ms)
 
     def _on_versions(self, frame: bytes, call: Call[Message]) -> None:
-        """KIP-511: a broker that does not know our version of ApiVersions answers in version 0 with its own range."""
+        """KIP-511: a broker that does not know our version of ApiVersions responds in version 0 with its own range."""
         refused = int.from_bytes(frame[4:6], "big", signed=True) == UNSUPPORTED_VERSION
         try:
             response = ApiVersionsResponse.decode(Reader(frame, 4), 0 if refused else call.version)

@@ -203,9 +203,9 @@ class Fetcher:
         ]
 
     def on_partition(self, state: PartitionState, asked: int, row: PartitionData) -> ClientError | None:
-        """Takes over what a broker answered for a partition asked at an offset; returns its error, if any."""
+        """Takes over what a broker responded for a partition asked at an offset; returns its error, if any."""
         if state.position is None or state.fetch_offset != asked:
-            return None  # the user moved meanwhile: nobody waits for this answer any more
+            return None  # the user moved meanwhile: nobody waits for this response any more
         if row.error_code != NONE:
             return error_for(row.error_code)
         state.failures = 0

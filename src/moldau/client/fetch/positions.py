@@ -1,6 +1,6 @@
 """Finds out what a consumer must know before it can fetch: metadata, positions, and whether positions still hold.
 
-Nothing here waits. Each question is asked in passing and its answer taken whenever it comes, so that a poll() returns
+Nothing here waits. Each question is asked in passing and its response taken whenever it comes, so that a poll() returns
 in time however slow a broker is, and what it asked is not lost but there for the next one.
 """
 
@@ -72,7 +72,7 @@ class Positions:
         self.stale_topics: set[str] = set()
         # What the user has to be told.
         self.problem: ClientError | None = None
-        # Why the last question has no answer yet.
+        # Why the last question has no response yet.
         self.last_error: ClientError | None = None
         self._asking_metadata = False
         self._asked: set[TopicPartition] = set()
@@ -198,7 +198,7 @@ class Positions:
 
         def on_done(call: Call[Response]) -> None:
             self._asked -= partitions
-            # Partitions that are not assigned any more need no answer.
+            # Partitions that are not assigned any more need no response.
             on_response([item for item in states if self._fetcher.partitions.get(item.partition) is item], call)
 
         call = Call(request, response_class, self._request_timeout_ms, None, True, on_done)

@@ -1,4 +1,4 @@
-"""Sends fetches to leaders, or to the replicas they name, and takes the answers over; one at a time per broker."""
+"""Sends fetches to leaders, or to the replicas they name, and takes the responses over; one at a time per broker."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class FetchRequests:
             return
         hint = row.current_leader
         if problem.refresh_metadata and self._cluster.learn_leader(state.partition, hint.leader_id, hint.leader_epoch):
-            return  # KIP-951: the answer named the leader, go on there at once
+            return  # KIP-951: the response named the leader, go on there at once
         self._on_error(state, problem)
 
     def _on_error(self, state: PartitionState, error: ClientError) -> None:

@@ -1,7 +1,7 @@
 """The client's side of a fetch session (KIP-227): only what changed since the last request is sent.
 
 The broker keeps the partitions of the session. A request names those that are new or are to be read from another
-place, and those to forget; the answer leaves out partitions that have nothing to tell. When the broker does not know
+place, and those to forget; the response leaves out partitions that have nothing to tell. When the broker does not know
 the session any more, the next request names everything and starts a new one.
 """
 

@@ -1,12 +1,12 @@
 """Classic membership: JoinGroup, SyncGroup, Heartbeat, LeaveGroup as a state machine without socket, clock or thread.
 
-    UNJOINED --prepared--> JOINING --answer--> ASSIGNING (leader) --assigned--> SYNCING --answer--> COMPLETING
-       ^                      ^                    |  SYNCING (others) --------------^                   |
-       |                      +---- a rebalance, a lost answer: joins again ---------+               completed
-       +---- unknown member, left, poll() too late: the partitions are lost ---------+-------- STABLE <--+
+    UNJOINED --prepared--> JOINING --response--> ASSIGNING (leader) --assigned--> SYNCING --response--> COMPLETING
+       ^                      ^                      |  SYNCING (others) --------------^                     |
+       |                      +---- a rebalance, a lost response: joins again -----------+               completed
+       +---- unknown member, left, poll() too late: the partitions are lost -------------+------ STABLE <----+
 
 Invariants: a member id is used once the coordinator gave it and until it says that it does not know it; heartbeats
-are sent from the answer to JoinGroup until the next JoinGroup; JoinGroup leaves only after the user's thread gave up
+are sent from the response to JoinGroup until the next JoinGroup; JoinGroup leaves only after the user's thread gave up
 what the rebalance protocol wants given up (prepared), and again after the generation was lost.
 """
 
@@ -48,7 +48,7 @@ logger = logging.getLogger("moldau.client")
 
 PROTOCOL_TYPE = "consumer"
 NO_GENERATION = -1
-# The coordinator answers JoinGroup at the end of the rebalance timeout; the answer needs some time too.
+# The coordinator responds to JoinGroup at the end of the rebalance timeout; the response needs some time too.
 JOIN_LAPSE_MS = 5_000
 REASON_LENGTH_MAX = 255
 
@@ -232,7 +232,7 @@ class ClassicMembership(Membership):
         if isinstance(request, SyncGroupRequest):
             return max(request_timeout_ms, self._settings.max_poll_interval_ms)
         if isinstance(request, HeartbeatRequest):
-            # Without an answer for so long the session is over anyway; another coordinator may know better.
+            # Without a response for so long the session is over anyway; another coordinator may know better.
             return min(request_timeout_ms, self._settings.session_timeout_ms)
         return request_timeout_ms
 
@@ -262,7 +262,7 @@ class ClassicMembership(Membership):
             ],
         )
 
-    # Answers
+    # Responses
 
     def on_response(self, request: Message, response: Message, now_ms: int) -> bool:
         if isinstance(response, HeartbeatResponse):
@@ -420,7 +420,7 @@ class ClassicMembership(Membership):
     def leave(self, now_ms: int, reason: str, remain: bool | None = None) -> None:
         is_static = self._settings.instance_id is not None
         stays = is_static if remain is None else remain
-        # The answer to JoinGroup may take as long as the slowest member, and the coordinator would read no further.
+        # The response to JoinGroup may take as long as the slowest member, and the coordinator would read no further.
         self._leave_is_urgent = self._in_flight is not None
         if self.member_id and not stays and self.fatal is None:
             self._leave = LeaveGroupRequest(

@@ -73,7 +73,7 @@ class Commit:
         last: bool = False,
     ) -> None:
         self.offsets = offsets
-        # Before the member leaves: not to wait behind a JoinGroup that is not answered yet.
+        # Before the member leaves: not to wait behind a JoinGroup that has no response yet.
         self.last = last
         self.deadline_ms = deadline_ms
         # Tried again until the deadline.
@@ -111,7 +111,7 @@ class Commits:
         self._open: deque[Commit] = deque()
         # Done, and the user has not been told yet.
         self.to_tell: deque[Commit] = deque()
-        # Where answers are counted.
+        # Where responses are counted.
         self.meter: GroupMeter | None = None
 
     @property

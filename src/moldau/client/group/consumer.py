@@ -1,14 +1,14 @@
 """Membership of KIP-848: ConsumerGroupHeartbeat as a state machine without socket, clock or thread.
 
-    UNSUBSCRIBED --poll--> JOINING --answer--> STABLE <--> RECONCILING --reconciled--> ACKNOWLEDGING --sent--> STABLE
-                              ^                  |
+    UNSUBSCRIBED --poll--> JOINING --response--> STABLE <--> RECONCILING --reconciled--> ACKNOWLEDGING --sent--> STABLE
+                              ^                    |
                               +-- lost() -- FENCED (the coordinator does not know the member or its epoch)
                               +-- lost() -- STALE  (poll() came too late: left meanwhile)
     any --leave--> LEAVING --sent--> UNSUBSCRIBED          any --error that stays--> FATAL
 
 Invariants: one heartbeat is in flight at most; the coordinator learns that partitions were given up only after the
 user's thread gave them up (reconciled); what is sent beside ids and epoch is what changed since the last heartbeat
-that was answered, and everything after one that was not.
+that had a response, and everything after one that had none.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ class ConsumerMembership(Membership):
         self._sent[field] = value
         return True
 
-    # Answers
+    # Responses
 
     def on_response(self, request: Message, response: Message, now_ms: int) -> bool:
         assert isinstance(response, ConsumerGroupHeartbeatResponse)

@@ -1,6 +1,6 @@
 """Finds a group's or a transaction's coordinator and carries requests to it, on its own connection; never waits.
 
-The connection is its own because brokers answer in order: a fetch that waits for records would hold up heartbeats,
+The connection is its own because brokers respond in order: a fetch that waits for records would hold up heartbeats,
 and a JoinGroup that waits for other members would hold up fetches.
 """
 
@@ -46,7 +46,7 @@ class CoordinatorAddress(tuple[str, int]):
 
 
 class AsideAddress(CoordinatorAddress):
-    """Still another connection, for what must not wait behind a JoinGroup that is not answered yet."""
+    """Still another connection, for what must not wait behind a JoinGroup that has no response yet."""
 
     __slots__ = ()
 
@@ -70,10 +70,10 @@ class Coordinator:
         # Why the coordinator is not known, where asking again does not help.
         self.problem: ClientError | None = None
         self.last_error: ClientError | None = None
-        # What the connection of the last answer knew of the cluster's features.
+        # What the connection of the last response knew of the cluster's features.
         self.features = NO_FEATURES
-        # Called when something was answered: there may be something new to do.
-        self.on_news: Callable[[], None] = _nothing
+        # Called when there was a response: there may be something new to do.
+        self.on_response: Callable[[], None] = _nothing
 
     @property
     def known(self) -> bool:
@@ -108,7 +108,7 @@ class Coordinator:
     def _on_found(self, response: FindCoordinatorResponse | None, error: ClientError | None) -> None:
         self._asking = False
         self.in_flight -= 1
-        self.on_news()
+        self.on_response()
         if isinstance(error, UnsupportedVersionError) and self._many_keys:
             self._many_keys = False
             return
@@ -135,13 +135,13 @@ class Coordinator:
         highest_version: int | None = None,
         aside: bool = False,
     ) -> None:
-        """To be called while the coordinator is known: when_done(answer, None) once, or (None, error)."""
+        """To be called while the coordinator is known: when_done(response, None) once, or (None, error)."""
         assert self._address is not None
 
         def on_done(call: Call[Response]) -> None:
             self.in_flight -= 1
             self.features = call.features
-            self.on_news()
+            self.on_response()
             if isinstance(call.error, NetworkError | RequestTimeoutError):
                 self.last_error = call.error
                 if not call.error.retriable:

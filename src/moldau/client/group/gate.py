@@ -1,6 +1,6 @@
 """Lets the user's thread and the heartbeat thread use one consumer in turn; the user's goes first.
 
-One thread is inside at a time. The heartbeat thread waits inside for answers and leaves as soon as the user wants in;
+One thread is inside at a time. The heartbeat thread waits inside for responses and leaves as soon as the user wants in;
 the user's thread leaves while the user's own code runs, so that heartbeats go on during a slow listener.
 """
 

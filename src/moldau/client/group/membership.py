@@ -1,4 +1,4 @@
-"""What both protocols of group membership have in common: requests out, answers in, duties of the user's thread.
+"""What both protocols of group membership have in common: requests out, responses in, duties of the user's thread.
 
 A membership knows no socket, clock or thread. Whoever drives it asks next_request() for what is to be sent to the
 coordinator, hands back what came of it, and calls tick() when next_deadline_ms() has come; that may be any thread.
@@ -58,15 +58,15 @@ class Membership:
         raise NotImplementedError
 
     def timeout_ms(self, request: Message, request_timeout_ms: int) -> int:
-        """How long to wait for the answer to a request."""
+        """How long to wait for the response to a request."""
         raise NotImplementedError
 
     def on_response(self, request: Message, response: Message, now_ms: int) -> bool:
-        """Takes an answer over; False if the coordinator is another one or not ready to answer."""
+        """Takes a response over; False if the coordinator is another one or not ready to respond."""
         raise NotImplementedError
 
     def on_failure(self, request: Message, error: ClientError, now_ms: int) -> None:
-        """There is no answer, and what became of the request is not known."""
+        """There is no response, and what became of the request is not known."""
         raise NotImplementedError
 
     def next_deadline_ms(self) -> int:
@@ -82,7 +82,7 @@ class Membership:
         raise NotImplementedError
 
     def is_urgent(self, request: Message) -> bool:
-        """Whether a request must not wait behind those that were sent before and are not answered yet."""
+        """Whether a request must not wait behind those that were sent before and have no response yet."""
         return False
 
     @property

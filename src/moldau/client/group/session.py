@@ -1,6 +1,6 @@
 """A consumer's place in its group: joins coordinator, membership, topics, commits and rebalances, for both protocols.
 
-drive() may be called by any thread that is inside the gate: it sends what is due and takes answers. step() is the
+drive() may be called by any thread that is inside the gate: it sends what is due and takes responses. step() is the
 user's, called by poll(): it does what only the user's thread may do, such as calling the listener.
 """
 
@@ -103,7 +103,7 @@ class ConsumerGroup:
         self._looked_at = -1
         self._look_again_ms = 0
         self._next_due_ms = 0
-        self.coordinator.on_news = self.touch
+        self.coordinator.on_response = self.touch
         self._next_auto_commit_ms: int | None = None
         self._auto_commit: Commit | None = None
         self.wakeup_requested: Callable[[], bool] = _never
@@ -158,7 +158,7 @@ class ConsumerGroup:
         """The names of the topics; empty for a pattern that only the broker knows the matches of."""
         return set(self._subscription.names or ())
 
-    # Any thread: requests out, answers in
+    # Any thread: requests out, responses in
 
     def drive(self) -> None:
         now_ms = self._cluster.network.now_ms()
@@ -414,7 +414,7 @@ class ConsumerGroup:
     # Leaving
 
     def leave(self, deadline_ms: int, reason: str, remain: bool | None = None) -> None:
-        """Gives up all partitions and leaves; waits for the answer until the deadline."""
+        """Gives up all partitions and leaves; waits for the response until the deadline."""
         membership = self.membership
         lost = self._classic.is_lost if self._classic is not None else not self.can_commit()
         self._in_duty = True

@@ -78,8 +78,8 @@ _POLLS = (
 )
 
 _HEARTBEATS = (
-    _Family("heartbeat", RATE_TOTAL, "heartbeats answered"),
-    _Family("heartbeat-response-time-max", PLAIN, "milliseconds until a heartbeat was answered: the largest lately"),
+    _Family("heartbeat", RATE_TOTAL, "responses to heartbeats"),
+    _Family("heartbeat-response-time-max", PLAIN, "milliseconds until the response to a heartbeat: the largest lately"),
     _Family("last-heartbeat-seconds-ago", PLAIN, "seconds since a heartbeat was sent; -1: never"),
     _Family("rebalance", ("-rate-per-hour", "-total"), "rebalances that this member took part in"),
 )
@@ -98,8 +98,8 @@ _CONSUMED = (
 )
 
 _FETCHES = (
-    _Family("fetch", RATE_TOTAL, "fetches answered"),
-    _Family("fetch-latency", AVG_MAX, "milliseconds until a fetch was answered"),
+    _Family("fetch", RATE_TOTAL, "responses to fetches"),
+    _Family("fetch-latency", AVG_MAX, "milliseconds until the response to a fetch"),
     _Family("fetch-throttle-time", AVG_MAX, "milliseconds for which a response throttles the client (KIP-219)"),
 )
 
@@ -111,8 +111,8 @@ _PRODUCER = (
     _Family("record-queue-time", AVG_MAX, "milliseconds from the first record of a batch until it was sent"),
     _Family("record-size", AVG_MAX, "bytes of a record, not compressed"),
     _Family("records-per-request-avg", PLAIN, "records in a request: the average lately"),
-    _Family("request-latency", AVG_MAX, "milliseconds until a produce request was answered"),
-    _Family("requests-in-flight", PLAIN, "requests that are not answered yet"),
+    _Family("request-latency", AVG_MAX, "milliseconds until the response to a produce request"),
+    _Family("requests-in-flight", PLAIN, "requests without a response yet"),
     _Family("produce-throttle-time", AVG_MAX, "milliseconds for which a response throttles the client (KIP-219)"),
     _Family("buffer-total-bytes", PLAIN, "buffer.memory"),
     _Family("buffer-available-bytes", PLAIN, "what of it is not used"),
@@ -138,8 +138,8 @@ _COORDINATOR = (
     _Family("join-time", AVG_MAX, "milliseconds that a join took"),
     _Family("sync", RATE_TOTAL, "assignments received from the group's leader"),
     _Family("sync-time", AVG_MAX, "milliseconds that it took to get one"),
-    _Family("commit", RATE_TOTAL, "commits answered"),
-    _Family("commit-latency", AVG_MAX, "milliseconds until a commit was answered"),
+    _Family("commit", RATE_TOTAL, "responses to commits"),
+    _Family("commit-latency", AVG_MAX, "milliseconds until the response to a commit"),
     _Family("partition-assigned-latency", AVG_MAX, "milliseconds that on_partitions_assigned() took"),
     _Family("partition-revoked-latency", AVG_MAX, "milliseconds that on_partitions_revoked() took"),
     _Family("partition-lost-latency", AVG_MAX, "milliseconds that on_partitions_lost() took"),
@@ -167,7 +167,7 @@ _SHARE_FETCHES = (
     *_FETCHES,
 )
 
-_NODE = (*_TRAFFIC, _Family("request-latency", AVG_MAX, "milliseconds until a request was answered"))
+_NODE = (*_TRAFFIC, _Family("request-latency", AVG_MAX, "milliseconds until the response to a request"))
 _COUNT = (_Family("count", PLAIN, "how many metrics the client has"),)
 
 _Rows = tuple[tuple[str, tuple[str, ...], tuple[_Family, ...]], ...]

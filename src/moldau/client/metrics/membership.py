@@ -32,7 +32,7 @@ class GroupMeter:
             self.heartbeat_sent_ms = self.now_ms()
 
     def on_response(self, request: Message, latency_ms: int) -> None:
-        """The coordinator answered without an error."""
+        """The coordinator responded without an error."""
         if isinstance(request, JoinGroupRequest):
             self.joins_ms.record(latency_ms)
         elif isinstance(request, SyncGroupRequest):

@@ -2,7 +2,7 @@
 
 Order and exactly-once rest on five rules, all of them here:
 - the batches of a partition leave in the order in which they were opened, also after a retry;
-- after a failure nothing new of that partition leaves before the failed batch was answered;
+- after a failure nothing new of that partition leaves before the failed batch had its response;
 - a batch keeps its sequence numbers over all its retries;
 - the first batch of an epoch travels alone: a broker that has not seen the producer yet takes any sequence number,
   so it would not notice that an earlier batch is missing;
@@ -120,7 +120,7 @@ class PartitionQueue:
         self.unresolved: bool = False
         # Numbers are to be given anew as soon as nothing is in flight and nothing of unknown fate waits.
         self.renumber: bool = False
-        # The last drain() left batches here that an answer must come before: more records are no news to the sender.
+        # The last drain() left batches here that a response must come before: more records are no news to the sender.
         self.blocked: bool = False
 
     @property
@@ -305,7 +305,7 @@ class Accumulator:
         return True
 
     def all_blocked(self) -> bool:
-        """Whether whatever waits must wait for an answer, so that the sender can do nothing about it now."""
+        """Whether whatever waits must wait for a response, so that the sender can do nothing about it now."""
         return all(queue.blocked for queue in self._busy.values() if queue.waiting)
 
     # Batches out
@@ -463,7 +463,7 @@ class Accumulator:
         for batch in queue.waiting:
             batch.base_sequence = NO_SEQUENCE
 
-    # Answers
+    # Responses
 
     def on_success(self, batch: Batch, base_offset: i64, append_time_ms: i64) -> None:
         queue = batch.queue

@@ -1,7 +1,7 @@
-"""The producer's other half: a thread that learns metadata, sends batches, takes answers and tries again.
+"""The producer's other half: a thread that learns metadata, sends batches, takes responses and tries again.
 
 The user's threads append to the accumulator under one lock; this thread owns the cluster and the network, takes batches
-out under the same lock, and sends without it. It never waits for one answer alone: metadata, producer ids and batches
+out under the same lock, and sends without it. It never waits for one response alone: metadata, producer ids and batches
 are all asked for in passing, so that a broker that is silent holds up nobody else.
 """
 
@@ -231,7 +231,7 @@ class Sender:
                 self.changed.notify_all()
 
     def _wait_ms(self, now_ms: int) -> int:
-        """For how long there is nothing to do without an answer or a record."""
+        """For how long there is nothing to do without a response or a record."""
         wait_ms = max(0, self.accumulator.next_deadline_ms(now_ms) - now_ms)
         if self._has_questions():
             wait_ms = min(wait_ms, max(1, self._not_before_ms - now_ms))
@@ -470,7 +470,7 @@ class Sender:
         return rows
 
     def _on_refusal(self, batch: Batch, row: PartitionProduceResponse, response: ProduceResponse, now_ms: int) -> None:
-        """KIP-951: an answer from the wrong broker may name the right one, and no metadata is needed then."""
+        """KIP-951: a response from the wrong broker may name the right one, and no metadata is needed then."""
         error = error_for(row.error_code, row.error_message)
         hint = row.current_leader
         for node in response.node_endpoints:
@@ -484,9 +484,9 @@ class Sender:
     def _on_error(self, batch: Batch, error: ClientError, now_ms: int) -> None:
         logger.debug("batch for %s failed: %s", batch.partition, error)
         if isinstance(error, ProtocolError):
-            error = NetworkError(error.message)  # the batch was not sent; what answers there may be a broker again soon
+            error = NetworkError(error.message)  # the batch was not sent; what listens there may be a broker again soon
         if error.refresh_metadata or isinstance(error, RequestTimeoutError):
-            # A leader that does not answer may hang while another has taken its place.
+            # A leader that does not respond may hang while another has taken its place.
             self._stale_topics.add(batch.partition.topic)
         if error.code == PRODUCER_FENCED:
             self._fail(error)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("moldau.client")
 
-# How long the sender waits at a time while batches wait for the coordinator; an answer wakes it before.
+# How long the sender waits at a time while batches wait for the coordinator; a response wakes it before.
 HOLD_MS = 10
 
 
@@ -206,7 +206,7 @@ class TransactionSession:
         return self.manager.state in (State.COMMITTING, State.ABORTING)
 
     def fail(self, error: ClientError) -> None:
-        """The thread has ended: nobody answers any more."""
+        """The thread has ended: nobody responds any more."""
         self.manager.on_stopped(error)
         self._take_over_state()
 

@@ -20,7 +20,7 @@ class State(Enum):
     FATAL_ERROR = "fatal error"
 
 
-# State to the states that may follow it. Answers may be what they like: an error in any state ends the producer.
+# State to the states that may follow it. Responses may be what they like: an error in any state ends the producer.
 SUCCESSORS: Final = {
     State.UNINITIALIZED: (State.INITIALIZING, State.FATAL_ERROR),
     State.INITIALIZING: (

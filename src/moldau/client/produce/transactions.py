@@ -1,4 +1,4 @@
-"""A producer's transactions as a state machine: what to ask next, what answers mean; knows no socket, clock or thread.
+"""A producer's transactions as a state machine: requests and what responses mean; no socket, clock or thread.
 
 The calls change the state, next_request() gives what is to be sent, on_response() and on_failure() take what came
 of it. One request is on its way at most. Records are the accumulator's: this module says which partitions they may go
@@ -68,7 +68,7 @@ _LOST_COORDINATOR = frozenset({codes.NOT_COORDINATOR, codes.COORDINATOR_NOT_AVAI
 
 
 class Operation:
-    """A call of the user that waits for answers; done with or without an error."""
+    """A call of the user that waits for responses; done with or without an error."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -125,8 +125,8 @@ class TransactionManager:
         self._partitions: set[TopicPartition] = set()
         self._new_partitions: set[TopicPartition] = set()
         self._groups: set[str] = set()
-        # An addition of version 1 that nobody answered: whether the coordinator opened the transaction is not known.
-        self._unanswered: TransactionRequest | None = None
+        # An addition of version 1 that got no response: whether the coordinator opened the transaction is not known.
+        self._without_response: TransactionRequest | None = None
         self._offsets: _PendingOffsets | None = None
         # The call that waits for init, commit or abort; None once the user has heard how it ended.
         self._operation: Operation | None = None
@@ -363,8 +363,8 @@ class TransactionManager:
             if self._offsets is not None and not self._offsets.operation.done:
                 return self._offsets_request(self._offsets)
         if state in (State.COMMITTING, State.ABORTING) and not batches_left:
-            if self._unanswered is not None and not self._started:
-                return self._unanswered
+            if self._without_response is not None and not self._started:
+                return self._without_response
             return self._end_request()
         return None
 
@@ -443,39 +443,39 @@ class TransactionManager:
         return self.state in (State.COMMITTING, State.ABORTING)
 
     def on_stopped(self, error: ClientError) -> None:
-        """Nothing will ever be answered any more."""
+        """There will never be a response any more."""
         self._end_calls(error)
 
-    # Answers
+    # Responses
 
     def on_failure(self, request: TransactionRequest, error: ClientError, now_ms: int) -> None:
-        """No answer: what became of the request is not known, and it is made again, unless that is of no use."""
+        """No response: what became of the request is not known, and it is made again, unless that is of no use."""
         self._in_flight = False
         if error.retriable or error.code == codes.UNKNOWN_SERVER_ERROR:
             if not self.version_2:
-                self._note_unanswered(request)
+                self._note_without_response(request)
             self._retry(error.code, now_ms)
         else:
             self._fail(error)
 
-    def _note_unanswered(self, request: TransactionRequest) -> None:
+    def _note_without_response(self, request: TransactionRequest) -> None:
         """Version 1 has one epoch for all transactions: a request may arrive late and count for the next one."""
         if isinstance(request.message, AddPartitionsToTxnRequest | AddOffsetsToTxnRequest):
-            self._unanswered = request  # an abort must make sure that there is something to end, and end it
+            self._without_response = request  # an abort must make sure that there is something to end, and end it
         elif isinstance(request.message, TxnOffsetCommitRequest):
             self._bump_required = True
 
     def on_response(self, request: TransactionRequest, response: Message, features: Features, now_ms: int) -> bool:
-        """Takes an answer; True if the coordinator that gave it is to be looked for anew."""
+        """Takes a response; True if the coordinator that gave it is to be looked for anew."""
         self._in_flight = False
         if features.epoch >= self._features.epoch:
             self._features = features
         failures = self._failures
         lost = self._take_response(response, now_ms)
-        unanswered = self._unanswered
-        if unanswered is not None and isinstance(request.message, type(unanswered.message)):
+        without_response = self._without_response
+        if without_response is not None and isinstance(request.message, type(without_response.message)):
             to_be_tried_again = self._failures > failures
-            self._unanswered = unanswered if to_be_tried_again else None
+            self._without_response = without_response if to_be_tried_again else None
         return lost
 
     def _take_response(self, response: Message, now_ms: int) -> bool:
@@ -666,7 +666,7 @@ class TransactionManager:
         return False
 
     def _common(self, code: int, now_ms: int) -> bool:
-        """What every request to the transaction coordinator may be answered with; True if that was it."""
+        """What every request to the transaction coordinator may get as a response; True if that was it."""
         if code in _LOST_COORDINATOR or codes.error_row(code).retriable:
             self._retry(code, now_ms)
             return True
@@ -702,7 +702,7 @@ class TransactionManager:
         self._new_partitions.clear()
         self._groups.clear()
         self._offsets = None
-        self._unanswered = None
+        self._without_response = None
         self._started = False
         self._ended = False
         self.prepared = None

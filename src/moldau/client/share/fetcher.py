@@ -1,6 +1,6 @@
 """What share fetches brought: bytes become the records that were locked for us; knows no socket, clock or thread.
 
-An answer has whole batches of the log, and says which of their offsets are ours. Only those are handed out, whole
+A response has whole batches of the log, and says which of their offsets are ours. Only those are handed out, whole
 ranges at a time, since what is acknowledged range by range costs the broker little. Offsets that are ours and hold no
 record are gaps. A batch that cannot be read is a delivery of its own, without records: all of it that is ours is to be
 rejected, because nobody else could read it either.
@@ -35,7 +35,7 @@ class Delivery:
 
 
 class _Arrived:
-    """What one answer brought of one partition and was not taken yet."""
+    """What one response brought of one partition and was not taken yet."""
 
     def __init__(self, partition: SharePartition, node_id: int, row: PartitionData, now_ms: int) -> None:
         self.partition = partition

@@ -1,6 +1,6 @@
 """A share consumer's place in its group: joins coordinator, membership and topics, and says which partitions to fetch.
 
-drive() may be called by any thread that is inside the gate: it sends what is due and takes answers.
+drive() may be called by any thread that is inside the gate: it sends what is due and takes responses.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ShareGroup:
         self._on_assignment = on_assignment
         self.meter = membership.meter = GroupMeter(cluster.window, cluster.network.now_ms)
         self.coordinator = Coordinator(cluster, group_id, request_timeout_ms)
-        self.coordinator.on_news = self.touch
+        self.coordinator.on_response = self.touch
         self.topics = GroupTopics(cluster, request_timeout_ms, metadata_age_max_ms, False)
         self.subscription: set[str] = set()
         self._assigned: list[SharePartition] = []
@@ -141,7 +141,7 @@ class ShareGroup:
         return None
 
     def leave(self, deadline_ms: int, reason: str) -> None:
-        """Leaves and waits for the answer until the deadline."""
+        """Leaves and waits for the response until the deadline."""
         network = self._cluster.network
         self.membership.leave(network.now_ms(), reason)
         self.subscription = set()

@@ -1,14 +1,14 @@
 """Membership of a share group (KIP-932): a member of its own naming that heartbeats; knows no socket, clock or thread.
 
-    UNSUBSCRIBED --poll--> JOINING --answer--> STABLE
-          ^                   ^  ^               |
-          |                   |  +--- fenced ----+   (unknown member or epoch: joins again at once, with the same id)
-          |                   +-- poll -- STALE <+   (poll() came too late: left meanwhile)
+    UNSUBSCRIBED --poll--> JOINING --response--> STABLE
+          ^                   ^  ^                 |
+          |                   |  +---- fenced -----+   (unknown member or epoch: joins again at once, with the same id)
+          |                   +--- poll -- STALE <-+   (poll() came too late: left meanwhile)
     any --leave--> LEAVING --sent--> UNSUBSCRIBED          any --error that stays--> FATAL
 
 Invariants: one heartbeat is in flight at most; topics and rack are sent with epoch 0 and when they changed since the
-last heartbeat that was answered. An assignment is taken over at once: nobody waits for a member to give partitions up,
-because a record's lock, not the assignment, says who works on it.
+last heartbeat that had a response. An assignment is taken over at once: nobody waits for a member to give partitions
+up, because a record's lock, not the assignment, says who works on it.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class ShareMembership(Membership):
         due_ms = 0 if self.state is State.JOINING else self._next_heartbeat_ms
         return max(due_ms, self._not_before_ms)
 
-    # Answers
+    # Responses
 
     def on_response(self, request: Message, response: Message, now_ms: int) -> bool:
         assert isinstance(response, ShareGroupHeartbeatResponse)
@@ -194,7 +194,7 @@ class ShareMembership(Membership):
             rows = response.assignment.topic_partitions
             self.assignment = {row.topic_id: frozenset(row.partitions) for row in rows if row.partitions}
             if self.meter is not None:
-                # Nothing is to be given up for others: what the answer says is so at once.
+                # Nothing is to be given up for others: what the response says is so at once.
                 self.meter.begin_rebalance()
                 self.meter.end_rebalance()
         return True

@@ -259,7 +259,7 @@ class ShareRequests:
         self.in_flight += 1
         self._cluster.submit(self._cluster.broker_address(node.node_id), call)
 
-    # Answers
+    # Responses
 
     def _on_fetched(
         self,
@@ -325,7 +325,7 @@ class ShareRequests:
         response: fetched.ShareFetchResponse | acknowledged.ShareAcknowledgeResponse | None,
         sent: _Sent,
     ) -> bool:
-        """What both kinds of answers have in common; False if there is nothing more to see."""
+        """What both kinds of responses have in common; False if there is nothing more to see."""
         node.in_flight = False
         self.in_flight -= 1
         if response is None:
@@ -383,7 +383,7 @@ class ShareRequests:
             self.problem = error
 
     def _learn_leader(self, partition: TopicPartition, row: fetched.PartitionData | acknowledged.PartitionData) -> bool:
-        """KIP-951: the answer may have named the new leader."""
+        """KIP-951: the response may have named the new leader."""
         hint = row.current_leader
         return hint is not None and self._cluster.learn_leader(partition, hint.leader_id, hint.leader_epoch)
 

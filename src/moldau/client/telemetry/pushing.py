@@ -87,7 +87,7 @@ class Pushing:
                 self._push(cluster, is_last)
         except ClientError as error:
             logger.debug("No broker takes the metrics of this client: %s", error)
-            self._schedule.on_no_answer(cluster.network.now_ms())
+            self._schedule.on_no_response(cluster.network.now_ms())
 
     def _ask(self, cluster: Cluster) -> None:
         known = self._schedule.subscription

@@ -68,7 +68,7 @@ class Schedule:
         self.due_ms = now_ms + self.subscription.interval_ms
 
     def on_error(self, code: int, now_ms: int) -> None:
-        """A broker's answer to either request."""
+        """A broker's response to either request."""
         if code == errors.UNSUPPORTED_COMPRESSION_TYPE and self.state == PUSHES:
             self.refused_codecs.add(self.codec())
         self.state = ASKS
@@ -79,7 +79,7 @@ class Schedule:
         else:
             self.state, self.due_ms = OFF, NEVER_MS
 
-    def on_no_answer(self, now_ms: int) -> None:
+    def on_no_response(self, now_ms: int) -> None:
         self.state = ASKS
         self.due_ms = now_ms + INTERVAL_MS_DEFAULT
 

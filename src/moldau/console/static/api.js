@@ -4,7 +4,7 @@ export const session = { csrf: "", may_change: false, user: "", logged_in: false
 
 export class ApiError extends Error {
   constructor(status, body) {
-    super(body?.message ?? `The console answered with ${status}.`);
+    super(body?.message ?? `The console responded with ${status}.`);
     this.status = status;
     this.name = body?.error ?? "ERROR";
     this.away = Boolean(body?.away) || status === 503 || status === 0;
@@ -26,7 +26,7 @@ async function ask(path, options, again = true) {
     response = await fetch(path, { credentials: "same-origin", ...options });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, { message: "The console itself does not answer. It may have been stopped.", error: "AWAY" });
+    throw new ApiError(0, { message: "The console itself does not respond. It may have been stopped.", error: "AWAY" });
   }
   if (response.ok) return response;
   let body = null;

@@ -73,7 +73,7 @@ class Page {
     const run = async () => {
       clearTimeout(timer);
       if (this.signal.aborted) return;
-      // Whoever typed on meanwhile wants the later answer, whichever comes first.
+      // Whoever typed on meanwhile wants the later response, whichever comes first.
       turn += 1;
       const mine = turn;
       let pause = ms;

@@ -35,7 +35,7 @@ export function empty(...children) {
 }
 
 export function errorBox(error) {
-  const title = error.away ? "Nobody answers" : error.unsupported ? "Not offered by this broker" : error.status === 403 ? "Not allowed" : error.status === 404 ? "Not there" : "That did not work";
+  const title = error.away ? "No response" : error.unsupported ? "Not offered by this broker" : error.status === 403 ? "Not allowed" : error.status === 404 ? "Not there" : "That did not work";
   return h("div", { class: "box bad", role: "alert" }, h("strong", {}, title), h("p", {}, error.message), error.away && h("p", { class: "quiet" }, "The page tries again by itself."));
 }
 

@@ -18,7 +18,7 @@ FIRST_VERSION_WITH_GROUP_NOT_FOUND = 6
 
 
 class GroupAdmin(GroupPart):
-    """See the module. Each answer is about the groups of this shard alone."""
+    """See the module. Each response is about the groups of this shard alone."""
 
     def __init__(self, state: GroupShardState, offsets: Offsets) -> None:
         self._state = state

@@ -43,7 +43,7 @@ class ClassicMembersOfOtherGroups:
     def join(self, group: Group, joining: Joining, now_ms: int) -> Outcome:
         raise KafkaError(errors.INCONSISTENT_GROUP_PROTOCOL)
 
-    def sync(self, group: Group, request: SyncGroupRequest, answer: SyncCallback, now_ms: int) -> Outcome:
+    def sync(self, group: Group, request: SyncGroupRequest, respond: SyncCallback, now_ms: int) -> Outcome:
         raise KafkaError(errors.UNKNOWN_MEMBER_ID)
 
     def heartbeat(self, group: Group, request: HeartbeatRequest, now_ms: int) -> Outcome:
@@ -65,7 +65,7 @@ class ClassicProtocol(GroupPart):
     # Verbs
 
     def join(self, joining: Joining, now_ms: int) -> Outcome:
-        """The member's answer comes with the outcome, or later through `joining`, when its generation begins."""
+        """The member's response comes with the outcome, or later through `joining`, when its generation begins."""
         request = joining.request
         settings = self.state.settings
         if not settings.classic_session_min_ms <= request.session_timeout_ms <= settings.classic_session_max_ms:
@@ -80,11 +80,11 @@ class ClassicProtocol(GroupPart):
                 return Outcome(response=join_error(errors.INCONSISTENT_GROUP_PROTOCOL, ""))
         return self._join.join(joining, now_ms)
 
-    def sync(self, request: SyncGroupRequest, answer: SyncCallback, now_ms: int) -> Outcome:
+    def sync(self, request: SyncGroupRequest, respond: SyncCallback, now_ms: int) -> Outcome:
         """Followers wait here for the assignment that the leader brings."""
         group = self._find(request.group_id)
         if not isinstance(group, ClassicGroup):
-            return self.elsewhere.sync(group, request, answer, now_ms)
+            return self.elsewhere.sync(group, request, respond, now_ms)
         if group.state == DEAD:
             raise KafkaError(errors.COORDINATOR_NOT_AVAILABLE)
         member = group.check_member(request.member_id, request.group_instance_id)
@@ -100,7 +100,7 @@ class ClassicProtocol(GroupPart):
         if group.state == STABLE:
             member.session_due_ms = now_ms + member.session_timeout_ms
             return Outcome(response=synced(group, member))
-        superseded, member.awaiting_sync = member.awaiting_sync, answer
+        superseded, member.awaiting_sync = member.awaiting_sync, respond
         if superseded is not None:
             superseded(sync_error(errors.REBALANCE_IN_PROGRESS))
         if member.member_id != group.leader:

@@ -113,14 +113,14 @@ class ClassicGroup(Group):
 
     # Members
 
-    def add(self, member: ClassicMember, answer: JoinCallback | None) -> None:
+    def add(self, member: ClassicMember, respond: JoinCallback | None) -> None:
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
         if self.leader is None:
             self.leader = member.member_id
         self.members[member.member_id] = member
         self._count_protocols(member.protocols, 1)
-        self.set_awaiting_join(member, answer)
+        self.set_awaiting_join(member, respond)
         self.pending_members.pop(member.member_id, None)
 
     def update(
@@ -173,11 +173,11 @@ class ClassicGroup(Group):
             self.pending_sync_members[member_id] = None
         return new
 
-    def set_awaiting_join(self, member: ClassicMember, answer: JoinCallback | None) -> None:
+    def set_awaiting_join(self, member: ClassicMember, respond: JoinCallback | None) -> None:
         """The only place that changes who waits for a generation to begin, so that the count is right."""
-        self.awaiting_join_count += (answer is not None) - (member.awaiting_join is not None)
+        self.awaiting_join_count += (respond is not None) - (member.awaiting_join is not None)
         assert 0 <= self.awaiting_join_count <= len(self.members), f"{self.awaiting_join_count} of {self.group_id} wait"
-        member.awaiting_join = answer
+        member.awaiting_join = respond
 
     def elect_joined_leader(self) -> bool:
         """Makes sure that the leader is one who has joined again; False if nobody has."""

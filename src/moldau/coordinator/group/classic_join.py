@@ -39,16 +39,16 @@ REASON_LENGTH_MAX: Final = 255
 
 
 class Joining:
-    """A JoinGroup on its way: the request, who sent it, and how to answer when the others have joined too."""
+    """A JoinGroup on its way: the request, who sent it, and how to respond when the others have joined too."""
 
     def __init__(
-        self, request: JoinGroupRequest, version: int, client_id: str, client_host: str, answer: JoinCallback
+        self, request: JoinGroupRequest, version: int, client_id: str, client_host: str, respond: JoinCallback
     ) -> None:
         self.request = request
         self.version = version
         self.client_id = client_id
         self.client_host = client_host
-        self.answer = answer
+        self.respond = respond
         self.protocols = _protocols(request)
         self.rebalance_timeout_ms = request.session_timeout_ms if version == 0 else request.rebalance_timeout_ms
 
@@ -73,7 +73,7 @@ def _protocols(request: JoinGroupRequest) -> Protocols:
     return list(found.items())
 
 
-def _answered(response: JoinGroupResponse) -> Outcome:
+def _respond_with(response: JoinGroupResponse) -> Outcome:
     return Outcome(response=response)
 
 
@@ -98,10 +98,10 @@ class ClassicJoin:
         """The group becomes known to the log with its first member, so that it is described and cleaned up."""
         request = joining.request
         if request.member_id:
-            return _answered(join_error(errors.UNKNOWN_MEMBER_ID, request.member_id))
+            return _respond_with(join_error(errors.UNKNOWN_MEMBER_ID, request.member_id))
         group = ClassicGroup(request.group_id, self.state.wall.at(now_ms))
         if not group.supports(request.protocol_type, joining.protocols):
-            return _answered(join_error(errors.INCONSISTENT_GROUP_PROTOCOL, ""))
+            return _respond_with(join_error(errors.INCONSISTENT_GROUP_PROTOCOL, ""))
         records: list[StoredRecord] = [] if before is None else before.tombstones()
         records.append(new_group_record(group))
         self.state.groups[request.group_id] = group
@@ -127,9 +127,9 @@ class ClassicJoin:
         request = joining.request
         member_id = request.member_id
         if group.state == DEAD:
-            return _answered(join_error(errors.COORDINATOR_NOT_AVAILABLE, member_id))
+            return _respond_with(join_error(errors.COORDINATOR_NOT_AVAILABLE, member_id))
         if not group.supports(request.protocol_type, joining.protocols):
-            return _answered(join_error(errors.INCONSISTENT_GROUP_PROTOCOL, member_id))
+            return _respond_with(join_error(errors.INCONSISTENT_GROUP_PROTOCOL, member_id))
         if member_id == "":
             return self._join_new(group, joining, now_ms)
         if member_id in group.pending_members and request.group_instance_id is None:
@@ -137,7 +137,7 @@ class ClassicJoin:
         try:
             member = group.check_member(member_id, request.group_instance_id)
         except KafkaError as error:
-            return _answered(join_error(error.code, member_id))
+            return _respond_with(join_error(error.code, member_id))
         return self._join_again(group, joining, member, now_ms)
 
     def _has_room_for(self, group: ClassicGroup, member_id: str) -> bool:
@@ -174,7 +174,7 @@ class ClassicJoin:
         member_id = new_member_id(joining.client_id, self.state.rng)
         if joining.needs_known_id:
             self.rebalance.start_pending(group, member_id, request.session_timeout_ms, now_ms)
-            return _answered(join_error(errors.MEMBER_ID_REQUIRED, member_id))
+            return _respond_with(join_error(errors.MEMBER_ID_REQUIRED, member_id))
         return self._add(group, joining, member_id, now_ms)
 
     def _add(self, group: ClassicGroup, joining: Joining, member_id: str, now_ms: int) -> Outcome:
@@ -193,7 +193,7 @@ class ClassicJoin:
             group.new_member_added = True
         if not group.members:
             group.member_protocol_type = request.protocol_type
-        group.add(member, joining.answer)
+        group.add(member, joining.respond)
         self.rebalance.start_session(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS, now_ms)
         reason = joining.reason(f"member {member_id} joins")
         return self.rebalance.prepare_or_complete(group, reason, now_ms) or Outcome()
@@ -205,13 +205,13 @@ class ClassicJoin:
         unchanged = member.protocols == joining.protocols
         is_leader = group.leader == member.member_id
         if group.state == COMPLETING_REBALANCE and unchanged:
-            # It may not have got the answer: the generation is the one it joined.
+            # It may not have got the response: the generation is the one it joined.
             members = group.join_members() if is_leader else None
-            return _answered(joined(group, member, group.leader, members))
+            return _respond_with(joined(group, member, group.leader, members))
         if group.state == STABLE and unchanged and not is_leader:
-            return _answered(joined(group, member, group.leader))
+            return _respond_with(joined(group, member, group.leader))
         if group.state == EMPTY:
-            return _answered(join_error(errors.UNKNOWN_MEMBER_ID, member.member_id))
+            return _respond_with(join_error(errors.UNKNOWN_MEMBER_ID, member.member_id))
         # The leader joins on purpose: it saw something that its members did not, such as new partitions.
         self._update(group, joining, member)
         reason = joining.reason(f"member {member.member_id} joins again")
@@ -220,7 +220,7 @@ class ClassicJoin:
     def _update(self, group: ClassicGroup, joining: Joining, member: ClassicMember) -> None:
         group.update(member, joining.protocols, joining.rebalance_timeout_ms, joining.request.session_timeout_ms)
         superseded = member.awaiting_join
-        group.set_awaiting_join(member, joining.answer)
+        group.set_awaiting_join(member, joining.respond)
         if superseded is not None:
             # The client gave that request up, most likely; if it did not, it joins again.
             superseded(join_error(errors.REBALANCE_IN_PROGRESS, member.member_id))
@@ -277,8 +277,8 @@ class ClassicJoin:
         leader_before: str | None,
         before: tuple[Protocols, int, int],
     ) -> None:
-        if member.awaiting_join is not joining.answer or group.members.get(member.member_id) is not member:
-            # A rebalance has answered in the meantime, or someone else is this instance now.
+        if member.awaiting_join is not joining.respond or group.members.get(member.member_id) is not member:
+            # A rebalance has responded in the meantime, or someone else is this instance now.
             return
         group.set_awaiting_join(member, None)
         if error is not None:
@@ -288,11 +288,11 @@ class ClassicJoin:
                 group.refresh_subscribed_topics()
             self.rebalance.end_session(group, member.member_id)
             self.rebalance.start_session(group, restored, restored.session_timeout_ms, now_ms)
-            joining.answer(join_error(write_error(error.code), ""))
+            joining.respond(join_error(write_error(error.code), ""))
         elif not joining.knows_skip_assignment:
             # The name of its old self: were it told that it leads, it would assign partitions (KIP-814).
-            joining.answer(joined(group, member, leader_before))
+            joining.respond(joined(group, member, leader_before))
         else:
             is_leader = group.leader == member.member_id
             members = group.join_members() if is_leader else None
-            joining.answer(joined(group, member, group.leader, members, skip_assignment=is_leader))
+            joining.respond(joined(group, member, group.leader, members, skip_assignment=is_leader))

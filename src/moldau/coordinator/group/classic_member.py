@@ -1,4 +1,4 @@
-"""One member of a classic group: what it told when it joined, what it was assigned, and the answers it waits for."""
+"""One member of a classic group: what it told when it joined, what it was assigned, and the responses it waits for."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Every member has one timer, its session. It is not moved by each heartbeat: it looks at `session_due_ms` when it fires
 and sets itself again. A group has one timer for the time to join and one for the time to ask for the assignment.
 
-Answers go through functions that members were parked with; those do not come back here in the same turn.
+Responses go through functions that members were parked with; those do not come back here in the same turn.
 """
 
 from __future__ import annotations
@@ -241,11 +241,11 @@ class ClassicRebalance:
             member.is_new = False
             group.pending_sync_members[member.member_id] = None
             self.start_session(group, member, member.session_timeout_ms, now_ms)
-            answer = member.awaiting_join
-            if answer is not None:
+            respond = member.awaiting_join
+            if respond is not None:
                 group.set_awaiting_join(member, None)
                 members = group.join_members() if member.member_id == group.leader else None
-                answer(joined(group, member, group.leader, members))
+                respond(joined(group, member, group.leader, members))
 
     # Assignments
 
@@ -274,9 +274,9 @@ class ClassicRebalance:
         group.transition_to(STABLE, self.state.wall.at(now_ms))
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
-            answer = self._take_sync_callback(member, now_ms)
-            if answer is not None:
-                answer(synced(group, member))
+            respond = self._take_sync_callback(member, now_ms)
+            if respond is not None:
+                respond(synced(group, member))
 
     def assignment_failed(self, group: ClassicGroup, code: int, now_ms: int) -> None:
         """The assignment could not be written: everybody who waits hears of it, and the group tries again."""
@@ -286,14 +286,14 @@ class ClassicRebalance:
     def _cancel_syncs(self, group: ClassicGroup, code: int, now_ms: int) -> None:
         for member in group.members.values():
             member.assignment = b""
-            answer = self._take_sync_callback(member, now_ms)
-            if answer is not None:
-                answer(sync_error(code))
+            respond = self._take_sync_callback(member, now_ms)
+            if respond is not None:
+                respond(sync_error(code))
 
     def _take_sync_callback(self, member: ClassicMember, now_ms: int) -> SyncCallback | None:
-        answer = member.awaiting_sync
-        if answer is not None:
+        respond = member.awaiting_sync
+        if respond is not None:
             member.awaiting_sync = None
             # It could not send heartbeats while it waited.
             member.session_due_ms = now_ms + member.session_timeout_ms
-        return answer
+        return respond

@@ -129,7 +129,7 @@ class ClassicMembers(ClassicMembersOfOtherGroups):
 
     # SyncGroup
 
-    def sync(self, group: Group, request: SyncGroupRequest, answer: SyncCallback, now_ms: int) -> Outcome:
+    def sync(self, group: Group, request: SyncGroupRequest, respond: SyncCallback, now_ms: int) -> Outcome:
         assert isinstance(group, ConsumerGroup)
         member = self._check(group, request.member_id, request.group_instance_id, request.generation_id)
         assert member.classic is not None

@@ -101,12 +101,12 @@ class Offsets(GroupPart):
         response = OffsetCommitResponse()
         for topic in request.topics:
             name = topic.name
-            answers: list[OffsetCommitResponsePartition] = []
+            rows: list[OffsetCommitResponsePartition] = []
             for partition in topic.partitions:
                 index = partition.partition_index
                 metadata = "" if partition.committed_metadata is None else partition.committed_metadata
                 if metadata and java_length(metadata) > longest:
-                    answers.append(OffsetCommitResponsePartition(index, errors.OFFSET_METADATA_TOO_LARGE))
+                    rows.append(OffsetCommitResponsePartition(index, errors.OFFSET_METADATA_TOO_LARGE))
                     continue
                 if group is not None:
                     group.check_partition_commit(
@@ -121,8 +121,8 @@ class Offsets(GroupPart):
                     topic.topic_id,
                 )
                 records.append((encode_offset_key(group_id, name, index), value))
-                answers.append(OffsetCommitResponsePartition(index, 0))
-            response.topics.append(OffsetCommitResponseTopic(name, topic.topic_id, answers))
+                rows.append(OffsetCommitResponsePartition(index, 0))
+            response.topics.append(OffsetCommitResponseTopic(name, topic.topic_id, rows))
         self._state.settings.counts.offset_commits += len(records)
         return Outcome(records, response)
 
@@ -134,12 +134,12 @@ class Offsets(GroupPart):
         records: list[StoredRecord] = []
         response = TxnOffsetCommitResponse()
         for topic in request.topics:
-            answers: list[TxnOffsetCommitResponsePartition] = []
+            rows: list[TxnOffsetCommitResponsePartition] = []
             for partition in topic.partitions:
                 index = partition.partition_index
                 metadata = "" if partition.committed_metadata is None else partition.committed_metadata
                 if metadata and java_length(metadata) > longest:
-                    answers.append(TxnOffsetCommitResponsePartition(index, errors.OFFSET_METADATA_TOO_LARGE))
+                    rows.append(TxnOffsetCommitResponsePartition(index, errors.OFFSET_METADATA_TOO_LARGE))
                     continue
                 value = encode_offset_value(
                     partition.committed_offset,
@@ -150,8 +150,8 @@ class Offsets(GroupPart):
                     ZERO_UUID,
                 )
                 records.append((encode_offset_key(request.group_id, topic.name, index), value))
-                answers.append(TxnOffsetCommitResponsePartition(index, 0))
-            response.topics.append(TxnOffsetCommitResponseTopic(topic.name, answers))
+                rows.append(TxnOffsetCommitResponsePartition(index, 0))
+            response.topics.append(TxnOffsetCommitResponseTopic(topic.name, rows))
         return Outcome(records, response, producer_id=request.producer_id, producer_epoch=request.producer_epoch)
 
     def _check_transactional_commit(self, request: TxnOffsetCommitRequest, version: int, now_ms: int) -> None:
@@ -210,24 +210,24 @@ class Offsets(GroupPart):
         nothing: TopicOffsets = {}
         for topic in request.topics:
             known = offsets.get(topic.name, nothing)
-            answers: list[OffsetFetchResponsePartitions] = []
+            rows: list[OffsetFetchResponsePartitions] = []
             for index in topic.partition_indexes:
                 committed = known.get(index)
                 if committed is not None and is_other_topic(committed.topic_id, topic.topic_id):
                     committed = None
-                answers.append(self._fetched(group_id, topic.name, index, committed, require_stable))
-            response.topics.append(OffsetFetchResponseTopics(topic.name, topic.topic_id, answers))
+                rows.append(self._fetched(group_id, topic.name, index, committed, require_stable))
+            response.topics.append(OffsetFetchResponseTopics(topic.name, topic.topic_id, rows))
         return response
 
     def _fetch_whole_topic(
         self, group_id: str, name: str, known: TopicOffsets, require_stable: bool
     ) -> OffsetFetchResponseTopics:
-        answers: list[OffsetFetchResponsePartitions] = []
+        rows: list[OffsetFetchResponsePartitions] = []
         topic_id = ZERO_UUID
         for index, committed in known.items():
             topic_id = committed.topic_id
-            answers.append(self._fetched(group_id, name, index, committed, require_stable))
-        return OffsetFetchResponseTopics(name, topic_id, answers)
+            rows.append(self._fetched(group_id, name, index, committed, require_stable))
+        return OffsetFetchResponseTopics(name, topic_id, rows)
 
     def _fetched(
         self, group_id: str, topic: str, index: int, committed: CommittedOffset | None, require_stable: bool
@@ -251,14 +251,14 @@ class Offsets(GroupPart):
         response = OffsetDeleteResponse()
         for topic in request.topics:
             subscribed = group.is_subscribed_to(topic.name)
-            answers: list[OffsetDeleteResponsePartition] = []
+            rows: list[OffsetDeleteResponsePartition] = []
             for partition in topic.partitions:
                 index = partition.partition_index
                 code = errors.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else 0
                 if not subscribed and self._has_any(group_id, topic.name, index):
                     records.append((encode_offset_key(group_id, topic.name, index), None))
-                answers.append(OffsetDeleteResponsePartition(index, code))
-            response.topics.append(OffsetDeleteResponseTopic(topic.name, answers))
+                rows.append(OffsetDeleteResponsePartition(index, code))
+            response.topics.append(OffsetDeleteResponseTopic(topic.name, rows))
         self._state.settings.counts.offset_deletions += len(records)
         return Outcome(records, response)
 

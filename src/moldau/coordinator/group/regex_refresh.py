@@ -1,8 +1,8 @@
 """Finds out which topics the regular expressions of a group stand for, a bit at a time, and writes that down.
 
-A member that comes with a new expression is answered at once, without the topics. They are looked for in steps, so that
-thousands of topics and a costly expression hold nobody up; what is found is written, and the group's epoch rises. The
-same is done again when topics were created, and from time to time.
+A member that comes with a new expression gets its response at once, without the topics. They are looked for in steps,
+so that thousands of topics and a costly expression hold nobody up; what is found is written, and the group's epoch
+rises. The same is done again when topics were created, and from time to time.
 """
 
 from __future__ import annotations

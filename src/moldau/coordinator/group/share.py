@@ -352,7 +352,7 @@ class ShareProtocol(GroupPart):
         self.listener.initialize(group_id, topics, offsets, epoch, now_ms)
 
     def on_initialized(self, group_id: str, done: TopicPartitions, failed: TopicPartitions) -> Outcome:
-        """The share coordinators have answered."""
+        """The share coordinators have responded."""
         for topics in (done, failed):
             self._note_initializing(group_id, topics, None)
         self._failed -= _keys(group_id, done)

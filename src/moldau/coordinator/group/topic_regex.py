@@ -83,7 +83,7 @@ class TopicRegex:
         return found
 
     def begin(self, name: str) -> None:
-        """For whoever must not take long: the answer comes from `resume`."""
+        """For whoever must not take long: the response comes from `resume`."""
         self._name = name
         self._position = 0
         self._current = self._state(self._start, _NOTHING)

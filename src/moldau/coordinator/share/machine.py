@@ -135,7 +135,7 @@ class ShareMachine(CoordinatorMachine):
         self._check_exists(key)
         result = initialize_share_group_state_response.PartitionResult(key[2])
         if known is not None and asked.start_offset == UNCHANGED:
-            # A group that heard no answer asks again, maybe much later: what came of the first time stays.
+            # A group that heard no response asks again, maybe much later: what came of the first time stays.
             return Outcome([], result)
         if known is not None and known.is_written and known.state_epoch == asked.state_epoch:
             # Nobody alters the offsets of a group in use, and whoever was in use has left in a later epoch: this is a
@@ -183,7 +183,7 @@ class ShareMachine(CoordinatorMachine):
             raise KafkaError(errors.FENCED_STATE_EPOCH)
         if UNCHANGED < asked.start_offset < state.start_offset:
             # A leader has one write under way at a time, and its start only grows: this is a copy of a write that was
-            # carried out, sent again because no answer came, and overtaken by others.
+            # carried out, sent again because no response came, and overtaken by others.
             raise KafkaError(errors.FENCED_STATE_EPOCH)
         self._check_exists(key)
         self.writes_total += 1

@@ -162,7 +162,8 @@ def raise_epoch(following: Transaction, last_epoch: int) -> None:
 def end_kept(
     state: TransactionShardState, known: Transaction, request: EndTxnRequest, new_producer_id: int, wall_ms: int
 ) -> Outcome:
-    """Ends a transaction that was kept by InitProducerId: whoever asks has the producer id and epoch of that answer."""
+    """Ends a transaction that was kept by InitProducerId: whoever asks has the producer id and epoch of that
+    response."""
     kept_id = known.next_producer_id if known.next_producer_id != NO_PRODUCER_ID else known.producer_id
     if request.producer_id != kept_id:
         raise KafkaError(errors.INVALID_PRODUCER_ID_MAPPING)

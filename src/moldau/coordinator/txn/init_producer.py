@@ -118,7 +118,7 @@ def next_epochs(known: Transaction, request: InitProducerIdRequest) -> tuple[int
     if known.epoch == NO_EPOCH or request.producer_epoch == known.epoch:
         return raised, known.epoch
     if request.producer_epoch == known.last_epoch:
-        # Its answer got lost. Nobody else has come since: that would have cleared the last epoch.
+        # Its response got lost. Nobody else has come since: that would have cleared the last epoch.
         return known.epoch, known.last_epoch
     raise KafkaError(errors.PRODUCER_FENCED)
 

@@ -33,7 +33,7 @@ def add_partitions(
     response: Message,
     now_ms: int,
 ) -> Outcome:
-    """Raises the error for all partitions; `response` is the answer when they are in the transaction."""
+    """Raises the error for all partitions; `response` is the response when they are in the transaction."""
     known = state.find(transactional_id)
     check_producer(known, producer_id, producer_epoch)
     if known.state == ONGOING and partitions <= known.partitions:

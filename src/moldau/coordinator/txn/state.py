@@ -106,7 +106,7 @@ class Decision:
         if error is None:
             self._state.listener.on_prepared(self._state.index, transaction, now_ms)
         else:
-            # Nobody waits for the answer any more, but what is in the log counts.
+            # Nobody waits for the response any more, but what is in the log counts.
             key = MARKERS_TIMER + transaction.transactional_id
             self._state.timers.schedule(key, now_ms + RETRY_MS, self._wait_again)
 

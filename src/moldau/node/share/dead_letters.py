@@ -2,7 +2,7 @@
 
 A record waits for its letter as ARCHIVING, which is stored; it becomes ARCHIVED when all in-sync replicas of the dead
 letter topic's partition have the letter. So there is a letter for every such record and for no other one, and there are
-two of them when a leader ends, or hears no answer, in between.
+two of them when a leader ends, or hears no response, in between.
 
 Each share partition has one batch on its way at a time, and only some share partitions at once: memory is bounded, and
 so is the number of records that wait, by the share partition's window. What fails is tried again for as long as this
@@ -73,7 +73,7 @@ LATER: Final = 2
 
 
 class Sending:
-    """The dead letters of one share partition. `round` counts tries: answers to earlier ones mean nothing."""
+    """The dead letters of one share partition. `round` counts tries: responses to earlier ones mean nothing."""
 
     def __init__(self, one: SharePartition) -> None:
         self.one = one
@@ -126,7 +126,7 @@ class DeadLetters:
         self._sendings: dict[SharePartition, Sending] = {}
         self._queue: deque[Sending] = deque()
         self._read: list[tuple[Sending, int]] = []
-        self._answered: list[tuple[Sending, int, int]] = []
+        self._responses: list[tuple[Sending, int, int]] = []
         self._logged_at_ms: dict[tuple[str, str], int] = {}
 
     def __len__(self) -> int:
@@ -160,7 +160,7 @@ class DeadLetters:
         for broker_id in self._channels.drop_lost(image):
             for sending in self._sendings.values():
                 if sending.state == BUSY and sending.broker_id == broker_id:
-                    self._answered.append((sending, sending.round, errors.NETWORK_EXCEPTION))
+                    self._responses.append((sending, sending.round, errors.NETWORK_EXCEPTION))
         if not self._sendings:
             return
         for sending in self._sendings.values():
@@ -189,8 +189,8 @@ class DeadLetters:
         self._now_ms = now_ms
         if not self._sendings:
             return NEVER_MS
-        answered, self._answered = self._answered, []
-        for sending, number, code in answered:
+        responses, self._responses = self._responses, []
+        for sending, number, code in responses:
             if sending.state == BUSY and sending.round == number:
                 self._on_response(sending, code, now_ms)
         read, self._read = self._read, []
@@ -205,7 +205,7 @@ class DeadLetters:
             sending = self._queue.popleft()
             self._begin(sending, now_ms)
             busy += sending.state == BUSY
-        if self._answered or self._read or (self._queue and busy < ROUNDS_MAX):
+        if self._responses or self._read or (self._queue and busy < ROUNDS_MAX):
             return now_ms
         return min([due_ms, *[one.due_ms for one in self._sendings.values() if one.state == LATER]])
 
@@ -300,7 +300,7 @@ class DeadLetters:
         )
         sending.source = None
         if sending.batch.size == 0:
-            self.on_answered(sending, sending.round, errors.NONE, now_ms)
+            self.on_response(sending, sending.round, errors.NONE, now_ms)
             return
         self._send(sending, box, sending.batch, now_ms)
 
@@ -317,7 +317,7 @@ class DeadLetters:
         records = MemoryRecords(batch.data, 0, len(batch.data))
         topic = TopicProduceData(box.topic, partition_data=[PartitionProduceData(box.index, records)])
         request = ProduceRequest(None, ALL_IN_SYNC, max(1, self._timeout_ms // 2), [topic])
-        channel.send(PRODUCE, PRODUCE_VERSION, request, self._timeout_ms, response.answered)
+        channel.send(PRODUCE, PRODUCE_VERSION, request, self._timeout_ms, response.on_response)
 
     def _append(self, box: LetterBox, batch: LetterBatch, response: RoundResponse, now_ms: int) -> None:
         """This broker leads the partition of the dead letter topic too."""
@@ -338,15 +338,15 @@ class DeadLetters:
         self._waiting.call_at(now_ms + self._timeout_ms, wait)
         wait.on_partition_moved(now_ms)
 
-    # Answers
+    # Responses
 
     def on_read(self, sending: Sending, number: int) -> None:
         self._read.append((sending, number))
         self._wake(self._now_ms)
 
-    def on_answered(self, sending: Sending, number: int, code: int, now_ms: int) -> None:
+    def on_response(self, sending: Sending, number: int, code: int, now_ms: int) -> None:
         """In a turn of its own: what waits for partitions must not change others meanwhile."""
-        self._answered.append((sending, number, code))
+        self._responses.append((sending, number, code))
         self._wake(now_ms)
 
     def _on_response(self, sending: Sending, code: int, now_ms: int) -> None:
@@ -426,9 +426,9 @@ class RoundResponse:
         self._box = box
 
     def done(self, code: int, now_ms: int) -> None:
-        self._owner.on_answered(self._sending, self._round, code, now_ms)
+        self._owner.on_response(self._sending, self._round, code, now_ms)
 
-    def answered(self, response: Message | NoResponse, now_ms: int) -> None:
+    def on_response(self, response: Message | NoResponse, now_ms: int) -> None:
         code = errors.NETWORK_EXCEPTION
         if isinstance(response, ProduceResponse):
             for topic in response.responses:
@@ -446,7 +446,7 @@ class LetterWait(TimedWaiter):
         self._partition = partition
         self._led_since_epoch = partition.led_since_epoch
         self._offset = offset
-        self._answer = response
+        self._response = response
 
     def on_partition_moved(self, now_ms: int) -> None:
         if self.finished:
@@ -463,9 +463,9 @@ class LetterWait(TimedWaiter):
         else:
             code = errors.NONE
         self.finished = True
-        self._answer.done(code, now_ms)
+        self._response.done(code, now_ms)
 
     def on_deadline(self, now_ms: int) -> None:
         self.finished = True
         self._partition.drop_finished_waiters()
-        self._answer.done(errors.REQUEST_TIMED_OUT, now_ms)
+        self._response.done(errors.REQUEST_TIMED_OUT, now_ms)

@@ -27,7 +27,7 @@ RunVerb = Callable[[str, Callable[[GroupMachine], Outcome], Callable[[Message | 
 
 
 class StateGathering:
-    """Questions about many share partitions; `finish` gets all the answers."""
+    """Questions about many share partitions; `finish` gets all the responses."""
 
     def __init__(self, count: int, finish: Finish) -> None:
         self._missing = count
@@ -84,7 +84,7 @@ class ShareGroupStates(ShareStateListener):
         def on_responses(results: StateResults, now_ms: int) -> None:
             done, failed = split(topics, results)
 
-            def told(result: Message | KafkaError) -> None:
+            def on_result(result: Message | KafkaError) -> None:
                 if isinstance(result, KafkaError):
                     finish(dict.fromkeys(results, KafkaError(errors.COORDINATOR_NOT_AVAILABLE)), now_ms)
 
@@ -93,7 +93,7 @@ class ShareGroupStates(ShareStateListener):
                 outcome.on_written = lambda error, at_ms: finish(results, at_ms) if error is None else None
                 return outcome
 
-            self._run(group_id, decide, told, now_ms)
+            self._run(group_id, decide, on_result, now_ms)
 
         self._ask(INITIALIZE, group_id, rows, on_responses, now_ms)
 

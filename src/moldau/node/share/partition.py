@@ -279,7 +279,7 @@ class SharePartition:
         return partition.high_watermark.offset
 
     def available_bytes(self, max_bytes: int) -> int:
-        """How much a fetch could read now, roughly; raises what the fetch would be answered with."""
+        """How much a fetch could read now, roughly; raises what the fetch would get in its response."""
         read = self._read(max_bytes, 0)
         return 0 if read is None else read.size
 

@@ -27,7 +27,7 @@ PlaceKey = tuple[bytes, int]
 
 
 class SessionPartition:
-    """One partition of a session; `is_due` if the next answer must mention it whatever there is to say."""
+    """One partition of a session; `is_due` if the next response must mention it whatever there is to say."""
 
     __slots__ = ("index", "is_due", "topic_id")
 

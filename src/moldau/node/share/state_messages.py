@@ -1,4 +1,4 @@
-"""The five requests about the state of share partitions: rows by partition into a request, and out of its answer."""
+"""The five requests about the state of share partitions: rows by partition into a request, and out of its response."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SUMMARY: Final = api.READ_SHARE_GROUP_STATE_SUMMARY
 
 
 class Row:
-    """What an answer says of one partition."""
+    """What a response says of one partition."""
 
     __slots__ = ("error_code", "error_message", "message")
 

@@ -44,7 +44,7 @@ RETRIED: Final = frozenset(
 )
 
 StateDone = Callable[[Message | KafkaError, int], None]
-"""Called with the partition's row of the answer or an error, and `now_ms`; never inside the call that asks."""
+"""Called with the partition's row of the response or an error, and `now_ms`; never inside the call that asks."""
 
 
 class StateQuestion:
@@ -94,7 +94,7 @@ class ShareStates:
         self._queues: dict[tuple[int, int, str], list[StateQuestion]] = {}
         self._in_flight: dict[tuple[int, int, str], list[StateQuestion]] = {}
         self._later: list[StateQuestion] = []
-        self._answered: list[tuple[StateQuestion, Message | KafkaError]] = []
+        self._results: list[tuple[StateQuestion, Message | KafkaError]] = []
         self.on_deadline: Callable[[int], None] | None = None
 
     def on_metadata(self, image: MetadataImage, now_ms: int) -> None:
@@ -135,10 +135,10 @@ class ShareStates:
         self._in_flight[place] = questions
         request = request_for(kind, group_id, [(question.key, question.row) for question in questions])
         response = RemoteResponse(self, place, questions)
-        channel.send(kind, 0 if kind not in (SUMMARY, WRITE) else 1, request, self._timeout_ms, response.answered)
+        channel.send(kind, 0 if kind not in (SUMMARY, WRITE) else 1, request, self._timeout_ms, response.on_response)
 
     def _take_distinct(self, place: tuple[int, int, str]) -> list[StateQuestion]:
-        """One request names a partition once; a second write to it waits for the answer to the first."""
+        """One request names a partition once; a second write to it waits for the response to the first."""
         taken: dict[SharePartitionKey, StateQuestion] = {}
         left = []
         for question in self._queues.pop(place):
@@ -167,7 +167,7 @@ class ShareStates:
                 self._take(question, row.message, now_ms)
         self._send(place, now_ms)
 
-    # Answers
+    # Responses
 
     def _take(self, question: StateQuestion, result: Message | KafkaError, now_ms: int) -> None:
         if isinstance(result, KafkaError) and result.code in RETRIED and question.attempts < ATTEMPTS_MAX:
@@ -176,7 +176,7 @@ class ShareStates:
             self._wake(question.due_ms)
             return
         # In a turn of its own: who asks must not be called back before it knows what it has asked.
-        self._answered.append((question, result))
+        self._results.append((question, result))
         self._wake(now_ms)
 
     def _wake(self, due_ms: int) -> None:
@@ -184,16 +184,16 @@ class ShareStates:
             self.on_deadline(due_ms)
 
     def poll(self, now_ms: int) -> int:
-        while self._answered:
-            answered, self._answered = self._answered, []
-            for question, result in answered:
+        while self._results:
+            results, self._results = self._results, []
+            for question, result in results:
                 question.done(result, now_ms)
         due = [question for question in self._later if question.due_ms <= now_ms]
         if due:
             self._later = [question for question in self._later if question.due_ms > now_ms]
             for question in due:
                 self.ask(question, now_ms)
-        if self._answered:
+        if self._results:
             return now_ms
         return min([question.due_ms for question in self._later], default=NEVER_MS)
 
@@ -216,5 +216,5 @@ class RemoteResponse:
         self._place = place
         self._questions = questions
 
-    def answered(self, response: Message | NoResponse, now_ms: int) -> None:
+    def on_response(self, response: Message | NoResponse, now_ms: int) -> None:
         self._owner._on_remote(self._place, self._questions, response, now_ms)

@@ -29,7 +29,9 @@ def connection_metrics(groups: Iterable[ListenerGroup], now_ms: int) -> list[Met
     all_together = Metric(f"{PREFIX}_broker_connection_accept_rate", GAUGE, "Connections a second, all listeners")
     open_now = Metric(f"{PREFIX}_connection_count", GAUGE, "Open connections")
     blocked = Metric(
-        "moldau_listener_blocked_seconds_total", COUNTER, "Time in which a listener took nobody because of a limit"
+        "moldau_listener_blocked_seconds_total",
+        COUNTER,
+        "Time in which a listener accepted no connection because of a limit",
     )
     refused = Metric("moldau_listener_refused_total", COUNTER, "Connections that were closed at once")
     throttled = Metric("moldau_listener_throttled_total", COUNTER, "Connections of an ip that came too often")

@@ -150,7 +150,7 @@ def transaction_metrics(node: Node, now_ms: int) -> list[Metric]:
         ),
         *spread_metrics(
             f"{VERIFICATION}_verificationtimems",
-            "Time until the coordinator answered for a transactional write, in ms",
+            "Time until the coordinator's response for a transactional write, in ms",
             {(): verification.times_ms},
             now_ms / 1000,
         ),

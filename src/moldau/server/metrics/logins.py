@@ -15,7 +15,9 @@ def login_metrics(groups: Iterable[ListenerGroup]) -> list[Metric]:
     expired = Metric(
         f"{PREFIX}_expired_connections_killed_count", COUNTER, "Connections closed because their session was over"
     )
-    strangers = Metric("moldau_listener_strangers", GAUGE, "Open connections on which nobody has logged in yet")
+    unauthenticated = Metric(
+        "moldau_listener_unauthenticated_connections", GAUGE, "Open connections that have not authenticated yet"
+    )
     for group in groups:
         for listener in group.listeners:
             keeper = listener.gate_keeper
@@ -25,5 +27,5 @@ def login_metrics(groups: Iterable[ListenerGroup]) -> list[Metric]:
             renewed.values[labels] = keeper.renewed_total
             not_renewed.values[labels] = keeper.failed_renewal_total
             expired.values[labels] = keeper.expired_total
-            strangers.values[labels] = listener.stranger_count
-    return [metric for metric in (renewed, not_renewed, expired, strangers) if metric.values]
+            unauthenticated.values[labels] = listener.unauthenticated_count
+    return [metric for metric in (renewed, not_renewed, expired, unauthenticated) if metric.values]

@@ -29,7 +29,8 @@ JSON = "application/json"
 
 
 class MetricsPage:
-    """One small listener. Every answer closes its connection. `not_ready` says why clients cannot be served, if so."""
+    """One small listener. Every response closes its connection. `not_ready` says why clients cannot be served, if
+    so."""
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class MetricsPage:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), REQUEST_SECONDS_MAX)
-            for piece in await self._answer(head):
+            for piece in await self._response_to(head):
                 writer.write(piece)
                 await asyncio.wait_for(writer.drain(), REQUEST_SECONDS_MAX)
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
@@ -72,7 +73,7 @@ class MetricsPage:
             with contextlib.suppress(OSError):
                 writer.close()
 
-    async def _answer(self, head: bytes) -> list[bytes]:
+    async def _response_to(self, head: bytes) -> list[bytes]:
         words = head.split(b"\r\n", 1)[0].split()
         method, path = (words[0], words[1].partition(b"?")[0]) if len(words) == 3 else (b"", b"")
         if method not in (b"GET", b"HEAD"):

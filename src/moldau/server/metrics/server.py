@@ -97,7 +97,7 @@ def forwarding_metrics(node: Node, now_ms: int) -> list[Metric]:
     ]
     found = forwarding.remote_ms.quantiles([0.99, 0.999], now_ms / 1000) or [0.0, 0.0]
     for part, value in zip(("p99", "p999"), found, strict=True):
-        about = "Time until the controller answered, in ms"
+        about = "Time until the controller's response, in ms"
         metrics.append(Metric(f"{FORWARDING}_remotetimems_{part}", GAUGE, about, value))
         metrics.append(Metric(f"{FORWARDING}_queuetimems_{part}", GAUGE, "Time before sending; it is done at once", 0))
     return metrics

@@ -111,7 +111,7 @@ class ClusterAdmin(BusyAdmin):
 
     def _ask(self, what: str, request: Message, version: int, on_response: Callable[[Message | None], None]) -> None:
         self.world.note(f"admin: {what}")
-        self.client.ask(self.client.any_node(), request, version, self.when_answered(on_response), 6000)
+        self.client.ask(self.client.any_node(), request, version, self.when_done(on_response), 6000)
 
     def _check(self, what: str, error_code: int, message: str | None, allowed: tuple[int, ...] = TRY_AGAIN) -> bool:
         return self.check_done(what, error_code, message, allowed)
@@ -138,14 +138,14 @@ class ClusterAdmin(BusyAdmin):
             "file.delete.delay.ms": "500",
         }
         request = create_topic(topic.name, len(topic.partitions), topic.replication_factor, configs, 3000)
-        self._ask(f"create {topic.name}", request, CREATE_VERSION, lambda answer: self._on_created(topic, answer))
+        self._ask(f"create {topic.name}", request, CREATE_VERSION, lambda response: self._on_created(topic, response))
 
-    def _on_created(self, topic: ReplicatedTopic, answer: Message | None) -> None:
-        if not isinstance(answer, CreateTopicsResponse) or topic.state != ASKED:
+    def _on_created(self, topic: ReplicatedTopic, response: Message | None) -> None:
+        if not isinstance(response, CreateTopicsResponse) or topic.state != ASKED:
             return
-        result = answer.topics[0]
+        result = response.topics[0]
         if result.error_code == errors.TOPIC_ALREADY_EXISTS:
-            # An earlier request was carried out and its answer lost.
+            # An earlier request was carried out and its response lost.
             found = self.client.topic_ids.get(topic.name)
             if found is not None:
                 self.model.on_created(topic, found)
@@ -156,12 +156,12 @@ class ClusterAdmin(BusyAdmin):
 
     def _delete(self, topic: ReplicatedTopic) -> None:
         request = delete_topic(topic.topic_id, 3000)
-        self._ask(f"delete {topic.name}", request, DELETE_VERSION, lambda answer: self._on_deleted(topic, answer))
+        self._ask(f"delete {topic.name}", request, DELETE_VERSION, lambda response: self._on_deleted(topic, response))
 
-    def _on_deleted(self, topic: ReplicatedTopic, answer: Message | None) -> None:
-        if not isinstance(answer, DeleteTopicsResponse):
+    def _on_deleted(self, topic: ReplicatedTopic, response: Message | None) -> None:
+        if not isinstance(response, DeleteTopicsResponse):
             return
-        result = answer.responses[0]
+        result = response.responses[0]
         if result.error_code == errors.UNKNOWN_TOPIC_ID or self._check(
             f"delete {topic.name}", result.error_code, result.error_message
         ):
@@ -179,11 +179,11 @@ class ClusterAdmin(BusyAdmin):
             key, value = "min.insync.replicas", self.rng.choice(("2", "2", "3"))
         what = f"alter {topic.name} {key}={value}"
         request = alter_config(topic.name, key, value)
-        self._ask(what, request, ALTER_VERSION, lambda answer: self._on_altered(what, topic, answer))
+        self._ask(what, request, ALTER_VERSION, lambda response: self._on_altered(what, topic, response))
 
-    def _on_altered(self, what: str, topic: ReplicatedTopic, answer: Message | None) -> None:
-        if isinstance(answer, IncrementalAlterConfigsResponse) and topic.state == PRESENT:
-            result = answer.responses[0]
+    def _on_altered(self, what: str, topic: ReplicatedTopic, response: Message | None) -> None:
+        if isinstance(response, IncrementalAlterConfigsResponse) and topic.state == PRESENT:
+            result = response.responses[0]
             self._check(what, result.error_code, result.error_message)
 
     # Replicas and leaders
@@ -211,14 +211,14 @@ class ClusterAdmin(BusyAdmin):
         what = f"reassign {topic.name}-{index} to {replicas}"
         topic.on_moved()
         request = AlterPartitionReassignmentsRequest(3000, True, [wanted])
-        self._ask(what, request, 1, lambda answer: self._on_reassigned(what, topic, answer))
+        self._ask(what, request, 1, lambda response: self._on_reassigned(what, topic, response))
 
-    def _on_reassigned(self, what: str, topic: ReplicatedTopic, answer: Message | None) -> None:
-        if not isinstance(answer, AlterPartitionReassignmentsResponse) or topic.state != PRESENT:
+    def _on_reassigned(self, what: str, topic: ReplicatedTopic, response: Message | None) -> None:
+        if not isinstance(response, AlterPartitionReassignmentsResponse) or topic.state != PRESENT:
             return
         allowed = (*TRY_AGAIN, errors.NO_REASSIGNMENT_IN_PROGRESS, errors.INVALID_REPLICA_ASSIGNMENT)
-        if self._check(what, answer.error_code, answer.error_message, allowed):
-            result = answer.responses[0].partitions[0]
+        if self._check(what, response.error_code, response.error_message, allowed):
+            result = response.responses[0].partitions[0]
             self._check(what, result.error_code, result.error_message, allowed)
 
     def _elect(self) -> None:
@@ -232,13 +232,13 @@ class ClusterAdmin(BusyAdmin):
     def elect(self, topic: ReplicatedTopic, index: int, kind: int = PREFERRED) -> None:
         request = ElectLeadersRequest(kind, [TopicPartitions(topic.name, [index])], 3000)
         what = f"elect {topic.name}-{index} ({'unclean' if kind else 'preferred'})"
-        self._ask(what, request, 2, lambda answer: self._on_elected(what, topic, answer))
+        self._ask(what, request, 2, lambda response: self._on_elected(what, topic, response))
 
-    def _on_elected(self, what: str, topic: ReplicatedTopic, answer: Message | None) -> None:
-        if not isinstance(answer, ElectLeadersResponse) or topic.state != PRESENT:
+    def _on_elected(self, what: str, topic: ReplicatedTopic, response: Message | None) -> None:
+        if not isinstance(response, ElectLeadersResponse) or topic.state != PRESENT:
             return
-        if self._check(what, answer.error_code, None, ELECTION_REFUSALS) and answer.replica_election_results:
-            result = answer.replica_election_results[0].partition_result[0]
+        if self._check(what, response.error_code, None, ELECTION_REFUSALS) and response.replica_election_results:
+            result = response.replica_election_results[0].partition_result[0]
             self._check(what, result.error_code, result.error_message, ELECTION_REFUSALS)
 
     # Records
@@ -258,15 +258,15 @@ class ClusterAdmin(BusyAdmin):
         offset = self.rng.randint(model.start_high, model.acknowledged_end)
         model.on_start_asked(offset)
         self.world.note(f"admin: delete records of {model.name} below {offset}")
-        answered = self.when_answered(lambda answer: self._on_records_deleted(topic, index, offset, answer))
+        on_response = self.when_done(lambda response: self._on_records_deleted(topic, index, offset, response))
         request = delete_records(topic.name, index, offset, 3000)
-        self.client.ask(leader, request, DELETE_RECORDS_VERSION, answered, 6000)
+        self.client.ask(leader, request, DELETE_RECORDS_VERSION, on_response, 6000)
 
-    def _on_records_deleted(self, topic: ReplicatedTopic, index: int, offset: int, answer: Message | None) -> None:
+    def _on_records_deleted(self, topic: ReplicatedTopic, index: int, offset: int, response: Message | None) -> None:
         self.client.refresh()
-        if not isinstance(answer, DeleteRecordsResponse) or topic.state != PRESENT:
+        if not isinstance(response, DeleteRecordsResponse) or topic.state != PRESENT:
             return
-        result = answer.topics[0].partitions[0]
+        result = response.topics[0].partitions[0]
         what = f"delete records of {topic.name}-{index}"
         if self._check(what, result.error_code, None) and result.low_watermark < offset and topic.trusted:
             raise Violation(f"deleted records are gone: {what}: starts at {result.low_watermark}, asked {offset}")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 EARLIEST, LATEST = -2, -1
 SETTLE_MS_MAX = 20_000
-ANSWER_MS_MAX = 10_000
+RESPONSE_MS_MAX = 10_000
 PREFERRED = 0
 TRIES_MAX = 100
 
@@ -104,13 +104,13 @@ class ClusterAudit:
     # Requests
 
     def ask(self, node_id: int, request: Message, version: int) -> Message:
-        answers: list[Message | None] = []
-        self.client.ask(node_id, request, version, answers.append, ANSWER_MS_MAX)
-        self.world.run_until(lambda: bool(answers), ANSWER_MS_MAX + 1)
-        answer = answers[0] if answers else None
-        if answer is None:
+        responses: list[Message | None] = []
+        self.client.ask(node_id, request, version, responses.append, RESPONSE_MS_MAX)
+        self.world.run_until(lambda: bool(responses), RESPONSE_MS_MAX + 1)
+        response = responses[0] if responses else None
+        if response is None:
             raise Violation(f"every request is answered: {request!r} by {node_id}")
-        return answer
+        return response
 
     def ask_any(self, request: Message, version: int) -> Message:
         return self.ask(self.client.any_node(), request, version)
@@ -153,9 +153,9 @@ class ClusterAudit:
 
     def list_offset(self, topic: ReplicatedTopic, index: int, leader: int, timestamp: int) -> int:
         wanted = ListOffsetsTopic(topic.name, [ListOffsetsPartition(index, -1, timestamp)])
-        answer = self.ask(leader, ListOffsetsRequest(-1, 0, [wanted]), 8)
-        assert isinstance(answer, ListOffsetsResponse)
-        result = answer.topics[0].partitions[0]
+        response = self.ask(leader, ListOffsetsRequest(-1, 0, [wanted]), 8)
+        assert isinstance(response, ListOffsetsResponse)
+        result = response.topics[0].partitions[0]
         if result.error_code != errors.NONE:
             raise NotNow(f"offsets of {topic.name}-{index} at {leader}: {errors.error_name(result.error_code)}")
         return result.offset
@@ -176,9 +176,9 @@ class ClusterAudit:
         partition = FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=1 << 20)
         wanted = FetchTopic(topic_id=topic.topic_id, partitions=[partition])
         request = FetchRequest(max_wait_ms=0, min_bytes=1, session_epoch=-1, topics=[wanted])
-        answer = self.ask(leader, request, 13)
-        assert isinstance(answer, FetchResponse)
-        result = answer.responses[0].partitions[0]
+        response = self.ask(leader, request, 13)
+        assert isinstance(response, FetchResponse)
+        result = response.responses[0].partitions[0]
         name = topic.partitions[index].name
         if result.error_code == errors.NOT_LEADER_OR_FOLLOWER:
             raise NotNow(f"{name} at {leader}: it does not lead any more")

@@ -245,7 +245,7 @@ class ClusterChecks:
         cursor.look(host.disk, log, high_watermark, committed, f"broker {host.host_id}")
 
     def _note_view_of_leader(self, partition: Partition) -> None:
-        """What the controller answered to a leader may be newer than any image that is left."""
+        """What the controller responded to a leader may be newer than any image that is left."""
         if partition.leader != partition.broker_id:
             return
         place = (partition.topic_id, partition.index)

@@ -65,7 +65,7 @@ class ClusterClient:
         on_response: Callable[[Message | None], None],
         timeout_ms: int = REQUEST_TIMEOUT_MS,
     ) -> None:
-        """`on_response` gets None when there was no answer."""
+        """`on_response` gets None when there was no response."""
         self.pipe(node_id).call(
             request,
             version,
@@ -93,17 +93,17 @@ class ClusterClient:
         return NOBODY if known is None else known.leader
 
     def refresh(self) -> None:
-        """Asks somebody for the metadata; an answer that knows of older epochs than this client is not believed."""
+        """Asks somebody for the metadata; a response that knows of older epochs than this client is not believed."""
         if self._refreshing:
             return
         self._refreshing = True
         self.ask(self.any_node(), MetadataRequest(None, False), 12, self._on_metadata, METADATA_TIMEOUT_MS)
 
-    def _on_metadata(self, answer: Message | None) -> None:
+    def _on_metadata(self, response: Message | None) -> None:
         self._refreshing = False
-        if not isinstance(answer, MetadataResponse):
+        if not isinstance(response, MetadataResponse):
             return
-        for topic in answer.topics:
+        for topic in response.topics:
             if topic.name is not None and topic.error_code == errors.NONE:
                 self.topic_ids[topic.name] = topic.topic_id
             for row in topic.partitions:

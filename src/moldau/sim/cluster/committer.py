@@ -72,18 +72,18 @@ class ClusterCommitter:
         self.asking = True
         self.client.ask(node_id, request, version, self._on_response)
 
-    def _on_response(self, answer: Message | None) -> None:
+    def _on_response(self, response: Message | None) -> None:
         self.asking = False
-        if isinstance(answer, FindCoordinatorResponse):
-            row = answer.coordinators[0]
+        if isinstance(response, FindCoordinatorResponse):
+            row = response.coordinators[0]
             if row.error_code == errors.NONE:
                 self.coordinator = row.node_id if row.node_id in self.setting.client_ports else NOBODY
             elif row.error_code not in TRANSIENT_ERRORS:
                 raise Violation(f"a coordinator can be found: {self.name} got {errors.error_name(row.error_code)}")
-        elif isinstance(answer, OffsetCommitResponse):
-            self._on_committed(answer)
-        elif isinstance(answer, OffsetFetchResponse):
-            self._on_fetched(answer)
+        elif isinstance(response, OffsetCommitResponse):
+            self._on_committed(response)
+        elif isinstance(response, OffsetFetchResponse):
+            self._on_fetched(response)
         else:
             self.coordinator = NOBODY
 
@@ -110,8 +110,8 @@ class ClusterCommitter:
         request = OffsetCommitRequest(self.group_id, topics=[OffsetCommitRequestTopic(topic.name, partitions=[row])])
         self._ask(self.coordinator, request, 9)
 
-    def _on_committed(self, answer: OffsetCommitResponse) -> None:
-        for topic in answer.topics:
+    def _on_committed(self, response: OffsetCommitResponse) -> None:
+        for topic in response.topics:
             for row in topic.partitions:
                 if self._check_code(row.error_code, "a commit is answered"):
                     place = (topic.name, row.partition_index)
@@ -127,8 +127,8 @@ class ClusterCommitter:
             groups=[OffsetFetchRequestGroup(self.group_id, topics=rows)], require_stable=self.rng.random() < 0.3
         )
 
-    def _on_fetched(self, answer: OffsetFetchResponse) -> None:
-        group = answer.groups[0]
+    def _on_fetched(self, response: OffsetFetchResponse) -> None:
+        group = response.groups[0]
         if not self._check_code(group.error_code, "a fetch of offsets is answered"):
             return
         self.last_fetch_ms = self.world.now_ms

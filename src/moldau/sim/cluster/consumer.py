@@ -124,18 +124,18 @@ class ClusterConsumer:
         )
         self.busy = True
         asked = Fetch(topic, self.partition, self.offset, node_id, epoch)
-        self.client.ask(node_id, request, FETCH_VERSION, lambda answer: self._on_fetched(asked, answer))
+        self.client.ask(node_id, request, FETCH_VERSION, lambda response: self._on_fetched(asked, response))
 
-    def _on_fetched(self, asked: Fetch, answer: Message | None) -> None:
+    def _on_fetched(self, asked: Fetch, response: Message | None) -> None:
         self.busy = False
         self.preferred = NOBODY
-        if not isinstance(answer, FetchResponse):
+        if not isinstance(response, FetchResponse):
             self.client.refresh()
             return
-        if answer.error_code != errors.NONE:
-            self._on_error(answer.error_code)
+        if response.error_code != errors.NONE:
+            self._on_error(response.error_code)
             return
-        for result in (result for response in answer.responses for result in response.partitions):
+        for result in (result for topic_rows in response.responses for result in topic_rows.partitions):
             if asked.topic.state == PRESENT:
                 self._on_result(asked, result)
 
@@ -191,7 +191,7 @@ class ClusterConsumer:
         self._start_over(asked, 0)
 
     def _on_out_of_range(self, asked: Fetch, result: PartitionData) -> None:
-        """Right when the log was cut at its start; a follower may be behind, and so may a leader that is none."""
+        """Right when the log was truncated at its start; a follower may be behind, and so may a leader that is none."""
         model = asked.topic.partitions[asked.partition]
         known = model.start_high <= asked.offset <= self.latest_seen and self.topic is asked.topic
         if asked.topic.trusted and asked.epoch != NO_EPOCH and known and self.partition == asked.partition:
@@ -211,14 +211,16 @@ class ClusterConsumer:
         request = ListOffsetsRequest(-1, 0, [wanted])
         partition = self.partition
         self.busy = True
-        self.client.ask(leader, request, LIST_OFFSETS_VERSION, lambda answer: self._on_latest(topic, partition, answer))
+        self.client.ask(
+            leader, request, LIST_OFFSETS_VERSION, lambda response: self._on_latest(topic, partition, response)
+        )
 
-    def _on_latest(self, topic: ReplicatedTopic, partition: int, answer: Message | None) -> None:
+    def _on_latest(self, topic: ReplicatedTopic, partition: int, response: Message | None) -> None:
         self.busy = False
-        if not isinstance(answer, ListOffsetsResponse):
+        if not isinstance(response, ListOffsetsResponse):
             self.client.refresh()
             return
-        result = answer.topics[0].partitions[0]
+        result = response.topics[0].partitions[0]
         if result.error_code != errors.NONE:
             self._on_error(result.error_code)
             return

@@ -249,7 +249,7 @@ class Connection(Wire):
 
     @property
     def is_given_up(self) -> bool:
-        """Nobody waits for its answers any more."""
+        """Nobody waits for its responses any more."""
         return not self._client_open
 
     @property

@@ -1,4 +1,4 @@
-"""The outbox of a node in the simulated world, and the requests and answers on one simulated connection."""
+"""The outbox of a node in the simulated world, and the requests and responses on one simulated connection."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Pipe:
         awaited.timer = self.network.world.schedule(timeout_ms, lambda: self._turn(lambda: self._expire(attempt)))
 
     def tell(self, request: Message, version: int) -> None:
-        """A request that has no answer (produce with acks=0)."""
+        """A request that has no response (produce with acks=0)."""
         self._correlation_id += 1
         self._connect().send(encode_request(request, version, self._correlation_id, self.name))
 
@@ -128,12 +128,12 @@ class Pipe:
         awaited = self._awaited.popleft()
         if awaited.timer is not None:
             awaited.timer.cancelled = True
-        answer = decode_response(frame, awaited.api_key, awaited.version, awaited.correlation_id)
-        awaited.on_outcome(answer)
+        response = decode_response(frame, awaited.api_key, awaited.version, awaited.correlation_id)
+        awaited.on_outcome(response)
 
 
 class SimChannel(Channel):
-    """A pipe whose answers come in turns of the host that asks, as long as the process that asked lives."""
+    """A pipe whose responses come in turns of the host that asks, as long as the process that asked lives."""
 
     def __init__(self, outbox: SimOutbox, purpose: str, host_name: str, port: int) -> None:
         host, life = outbox.host, outbox.life

@@ -1,4 +1,4 @@
-"""Producers of a simulated cluster: they follow the leader, send again what got no answer, and recall every promise."""
+"""Producers of a simulated cluster: they follow the leader, repeat what got no response, and recall every promise."""
 
 from __future__ import annotations
 
@@ -76,10 +76,10 @@ class ClusterProducer(BaseProducer[ReplicatedTopic]):
         self.waiting_for_id = True
         self.client.ask(self.client.any_node(), InitProducerIdRequest(None, 60000), 4, self._on_id, 1500)
 
-    def _on_id(self, answer: Message | None) -> None:
+    def _on_id(self, response: Message | None) -> None:
         self.waiting_for_id = False
-        if isinstance(answer, InitProducerIdResponse) and self.take_id(answer, NO_ID_YET):
-            self.setting.check_producer_id_is_new(answer.producer_id, answer.producer_epoch)
+        if isinstance(response, InitProducerIdResponse) and self.take_id(response, NO_ID_YET):
+            self.setting.check_producer_id_is_new(response.producer_id, response.producer_epoch)
 
     # Sending
 
@@ -102,7 +102,7 @@ class ClusterProducer(BaseProducer[ReplicatedTopic]):
                 self.client.refresh()  # nobody tells it that the leader has changed
         else:
             self.client.ask(
-                leader, request, PRODUCE_VERSION, lambda answer: self._on_response(batch, target, leader, answer)
+                leader, request, PRODUCE_VERSION, lambda response: self._on_response(batch, target, leader, response)
             )
 
     def _send_again(self) -> None:
@@ -122,19 +122,19 @@ class ClusterProducer(BaseProducer[ReplicatedTopic]):
         self.client.refresh()
         self.world.schedule(self.rng.randint(20, 300), self._send_again)
 
-    # Answers
+    # Responses
 
-    def _on_response(self, batch: SentBatch, target: ReplicatedTopic, leader: int, answer: Message | None) -> None:
+    def _on_response(self, batch: SentBatch, target: ReplicatedTopic, leader: int, response: Message | None) -> None:
         if self.recovering or batch not in self.unacknowledged:
             return
         if self.unacknowledged[0] is not batch:
-            # It went to another leader than those before it, whose answers may still come: from the first on again.
+            # It went to another leader than those before it, whose responses may still come: from the first on again.
             self._on_failed(leader, 0)
             return
-        if not isinstance(answer, ProduceResponse):
+        if not isinstance(response, ProduceResponse):
             self._on_failed(leader, 0)
             return
-        result = answer.responses[0].partition_responses[0]
+        result = response.responses[0].partition_responses[0]
         if result.error_code == errors.NONE:
             self._on_acknowledged(batch, target, result)
         elif result.error_code in SEQUENCE_ERRORS:
@@ -168,6 +168,6 @@ class ClusterProducer(BaseProducer[ReplicatedTopic]):
 
     def _on_sequence_error(self, batch: SentBatch, target: ReplicatedTopic, leader: int, error_code: int) -> None:
         """Allowed only where data was lost, or where a leader knows just the last of several batches of a producer."""
-        excused = not target.trusted or (self.in_flight_max > 1 and batch.attempts > 1)
-        self.on_lost_sequence(error_code, excused=excused)
+        allowed = not target.trusted or (self.in_flight_max > 1 and batch.attempts > 1)
+        self.on_lost_sequence(error_code, allowed=allowed)
         self.client.disconnect(leader)

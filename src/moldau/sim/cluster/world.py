@@ -440,7 +440,7 @@ class ClusterWorld:
             raise Violation(f"a whole cluster answers everybody within 30 s: {waiting} wait")
 
     def _is_calm(self) -> bool:
-        """Everybody has an answer, and nothing that was given up can still arrive."""
+        """Everybody has a response, and nothing that was given up can still arrive."""
         return (
             not any(producer.unacknowledged for producer in self.producers)
             and not self.admin.is_busy

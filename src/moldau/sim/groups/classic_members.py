@@ -104,9 +104,9 @@ class SimClassicGroup:
         """What has been told of each offset by now."""
         return {place: model.told for place, model in self.offsets.items()}
 
-    def check_fetched(self, answer: Any, told_before: dict[Place, int] | None = None) -> None:
-        """`told_before` is what was told when somebody asked: another member may commit while the answer travels."""
-        for topic in answer.groups[0].topics:
+    def check_fetched(self, response: Any, told_before: dict[Place, int] | None = None) -> None:
+        """`told_before` is what was told when somebody asked: another member may commit while the response travels."""
+        for topic in response.groups[0].topics:
             for row in topic.partitions:
                 if row.error_code != errors.NONE:
                     raise Violation(f"an offset can be read: {self.group_id} got {errors.error_name(row.error_code)}")
@@ -123,13 +123,13 @@ class SimClassicGroup:
         if not self.offsets:
             return
         auditor.ask(FindCoordinatorRequest(coordinator_keys=[self.group_id]), 4)
-        answer: Any = auditor.ask(self.fetch_request(list(self.offsets)), 8)
-        code = answer.groups[0].error_code
+        response: Any = auditor.ask(self.fetch_request(list(self.offsets)), 8)
+        code = response.groups[0].error_code
         if code in TRANSIENT_ERRORS:
             raise NotReady(f"offsets of {self.group_id}: {errors.error_name(code)}")
         if code != errors.NONE:
             raise Violation(f"a fetch of offsets is answered: {self.group_id} got {errors.error_name(code)}")
-        self.check_fetched(answer)
+        self.check_fetched(response)
 
 
 class SimClassicMember:
@@ -248,32 +248,32 @@ class SimClassicMember:
         self.asking = True
         self.told_before = self.group.told()
         life, sent_ms, losses = self.life, self.world.now_ms, self.setting.data_losses
-        self.client.call(request, version, lambda answer: self._hear(request, answer, life, sent_ms, losses))
+        self.client.call(request, version, lambda response: self._hear(request, response, life, sent_ms, losses))
 
-    def _hear(self, request: Message, answer: Any, life: int, sent_ms: int, losses: int) -> None:
-        """Answers to the dead are lost; the frozen read theirs when they wake up."""
+    def _hear(self, request: Message, response: Any, life: int, sent_ms: int, losses: int) -> None:
+        """Responds to the dead are lost; the frozen read theirs when they wake up."""
         if life != self.life:
             return
         if self.world.now_ms < self.frozen_until_ms:
             wait_ms = self.frozen_until_ms - self.world.now_ms
-            self.world.schedule(wait_ms, lambda: self._hear(request, answer, life, sent_ms, losses))
+            self.world.schedule(wait_ms, lambda: self._hear(request, response, life, sent_ms, losses))
             return
         self.asking = False
-        if answer is None or losses != self.setting.data_losses:
+        if response is None or losses != self.setting.data_losses:
             self.must_look = True
             # What was sent may be on its way still: a commit that overtook it would go back when it arrives.
             self.quiet_until_ms = self.world.now_ms + LONGEST_DELAY_MS
             return
         if isinstance(request, FindCoordinatorRequest):
-            self.must_look = answer.coordinators[0].error_code != errors.NONE
+            self.must_look = response.coordinators[0].error_code != errors.NONE
         elif isinstance(request, OffsetCommitRequest):
-            self._on_committed(request, answer)
+            self._on_committed(request, response)
         elif isinstance(request, OffsetFetchRequest):
-            self._on_fetched(answer)
+            self._on_fetched(response)
         elif isinstance(request, LeaveGroupRequest):
             self.member_id = ""
-        elif self._is_fine(answer.error_code, request):
-            self._on_success(request, answer, sent_ms)
+        elif self._is_fine(response.error_code, request):
+            self._on_success(request, response, sent_ms)
 
     def _is_fine(self, code: int, request: Message) -> bool:
         if code not in EXPECTED:
@@ -291,29 +291,29 @@ class SimClassicMember:
             self._lose_all()
         return code in (errors.NONE, errors.MEMBER_ID_REQUIRED)
 
-    def _on_success(self, request: Message, answer: Any, sent_ms: int) -> None:
+    def _on_success(self, request: Message, response: Any, sent_ms: int) -> None:
         if isinstance(request, JoinGroupRequest):
-            self._on_joined(answer)
+            self._on_joined(response)
         elif isinstance(request, SyncGroupRequest):
-            self._on_synced(answer, sent_ms)
+            self._on_synced(response, sent_ms)
         else:
             self.session_end_ms = sent_ms + SESSION_MS
 
-    def _on_joined(self, answer: Any) -> None:
-        self.member_id = answer.member_id
-        if answer.error_code == errors.MEMBER_ID_REQUIRED:
+    def _on_joined(self, response: Any) -> None:
+        self.member_id = response.member_id
+        if response.error_code == errors.MEMBER_ID_REQUIRED:
             return
         self._lose_all()
-        self.generation = answer.generation_id
-        ids = [row.member_id for row in answer.members]
+        self.generation = response.generation_id
+        ids = [row.member_id for row in response.members]
         shares: dict[str, list[Place]] = {one: [] for one in ids}
-        if ids and not answer.skip_assignment:
+        if ids and not response.skip_assignment:
             for number, place in enumerate(self.group.places()):
                 shares[ids[number % len(ids)]].append(place)
             self.assignments = [SyncGroupRequestAssignment(one, write_places(mine)) for one, mine in shares.items()]
 
-    def _on_synced(self, answer: Any, sent_ms: int) -> None:
-        places = read_places(answer.assignment)
+    def _on_synced(self, response: Any, sent_ms: int) -> None:
+        places = read_places(response.assignment)
         self.losses = self.setting.data_losses
         self.session_end_ms = sent_ms + SESSION_MS
         if self.world.now_ms < self.session_end_ms:
@@ -323,20 +323,20 @@ class SimClassicMember:
         self.is_synced = True
         self.must_fetch = bool(places)
 
-    def _on_fetched(self, answer: Any) -> None:
-        code = answer.groups[0].error_code
-        if self._is_fine(code, answer):
-            self.group.check_fetched(answer, self.told_before)
+    def _on_fetched(self, response: Any) -> None:
+        code = response.groups[0].error_code
+        if self._is_fine(code, response):
+            self.group.check_fetched(response, self.told_before)
             self.must_fetch = False
 
-    def _on_committed(self, request: OffsetCommitRequest, answer: Any) -> None:
+    def _on_committed(self, request: OffsetCommitRequest, response: Any) -> None:
         sent = {
             (topic.name, row.partition_index): row.committed_offset
             for topic in request.topics
             for row in topic.partitions
         }
         self.prepared = {}
-        for topic in answer.topics:
+        for topic in response.topics:
             for row in topic.partitions:
                 if self._is_fine(row.error_code, request):
                     place = (topic.name, row.partition_index)

@@ -105,19 +105,19 @@ class SimCommitter:
 
     def _ask(self, request: Message, version: int, life: int) -> None:
         self.asking = True
-        self.client.call(request, version, lambda answer: self._on_response(answer, life))
+        self.client.call(request, version, lambda response: self._on_response(response, life))
 
-    def _on_response(self, answer: Message | None, losses: int) -> None:
+    def _on_response(self, response: Message | None, losses: int) -> None:
         self.asking = False
-        if answer is None:
+        if response is None:
             # The commit may be on its way still: one that overtook it would go back when it arrives.
             self.quiet_until_ms = self.world.now_ms + LONGEST_DELAY_MS
-        if answer is None or losses != self.setting.data_losses:
+        if response is None or losses != self.setting.data_losses:
             self.must_look = True
-        elif isinstance(answer, OffsetCommitResponse):
-            self._on_committed(answer)
-        elif isinstance(answer, OffsetFetchResponse):
-            self._on_fetched(answer)
+        elif isinstance(response, OffsetCommitResponse):
+            self._on_committed(response)
+        elif isinstance(response, OffsetFetchResponse):
+            self._on_fetched(response)
         else:
             self.must_look = False
 
@@ -146,8 +146,8 @@ class SimCommitter:
             self.offsets[place] = OffsetModel(f"{self.group_id} {topic}-{index}")
         return self.offsets[place]
 
-    def _on_committed(self, answer: OffsetCommitResponse) -> None:
-        for topic in answer.topics:
+    def _on_committed(self, response: OffsetCommitResponse) -> None:
+        for topic in response.topics:
             for row in topic.partitions:
                 self._check_code(row.error_code, "a commit is answered")
                 if row.error_code == errors.NONE:
@@ -173,14 +173,14 @@ class SimCommitter:
     def _fetch(self) -> None:
         self._ask(self._request(), self.rng.choice((8, 9)), self.setting.data_losses)
 
-    def _on_fetched(self, answer: OffsetFetchResponse) -> None:
-        group = answer.groups[0]
+    def _on_fetched(self, response: OffsetFetchResponse) -> None:
+        group = response.groups[0]
         self._check_code(group.error_code, "a fetch of offsets is answered")
         if group.error_code == errors.NONE:
-            self._check(answer)
+            self._check(response)
 
-    def _check(self, answer: OffsetFetchResponse) -> None:
-        for topic in answer.groups[0].topics:
+    def _check(self, response: OffsetFetchResponse) -> None:
+        for topic in response.groups[0].topics:
             for row in topic.partitions:
                 if row.error_code != errors.NONE:
                     raise Violation(f"an offset can be read: {self.name} got {errors.error_name(row.error_code)}")
@@ -197,11 +197,11 @@ class SimCommitter:
         if not self.offsets:
             return
         auditor.ask(FindCoordinatorRequest(coordinator_keys=[self.group_id]), 4)
-        answer = auditor.ask(self._request(), 9)
-        assert isinstance(answer, OffsetFetchResponse)
-        code = answer.groups[0].error_code
+        response = auditor.ask(self._request(), 9)
+        assert isinstance(response, OffsetFetchResponse)
+        code = response.groups[0].error_code
         if code in TRANSIENT_ERRORS:
             raise NotReady(f"offsets of {self.group_id}: {errors.error_name(code)}")
         if code != errors.NONE:
             raise Violation(f"a fetch of offsets is answered: {self.group_id} got {errors.error_name(code)}")
-        self._check(answer)
+        self._check(response)

@@ -129,7 +129,7 @@ class SimConsumerMember(SimClassicMember):
             instance_id=self.instance,
             **fields,
         )
-        # Until the answer is there, it is one that may have got lost.
+        # Until the response is there, it is one that may have got lost.
         self.must_tell_everything = True
         self._ask(request, 1)
 
@@ -162,19 +162,19 @@ class SimConsumerMember(SimClassicMember):
             self._lose_all()
         return code == errors.NONE
 
-    def _on_success(self, request: Message, answer: Any, sent_ms: int) -> None:
+    def _on_success(self, request: Message, response: Any, sent_ms: int) -> None:
         assert isinstance(request, ConsumerGroupHeartbeatRequest)
         if request.member_epoch < 0:
             # A new life under a new name, or the old one back.
             self._forget_name()
             return
-        self.generation = answer.member_epoch
+        self.generation = response.member_epoch
         self.losses = self.setting.data_losses
         self.session_end_ms = sent_ms + SESSION_MS
         self.must_tell_everything = False
         self.must_acknowledge = False
-        if answer.assignment is not None:
-            self._on_assigned(answer.assignment)
+        if response.assignment is not None:
+            self._on_assigned(response.assignment)
 
     def _forget_name(self) -> None:
         self.life += 1

@@ -233,7 +233,7 @@ class SimStreamsMember(SimClassicMember):
             endpoint_information_epoch=self.endpoint_epoch,
             **fields,
         )
-        # Until the answer is there, it is one that may have got lost.
+        # Until the response is there, it is one that may have got lost.
         self.must_tell_everything = True
         self._ask(request, 0)
 
@@ -266,24 +266,24 @@ class SimStreamsMember(SimClassicMember):
             self._lose_all()
         return code == errors.NONE
 
-    def _on_success(self, request: Message, answer: Any, sent_ms: int) -> None:
+    def _on_success(self, request: Message, response: Any, sent_ms: int) -> None:
         assert isinstance(request, StreamsGroupHeartbeatRequest)
         if request.member_epoch < 0:
             self.life += 1
             self.member_id = f"{self.name}-{self.life}"
             self._lose_all()
             return
-        self.generation = answer.member_epoch
+        self.generation = response.member_epoch
         self.losses = self.setting.data_losses
         self.session_end_ms = sent_ms + SESSION_MS
-        self.endpoint_epoch = answer.endpoint_information_epoch
+        self.endpoint_epoch = response.endpoint_information_epoch
         self.must_tell_everything = False
         self.must_acknowledge = False
-        lists = (answer.active_tasks, answer.standby_tasks, answer.warmup_tasks)
+        lists = (response.active_tasks, response.standby_tasks, response.warmup_tasks)
         if len({one is None for one in lists}) > 1:
             raise Violation(f"an answer has all lists of tasks or none: {self.name} got {lists}")
-        if answer.active_tasks is not None:
-            self._on_assigned(tasks_of(answer.active_tasks), tasks_of(answer.standby_tasks))
+        if response.active_tasks is not None:
+            self._on_assigned(tasks_of(response.active_tasks), tasks_of(response.standby_tasks))
 
     def _on_assigned(self, active: set[Task], kept: set[Task]) -> None:
         if self.is_in_session:

@@ -51,7 +51,7 @@ class StreamsGroupWorld(ClassicGroupWorld):
     def _run(self, duration_ms: int) -> None:
         super()._run(duration_ms)
         for client in self.clients:
-            # A request may have been lost with the node; nothing else would tell who waits for its answer.
+            # A request may have been lost with the node; nothing else would tell who waits for its response.
             client.disconnect("everybody connects anew")
         self._await_convergence("the faults are over")
         for _ in range(self.rng.randint(1, 3)):

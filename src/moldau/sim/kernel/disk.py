@@ -217,18 +217,18 @@ class SimDisk(WholeDisk):
         return {path: self.peek(path) for path in self.all_files()}
 
     def restore_files(self, copy: dict[str, bytes], leave_alone: Callable[[str], bool]) -> None:
-        """Somebody puts a copy in the place of what is there, and removes what a folder of logs had not then; what
+        """Somebody puts a copy in the place of what is there, and removes what a directory of logs had not then; what
         machines remember stays as it is."""
         for change in self.journal:
             change.apply()
         self.journal.clear()
-        folders = {path.rpartition("/")[0] for path in copy if path.endswith(".log")}
+        directories = {path.rpartition("/")[0] for path in copy if path.endswith(".log")}
         for path in self.all_files():
             if leave_alone(path):
                 continue
             if path in copy:
                 self.inode_at(path).restore(copy[path])
-            elif path.rpartition("/")[0] in folders:
+            elif path.rpartition("/")[0] in directories:
                 directory, name = self._parent(path)
                 del directory.entries[name]
                 directory.durable.pop(name, None)
@@ -273,7 +273,7 @@ class SimDisk(WholeDisk):
         # against a page cache that shows bytes which it has given up writing. What nobody was told of stays as it is.
         for inode in self._doomed:
             for change in inode.pending:
-                change.doomed = False
+                change.is_given_up = False
         self._doomed.clear()
         self._crash_countdown = 0
         self._crashing = False
@@ -363,7 +363,7 @@ class SimDisk(WholeDisk):
                 raise OSError(errno.EIO, os.strerror(errno.EIO), path)
         except OSError:
             for change in inode.pending:
-                change.doomed = True
+                change.is_given_up = True
             self._doomed.append(inode)
             raise
         inode.sync_until(number)
@@ -521,7 +521,7 @@ class SimDisk(WholeDisk):
         self.rename(temporary, path)
 
     def write_file_later(self, path: str, data: bytes, done: Done) -> None:
-        """All of it happens at the end of the delay; the folder is not synced, so a power loss may undo the rename."""
+        """All of it happens at the end of the delay; its directory is not synced: a power loss may undo the rename."""
         self._written_later[path] = data
 
         def write() -> None:

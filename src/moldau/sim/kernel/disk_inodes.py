@@ -1,4 +1,4 @@
-"""Files and folders of a simulated disk: as the process sees them, as the medium has them, and what is in between."""
+"""Files and directories of a simulated disk: as the process sees them, as the medium has them, and between the two."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ SECTOR_SIZES = (64, 512, 4096)
 
 
 class Change:
-    """One change of a file's bytes that is not durable yet; `data` None cuts the file to `position`."""
+    """One change of a file's bytes that is not durable yet; `data` None truncates the file to `position`."""
 
-    __slots__ = ("data", "doomed", "number", "position")
+    __slots__ = ("data", "is_given_up", "number", "position")
 
     def __init__(self, position: int, data: bytes | None, number: int) -> None:
         self.position = position
         self.data = data
         self.number = number
-        self.doomed = False
+        self.is_given_up = False
 
     def apply(self, content: bytearray, limit: int = -1) -> None:
         if self.data is None:
@@ -42,7 +42,7 @@ class Inode:
     def fail_write_back(self) -> None:
         """The system has given up writing what was pending. Memory shows it all the same, until it is needed."""
         for change in self.pending:
-            change.doomed = True
+            change.is_given_up = True
         self.unseen_error = bool(self.pending)
 
     def restore(self, content: bytes) -> None:
@@ -52,8 +52,8 @@ class Inode:
 
     def evict(self) -> None:
         """Memory shows what the medium has, and what will still be written there."""
-        if any(change.doomed for change in self.pending):
-            self.pending = [change for change in self.pending if not change.doomed]
+        if any(change.is_given_up for change in self.pending):
+            self.pending = [change for change in self.pending if not change.is_given_up]
             self.current = bytearray(self.durable)
             for change in self.pending:
                 change.apply(self.current)
@@ -61,7 +61,7 @@ class Inode:
     def sync_until(self, number: int) -> None:
         remaining: list[Change] = []
         for change in self.pending:
-            if change.number <= number and not change.doomed:
+            if change.number <= number and not change.is_given_up:
                 change.apply(self.durable)
             else:
                 remaining.append(change)
@@ -79,13 +79,13 @@ class Inode:
         choice = rng.random()
         if choice < 0.2:
             return content
-        kept = [change for change in self.pending if not change.doomed or rng.random() < 0.5]
+        kept = [change for change in self.pending if not change.is_given_up or rng.random() < 0.5]
         if choice < 0.45:
             for change in kept:
                 change.apply(content)
             return content
         if choice < 0.5:
-            # The cut of a file and the data written after it reach the platter independently.
+            # The truncation of a file and the data written after it reach the platter independently.
             kept = [change for change in kept if change.data is not None]
         count = rng.randint(0, len(kept))
         for change in kept[:count]:

@@ -40,7 +40,7 @@ class Slot:
         self.mutes = False
         self._side = side
 
-    def answer(self, payload: bytes | None, *, close: bool = False, mute_ms: int = 0) -> None:
+    def respond(self, payload: bytes | None, *, close: bool = False, mute_ms: int = 0) -> None:
         """Completes the reply: with None nothing is sent; `close` closes the connection after it. Nothing that comes
         from the client is looked at for `mute_ms` from now on, and not before the reply was sent."""
         if self.done:
@@ -91,7 +91,7 @@ class Program:
         finished()
 
     def handle(self, connection: object, frame: bytes, now_ms: int, slot: Slot) -> None:
-        """Answers into the slot, now or in a later turn. May raise BadFrame."""
+        """Responds into the slot, now or in a later turn. May raise BadFrame."""
         raise NotImplementedError
 
 
@@ -133,7 +133,7 @@ class ServerSide:
                 self.link.close_after_sending()
                 return
         if sent_throttled and self.timers == 0:
-            self._unmute_later(self, 0)  # the timer was over before the answer could leave
+            self._unmute_later(self, 0)  # the timer was over before the response could leave
 
 
 class Host:

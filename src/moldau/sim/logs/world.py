@@ -444,7 +444,7 @@ class LogWorld:
         return headers
 
     def _bytes_of_segment(self, segment: Segment) -> bytes:
-        """A file that is to be cut may be longer than its segment for a while."""
+        """A file that is to be truncated may be longer than its segment for a while."""
         return self.disk.peek(segment.path(".log"))[: segment.size]
 
     def _check_indexes(self, log: Log) -> None:

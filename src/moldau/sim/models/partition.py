@@ -91,7 +91,7 @@ class PartitionModel:
         self.start_high = max(self.start_high, offset)
 
     def truncate(self, offset: int) -> None:
-        """Somebody who may cut the log does so; it may take effect now or, after a crash, not at all."""
+        """Somebody who may truncate the log does so; it may take effect now or, after a crash, not at all."""
         self._forget_from(offset)
         self.durable_end = min(self.durable_end, offset)
         self.cut_at = min(self.cut_at, offset)
@@ -107,7 +107,7 @@ class PartitionModel:
             raise Violation(
                 f"what was synced is never lost: {self.name} ends at {end}, synced up to {self.durable_end}"
             )
-        # A cut that was not synced may be undone: then what was cut off is there again.
+        # A truncation that was not synced may be undone: then what it removed is there again.
         self._forget_from(min(end, max(self.cut_at, self.durable_end)))
         self.cut_at = NEVER_CUT
 
@@ -195,7 +195,7 @@ def check_sequences_of_a_producer_are_contiguous(model: PartitionModel, view: Lo
 
 
 def first_at_or_after(view: LogView, timestamp: int) -> tuple[int, int] | None:
-    """The right answer to a lookup by timestamp: (offset, timestamp) of the first record that is not older."""
+    """The right response to a lookup by timestamp: (offset, timestamp) of the first record that is not older."""
     highest: list[int] = []
     for record in view.records:
         highest.append(max(record.timestamp, highest[-1] if highest else record.timestamp))
@@ -206,7 +206,7 @@ def first_at_or_after(view: LogView, timestamp: int) -> tuple[int, int] | None:
 
 
 def first_of_largest_timestamp(view: LogView) -> tuple[int, int] | None:
-    """The right answer to a lookup of the largest timestamp: the first record that has it."""
+    """The right response to a lookup of the largest timestamp: the first record that has it."""
     best: ReadRecord | None = None
     for record in view.records:
         if best is None or record.timestamp > best.timestamp:

@@ -1,6 +1,6 @@
 """What must be true of topics: which exist, with which id, partitions and configs, from what admins were told.
 
-A request whose answer was lost may or may not have happened; until somebody has looked, the model says so.
+A request whose response was lost may or may not have happened; until somebody has looked, the model says so.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class TopicModel:
         # Somebody may delete it: then only its id says which topic of this name is meant.
         self.transient = name.startswith(TRANSIENT_PREFIX)
         self.partitions = [PartitionModel(f"{name}-{index}") for index in range(partitions)]
-        # Every value that a config may have; more than one while an answer is missing.
+        # Every value that a config may have; more than one while a response is missing.
         self.configs: dict[str, set[str | None]] = {key: {value} for key, value in configs.items()}
 
     @property
@@ -60,7 +60,7 @@ class ClusterModel:
         return topic
 
     def check_topics(self, found: dict[str, tuple[bytes, int]]) -> None:
-        """Holds the topics of a metadata answer (name -> id and partition count) against the model."""
+        """Holds the topics of a metadata response (name -> id and partition count) against the model."""
         for topic in self.topics:
             seen = found.get(topic.name)
             there = seen is not None and seen[0] == topic.topic_id

@@ -80,7 +80,7 @@ class SimAdmin(BusyAdmin):
         )()
 
     def _call(self, request: Message, version: int, on_response: Callable[[Message | None], None]) -> None:
-        self.client.call(request, version, self.when_answered(on_response))
+        self.client.call(request, version, self.when_done(on_response))
 
     def _check(self, what: str, error_code: int, message: str | None) -> bool:
         return self.check_done(what, error_code, message, NOT_READY_ERRORS)
@@ -102,14 +102,14 @@ class SimAdmin(BusyAdmin):
             configs[key] = self.rng.choice(CONFIG_CHOICES[key])
         self.world.note(f"admin creates {name} with {count} partitions and {configs}")
         request = create_topic(name, count, 1, configs, 5000)
-        self._call(request, CREATE_VERSION, lambda answer: self._on_created(name, count, configs, answer))
+        self._call(request, CREATE_VERSION, lambda response: self._on_created(name, count, configs, response))
 
-    def _on_created(self, name: str, count: int, configs: dict[str, str], answer: Message | None) -> None:
-        if answer is None:
+    def _on_created(self, name: str, count: int, configs: dict[str, str], response: Message | None) -> None:
+        if response is None:
             self._be_uncertain(name, count, configs)
             return
-        assert isinstance(answer, CreateTopicsResponse)
-        result = answer.topics[0]
+        assert isinstance(response, CreateTopicsResponse)
+        result = response.topics[0]
         if result.error_code == errors.REQUEST_TIMED_OUT:
             self._be_uncertain(name, count, configs)
         elif self._check(f"creating {name}", result.error_code, result.error_message):
@@ -122,16 +122,18 @@ class SimAdmin(BusyAdmin):
     def _delete(self, topic: TopicModel) -> None:
         self.world.note(f"admin deletes {topic.name}")
         topic.state = DELETING
-        self._call(delete_topic(topic.topic_id, 5000), DELETE_VERSION, lambda answer: self._on_deleted(topic, answer))
+        self._call(
+            delete_topic(topic.topic_id, 5000), DELETE_VERSION, lambda response: self._on_deleted(topic, response)
+        )
 
-    def _on_deleted(self, topic: TopicModel, answer: Message | None) -> None:
+    def _on_deleted(self, topic: TopicModel, response: Message | None) -> None:
         if topic.state != DELETING:
             return
-        if answer is None:
+        if response is None:
             self.setting.audit_soon()
             return
-        assert isinstance(answer, DeleteTopicsResponse)
-        result = answer.responses[0]
+        assert isinstance(response, DeleteTopicsResponse)
+        result = response.responses[0]
         if result.error_code == errors.NONE:
             topic.state = GONE
         elif result.error_code == errors.REQUEST_TIMED_OUT:
@@ -147,12 +149,12 @@ class SimAdmin(BusyAdmin):
         topic = self.rng.choice(topics)
         count = len(topic.partitions) + 1
         request = CreatePartitionsRequest([CreatePartitionsTopic(topic.name, count, None)], 5000)
-        self._call(request, 3, lambda answer: self._on_grown(topic, count, answer))
+        self._call(request, 3, lambda response: self._on_grown(topic, count, response))
 
-    def _on_grown(self, topic: TopicModel, count: int, answer: Message | None) -> None:
-        if not isinstance(answer, CreatePartitionsResponse) or topic.state != PRESENT:
+    def _on_grown(self, topic: TopicModel, count: int, response: Message | None) -> None:
+        if not isinstance(response, CreatePartitionsResponse) or topic.state != PRESENT:
             return
-        result = answer.results[0]
+        result = response.results[0]
         if result.error_code == errors.INVALID_PARTITIONS:
             return
         if self._check(f"growing {topic.name}", result.error_code, result.error_message):
@@ -169,12 +171,12 @@ class SimAdmin(BusyAdmin):
         self.world.note(f"admin sets {key}={value} of {topic.name}")
         topic.configs.setdefault(key, {None}).add(value)
         request = alter_config(topic.name, key, value)
-        self._call(request, ALTER_VERSION, lambda answer: self._on_altered(topic, key, value, answer))
+        self._call(request, ALTER_VERSION, lambda response: self._on_altered(topic, key, value, response))
 
-    def _on_altered(self, topic: TopicModel, key: str, value: str, answer: Message | None) -> None:
-        if not isinstance(answer, IncrementalAlterConfigsResponse):
+    def _on_altered(self, topic: TopicModel, key: str, value: str, response: Message | None) -> None:
+        if not isinstance(response, IncrementalAlterConfigsResponse):
             return
-        result = answer.responses[0]
+        result = response.responses[0]
         if self._check(f"setting {key}={value} of {topic.name}", result.error_code, result.error_message):
             topic.configs[key] = {value}
 
@@ -196,13 +198,13 @@ class SimAdmin(BusyAdmin):
         self._call(
             delete_records(topic.name, index, offset, 5000),
             DELETE_RECORDS_VERSION,
-            lambda answer: self._on_records_deleted(model, offset, losses, answer),
+            lambda response: self._on_records_deleted(model, offset, losses, response),
         )
 
-    def _on_records_deleted(self, model: PartitionModel, offset: int, losses: int, answer: Message | None) -> None:
-        if not isinstance(answer, DeleteRecordsResponse):
+    def _on_records_deleted(self, model: PartitionModel, offset: int, losses: int, response: Message | None) -> None:
+        if not isinstance(response, DeleteRecordsResponse):
             return
-        result = answer.topics[0].partitions[0]
+        result = response.topics[0].partitions[0]
         if result.error_code == errors.OFFSET_OUT_OF_RANGE and losses != self.setting.data_losses:
             return
         if self._check(f"deleting records of {model.name}", result.error_code, None) and result.low_watermark < offset:

@@ -1,4 +1,4 @@
-"""What administrators of all simulated worlds ask, and how they take the answers."""
+"""What administrators of all simulated worlds ask, and how they take the responses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CREATE_VERSION, DELETE_VERSION, ALTER_VERSION, DELETE_RECORDS_VERSION = 7, 6, 1,
 TOPIC_RESOURCE = 2
 SET_CONFIG = 0
 
-OnAnswer = Callable[[Message | None], None]
+OnResponse = Callable[[Message | None], None]
 
 
 class BusyAdmin:
@@ -34,15 +34,15 @@ class BusyAdmin:
         self.busy = False
         self.done: dict[str, int] = {}
 
-    def when_answered(self, on_response: OnAnswer) -> OnAnswer:
-        """Something is asked: it is busy until the answer comes, or none does."""
+    def when_done(self, on_response: OnResponse) -> OnResponse:
+        """Something is asked: it is busy until the response comes, or none does."""
         self.busy = True
 
-        def answered(answer: Message | None) -> None:
+        def finished(response: Message | None) -> None:
             self.busy = False
-            on_response(answer)
+            on_response(response)
 
-        return answered
+        return finished
 
     def check_done(self, what: str, error_code: int, message: str | None, allowed: tuple[int, ...]) -> bool:
         """True when it was done; raises for an error that a good request must not get."""

@@ -34,7 +34,7 @@ from moldau.sim.node.consumer import read_batches
 
 EARLIEST, LATEST, LARGEST_TIMESTAMP = -2, -1, -3
 TOPIC_RESOURCE = 2
-ANSWER_MS_MAX = 10_000
+RESPONSE_MS_MAX = 10_000
 
 
 class HostDied(Exception):
@@ -42,18 +42,18 @@ class HostDied(Exception):
 
 
 class NotReady(Exception):
-    """The node has no answer yet: a partition without a leader, say."""
+    """The node has no response yet: a partition without a leader, say."""
 
 
 class DirectSlot(Slot):
-    """An answer that goes nowhere but back to the auditor."""
+    """A response that goes nowhere but back to the auditor."""
 
     def __init__(self) -> None:
         self.done = False
         self.payload = None
         self.close = False
 
-    def answer(self, payload: bytes | None, *, close: bool = False, mute_ms: int = 0) -> None:
+    def respond(self, payload: bytes | None, *, close: bool = False, mute_ms: int = 0) -> None:
         self.done = True
         self.payload = payload
         self.close = close
@@ -80,7 +80,7 @@ class Auditor:
         slot = DirectSlot()
         self.host.turn(lambda: program.handle(self._connection, frame, self.world.now_ms, slot))
         if not slot.done:
-            self.world.run_until(lambda: slot.done or self.host.program is not program, ANSWER_MS_MAX)
+            self.world.run_until(lambda: slot.done or self.host.program is not program, RESPONSE_MS_MAX)
         if self.host.program is not program:
             raise HostDied
         if slot.payload is None:
@@ -91,10 +91,10 @@ class Auditor:
 
     def check_topics(self) -> None:
         """Topics first: this also settles what an administrator is uncertain about."""
-        answer = self.ask(MetadataRequest(None, False), 12)
-        assert isinstance(answer, MetadataResponse)
+        response = self.ask(MetadataRequest(None, False), 12)
+        assert isinstance(response, MetadataResponse)
         found: dict[str, tuple[bytes, int]] = {}
-        for topic in answer.topics:
+        for topic in response.topics:
             if topic.error_code != errors.NONE or topic.name is None:
                 raise NotReady(f"{topic.name}: {errors.error_name(topic.error_code)}")
             for partition in topic.partitions:
@@ -107,9 +107,9 @@ class Auditor:
 
     def check_configs(self, topic: TopicModel) -> None:
         resource = DescribeConfigsResource(TOPIC_RESOURCE, topic.name, sorted(topic.configs))
-        answer = self.ask(DescribeConfigsRequest([resource]), 4)
-        assert isinstance(answer, DescribeConfigsResponse)
-        described = {entry.name: entry.value for entry in answer.results[0].configs}
+        response = self.ask(DescribeConfigsRequest([resource]), 4)
+        assert isinstance(response, DescribeConfigsResponse)
+        described = {entry.name: entry.value for entry in response.results[0].configs}
         for key, allowed in sorted(topic.configs.items()):
             if key.startswith("internal.") and key not in described:
                 continue
@@ -165,9 +165,9 @@ class Auditor:
 
     def list_offset(self, name: str, index: int, timestamp: int) -> tuple[int, int]:
         wanted = ListOffsetsTopic(name, [ListOffsetsPartition(index, -1, timestamp)])
-        answer = self.ask(ListOffsetsRequest(-1, 0, [wanted]), 8)
-        assert isinstance(answer, ListOffsetsResponse)
-        result = answer.topics[0].partitions[0]
+        response = self.ask(ListOffsetsRequest(-1, 0, [wanted]), 8)
+        assert isinstance(response, ListOffsetsResponse)
+        result = response.topics[0].partitions[0]
         if result.error_code != errors.NONE:
             raise NotReady(f"offsets of {name}-{index}: {errors.error_name(result.error_code)}")
         return result.offset, result.timestamp
@@ -180,9 +180,9 @@ class Auditor:
             session_epoch=-1,
             topics=[FetchTopic(topic_id=topic.topic_id, partitions=[partition])],
         )
-        answer = self.ask(request, 13)
-        assert isinstance(answer, FetchResponse)
-        result = answer.responses[0].partitions[0]
+        response = self.ask(request, 13)
+        assert isinstance(response, FetchResponse)
+        result = response.responses[0].partitions[0]
         if result.error_code != errors.NONE:
             raise Violation(
                 f"what is there can be fetched: {topic.partitions[index].name} offset {offset}:"

@@ -1,4 +1,4 @@
-"""A simulated client's connection: requests out, answers matched in order, and a reconnect after every break."""
+"""A simulated client's connection: requests out, responses matched in order, and a reconnect after every break."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from moldau.sim.kernel.host import Host
 from moldau.sim.kernel.network import Link
 from moldau.sim.kernel.world import Violation, World
 
-OnAnswer = Callable[[Message | None], None]
+OnResponse = Callable[[Message | None], None]
 
 
 class Pending:
     __slots__ = ("api_key", "correlation_id", "on_response", "version")
 
-    def __init__(self, api_key: int, version: int, correlation_id: int, on_response: OnAnswer) -> None:
+    def __init__(self, api_key: int, version: int, correlation_id: int, on_response: OnResponse) -> None:
         self.api_key = api_key
         self.version = version
         self.correlation_id = correlation_id
@@ -48,15 +48,15 @@ def decode_request(frame: bytes) -> Message:
 
 def decode_response(frame: bytes, api_key: int, version: int, correlation_id: int) -> Message:
     reader = Reader(frame)
-    answered = reader.int32()
-    if answered != correlation_id:
-        raise Violation(f"answers come in the order of their requests: {answered} where {correlation_id} was due")
+    response_id = reader.int32()
+    if response_id != correlation_id:
+        raise Violation(f"answers come in the order of their requests: {response_id} where {correlation_id} was due")
     if api_keys.response_header_version(api_key, version) >= 1:
         reader.unknown_tags()
-    answer = api_keys.response_class(api_key).decode(reader, version)
+    response = api_keys.response_class(api_key).decode(reader, version)
     if reader.remaining:
-        raise Violation(f"an answer has no bytes left over: {reader.remaining} after {answer!r}")
-    return answer
+        raise Violation(f"an answer has no bytes left over: {reader.remaining} after {response!r}")
+    return response
 
 
 class SimClient:
@@ -75,7 +75,7 @@ class SimClient:
     def in_flight(self) -> int:
         return len(self._pending)
 
-    def call(self, request: Message, version: int, on_response: OnAnswer) -> None:
+    def call(self, request: Message, version: int, on_response: OnResponse) -> None:
         if not self._connect():
             self.world.schedule(5, lambda: on_response(None))
             return
@@ -85,7 +85,7 @@ class SimClient:
         self._link.send_to_host(encode_request(request, version, self._correlation_id, self.name))
 
     def tell(self, request: Message, version: int) -> None:
-        """A request that has no answer (produce with acks=0)."""
+        """A request that has no response (produce with acks=0)."""
         if self._connect():
             assert self._link is not None
             self._correlation_id += 1

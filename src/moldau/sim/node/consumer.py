@@ -109,23 +109,23 @@ class SimConsumer:
         )
         self.fetching = True
         asked, partition, offset = topic, self.partition, self.offset
-        self.client.call(request, version, lambda answer: self._on_response(asked, partition, offset, answer))
+        self.client.call(request, version, lambda response: self._on_response(asked, partition, offset, response))
 
-    def _on_response(self, topic: TopicModel, partition: int, offset: int, answer: Message | None) -> None:
+    def _on_response(self, topic: TopicModel, partition: int, offset: int, response: Message | None) -> None:
         self.fetching = False
-        if answer is None:
+        if response is None:
             self.session_id = self.session_epoch = 0
             return
-        assert isinstance(answer, FetchResponse)
-        if answer.error_code != errors.NONE:
-            if answer.error_code not in TRANSIENT_ERRORS:
-                raise Violation(f"a fetch is answered: {self.name} got {errors.error_name(answer.error_code)}")
+        assert isinstance(response, FetchResponse)
+        if response.error_code != errors.NONE:
+            if response.error_code not in TRANSIENT_ERRORS:
+                raise Violation(f"a fetch is answered: {self.name} got {errors.error_name(response.error_code)}")
             self.session_id = self.session_epoch = 0
             return
         if self.uses_session:
-            self.session_id = answer.session_id
-            self.session_epoch = self.session_epoch + 1 if answer.session_id else 0
-        for result in (result for response in answer.responses for result in response.partitions):
+            self.session_id = response.session_id
+            self.session_epoch = self.session_epoch + 1 if response.session_id else 0
+        for result in (result for topic_rows in response.responses for result in topic_rows.partitions):
             if result.partition_index == partition and topic.state == PRESENT:
                 self._on_result(topic, partition, offset, result)
 
@@ -168,7 +168,7 @@ class SimConsumer:
             self.offset = expected
 
     def _on_out_of_range(self, topic: TopicModel, partition: int, offset: int, result: PartitionData) -> None:
-        """Right when the log was cut at its start, or lost its end with the power."""
+        """Right when the log was truncated at its start, or lost its end with the power."""
         model = topic.partitions[partition]
         if offset >= model.start_high and not model.retention and self.losses_seen == self.setting.data_losses:
             raise Violation(f"an offset that was read is in range: {model.name} {offset} of {model.acknowledged_end}")

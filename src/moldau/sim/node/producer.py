@@ -62,13 +62,13 @@ class SimProducer(BaseProducer[TopicModel]):
         self.waiting_for_id = True
         self.client.call(InitProducerIdRequest(None, 60000), 4, self._on_id)
 
-    def _on_id(self, answer: Message | None) -> None:
+    def _on_id(self, response: Message | None) -> None:
         self.waiting_for_id = False
-        if answer is None:
+        if response is None:
             return
-        assert isinstance(answer, InitProducerIdResponse)
-        if self.take_id(answer, NO_ID_YET):
-            self.setting.check_producer_id_is_new(answer.producer_id, answer.producer_epoch)
+        assert isinstance(response, InitProducerIdResponse)
+        if self.take_id(response, NO_ID_YET):
+            self.setting.check_producer_id_is_new(response.producer_id, response.producer_epoch)
             self.losses_at_start = self.setting.data_losses
 
     # Sending
@@ -103,7 +103,7 @@ class SimProducer(BaseProducer[TopicModel]):
             self.unacknowledged.remove(batch)
         else:
             target = self.topic
-            self.client.call(request, version, lambda answer: self._on_response(batch, target, answer))
+            self.client.call(request, version, lambda response: self._on_response(batch, target, response))
 
     def _send_again(self) -> None:
         """After a break: everything that was not acknowledged, in its order, with its sequences."""
@@ -114,16 +114,16 @@ class SimProducer(BaseProducer[TopicModel]):
             for batch in list(self.unacknowledged):
                 self._send(batch)
 
-    # Answers
+    # Responses
 
-    def _on_response(self, batch: SentBatch, target: TopicModel, answer: Message | None) -> None:
+    def _on_response(self, batch: SentBatch, target: TopicModel, response: Message | None) -> None:
         if not self.unacknowledged or self.unacknowledged[0] is not batch or self.topic is not target:
             return
-        if answer is None:
+        if response is None:
             self._on_break()
             return
-        assert isinstance(answer, ProduceResponse)
-        result = answer.responses[0].partition_responses[0]
+        assert isinstance(response, ProduceResponse)
+        result = response.responses[0].partition_responses[0]
         if result.error_code == errors.NONE:
             self._on_acknowledged(batch, result)
         elif result.error_code in SEQUENCE_ERRORS:
@@ -155,6 +155,6 @@ class SimProducer(BaseProducer[TopicModel]):
     def _on_sequence_error(self, batch: SentBatch, error_code: int) -> None:
         """Allowed only where the broker lost data, or forgot all but the last batch of the producer at a restart."""
         restarted = self.setting.deaths > batch.deaths_seen or batch.attempts > 1
-        excused = self.setting.data_losses > self.losses_at_start or (self.in_flight_max > 1 and restarted)
-        self.on_lost_sequence(error_code, excused=excused)
+        allowed = self.setting.data_losses > self.losses_at_start or (self.in_flight_max > 1 and restarted)
+        self.on_lost_sequence(error_code, allowed=allowed)
         self.client.disconnect(f"{self.name} gives up its batches")

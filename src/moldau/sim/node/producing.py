@@ -88,14 +88,14 @@ class BaseProducer(Generic[Topic]):
 
     # The producer id
 
-    def take_id(self, answer: InitProducerIdResponse, not_yet: tuple[int, ...]) -> bool:
+    def take_id(self, response: InitProducerIdResponse, not_yet: tuple[int, ...]) -> bool:
         """Whether there is one now; raises for an error that does not pass by."""
-        if answer.error_code != errors.NONE:
-            if answer.error_code not in not_yet:
-                raise Violation(f"a producer id can be had: {self.name} got {errors.error_name(answer.error_code)}")
+        if response.error_code != errors.NONE:
+            if response.error_code not in not_yet:
+                raise Violation(f"a producer id can be had: {self.name} got {errors.error_name(response.error_code)}")
             return False
-        self.producer_id = answer.producer_id
-        self.producer_epoch = answer.producer_epoch
+        self.producer_id = response.producer_id
+        self.producer_epoch = response.producer_epoch
         self.next_sequence = 0
         return True
 
@@ -130,7 +130,7 @@ class BaseProducer(Generic[Topic]):
     def key_and_headers(self) -> tuple[bytes | None, list[tuple[str, bytes | None]] | None]:
         return None, None
 
-    # Answers
+    # Responses
 
     def check_place(self, batch: SentBatch, result: PartitionProduceResponse, *, in_order: bool = True) -> None:
         name = self.partition_model().name
@@ -150,10 +150,10 @@ class BaseProducer(Generic[Topic]):
         code = errors.error_name(result.error_code)
         return Violation(f"a good batch is taken: {self.name} got {code} ({result.error_message})")
 
-    def on_lost_sequence(self, error_code: int, *, excused: bool) -> None:
+    def on_lost_sequence(self, error_code: int, *, allowed: bool) -> None:
         """The broker does not know the sequence any more; only some things excuse that."""
         code = errors.error_name(error_code)
-        if not excused:
+        if not allowed:
             raise Violation(
                 f"a producer in sequence stays in sequence: {self.name} got {code} on {self.partition_model().name}"
             )

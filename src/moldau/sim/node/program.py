@@ -81,10 +81,10 @@ class NodeProgram(Program):
 def send(reply: Reply, slot: Slot) -> None:
     try:
         payload = None if reply.parts is None else joined(reply.parts)
-        slot.answer(payload, close=reply.close_connection, mute_ms=reply.mute_ms)
+        slot.respond(payload, close=reply.close_connection, mute_ms=reply.mute_ms)
     except OSError:
         # The disk fails while records are sent from it: the stream cannot be mended.
-        slot.answer(None, close=True)
+        slot.respond(None, close=True)
 
 
 def joined(parts: list[bytes | FileRecords]) -> bytes:

@@ -61,7 +61,7 @@ class NodeWorld:
         self.format()
 
     def _hosts_for_clock_faults(self) -> list[Host]:
-        """Not while somebody looks at the node and waits for its answers."""
+        """Not while somebody looks at the node and waits for its responses."""
         return [] if self.world.events_run and (self.paused or self.calm) else [self.host]
 
     def _settings(self) -> dict[str, str]:

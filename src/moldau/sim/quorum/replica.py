@@ -43,7 +43,7 @@ class Surroundings(Protocol):
 
     def send(self, replica: Replica, outbound: Outbound) -> None: ...
 
-    def answer(self, replica: Replica, token: object, reply: Reply) -> None: ...
+    def send_reply(self, replica: Replica, token: object, reply: Reply) -> None: ...
 
     def survive(self, replica: Replica, action: Callable[[], None]) -> None: ...
 
@@ -176,7 +176,7 @@ class Replica:
         for outbound in ready.requests:
             self.surroundings.send(self, outbound)
         for token, reply in ready.replies:
-            self.surroundings.answer(self, token, reply)
+            self.surroundings.send_reply(self, token, reply)
         for read in ready.snapshot_reads:
             self._read_snapshot_for(read)
         if ready.fetched_snapshot is not None:
@@ -214,7 +214,7 @@ class Replica:
                     read.reply.data = data
                 else:
                     read.reply.error = errors.SNAPSHOT_NOT_FOUND
-                self.surroundings.answer(self, read.token, read.reply)
+                self.surroundings.send_reply(self, read.token, read.reply)
 
         self.log.read_snapshot_later(read.reply.snapshot, read.reply.position, read.max_bytes, on_read)
 

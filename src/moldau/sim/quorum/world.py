@@ -103,9 +103,9 @@ class RaftWorld:
         servers = [(self._host(number), 9093) for number in (1, 2, 3)]
         replica = self.replica_class(self, key, known, version, disk, config, servers)
         replica.endpoints = self._voter(key).endpoints
-        dice = self.world.derived_rng(f"disk {key.id}")
-        replica.disk.sync_delay_ms = dice.choice(((0, 10), (0, 10), (0, 100)))
-        replica.is_broker = len(known) == 0 and dice.random() < 0.5
+        rng = self.world.derived_rng(f"disk {key.id}")
+        replica.disk.sync_delay_ms = rng.choice(((0, 10), (0, 10), (0, 100)))
+        replica.is_broker = len(known) == 0 and rng.random() < 0.5
         return replica
 
     @staticmethod
@@ -184,8 +184,8 @@ class RaftWorld:
         address = replica.raft.address_of(outbound.destination)
         target = self._listening_at(address)
         if target is None or target.raft is None:
-            machine_answers = target is None or self._is_open(replica.key.id, target.key.id)
-            if machine_answers and self.rng.random() < 0.8:
+            machine_responds = target is None or self._is_open(replica.key.id, target.key.id)
+            if machine_responds and self.rng.random() < 0.8:
                 self._later(lambda: self._fail(token, m.REFUSED))
             return
         request = self._through_wire(outbound.request)
@@ -228,14 +228,14 @@ class RaftWorld:
         def handle() -> None:
             assert target.raft is not None
             if isinstance(request, m.ProbeRequest):
-                self.answer(target, token, m.ProbeReply(0, -1, -1, 0, 1))
+                self.send_reply(target, token, m.ProbeReply(0, -1, -1, 0, 1))
             else:
                 target.raft.on_request(request, token, self.world.now_ms)
                 target.work()
 
         self.survive(target, handle)
 
-    def answer(self, replica: Replica, token: object, reply: m.Reply) -> None:
+    def send_reply(self, replica: Replica, token: object, reply: m.Reply) -> None:
         if token is None:
             return
         assert isinstance(token, Token)
@@ -280,31 +280,31 @@ class RaftWorld:
             self.world.schedule(self.rng.randint(1, 40), self._next_step)
 
     def _step(self) -> None:
-        dice = self.rng.random()
+        draw = self.rng.random()
         replica = self.replicas[self.rng.choice(list(self.replicas))]
-        if dice < 0.6:
+        if draw < 0.6:
             self._propose(replica)
-        elif dice < 0.68:
+        elif draw < 0.68:
             if replica.raft is not None:
                 self.survive(replica, replica.write_snapshot)
-        elif dice < 0.73:
+        elif draw < 0.73:
             self._cut()
-        elif dice < 0.78:
+        elif draw < 0.78:
             self.cuts.clear()
-        elif dice < 0.81:
+        elif draw < 0.81:
             if replica.raft is not None:
                 self.crash(replica, power_loss=self.rng.random() < 0.7)
-        elif dice < 0.85:
+        elif draw < 0.85:
             replica.disk.crash_after(self.rng.randint(1, 20))
-        elif dice < 0.86:
+        elif draw < 0.86:
             self.world.note("all lose power")
             for each in self.replicas.values():
                 self.crash(each, power_loss=True)
-        elif dice < 0.87:
+        elif draw < 0.87:
             self._resign(replica)
-        elif dice < 0.97 and self.is_dynamic:
+        elif draw < 0.97 and self.is_dynamic:
             self._change_voters()
-        elif dice < 0.98 and self.is_dynamic:
+        elif draw < 0.98 and self.is_dynamic:
             self._move(replica)
 
     def leader(self) -> Replica | None:

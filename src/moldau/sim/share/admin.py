@@ -76,7 +76,7 @@ class ShareAdmin(ClusterAdmin):
                 "min.cleanable.dirty.ratio": "0.01",
             }
         request = create_topic(topic.name, len(topic.partitions), topic.replication_factor, configs, 3000)
-        self._ask(f"create {topic.name}", request, CREATE_VERSION, lambda answer: self._on_created(topic, answer))
+        self._ask(f"create {topic.name}", request, CREATE_VERSION, lambda response: self._on_created(topic, response))
 
     # Groups
 
@@ -84,12 +84,12 @@ class ShareAdmin(ClusterAdmin):
         configs = [AlterableConfig(key, SET_CONFIG, value) for key, value in sorted(group.configs.items())]
         request = IncrementalAlterConfigsRequest([AlterConfigsResource(GROUP_RESOURCE, group.group_id, configs)])
 
-        def answered(answer: Message | None) -> None:
-            if isinstance(answer, IncrementalAlterConfigsResponse):
-                row = answer.responses[0]
+        def on_response(response: Message | None) -> None:
+            if isinstance(response, IncrementalAlterConfigsResponse):
+                row = response.responses[0]
                 group.is_set = self._check(f"set {group.group_id}", row.error_code, row.error_message)
 
-        self._ask(f"set {group.group_id} {group.configs}", request, ALTER_VERSION, answered)
+        self._ask(f"set {group.group_id} {group.configs}", request, ALTER_VERSION, on_response)
 
     def _touch_group(self) -> None:
         """Rarely: everybody leaves, and then the offsets are altered, or the group is deleted."""
@@ -105,9 +105,9 @@ class ShareAdmin(ClusterAdmin):
             return
         coordinators: list[int] = []
 
-        def found(answer: Message | None) -> None:
-            if isinstance(answer, FindCoordinatorResponse) and answer.coordinators[0].error_code == errors.NONE:
-                coordinators.append(answer.coordinators[0].node_id)
+        def found(response: Message | None) -> None:
+            if isinstance(response, FindCoordinatorResponse) and response.coordinators[0].error_code == errors.NONE:
+                coordinators.append(response.coordinators[0].node_id)
                 self._change_group(group, coordinators[0])
 
         self._ask("find a coordinator", FindCoordinatorRequest(coordinator_keys=[group.group_id]), 4, found)
@@ -120,8 +120,8 @@ class ShareAdmin(ClusterAdmin):
             return
         if self.share_setting.deletes_groups:
             self.world.note(f"admin: delete {group.group_id}")
-            answered = self.when_answered(self._on_deleted_group)
-            self.client.ask(coordinator, DeleteGroupsRequest([group.group_id]), 2, answered, 6000)
+            on_response = self.when_done(self._on_deleted_group)
+            self.client.ask(coordinator, DeleteGroupsRequest([group.group_id]), 2, on_response, 6000)
             return
         topic = self.rng.choice(self.model.present())
         index = self.rng.randrange(len(topic.partitions))
@@ -130,17 +130,17 @@ class ShareAdmin(ClusterAdmin):
         self.share_setting.note_reset((group.group_id, topic.topic_id, index), offset)
         self.world.note(f"admin: alter {group.group_id} {topic.name}-{index} to {offset}")
         row = AlterShareGroupOffsetsRequestTopic(topic.name, [AlterShareGroupOffsetsRequestPartition(index, offset)])
-        answered = self.when_answered(self._on_altered_offsets)
-        self.client.ask(coordinator, AlterShareGroupOffsetsRequest(group.group_id, [row]), 0, answered, 6000)
+        on_response = self.when_done(self._on_altered_offsets)
+        self.client.ask(coordinator, AlterShareGroupOffsetsRequest(group.group_id, [row]), 0, on_response, 6000)
 
-    def _on_deleted_group(self, answer: Message | None) -> None:
-        if isinstance(answer, DeleteGroupsResponse):
-            self._check("delete-group", answer.results[0].error_code, None, GROUP_REFUSALS)
+    def _on_deleted_group(self, response: Message | None) -> None:
+        if isinstance(response, DeleteGroupsResponse):
+            self._check("delete-group", response.results[0].error_code, None, GROUP_REFUSALS)
 
-    def _on_altered_offsets(self, answer: Message | None) -> None:
-        if isinstance(answer, AlterShareGroupOffsetsResponse):
-            if self._check("alter-offsets", answer.error_code, answer.error_message, GROUP_REFUSALS):
-                row = answer.responses[0].partitions[0]
+    def _on_altered_offsets(self, response: Message | None) -> None:
+        if isinstance(response, AlterShareGroupOffsetsResponse):
+            if self._check("alter-offsets", response.error_code, response.error_message, GROUP_REFUSALS):
+                row = response.responses[0].partitions[0]
                 self._check("alter-offsets", row.error_code, row.error_message, GROUP_REFUSALS)
 
     # Topics
@@ -153,16 +153,16 @@ class ShareAdmin(ClusterAdmin):
         count = self._grown.setdefault(topic.name, len(topic.partitions) + 1)
         request = CreatePartitionsRequest([CreatePartitionsTopic(topic.name, count, None)], 3000)
 
-        def answered(answer: Message | None) -> None:
-            if isinstance(answer, CreatePartitionsResponse):
-                row = answer.results[0]
-                # An earlier request was carried out and its answer lost.
+        def on_response(response: Message | None) -> None:
+            if isinstance(response, CreatePartitionsResponse):
+                row = response.results[0]
+                # An earlier request was carried out and its response lost.
                 done = row.error_code == errors.INVALID_PARTITIONS
                 if done or self._check(f"grow {topic.name}", row.error_code, row.error_message):
                     self._grown.pop(topic.name, None)
                     topic.partitions.append(PartitionModel(f"{topic.name}-{count - 1}"))
 
-        self._ask(f"grow {topic.name} to {count}", request, 3, answered)
+        self._ask(f"grow {topic.name} to {count}", request, 3, on_response)
 
     def _delete_records(self) -> None:
         if self.client.leader_of(self.model.topics[0].topic_id, 0) == NOBODY:

@@ -192,28 +192,30 @@ class ShareMember:
         life = self.life
         if self.coordinator == NOBODY:
             request = FindCoordinatorRequest(coordinator_keys=[self.group_id])
-            self.client.ask(self.client.any_node(), request, 4, lambda answer: self._on_coordinator(life, answer), 800)
+            self.client.ask(
+                self.client.any_node(), request, 4, lambda response: self._on_coordinator(life, response), 800
+            )
             return
         topics = self.setting.subscription(self.group_id) if self.epoch == 0 or self.rng.random() < 0.05 else None
         beat = ShareGroupHeartbeatRequest(self.group_id, self.member_id, self.epoch, None, topics)
-        self.client.ask(self.coordinator, beat, 1, lambda answer: self._on_beat(life, answer), 1000)
+        self.client.ask(self.coordinator, beat, 1, lambda response: self._on_beat(life, response), 1000)
 
-    def _on_coordinator(self, life: int, answer: Message | None) -> None:
+    def _on_coordinator(self, life: int, response: Message | None) -> None:
         if life != self.life:
             return
         self.beating = False
-        if isinstance(answer, FindCoordinatorResponse) and answer.coordinators[0].error_code == errors.NONE:
-            self.coordinator = answer.coordinators[0].node_id
+        if isinstance(response, FindCoordinatorResponse) and response.coordinators[0].error_code == errors.NONE:
+            self.coordinator = response.coordinators[0].node_id
             self.next_beat_ms = 0
 
-    def _on_beat(self, life: int, answer: Message | None) -> None:
+    def _on_beat(self, life: int, response: Message | None) -> None:
         if life != self.life:
             return
         self.beating = False
-        if not isinstance(answer, ShareGroupHeartbeatResponse):
+        if not isinstance(response, ShareGroupHeartbeatResponse):
             self.coordinator = NOBODY
             return
-        code = answer.error_code
+        code = response.error_code
         if code in OUT:
             self.epoch = 0
             self.assigned = set()
@@ -222,10 +224,10 @@ class ShareMember:
         elif code != errors.NONE:
             raise Violation(f"a heartbeat is answered: {self.member_id} got {errors.error_name(code)}")
         else:
-            self.epoch = answer.member_epoch
-            if answer.assignment is not None:
+            self.epoch = response.member_epoch
+            if response.assignment is not None:
                 self.assigned = {
-                    (row.topic_id, index) for row in answer.assignment.topic_partitions for index in row.partitions
+                    (row.topic_id, index) for row in response.assignment.topic_partitions for index in row.partitions
                 }
 
     # Leaders
@@ -344,64 +346,64 @@ class ShareMember:
         life, epoch = self.life, session.epoch
         is_final = isinstance(request, acknowledge_request.ShareAcknowledgeRequest) and request.share_session_epoch < 0
 
-        def answered(answer: Message | None) -> None:
+        def on_response(response: Message | None) -> None:
             if life == self.life and self.sessions.get(session.node_id) is session:
-                self._on_response(session, epoch, is_final, answer, said, sent)
-            elif answer is not None:
-                self._take_results(answer, said, sent)
+                self._on_response(session, epoch, is_final, response, said, sent)
+            elif response is not None:
+                self._take_results(response, said, sent)
 
-        self.client.ask(session.node_id, request, version, answered)
+        self.client.ask(session.node_id, request, version, on_response)
 
-    # Answers
+    # Responses
 
     def _on_response(
         self,
         session: NodeSession,
         epoch: int,
         is_final: bool,
-        answer: Message | None,
+        response: Message | None,
         said: Said,
         sent: dict[Place, Sent],
     ) -> None:
         session.busy = False
-        if answer is None:
+        if response is None:
             session.lose()
             self.client.refresh()
             return
-        assert isinstance(answer, (ShareFetchResponse, ShareAcknowledgeResponse))
-        if answer.error_code in LOST or is_final:
+        assert isinstance(response, (ShareFetchResponse, ShareAcknowledgeResponse))
+        if response.error_code in LOST or is_final:
             held = session.held
             session.lose()
-            if answer.error_code in LOST and self.rng.random() < 0.5:
+            if response.error_code in LOST and self.rng.random() < 0.5:
                 session.held = held
-            if answer.error_code in LOST:
+            if response.error_code in LOST:
                 return
-        if answer.error_code != errors.NONE:
-            name = errors.error_name(answer.error_code)
+        if response.error_code != errors.NONE:
+            name = errors.error_name(response.error_code)
             raise Violation(f"a request of a share session is answered: {self.member_id} got {name}")
         if session.epoch == epoch and not is_final:
             session.epoch += 1
-        self._take_results(answer, said, sent)
-        if isinstance(answer, ShareFetchResponse):
-            for topic in answer.responses:
+        self._take_results(response, said, sent)
+        if isinstance(response, ShareFetchResponse):
+            for topic in response.responses:
                 for row in topic.partitions:
                     self._on_fetched(session, (topic.topic_id, row.partition_index), row)
 
-    def _take_results(self, answer: Message, said: Said, sent: dict[Place, Sent]) -> None:
-        if isinstance(answer, ShareFetchResponse):
+    def _take_results(self, response: Message, said: Said, sent: dict[Place, Sent]) -> None:
+        if isinstance(response, ShareFetchResponse):
             codes = {
                 (topic.topic_id, row.partition_index): row.acknowledge_error_code
-                for topic in answer.responses
+                for topic in response.responses
                 for row in topic.partitions
             }
         else:
-            assert isinstance(answer, ShareAcknowledgeResponse)
+            assert isinstance(response, ShareAcknowledgeResponse)
             codes = {
                 (topic.topic_id, row.partition_index): row.error_code
-                for topic in answer.responses
+                for topic in response.responses
                 for row in topic.partitions
             }
-        if answer.error_code != errors.NONE:
+        if response.error_code != errors.NONE:
             return
         for place, offsets in said.items():
             code = codes.get(place)
@@ -491,7 +493,7 @@ class Stranger:
         self.busy = True
         if self.epochs.get(node_id, 0) == 0:
             opening = fetch_request.ShareFetchRequest(self.group_id, "stranger", 0, topics=fetch_topics({place: []}))
-            self.client.ask(node_id, opening, 2, lambda answer: self._on_opened(node_id, answer))
+            self.client.ask(node_id, opening, 2, lambda response: self._on_opened(node_id, response))
             return
         end = self.setting.ledger.log_of(topic.name, place[1]).end
         first = self.rng.randint(max(0, end - 40), end + 2)
@@ -501,30 +503,32 @@ class Stranger:
             self.group_id, "stranger", self.epochs[node_id], False, acknowledge_topics(said)
         )
         sent_ms = self.world.now_ms
-        self.client.ask(node_id, request, 2, lambda answer: self._on_response(node_id, place, first, sent_ms, answer))
+        self.client.ask(
+            node_id, request, 2, lambda response: self._on_response(node_id, place, first, sent_ms, response)
+        )
 
-    def _on_opened(self, node_id: int, answer: Message | None) -> None:
+    def _on_opened(self, node_id: int, response: Message | None) -> None:
         self.busy = False
-        if isinstance(answer, ShareFetchResponse) and answer.error_code == errors.NONE:
+        if isinstance(response, ShareFetchResponse) and response.error_code == errors.NONE:
             self.epochs[node_id] = 1
 
-    def _on_response(self, node_id: int, place: Place, first: int, sent_ms: int, answer: Message | None) -> None:
+    def _on_response(self, node_id: int, place: Place, first: int, sent_ms: int, response: Message | None) -> None:
         self.busy = False
         self.client.refresh()
-        if not isinstance(answer, ShareAcknowledgeResponse) or answer.error_code != errors.NONE:
+        if not isinstance(response, ShareAcknowledgeResponse) or response.error_code != errors.NONE:
             self.epochs[node_id] = 0
             return
         self.epochs[node_id] += 1
         self.setting.strange_requests += 1
         key = (self.group_id, *place)
         done = self.setting.share_checks.is_below_a_start(key, first, sent_ms)
-        if answer.responses[0].partitions[0].error_code == errors.NONE and not done:
+        if response.responses[0].partitions[0].error_code == errors.NONE and not done:
             if not self.setting.ledger.share(key).is_done(first):
                 name = self.setting.ledger.name_of(key)
                 raise Violation(f"nobody acknowledges what it never got: {name} offset {first}")
 
 
-def ignore(answer: Message | None) -> None:
+def ignore(response: Message | None) -> None:
     """Whoever is gone does not care."""
 
 

@@ -224,7 +224,7 @@ class ShareWorld(ClusterWorld):
 
     def send_late_copy(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
         """The request that a state began with arrives once more, much later, at whoever coordinates it then: its sender
-        had heard no answer on one connection and asked again on another."""
+        had heard no response on one connection and asked again on another."""
         snapshots_only = self.common_settings["share.coordinator.snapshot.update.records.per.snapshot"] == "0"
         if start_offset == NO_OFFSET or self.deletes_groups or snapshots_only:
             # Where a leader's writes are snapshots they look like the beginning of a state after a failover.

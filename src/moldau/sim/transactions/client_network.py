@@ -50,7 +50,7 @@ class ClientNetwork(Network):
         self._waits_until_ms = 0
         self._stopped = False
         self._backlog: list[Callable[[], None]] = []
-        self.on_news: Callable[[], None] = _nothing
+        self.on_event: Callable[[], None] = _nothing
         self._sequences = SequenceCheck(name)
 
     # What the client calls
@@ -90,7 +90,7 @@ class ClientNetwork(Network):
 
     @property
     def due_ms(self) -> int:
-        """When something is to be done that no answer brings."""
+        """When something is to be done that no response brings."""
         due_ms = self._waits_until_ms
         for link in self._links.values():
             if link.carrier is not None and not link.carrier.connected:
@@ -179,12 +179,12 @@ class ClientNetwork(Network):
             link.connection.features = Features(features.epoch, {**features.levels, TRANSACTION_VERSION: limit})
         if link.connection.closed:
             self._drop(link, NetworkError("The connection was closed."))
-        self.on_news()
+        self.on_event()
 
     def _on_close(self, link: Link) -> None:
         if self._links.get(link.address) is link:
             self._drop(link, NetworkError(f"The connection to {address_text(link.address)} was lost."))
-            self.on_news()
+            self.on_event()
 
     def _drop(self, link: Link, error: ClientError) -> None:
         del self._links[link.address]

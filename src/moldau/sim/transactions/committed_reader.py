@@ -82,14 +82,14 @@ class PartitionReader:
             topics=[FetchTopic(topic_id=self._topic_id, partitions=[row])],
         )
         self.busy = True
-        self.client.ask(node_id, request, FETCH_VERSION, lambda answer: self._on_fetched(asked, answer))
+        self.client.ask(node_id, request, FETCH_VERSION, lambda response: self._on_fetched(asked, response))
 
-    def _on_fetched(self, asked: int, answer: Message | None) -> None:
+    def _on_fetched(self, asked: int, response: Message | None) -> None:
         self.busy = False
-        if not isinstance(answer, FetchResponse) or answer.error_code != errors.NONE:
+        if not isinstance(response, FetchResponse) or response.error_code != errors.NONE:
             self.client.refresh()
             return
-        row = answer.responses[0].partitions[0]
+        row = response.responses[0].partitions[0]
         name = f"{self.place[0]}-{self.place[1]}"
         if row.error_code == errors.OFFSET_OUT_OF_RANGE and self._leaders < LEADERS_ONLY:
             return  # a follower may be behind
@@ -179,15 +179,15 @@ class SimReader:
         request = ListOffsetsRequest(-1, self.isolation, [ListOffsetsTopic(reader.place[0], [row])])
         self.listing = True
         self.client.ask(
-            known.leader, request, LIST_OFFSETS_VERSION, lambda answer: self._on_latest(reader, known.epoch, answer)
+            known.leader, request, LIST_OFFSETS_VERSION, lambda response: self._on_latest(reader, known.epoch, response)
         )
 
-    def _on_latest(self, reader: PartitionReader, epoch: int, answer: Message | None) -> None:
+    def _on_latest(self, reader: PartitionReader, epoch: int, response: Message | None) -> None:
         self.listing = False
-        if not isinstance(answer, ListOffsetsResponse) or answer.topics[0].partitions[0].error_code != errors.NONE:
+        if not isinstance(response, ListOffsetsResponse) or response.topics[0].partitions[0].error_code != errors.NONE:
             self.client.refresh()
             return
-        offset = answer.topics[0].partitions[0].offset
+        offset = response.topics[0].partitions[0].offset
         if reader is not self.reader:
             return
         if offset < self.latest_seen:

@@ -59,19 +59,19 @@ class OffsetQuestion:
             request_offset = OffsetFetchRequest(groups=groups, require_stable=self._stable)
             self.client.ask(self._coordinator, request_offset, FETCH_VERSION, self._on_response)
 
-    def _on_response(self, answer: Message | None) -> None:
+    def _on_response(self, response: Message | None) -> None:
         self._asking = False
-        if isinstance(answer, FindCoordinatorResponse):
-            row = answer.coordinators[0]
+        if isinstance(response, FindCoordinatorResponse):
+            row = response.coordinators[0]
             if row.error_code == errors.NONE and row.node_id in self.client.setting.client_ports:
                 self._coordinator = row.node_id
-        elif isinstance(answer, OffsetFetchResponse):
-            self._on_fetched(answer)
+        elif isinstance(response, OffsetFetchResponse):
+            self._on_fetched(response)
         else:
             self._coordinator = NOBODY
 
-    def _on_fetched(self, answer: OffsetFetchResponse) -> None:
-        group = answer.groups[0]
+    def _on_fetched(self, response: OffsetFetchResponse) -> None:
+        group = response.groups[0]
         code = group.error_code or (group.topics[0].partitions[0].error_code if group.topics else errors.NONE)
         if code == errors.NONE:
             row = group.topics[0].partitions[0] if group.topics else None

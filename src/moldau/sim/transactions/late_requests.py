@@ -71,7 +71,7 @@ class LateRequests:
         self.count += 1
         self.world.note(f"request {int.from_bytes(frame[:2], 'big')} of {origin} comes again at {port}")
         connection = self.setting.network.connect(
-            self.machine, port, f"again->{port}", lambda answer: None, lambda reason: None
+            self.machine, port, f"again->{port}", lambda response: None, lambda reason: None
         )
         connection.send(frame)
         self._open.append(connection)

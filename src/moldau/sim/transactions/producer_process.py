@@ -40,7 +40,7 @@ class ProducerProcess:
         self.rng = setting.world.derived_rng(f"process {name}")
         self.machine = setting.network.new_machine()
         self.network = ClientNetwork(setting.network, self.machine, name, version_max)
-        self.network.on_news = self.wake
+        self.network.on_event = self.wake
         request_timeout_ms = self.rng.choice((600, 1500))
         brokers = ",".join(f"127.0.0.1:{port}" for port in setting.client_ports.values())
         given: dict[str, object] = {

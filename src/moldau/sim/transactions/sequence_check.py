@@ -1,7 +1,7 @@
-"""Listens to a producer's answers: what follows an acknowledged batch is never told to be out of order.
+"""Listens to a producer's responses: what follows an acknowledged batch is never told to be out of order.
 
-A client that reads such an answer has to believe that acknowledged records are gone. Requests that were sent before the
-answer to their predecessor came may be refused like this, but only together with it.
+A client that reads such a response has to believe that acknowledged records are gone. Requests that were sent before
+the response to their predecessor came may be refused like this, but only together with it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from moldau.sim.kernel.world import Violation
 Place = tuple[str, int, int, int]
 """Topic, partition, producer id and epoch: what a sequence counts for."""
 Batches = dict[tuple[str | bytes, int], tuple[Place, int, int]]
-"""By topic and partition as an answer names them: the place of a batch, its first and its last sequence."""
+"""By topic and partition as a response names them: the place of a batch, its first and its last sequence."""
 
 
 class SequenceCheck:
@@ -29,7 +29,7 @@ class SequenceCheck:
         self._acknowledged: dict[Place, int] = {}
 
     def watch(self, call: Call[Message]) -> None:
-        """Looks at the answer when it comes, before the client does."""
+        """Looks at the response when it comes, before the client does."""
         request = call.request
         if isinstance(request, ProduceRequest) and call.when_done is not None:
             call.when_done = self._looking(request, call.when_done)
@@ -41,15 +41,15 @@ class SequenceCheck:
 
         def look(call: Call[Message]) -> None:
             if call.error is None:
-                answer = call.response()
-                assert isinstance(answer, ProduceResponse)
-                self._take(batches, answer)
+                response = call.response()
+                assert isinstance(response, ProduceResponse)
+                self._take(batches, response)
             when_done(call)
 
         return look
 
-    def _take(self, batches: Batches, answer: ProduceResponse) -> None:
-        for topic in answer.responses:
+    def _take(self, batches: Batches, response: ProduceResponse) -> None:
+        for topic in response.responses:
             for row in topic.partition_responses:
                 place, first, last = batches[topic.name or topic.topic_id, row.index]
                 before = self._acknowledged.get(place, -1)

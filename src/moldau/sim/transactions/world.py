@@ -231,7 +231,7 @@ class TransactionWorld(ClusterWorld):
 
 
 class HastyWorld(TransactionWorld):
-    """Applications in a hurry, brokers far from each other: the markers of a transaction, and the answers of its
+    """Applications in a hurry, brokers far from each other: the markers of a transaction, and the responses of its
     coordinator, are on their way while the next one is written in requests that do not wait for each other."""
 
     def _choose_shape(self) -> None:

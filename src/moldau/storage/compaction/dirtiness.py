@@ -36,7 +36,7 @@ class Dirtiness:
 
 
 def first_dirty_offset(log: Log, cleaned_to: int) -> int:
-    """A checkpoint that does not fit the log, because that was cut, counts as none."""
+    """A checkpoint that does not fit the log, because that was truncated, counts as none."""
     if cleaned_to < log.log_start_offset or cleaned_to > log.log_end_offset:
         return log.log_start_offset
     return cleaned_to

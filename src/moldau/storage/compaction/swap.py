@@ -34,9 +34,9 @@ def is_still_valid(log: Log, sources: list[SourceSegment]) -> bool:
 def swap_in(log: Log, result: CompactionResult, now_ms: int) -> None:
     """Replaces the segments of the log by the cleaned ones, in one turn; raises OSError when the disk fails.
 
-    All of them become `.swap` before the first old one goes. These are changes of names in one folder, which reach the
-    medium in the order in which they were made: a crash at any point leaves what `recovery.py` finishes or undoes. The
-    caller has the folder synced before it says how far compaction came.
+    All of them become `.swap` before the first old one goes. These are changes of names in one directory, which reach
+    the medium in the order in which they were made: a crash at any point leaves what `recovery.py` finishes or undoes.
+    The caller has the directory synced before it says how far compaction came.
     """
     swaps = [SegmentSwap(log, cleaned, now_ms) for cleaned in result.cleaned if not cleaned.unchanged]
     for swap in swaps:
@@ -79,5 +79,5 @@ class SegmentSwap:
 
 
 def cleaned_files(log: Log) -> list[str]:
-    """What a run has left in the folder of a log, for as long as nothing of it was announced."""
+    """What a run has left in the directory of a log, for as long as nothing of it was announced."""
     return [f"{log.directory}/{name}" for name in log.disk.list(log.directory) if name.endswith(CLEANED_SUFFIX)]

@@ -37,7 +37,7 @@ PLAIN_FILES = {META_PROPERTIES_FILE, ".lock", CLEAN_SHUTDOWN_FILE, *CHECKPOINTS}
 
 
 def check_directory(disk: Disk, directory: str, with_records: bool = True) -> tuple[Findings, Partitions]:
-    """All findings in a log directory, or in the folder of one partition; and the partitions of the directory."""
+    """All findings in a log directory, or in the directory of one partition; and the partitions of the directory."""
     findings = Findings()
     names = disk.list_with_sizes(directory)
     clean_stop = CLEAN_SHUTDOWN_FILE in names

@@ -77,9 +77,9 @@ def used_times(entries: list[tuple[int, int]], base_offset: int) -> list[tuple[i
 
 
 def decoder_for(path: str) -> Decoder | None:
-    """How the records of a file are read, by the topic that its folder is of; None for those of users."""
-    folder = path.rpartition("/")[0].rpartition("/")[2]
-    topic = folder.rpartition("-")[0]
+    """How the records of a file are read, by the topic that its directory is of; None for those of users."""
+    directory = path.rpartition("/")[0].rpartition("/")[2]
+    topic = directory.rpartition("-")[0]
     if suffix_of(path) == ".checkpoint" or topic == METADATA_TOPIC:
         return decode_metadata
     if topic == GROUP_TOPIC:

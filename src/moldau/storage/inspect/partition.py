@@ -74,7 +74,7 @@ class SegmentMap:
 
 
 class PartitionCheck:
-    """One folder. After run(), `end_offset` is where its log ends and `start_offset` where its first segment starts.
+    """One directory. After run(), `end_offset` is where its log ends and `start_offset` where its first segment starts.
 
     clean_stop: the directory says that its node stopped in order. Without that, small files may be behind the log.
     log_start_offset: what the directory says of it; None where that is not known.

@@ -93,4 +93,4 @@ def test_the_null_marker_stands_for_null_everywhere_but_in_the_names_of_headers(
 def test_separators_must_differ(settings: dict[str, str], sentence: str) -> None:
     with pytest.raises(JavaFailure) as failure:
         LineReader(settings)
-    assert failure.value.said() == f"org.apache.kafka.common.KafkaException: {sentence}"
+    assert failure.value.java_text() == f"org.apache.kafka.common.KafkaException: {sentence}"

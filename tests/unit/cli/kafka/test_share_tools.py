@@ -117,7 +117,7 @@ def test_options_that_make_no_sense(arguments: list[str], sentence: str) -> None
 def test_settings_that_are_the_groups_are_refused() -> None:
     with pytest.raises(JavaFailure) as refused:
         share_reading.new_share_consumer({"bootstrap.servers": "h:1", "group.id": "g", "auto.offset.reset": "latest"})
-    assert refused.value.said() == (
+    assert refused.value.java_text() == (
         "org.apache.kafka.common.config.ConfigException: auto.offset.reset cannot be set when using a share group."
     )
 

@@ -8,7 +8,7 @@ import pytest
 
 from moldau.coordinator.routing import partition_for
 from moldau.node import lag_watch
-from moldau.node.record_times import find_in, told_by_header
+from moldau.node.record_times import find_in, timestamp_in_header
 from moldau.protocol import errors
 from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from moldau.protocol.messages.offset_commit_request import (
@@ -142,9 +142,9 @@ def test_times_are_those_of_the_record(codec: int) -> None:
     data = batch_of([100, 300, 200], codec)
     assert [find_in(data, offset) for offset in range(4)] == [100, 300, 200, -1]
     head = data[:HEADER_SIZE]
-    assert told_by_header(head, 0) == 100
-    assert told_by_header(head, 1) == -1
-    assert told_by_header(batch_of([7, 7])[:HEADER_SIZE], 1) == 7
+    assert timestamp_in_header(head, 0) == 100
+    assert timestamp_in_header(head, 1) == -1
+    assert timestamp_in_header(batch_of([7, 7])[:HEADER_SIZE], 1) == 7
 
 
 # Partitions that others lead

@@ -19,7 +19,7 @@ function showList(main, page) {
   replace(main, h("h1", {}, "Pipelines"), list);
   page.live(list, 3000, (signal) => get("/api/pipelines", {}, signal), (data) => {
     replace(list, data.rows.length ? table("Runs", [
-      { label: "Run", class: "name", cell: (row) => link(`/pipelines/${row.folder}/${encodeURIComponent(row.file)}`, row.name || row.file) },
+      { label: "Run", class: "name", cell: (row) => link(`/pipelines/${row.directory}/${encodeURIComponent(row.file)}`, row.name || row.file) },
       { label: "State", cell: (row) => badge(row.state, LEVELS[row.state]) },
       { label: "Began", cell: (row) => time(row.began_ms) },
       { label: "Took", number: true, cell: (row) => duration(row.seconds) },
@@ -28,17 +28,17 @@ function showList(main, page) {
       { label: "Rows out", number: true, cell: (row) => count(row.rows_out) },
       { label: "Written", number: true, cell: (row) => bytes(row.bytes) },
       { label: "Lag", number: true, cell: (row) => count(row.lag) },
-    ], data.rows) : empty("The folders have no logs of runs."));
+    ], data.rows) : empty("The directories have no logs of runs."));
   });
 }
 
-function showRun(main, page, folder, file) {
+function showRun(main, page, directory, file) {
   page.title("Run");
   const body = h("div", {});
   const name = h("span", {}, file);
   const title = h("h1", { class: "name" }, file);
   replace(main, crumbs(link("/pipelines", "Pipelines"), name), title, body);
-  page.live(body, 3000, (signal) => get("/api/pipelines/run", { folder, file }, signal), (run) => {
+  page.live(body, 3000, (signal) => get("/api/pipelines/run", { directory, file }, signal), (run) => {
     title.textContent = run.name || file;
     page.title(run.name || file);
     const points = (key) => run.log.map((each) => [each.ended_ms, each[key] ?? 0]);

@@ -76,7 +76,8 @@ def _invalid(message: str) -> KafkaError:
 
 
 def check_epoch(member: StreamsMember, epoch: int, owned: TasksByRole | None) -> None:
-    """A member that missed the answer to its last heartbeat may repeat it, as long as it has nothing it should not."""
+    """A member that missed the response to its last heartbeat may repeat it, as long as it has nothing it should
+    not."""
     if epoch == JOINING_EPOCH or epoch == member.member_epoch:
         return
     if epoch > member.member_epoch:

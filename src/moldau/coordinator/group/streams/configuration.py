@@ -22,7 +22,7 @@ INCORRECTLY_PARTITIONED_TOPICS: Final = 2
 MISSING_INTERNAL_TOPICS: Final = 3
 SHUTDOWN_APPLICATION: Final = 4
 ASSIGNMENT_DELAYED: Final = 5
-"""What the status list of an answer tells; none of them is an error."""
+"""What the status list of a response tells; none of them is an error."""
 
 NAMES_SHOWN: Final = 3
 DEFAULT_REPLICATION_FACTOR: Final = -1

@@ -3,7 +3,7 @@
 One heartbeat does, in this order: find or make the group and the member; take over what the member says about itself;
 take over its topology, if the group has none; look whether the topics have changed, and whether all that are needed are
 there (then the group's epoch rises); compute a target if the epoch is ahead of it; lead the member one step towards its
-target (`step`). Internal topics that are missing are told to who answers, who has them created. Kafka does this in
+target (`step`). Internal topics that are missing are told to who responds, who has them created. Kafka does this in
 GroupMetadataManager.
 """
 
@@ -125,7 +125,8 @@ class StreamsProtocol(GroupPart):
             heartbeat_interval_ms=self.settings.heartbeat_interval_ms(self._state.image, group.group_id),
         )
         tasks = member.assigned.without_epochs()
-        # Who tells other tasks than it has may have missed an answer: it is told again, and not only when it is fenced.
+        # Who tells other tasks than it has may have missed a response: it is told again, and not only when it is
+        # fenced.
         has_missed = step.owned is not None and step.owned != tasks
         is_new = request.member_epoch == JOINING_EPOCH or member.assigned != before.assigned
         if is_new or has_missed:

@@ -52,7 +52,7 @@ ScheduleRevocation = Callable[[str, StreamsMember, int], None]
 
 
 class Step:
-    """What one heartbeat has come to: its records, and what its answer tells."""
+    """What one heartbeat has come to: its records, and what its response tells."""
 
     def __init__(self, group: StreamsGroup, member: StreamsMember, owned: TasksByRole | None) -> None:
         self.group = group

@@ -1,13 +1,13 @@
-"""Which endpoints of the brokers have answered this controller before: a refusal says something only there.
+"""Which endpoints of the brokers have responded to this controller before: a refusal says something only there.
 
 "Connection refused" says that a process is gone where the same way led to it before. Where it never did, it says that
 the way does not lead there: a listener for others behind a translated address, a firewall that rejects, a service
 without anybody behind it. So every controller, active or not, asks each endpoint of each broker that was let in, once
-for each registration, before there is a reason to; where nobody answers it asks again, more and more seldom.
+for each registration, before there is a reason to; where nobody responds it asks again, more and more seldom.
 
 Asked is the listener that brokers use among themselves. A registration does not say which one that is; a node that
 is a broker too knows, and so does a controller that was given `inter.broker.listener.name`. Others ask all listeners,
-and a broker is gone when all refuse that answered. An address that two brokers claim is nobody's. What is
+and a broker is gone when all refuse that responded. An address that two brokers claim is nobody's. What is
 encrypted cannot be asked and counts for nothing. A node that is broker and controller is one process: its controller's
 endpoint is asked as well.
 """
@@ -30,7 +30,7 @@ RETRY_MIN_MS: Final = 200
 RETRY_MAX_MS: Final = 60_000
 ASKED_AT_ONCE_MAX: Final = 16
 UNENCRYPTED: Final = frozenset({0, 2})
-"""PLAINTEXT and SASL_PLAINTEXT: both answer ApiVersions to anybody."""
+"""PLAINTEXT and SASL_PLAINTEXT: both respond to anybody's ApiVersions."""
 
 Address = tuple[str, int]
 
@@ -38,12 +38,12 @@ Address = tuple[str, int]
 class BrokerEndpoint:
     """One endpoint of one registration."""
 
-    __slots__ = ("address", "backoff_ms", "channel", "has_answered", "is_controllers", "next_ms")
+    __slots__ = ("address", "backoff_ms", "channel", "has_responded", "is_controllers", "next_ms")
 
     def __init__(self, address: Address, is_controllers: bool, now_ms: int) -> None:
         self.address = address
         self.is_controllers = is_controllers
-        self.has_answered = False
+        self.has_responded = False
         self.channel: Channel | None = None
         self.next_ms = now_ms
         self.backoff_ms = RETRY_MIN_MS
@@ -60,7 +60,7 @@ class Registered:
         self.endpoints: dict[tuple[Address, bool], BrokerEndpoint] = {}
 
 
-class AnsweringEndpoints:
+class ResponsiveEndpoints:
     """`listener` is the name of the inter-broker listener where it is known."""
 
     def __init__(self, outbox: Outbox, listener: str | None, node_id: int) -> None:
@@ -122,14 +122,14 @@ class AnsweringEndpoints:
         for endpoint in before.values():
             self._stop_asking(endpoint)
 
-    # Who answered
+    # Who responded
 
-    def answered(self, broker_id: int, broker_epoch: int) -> list[BrokerEndpoint]:
-        """The endpoints of this registration that have answered this controller."""
+    def responsive(self, broker_id: int, broker_epoch: int) -> list[BrokerEndpoint]:
+        """The endpoints of this registration that have responded to this controller."""
         known = self._registered.get(broker_id)
         if known is None or known.broker_epoch != broker_epoch:
             return []
-        return [endpoint for endpoint in known.endpoints.values() if endpoint.has_answered]
+        return [endpoint for endpoint in known.endpoints.values() if endpoint.has_responded]
 
     def poll(self, now_ms: int) -> int:
         """Asks who is to be asked; returns when to call it again."""
@@ -139,7 +139,7 @@ class AnsweringEndpoints:
             if registered.is_fenced:
                 continue
             for endpoint in registered.endpoints.values():
-                if endpoint.has_answered or endpoint.channel is not None:
+                if endpoint.has_responded or endpoint.channel is not None:
                     continue
                 if endpoint.next_ms <= now_ms and asked < ASKED_AT_ONCE_MAX:
                     asked += 1
@@ -163,7 +163,7 @@ class AnsweringEndpoints:
 
     def _take(self, endpoint: BrokerEndpoint, response: Message | NoResponse, now_ms: int) -> None:
         self._stop_asking(endpoint)
-        endpoint.has_answered = not isinstance(response, NoResponse)
+        endpoint.has_responded = not isinstance(response, NoResponse)
         endpoint.next_ms = now_ms + endpoint.backoff_ms
         endpoint.backoff_ms = min(2 * endpoint.backoff_ms, RETRY_MAX_MS)
         if self.on_deadline is not None:

@@ -11,9 +11,9 @@ import pytest
 
 from moldau.client.errors import ConfigError
 from moldau.mcp.bounds import limits_of
-from moldau.mcp.desk import CALLS_MAX, TOOLS, Desk, ToolFailed
 from moldau.mcp.settings import HttpSettings, McpSettings, NotSafe
 from moldau.mcp.tool import Asked, Tool
+from moldau.mcp.tool_runner import CALLS_MAX, TOOLS, ToolFailed, ToolRunner
 
 # Nobody listens there.
 NOWHERE = {kind: {"bootstrap.servers": "127.0.0.1:1"} for kind in ("admin", "consumer", "producer")}
@@ -22,14 +22,14 @@ TOKEN = "0123456789abcdef-secret"
 
 def failure(settings: McpSettings, name: str, more_tools: tuple[Tool, ...] = (), /, **arguments: Any) -> str:
     async def run() -> str:
-        desk = Desk(settings)
-        desk.tools |= {tool.name: tool for tool in more_tools}
+        tool_runner = ToolRunner(settings)
+        tool_runner.tools |= {tool.name: tool for tool in more_tools}
         try:
             with pytest.raises(ToolFailed) as failed:
-                await desk.call(name, arguments)
+                await tool_runner.call(name, arguments)
             return str(failed.value)
         finally:
-            await desk.close()
+            await tool_runner.close()
 
     return asyncio.run(run())
 
@@ -101,7 +101,7 @@ def test_a_call_that_takes_too_long_ends() -> None:
         return {}
 
     slow = Tool("slow", "Slow", "Sleeps.", sleep)
-    assert failure(McpSettings(NOWHERE, call_s=0.05), "slow", (slow,)).startswith("TIMEOUT: there was no answer within")
+    assert failure(McpSettings(NOWHERE, call_s=0.05), "slow", (slow,)).startswith("TIMEOUT: there was no result within")
 
 
 def test_so_many_calls_at_once_and_no_more() -> None:
@@ -112,16 +112,16 @@ def test_so_many_calls_at_once_and_no_more() -> None:
             await going_on.wait()
             return {}
 
-        desk = Desk(McpSettings(NOWHERE))
-        desk.tools["wait"] = Tool("wait", "Wait", "Waits.", wait)
-        waiting = [asyncio.ensure_future(desk.call("wait", {})) for _ in range(CALLS_MAX)]
+        tool_runner = ToolRunner(McpSettings(NOWHERE))
+        tool_runner.tools["wait"] = Tool("wait", "Wait", "Waits.", wait)
+        waiting = [asyncio.ensure_future(tool_runner.call("wait", {})) for _ in range(CALLS_MAX)]
         await asyncio.sleep(0)
         with pytest.raises(ToolFailed, match="BUSY: 32 calls are under way already"):
-            await desk.call("wait", {})
+            await tool_runner.call("wait", {})
         going_on.set()
         assert await asyncio.gather(*waiting) == [{}] * CALLS_MAX
-        assert await desk.call("wait", {}) == {}
-        await desk.close()
+        assert await tool_runner.call("wait", {}) == {}
+        await tool_runner.close()
 
     asyncio.run(run())
 
@@ -144,7 +144,7 @@ def test_an_answer_that_cannot_be_cut_is_not_sent() -> None:
 
     large = Tool("large", "Large", "Is large.", answer)
     settings = McpSettings(NOWHERE, limits=limits_of(10, 4_096))
-    assert failure(settings, "large", (large,)).startswith("TOO_LARGE: the answer has 5,011 bytes")
+    assert failure(settings, "large", (large,)).startswith("TOO_LARGE: the result has 5,011 bytes")
 
 
 def test_a_change_that_failed_is_in_the_audit_log(tmp_path: Path) -> None:

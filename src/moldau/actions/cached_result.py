@@ -1,4 +1,4 @@
-"""Answers that are kept for a moment: asked for once, however many pages want them."""
+"""A result that is kept for a moment: asked for once, however many pages want it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ T = TypeVar("T")
 PAUSES_PER_LOAD = 15
 
 
-class Kept(Generic[T]):
-    """One answer. Younger than fresh_s it is given as it is; younger than stale_s too, while it is asked for anew.
+class CachedResult(Generic[T]):
+    """One result. Younger than fresh_s it is given as it is; younger than stale_s too, while it is asked for anew.
 
     A page is so never older than the moment between two looks at it, and never waits for what is known already.
-    Who asks once and not again (waits) is given a fresh answer, however long that takes.
+    Who asks once and not again (waits) is given a fresh result, however long that takes.
     """
 
     def __init__(self, load: Callable[[], Awaitable[T]], fresh_s: float, stale_s: float, waits: bool = False) -> None:
@@ -30,7 +30,7 @@ class Kept(Generic[T]):
         self._loading: asyncio.Task[T] | None = None
 
     async def get(self) -> T:
-        """The answer; raises what asking for it raised, where nothing young enough is there."""
+        """The result; raises what asking for it raised, where nothing young enough is there."""
         age = time.monotonic() - self._at
         # What takes long to find out is asked for more rarely: neither the broker nor the console does little else.
         fresh_s = max(self._fresh_s, self._took_s * PAUSES_PER_LOAD)
@@ -42,7 +42,7 @@ class Kept(Generic[T]):
         return await asyncio.shield(loading)
 
     async def get_new(self) -> T:
-        """An answer that was asked for after this call, for those who have just changed something."""
+        """A result that was asked for after this call, for those who have just changed something."""
         if self._loading is not None:
             try:
                 await asyncio.shield(self._loading)

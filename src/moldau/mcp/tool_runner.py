@@ -1,4 +1,4 @@
-"""Where calls of tools arrive: which tools there are, who may use them, and how an answer or an error looks.
+"""Runs tools: which there are, who may use them, and how a result or an error looks.
 
 Nothing here knows the protocol: a name and arguments go in, an object comes out.
 """
@@ -33,8 +33,8 @@ class ToolFailed(Exception):
     """A call that came to nothing; the text is what the agent is told."""
 
 
-class Desk:
-    """All tools, and what answers them."""
+class ToolRunner:
+    """All tools, and what carries them out."""
 
     def __init__(self, settings: McpSettings) -> None:
         self.settings = settings
@@ -48,15 +48,15 @@ class Desk:
         self._audit.close()
 
     async def call(self, name: str, given: dict[str, Any], user: str = "", address: str = "") -> dict[str, Any]:
-        """The answer of a tool; raises ToolFailed."""
+        """The result of a tool; raises ToolFailed."""
         try:
-            answer = await self._answer(name, given, user, address)
+            result = await self._run(name, given, user, address)
         except Exception as error:
             raise ToolFailed(tidy(self._explained(name, error), ERROR_CHARS_MAX)) from error
-        self._check_size(answer)
-        return answer
+        self._check_size(result)
+        return result
 
-    async def _answer(self, name: str, given: dict[str, Any], user: str, address: str) -> dict[str, Any]:
+    async def _run(self, name: str, given: dict[str, Any], user: str, address: str) -> dict[str, Any]:
         tool = self._tool(name)
         arguments = checked(tool.arguments, given)
         if self._under_way >= CALLS_MAX:
@@ -84,13 +84,13 @@ class Desk:
     def _explained(self, name: str, error: Exception) -> str:
         """A sentence for the agent. What might hold a secret, or is a bug, stays in the log."""
         if isinstance(error, ConfigError):
-            log.error("the settings of the client are wrong: %s", error.message)
-            return "The server's settings of its client are wrong; its log says which."
+            log.error("invalid settings of the Kafka client: %s", error.message)
+            return "The settings of the server's Kafka client are invalid; its log says which."
         if isinstance(error, Refused | ClientError):
             return f"{error.name}: {sentence(error.message)}"
         if isinstance(error, TimeoutError):
             return (
-                f"TIMEOUT: there was no answer within {self.settings.call_s:g} seconds. Ask for less at once, or again"
+                f"TIMEOUT: there was no result within {self.settings.call_s:g} seconds. Ask for less at once, or again"
                 " later."
             )
         if isinstance(error, ValueError | TypeError):
@@ -99,10 +99,10 @@ class Desk:
         log.error("%s failed", name, exc_info=error)
         return "UNEXPECTED: the server failed; its log says why."
 
-    def _check_size(self, answer: dict[str, Any]) -> None:
-        size, limit = json_size(answer), self.settings.limits.bytes
+    def _check_size(self, result: dict[str, Any]) -> None:
+        size, limit = json_size(result), self.settings.limits.bytes
         if size > limit:
             raise ToolFailed(
-                f"TOO_LARGE: the answer has {size:,} bytes, and {limit:,} is the most this server sends. Ask for less:"
+                f"TOO_LARGE: the result has {size:,} bytes, and {limit:,} is the most this server sends. Ask for less:"
                 " fewer partitions, a search, or a smaller limit."
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-class Absences:
+class BrokerAbsences:
     """Remembers brokers that were there once and when they were first missed."""
 
     def __init__(self) -> None:
