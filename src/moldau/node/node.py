@@ -378,7 +378,7 @@ class Node:
         self._maybe_complete_rights()
         self._is_started = True
         if self.is_broker:
-            self._loading = self.logs.begin_load(now_ms)
+            self._loading = self.logs.begin_load()
             self._loading.on_progress = self._on_logs_recovered
             self._load(self._loading, now_ms)
         else:
@@ -392,7 +392,7 @@ class Node:
     def _load(self, loading: LogLoading, now_ms: int) -> int:
         """A few logs a turn: a controller on the same node must not wait for them. Returns when the next are due."""
         if loading.has_work:
-            loading.run_turn()
+            loading.run_turn(now_ms)
         if loading.is_done:
             self._loading = None
             self._join(now_ms)
