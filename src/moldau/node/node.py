@@ -171,7 +171,7 @@ class Node:
             self.node_id, lambda: self.lifecycle.broker_epoch, self.controller, self.replicas.context
         )
         self.cleaner = self._make_cleaner(config, compaction_workers)
-        self.scrub = Scrub(self.logs, lambda: self._now_ms, config.get_int(SCRUB_RATE_KEY))
+        self.scrub = Scrub(self.logs, config.get_int(SCRUB_RATE_KEY))
         self.coordinators = Coordinators(config, self.replicas, rng)
         self._controller_registration = ControllerRegistration(self.metadata, self.controller)
         self._directory_assignments = DirectoryAssignments(self.controller, self.lifecycle, self.replicas)
@@ -229,7 +229,6 @@ class Node:
             workers if workers is not None else InlineWorkers(self.disk),
             cleaner_settings(config),
             self.replicas.high_watermark_of,
-            lambda: self._now_ms,
             self._rng.randrange(1 << 62),
         )
 
