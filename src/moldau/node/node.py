@@ -256,7 +256,6 @@ class Node:
     def _make_directory_moves(self, config: BrokerConfig) -> DirectoryMoves:
         return DirectoryMoves(
             self.logs,
-            lambda: self._now_ms,
             config.get_int("alter.log.dirs.replication.quota.window.num"),
             config.get_int("alter.log.dirs.replication.quota.window.size.seconds") * 1000,
         )
@@ -625,7 +624,7 @@ class Node:
             self.on_config_changed()
 
     def _on_directory_failed(self, directory: LogDirectory) -> None:
-        self.replicas.on_directory_failed(directory)
+        self.replicas.on_directory_failed(directory, self._now_ms)
         if directory.path == self.config.metadata_log_dir.rstrip("/"):
             self._fatal(f"the metadata log directory {directory.path} failed: {directory.failure}")
         elif not self.logs.online_directories():
