@@ -99,7 +99,7 @@ class Dispatcher:
             if time_request is not None:
                 call.reply.times = time_request(stats, call.size)
         if call.quotas.is_on:
-            call.quotas.turn_ms = now_ms
+            call.quotas.begin_turn(now_ms)
         if handler.keeps_frame:
             call.frame = data[start:end]
         try:

@@ -465,7 +465,8 @@ class Node:
         return min(self._poll(now_ms), now_ms + self._turn_ms_max)
 
     def _poll(self, now_ms: int) -> int:
-        self._now_ms = self.quotas.turn_ms = now_ms
+        self._now_ms = now_ms
+        self.quotas.begin_turn(now_ms)
         deadline_ms = NEVER_MS
         for stretch in self._alone:
             deadline_ms = min(deadline_ms, stretch.poll(now_ms))
