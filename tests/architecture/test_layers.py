@@ -33,10 +33,20 @@ BANNED_BELOW = {
     "time",
 }
 PIPELINE = {"spark", "lake"}
-# The state machines: every input carries its time.
-MACHINES = {"raft", "controller", "coordinator", "replication", "quota", "security", "telemetry"}
 CLOCKS = {"Callable[[], int]", "Callable[[], float]"}
-KEPT_TIMES = {"now_ms", "_now_ms", "now_s", "_now_s"}
+# Functions without arguments that give a number which is no time, by the names of the parameters that take them.
+NO_CLOCKS = {"broker_epoch", "interval_ms"}
+CLOCK_NAMES = {"clock", "_clock", "now", "_now"}
+KEPT_TIMES = {"now_ms", "_now_ms", "now_s", "_now_s", "turn_ms", "_turn_ms"}
+# Who may keep the time of the turn, and why. Everyone else is told it, with every input.
+KEEPERS = {
+    "moldau.node.node": "every turn begins here, and what logs and disk call back in it gets its time",
+    "moldau.node.metadata_node": "the same for the metadata log: syncs, commits and changes of the leader",
+    "moldau.quota.client_quotas": "responses are charged where they are made, often in the turn of another input",
+}
+# A request is an input, and has the time at which it came.
+CARRIER = "moldau.api.call"
+CARRIED_BY = {"call", "_call"}
 BANNED_CALLS = {"open", "input", "print", "eval", "exec"}
 BANNED_METHODS = {("datetime", "now"), ("datetime", "utcnow"), ("date", "today"), ("uuid", "uuid1"), ("uuid", "uuid4")}
 
@@ -158,22 +168,101 @@ def test_nothing_below_the_line_opens_files_or_asks_the_clock() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_a_state_machine_is_told_the_time_with_every_input() -> None:
-    """It neither asks a function for it nor keeps what it was told last, which may be another input's time."""
+def test_below_the_line_the_time_is_told_with_every_input() -> None:
+    """Nobody asks a function for it nor keeps what was told last, which may be another input's time."""
     wrong = []
-    for module in modules():
-        if module.layer not in MACHINES:
-            continue
-        for node in module.nodes:
-            if isinstance(node, ast.Subscript) and ast.unparse(node) in CLOCKS:
-                wrong.append(f"{module.where(node)}: {ast.unparse(node)} may be a clock")
-            elif isinstance(node, ast.Attribute) and node.attr in KEPT_TIMES:
-                wrong.append(f"{module.where(node)}: {ast.unparse(node)} is a time that was kept")
-            elif isinstance(node, ast.ClassDef):
-                fields = [field.target for field in node.body if isinstance(field, ast.AnnAssign)]
-                kept = [field for field in fields if isinstance(field, ast.Name) and field.id in KEPT_TIMES]
-                wrong += [f"{module.where(field)}: {node.name}.{field.id} is a time that was kept" for field in kept]
+    for module in below_the_line():
+        wrong += clocks_in(module)
+        if module.name not in KEEPERS and module.name != CARRIER:
+            wrong += kept_times_in(module)
     assert not wrong, "\n".join(wrong)
+
+
+def test_who_may_keep_the_time_does() -> None:
+    """An exception that nobody needs any more is none."""
+    keeping = {module.name for module in below_the_line() if kept_times_in(module)}
+    assert keeping == {*KEEPERS, CARRIER}
+
+
+def clocks_in(module: Module) -> list[str]:
+    """Functions without arguments that may tell the time: as a type, called by their name, or made of a kept time."""
+    no_clocks = {
+        inner
+        for node in module.nodes
+        if isinstance(node, ast.arg) and node.arg in NO_CLOCKS and node.annotation is not None
+        for inner in ast.walk(node.annotation)
+    }
+    found = []
+    for node in module.nodes:
+        if isinstance(node, ast.Subscript) and ast.unparse(node) in CLOCKS and node not in no_clocks:
+            found.append(f"{module.where(node)}: {ast.unparse(node)} may be a clock")
+        elif isinstance(node, ast.Call) and last_name(node.func) in CLOCK_NAMES:
+            found.append(f"{module.where(node)}: {ast.unparse(node)} asks a clock")
+        elif isinstance(node, ast.Lambda) and not node.args.args and last_name(node.body) in KEPT_TIMES:
+            found.append(f"{module.where(node)}: {ast.unparse(node)} is a clock")
+    return found
+
+
+def kept_times_in(module: Module) -> list[str]:
+    found = []
+    for node in module.nodes:
+        if isinstance(node, ast.Attribute) and node.attr in KEPT_TIMES and last_name(node.value) not in CARRIED_BY:
+            found.append(f"{module.where(node)}: {ast.unparse(node)} is a time that was kept")
+        elif isinstance(node, ast.ClassDef):
+            fields = [field.target for field in node.body if isinstance(field, ast.AnnAssign)]
+            kept = [field for field in fields if isinstance(field, ast.Name) and field.id in KEPT_TIMES]
+            found += [f"{module.where(field)}: {node.name}.{field.id} is a time that was kept" for field in kept]
+    return found
+
+
+def last_name(node: ast.AST) -> str:
+    """`c` of `c` and of `a.b.c`."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class A:\n    def __init__(self, time_of: Callable[[], int] | None) -> None: ...",
+        "class A:\n    time_of: Callable[[], float]",
+        "def f(clock):\n    return clock()",
+        "class A:\n    def f(self):\n        return self._clock() + 1",
+        "class A:\n    def f(self):\n        return B(lambda: self._now_ms)",
+    ],
+)
+def test_a_clock_is_found(text: str) -> None:
+    assert len(clocks_in(module_of("moldau.node.one", text))) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class A:\n    def poll(self, now_ms):\n        self._now_ms = now_ms",
+        "class A:\n    def f(self):\n        return self.metadata.now_ms",
+        "class A:\n    now_ms: int",
+        "def f(quotas, now_ms):\n    quotas.turn_ms = now_ms",
+    ],
+)
+def test_a_kept_time_is_found(text: str) -> None:
+    assert len(kept_times_in(module_of("moldau.node.one", text))) == 1
+
+
+def test_what_only_looks_like_a_clock_or_a_kept_time_is_none() -> None:
+    text = """
+class A:
+    def __init__(self, broker_epoch: Callable[[], int], call: Call) -> None:
+        self._call = call
+        self.clock = FetchClock(call.now_ms)
+
+    def poll(self, now_ms: int) -> int:
+        self._seen_ms = now_ms
+        self._later(lambda: self.f(self._seen_ms))
+        return self._call.now_ms + now_ms
+"""
+    module = module_of("moldau.node.one", text)
+    assert clocks_in(module) == [] and kept_times_in(module) == []
 
 
 def test_spark_is_imported_by_the_pipeline_alone() -> None:

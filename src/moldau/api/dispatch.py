@@ -53,11 +53,12 @@ class Handler:
 
 
 class Dispatcher:
-    """Hands the frames of all connections of a node to the handlers. Without a clock no request is timed."""
+    """Hands the frames of all connections of a node to the handlers. `time_request` begins to time one of an API and a
+    size; without it none is timed."""
 
-    def __init__(self, node: Node, clock: Callable[[], float] | None = None) -> None:
+    def __init__(self, node: Node, time_request: Callable[[RequestStats, int], RequestTimes] | None = None) -> None:
         self.node = node
-        self._clock = clock
+        self._time_request = time_request
         self._broker_handlers: dict[int, Handler] = {}
         self._controller_handlers: dict[int, Handler] = {}
 
@@ -94,11 +95,11 @@ class Dispatcher:
         if stats.skip > 0:
             stats.skip -= 1
         else:
-            clock = self._clock
-            if clock is not None:
-                call.reply.times = RequestTimes(stats, call.size, clock)
+            time_request = self._time_request
+            if time_request is not None:
+                call.reply.times = time_request(stats, call.size)
         if call.quotas.is_on:
-            call.quotas.turn_ms = now_ms
+            call.quotas.begin_turn(now_ms)
         if handler.keeps_frame:
             call.frame = data[start:end]
         try:

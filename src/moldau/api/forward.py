@@ -110,7 +110,7 @@ def submit_rest(call: Call, request: Message, verb: Verb, done: Callable[[Messag
 
 def _run(call: Call, verb: Verb, envelope: Callable[[], EnvelopeRequest], done: Callable[[Any], None]) -> None:
     if call.context.is_controller_listener:
-        call.node.metadata.submit(verb, done, call.now_ms)
+        call.node.metadata.submit(verb, lambda response, now_ms: done(response), call.now_ms)
         return
     call.node.forwarding.ask_until(
         call.now_ms + PATIENCE_MS, ENVELOPE, envelope, lambda response, now_ms: done(response), call.now_ms, verb

@@ -27,7 +27,7 @@ def handle_describe_quorum(call: Call, request: DescribeQuorumRequest) -> None:
     metadata = call.node.metadata
 
     def describe(controller: Controller | None = None) -> Result:
-        return Result([], metadata.describe_quorum(request, call.version, metadata.now_ms))
+        return Result([], metadata.describe_quorum(request, call.version, call.now_ms))
 
     def failed(error: KafkaError) -> DescribeQuorumResponse:
         return DescribeQuorumResponse(error_code=error.code, error_message=error.message)

@@ -82,7 +82,6 @@ class TransactionalCommit:
         self._request = request
         self._refused = refused
         self._index = call.node.coordinators.groups.partition_for(request.group_id)
-        self._now_ms = call.now_ms
         self._partition: Partition | None = None
         self._log: Log | None = None
         self._led_since_epoch = -1
@@ -136,17 +135,17 @@ class TransactionalCommit:
             self._commit(now_ms)
 
     def _commit(self, now_ms: int) -> None:
-        self._now_ms = now_ms
-        self._call.node.coordinators.groups.run_at(self._index, self._decide, self.done, now_ms)
+        groups = self._call.node.coordinators.groups
+        groups.run_at(self._index, lambda machine: self._decide(machine, now_ms), self.done, now_ms)
 
-    def _decide(self, machine: GroupMachine) -> Outcome:
+    def _decide(self, machine: GroupMachine, now_ms: int) -> Outcome:
         request = self._request
         partition, log, guard = self._partition, self._log, self._guard
         if partition is not None and log is not None and guard is not None:
             if partition.log is not log or partition.led_since_epoch != self._led_since_epoch:
                 raise KafkaError(errors.NOT_COORDINATOR)  # markers in the log of now say nothing to this guard
             log.producers.check_guard(guard, request.producer_id, NO_SEQUENCE, starts_at_zero=False)
-        return machine.offsets.commit_in_transaction(request, self._call.version, self._now_ms)
+        return machine.offsets.commit_in_transaction(request, self._call.version, now_ms)
 
     def done(self, result: Message | KafkaError) -> None:
         if self._call.reply.done:

@@ -7,7 +7,6 @@ others one subtraction.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from moldau.metrics.recent_values import RecentValues
@@ -66,49 +65,22 @@ class RequestStats:
 
 
 class RequestTimes:
-    """One request on its way, from its last byte received to the last byte of its response sent."""
+    """Told how far one request is on its way. Who takes the times stands above the line; nothing below reads them."""
 
-    def __init__(self, stats: RequestStats, size: int, clock: Callable[[], float]) -> None:
-        self.stats = stats
+    def __init__(self) -> None:
         self.also: RequestStats | None = None
         """Fetches are counted a second time, for who sent them."""
-        self.size = size
-        self._clock = clock
-        self.received_s = 0.0
-        self._began_s = self._handled_s = self._completed_s = self._queued_s = clock()
-        stats.begin(self._began_s)
 
     def handled(self, received_s: float) -> None:
         """The handler has returned; what it waits for now is elsewhere."""
-        self.received_s = received_s
-        self._handled_s = self._clock()
+        raise NotImplementedError
 
     def completed(self) -> None:
-        self._completed_s = self._clock()
+        raise NotImplementedError
 
     def queued(self) -> None:
         """The response is the next to leave on its connection."""
-        self._queued_s = self._clock()
+        raise NotImplementedError
 
     def sent(self, throttle_ms: int) -> None:
-        now_s = self._clock()
-        # Completed inside its handler: nothing was waited for.
-        handled_s = min(self._handled_s, self._completed_s) if self._handled_s > self._began_s else self._completed_s
-        self._record(self.stats, handled_s, now_s, throttle_ms)
-        if self.also is not None:
-            self._record(self.also, handled_s, now_s, throttle_ms)
-
-    def _record(self, stats: RequestStats, handled_s: float, now_s: float, throttle_ms: int) -> None:
-        received_s = self.received_s if 0.0 < self.received_s < self._began_s else self._began_s
-        stats.request_bytes.record(self.size, now_s)
-        stats.queue.record(microseconds(self._began_s - received_s), now_s)
-        stats.local.record(microseconds(handled_s - self._began_s), now_s)
-        stats.remote.record(microseconds(self._completed_s - handled_s), now_s)
-        stats.response_queue.record(microseconds(self._queued_s - self._completed_s), now_s)
-        stats.response_send.record(microseconds(now_s - self._queued_s), now_s)
-        stats.total.record(microseconds(now_s - received_s), now_s)
-        stats.throttle.record(throttle_ms * 1000, now_s)
-
-
-def microseconds(seconds: float) -> int:
-    return int(seconds * 1e6) if seconds > 0.0 else 0
+        raise NotImplementedError

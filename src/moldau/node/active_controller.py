@@ -22,8 +22,8 @@ from moldau.raft.replica import Raft
 from moldau.records.clocks import WallClock
 
 Verb = Callable[[Controller], Result]
-Done = Callable[[Any], None]
-"""Called with the response, or with a KafkaError."""
+Done = Callable[[Any, int], None]
+"""Called with the response or with a KafkaError, and `now_ms`."""
 
 STOPPED_CONTROLLING: Final = "This node stopped being the active controller."
 
@@ -96,13 +96,13 @@ class ActiveController:
             result = verb(self.controller)
             pending = self.append(result.records, result.is_atomic, now_ms)
         except KafkaError as error:
-            done(error)
+            done(error, now_ms)
             return False
         if pending is None and self._pending:
             # A response without records may rest on records that are not committed yet.
             pending = self._pending[-1]
         if pending is None:
-            done(result.response)
+            done(result.response, now_ms)
             return False
         pending.done.append((done, result.response))
         return True
@@ -113,10 +113,10 @@ class ActiveController:
             return self._pending.popleft()
         return None
 
-    def fail_pending(self) -> None:
+    def fail_pending(self, now_ms: int) -> None:
         """Nobody knows what becomes of what was not committed: whoever waits has to ask the next one."""
         pending, self._pending = self._pending, deque()
         error = KafkaError(errors.NOT_CONTROLLER, STOPPED_CONTROLLING)
         for entry in pending:
             for done, _ in entry.done:
-                done(error)
+                done(error, now_ms)

@@ -107,11 +107,11 @@ class ControllerChannel:
                 own = VERBS[api_key]
                 metadata.submit(
                     lambda controller: own(controller, request, now_ms),
-                    lambda response: done(checked(response), metadata.now_ms),
+                    lambda response, done_ms: done(checked(response), done_ms),
                     now_ms,
                 )
             else:
-                metadata.submit(verb, lambda response: done(response, metadata.now_ms), now_ms)
+                metadata.submit(verb, done, now_ms)
             return
         channel = self._connect(now_ms)
         if channel is None:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.records_data import FileRecords, MemoryRecords
-from moldau.records.clocks import NEVER_MS
+from moldau.records.clocks import AT_ONCE_MS, NEVER_MS
 from moldau.replication.partition import Partition
 from moldau.replication.throttle import ReplicationQuota
 from moldau.storage.disk import File
@@ -59,16 +59,17 @@ class Move:
 class DirectoryMoves:
     """All moves of this broker; `tell_directory` is called when the controller is to hear of the new place of one."""
 
-    def __init__(self, logs: LogManager, clock: Callable[[], int], samples: int = 11, sample_ms: int = 1000) -> None:
+    def __init__(self, logs: LogManager, samples: int = 11, sample_ms: int = 1000) -> None:
         self.logs = logs
         self.quota = ReplicationQuota(samples, sample_ms)
-        self.tell_directory: Callable[[Partition], None] | None = None
+        self.tell_directory: Callable[[Partition, int], None] | None = None
         self.on_deadline: Callable[[int], None] | None = None
         self.assigns_directories = True
         # Where partitions that are not here yet are to be made, by topic and index.
         self.preferred: dict[tuple[str, int], str] = {}
-        self._clock = clock
         self._moves: dict[tuple[bytes, int], Move] = {}
+        # What the disk has finished goes on in the next turn, which knows what time it is.
+        self._finished: list[Callable[[int], None]] = []
 
     def __len__(self) -> int:
         return len(self._moves)
@@ -142,7 +143,7 @@ class DirectoryMoves:
         except KafkaError as error:
             log.error("cannot remove the future log of %s-%d: %s", *_name(partition), error.message)
         if move.state != COPYING and self.tell_directory is not None:
-            self.tell_directory(partition)
+            self.tell_directory(partition, now_ms)
 
     def on_directory_failed(self, directory: LogDirectory, now_ms: int) -> None:
         for move in list(self._moves.values()):
@@ -170,14 +171,21 @@ class DirectoryMoves:
         if any(move.future is released for move in self._moves.values()):
             self._wake(now_ms)
 
-    def _wake(self, now_ms: int) -> None:
+    def _wake(self, deadline_ms: int) -> None:
         if self.on_deadline is not None:
-            self.on_deadline(now_ms)
+            self.on_deadline(deadline_ms)
+
+    def _in_next_turn(self, step: Callable[[int], None]) -> None:
+        self._finished.append(step)
+        self._wake(AT_ONCE_MS)
 
     # Copying
 
     def poll(self, now_ms: int) -> int:
         """Goes on with what can go on; returns when to call again at the latest."""
+        finished, self._finished = self._finished, []
+        for step in finished:
+            step(now_ms)
         deadline_ms = NEVER_MS
         copying: set[str] = set()
         for move in list(self._moves.values()):
@@ -224,12 +232,12 @@ class DirectoryMoves:
         assert isinstance(file, File)
         move.busy = True
         size = records.size
-
-        def done(data: bytes | OSError) -> None:
-            move.busy = False
-            self._on_read(move, data, size, start)
-
-        self.logs.disk.read_later(file, records.position, size, done)
+        self.logs.disk.read_later(
+            file,
+            records.position,
+            size,
+            lambda data: self._in_next_turn(lambda now_ms: self._on_read(move, data, size, start, now_ms)),
+        )
         return NEVER_MS
 
     def _next_piece(self, move: Move) -> FileRecords | None:
@@ -247,8 +255,8 @@ class DirectoryMoves:
                 break
         return missing <= PIECE_BYTES
 
-    def _on_read(self, move: Move, data: bytes | OSError, size: int, start: int) -> None:
-        now_ms = self._clock()
+    def _on_read(self, move: Move, data: bytes | OSError, size: int, start: int, now_ms: int) -> None:
+        move.busy = False
         if self.find(move.partition) is not move or move.is_over:
             return
         if isinstance(data, OSError):
@@ -264,7 +272,6 @@ class DirectoryMoves:
                     error.message,
                 )
                 move.retry_at_ms = now_ms + RETRY_MS
-        self._wake(now_ms)
 
     def _append(self, move: Move, data: bytes, now_ms: int) -> None:
         move.future.append_as_follower(MemoryRecords(data), now_ms)
@@ -311,7 +318,7 @@ class DirectoryMoves:
         if move.state == COPYING:
             move.state = ASSIGNING if self.assigns_directories else SWAPPING
             if move.state == ASSIGNING and self.tell_directory is not None:
-                self.tell_directory(move.partition)
+                self.tell_directory(move.partition, now_ms)
                 self._wake(now_ms)
         if move.state != SWAPPING:
             return NEVER_MS
@@ -331,7 +338,7 @@ class DirectoryMoves:
             move.busy = False
             if error is not None:
                 move.future.log_directory.fail(error)
-            self._wake(self._clock())
+            self._wake(AT_ONCE_MS)
 
         move.future.flushing.later(move.future.log_end_offset, done)
 
@@ -342,8 +349,9 @@ class DirectoryMoves:
             move.source,
             move.future,
             lambda: self.find(move.partition) is move and not move.is_over,
-            lambda: self._catch_up(move, self._clock()),
-            lambda took_over: self._on_swapped(move, took_over),
+            lambda now_ms: self._catch_up(move, now_ms),
+            lambda took_over, now_ms: self._on_swapped(move, took_over, now_ms),
+            self._in_next_turn,
         ).start()
 
     def _catch_up(self, move: Move, now_ms: int) -> bool:
@@ -371,14 +379,12 @@ class DirectoryMoves:
             future.leader_epochs.begin(epochs.latest_epoch, future.log_end_offset)
         return True
 
-    def _on_swapped(self, move: Move, took_over: bool) -> None:
-        now_ms = self._clock()
+    def _on_swapped(self, move: Move, took_over: bool, now_ms: int) -> None:
         partition, source, future = move.partition, move.source, move.future
         move.busy = False
         if not took_over:
             if self.find(partition) is move:
                 move.retry_at_ms = now_ms + RETRY_MS
-                self._wake(move.retry_at_ms)
             return
         self.logs.futures.take_over(partition.topic, partition.index, source, now_ms)
         del self._moves[(partition.topic_id, partition.index)]
@@ -388,7 +394,7 @@ class DirectoryMoves:
         partition.log = future
         partition.notify_waiters(now_ms)
         if self.tell_directory is not None:
-            self.tell_directory(partition)
+            self.tell_directory(partition, now_ms)
 
 
 def _name(partition: Partition) -> tuple[str, int]:

@@ -45,7 +45,7 @@ GRACE_MS: Final = 50
 FENCINGS_MAX: Final = 3
 FENCINGS_PERIOD_MS: Final = 60_000
 
-Submit = Callable[[Callable[[Controller], Result], Callable[[Any], None], int], None]
+Submit = Callable[[Callable[[Controller], Result], Callable[[Any, int], None], int], None]
 
 
 class Probe:
@@ -235,9 +235,9 @@ class FailureDetection:
     def _fence(self, probe: Probe, now_ms: int) -> None:
         """The controller says no when a heartbeat has come meanwhile."""
 
-        def done(response: Any) -> None:
+        def done(response: Any, fenced_ms: int) -> None:
             if response is True:
-                self._fenced_ms.setdefault(probe.broker_id, []).append(now_ms)
+                self._fenced_ms.setdefault(probe.broker_id, []).append(fenced_ms)
                 if self.on_fenced is not None:
                     self.on_fenced(probe.broker_id, probe.broker_epoch)
 

@@ -28,7 +28,7 @@ from moldau.protocol.messages.fetch_response import FetchResponse
 from moldau.protocol.primitives import Message
 from moldau.protocol.records_data import MemoryRecords
 from moldau.records.batch import CorruptBatch
-from moldau.records.clocks import NEVER_MS, WallClock
+from moldau.records.clocks import AT_ONCE_MS, NEVER_MS, WallClock
 from moldau.storage.disk import ColdRead, Disk
 
 WATCHED_MS: Final = 120_000
@@ -284,7 +284,7 @@ class LagWatch:
         if timestamp_ms >= 0:
             self._note_time(place, KnownTime(committed, timestamp_ms, 0))
         if self._cold.has_work and self.on_deadline is not None:
-            self.on_deadline(0)
+            self.on_deadline(AT_ONCE_MS)
 
     def close(self) -> None:
         self._channels.close()

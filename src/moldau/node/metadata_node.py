@@ -175,7 +175,7 @@ class MetadataNode:
         self._now_ms = now_ms
         self._stopped = True
         if self._active is not None:
-            self._active.fail_pending()
+            self._active.fail_pending(self._now_ms)
         if self._peers is not None:
             self._peers.close()
         self.log.close(now_ms)
@@ -447,7 +447,7 @@ class MetadataNode:
             self.commit_times.record(self._now_ms - pending.appended_ms, self._now_ms)
             self._loader.take_over(pending.delta, pending.image)
             for done, response in pending.done:
-                done(response)
+                done(response, self._now_ms)
             pending = active.take_committed(high_watermark)
 
     def _read_up_to(self, end_offset: int) -> None:
@@ -490,7 +490,7 @@ class MetadataNode:
         if not self.raft.is_leader and active is not None:
             logger.info("node %d is no longer the active controller", self.node_id)
             self._active = None
-            active.fail_pending()
+            active.fail_pending(self._now_ms)
 
     def _on_leader_changed(self) -> None:
         self._maybe_deactivate()
@@ -566,7 +566,7 @@ class MetadataNode:
         if now_ms is not None:
             self._now_ms = max(self._now_ms, now_ms)
         if self._active is None or self._failed or self._stopped:
-            done(KafkaError(errors.NOT_CONTROLLER, "This node is not the active controller."))
+            done(KafkaError(errors.NOT_CONTROLLER, "This node is not the active controller."), self._now_ms)
         elif self._active.submit(verb, done, self._now_ms):
             self._work()
 

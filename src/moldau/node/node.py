@@ -171,7 +171,7 @@ class Node:
             self.node_id, lambda: self.lifecycle.broker_epoch, self.controller, self.replicas.context
         )
         self.cleaner = self._make_cleaner(config, compaction_workers)
-        self.scrub = Scrub(self.logs, lambda: self._now_ms, config.get_int(SCRUB_RATE_KEY))
+        self.scrub = Scrub(self.logs, config.get_int(SCRUB_RATE_KEY))
         self.coordinators = Coordinators(config, self.replicas, rng)
         self._controller_registration = ControllerRegistration(self.metadata, self.controller)
         self._directory_assignments = DirectoryAssignments(self.controller, self.lifecycle, self.replicas)
@@ -229,7 +229,6 @@ class Node:
             workers if workers is not None else InlineWorkers(self.disk),
             cleaner_settings(config),
             self.replicas.high_watermark_of,
-            lambda: self._now_ms,
             self._rng.randrange(1 << 62),
         )
 
@@ -257,7 +256,6 @@ class Node:
     def _make_directory_moves(self, config: BrokerConfig) -> DirectoryMoves:
         return DirectoryMoves(
             self.logs,
-            lambda: self._now_ms,
             config.get_int("alter.log.dirs.replication.quota.window.num"),
             config.get_int("alter.log.dirs.replication.quota.window.size.seconds") * 1000,
         )
@@ -378,7 +376,7 @@ class Node:
         self._maybe_complete_rights()
         self._is_started = True
         if self.is_broker:
-            self._loading = self.logs.begin_load(now_ms)
+            self._loading = self.logs.begin_load()
             self._loading.on_progress = self._on_logs_recovered
             self._load(self._loading, now_ms)
         else:
@@ -392,7 +390,7 @@ class Node:
     def _load(self, loading: LogLoading, now_ms: int) -> int:
         """A few logs a turn: a controller on the same node must not wait for them. Returns when the next are due."""
         if loading.has_work:
-            loading.run_turn()
+            loading.run_turn(now_ms)
         if loading.is_done:
             self._loading = None
             self._join(now_ms)
@@ -467,7 +465,8 @@ class Node:
         return min(self._poll(now_ms), now_ms + self._turn_ms_max)
 
     def _poll(self, now_ms: int) -> int:
-        self._now_ms = self.quotas.turn_ms = now_ms
+        self._now_ms = now_ms
+        self.quotas.begin_turn(now_ms)
         deadline_ms = NEVER_MS
         for stretch in self._alone:
             deadline_ms = min(deadline_ms, stretch.poll(now_ms))
@@ -626,7 +625,7 @@ class Node:
             self.on_config_changed()
 
     def _on_directory_failed(self, directory: LogDirectory) -> None:
-        self.replicas.on_directory_failed(directory)
+        self.replicas.on_directory_failed(directory, self._now_ms)
         if directory.path == self.config.metadata_log_dir.rstrip("/"):
             self._fatal(f"the metadata log directory {directory.path} failed: {directory.failure}")
         elif not self.logs.online_directories():

@@ -57,7 +57,6 @@ class Replicas:
         self.logs = logs
         self.fetchers = fetchers
         self.moves = moves
-        self._now_ms = 0
         if moves is not None:
             moves.tell_directory = self._tell_directory
         self._log_config_of = log_config_of
@@ -104,7 +103,6 @@ class Replicas:
 
     def apply(self, delta: MetadataDelta, image: MetadataImage, now_ms: int) -> None:
         self._image = image
-        self._now_ms = now_ms
         self._created_in_turn = 0
         if delta.changed_brokers:
             self._note_brokers(image)
@@ -115,7 +113,7 @@ class Replicas:
         for topic in delta.deleted_topics.values():
             self._remove_topic(topic.name, topic.topic_id, now_ms)
         # Before the partitions: what is committed with the replicas they have now depends on the settings of now.
-        self._apply_configs(delta)
+        self._apply_configs(delta, now_ms)
         for changed in delta.changed_topics.values():
             for index, registration in changed.changed_partitions.items():
                 if self.broker_id in registration.replicas:
@@ -136,7 +134,6 @@ class Replicas:
     def apply_image(self, image: MetadataImage, now_ms: int) -> None:
         """At start: takes up every replica that the metadata places here."""
         self._image = image
-        self._now_ms = now_ms
         self._created_in_turn = 0
         if self.moves is not None:
             self.moves.assigns_directories = image.metadata_version >= FIRST_DIRECTORY_VERSION
@@ -192,7 +189,7 @@ class Replicas:
             list(registration.isr),
             now_ms,
         )
-        self._note_directory(partition, registration.directory_of(self.broker_id))
+        self._note_directory(partition, registration.directory_of(self.broker_id), now_ms)
         if self.fetchers is not None:
             if partition.leader in (self.broker_id, NO_LEADER) or not partition.is_online():
                 self.fetchers.leave(partition)
@@ -230,7 +227,7 @@ class Replicas:
         self._to_be_created = waiting
         return now_ms if waiting else NEVER_MS
 
-    def _note_directory(self, partition: Partition, assigned: bytes) -> None:
+    def _note_directory(self, partition: Partition, assigned: bytes, now_ms: int) -> None:
         """Whether the controller must be told where the replica is; or, if it is about to move, will be."""
         actual = LOST_DIRECTORY if partition.log is None else partition.log.log_directory.directory_id
         promised = None if self.moves is None else self.moves.promised_directory(partition)
@@ -242,12 +239,12 @@ class Replicas:
         else:
             self.misplaced.pop(key, None)
             if promised is not None and self.moves is not None:
-                self.moves.on_assigned(partition, self._now_ms)
+                self.moves.on_assigned(partition, now_ms)
 
-    def _tell_directory(self, partition: Partition) -> None:
+    def _tell_directory(self, partition: Partition, now_ms: int) -> None:
         registration = self._image.partition(partition.topic_id, partition.index)
         if registration is not None:
-            self._note_directory(partition, registration.directory_of(self.broker_id))
+            self._note_directory(partition, registration.directory_of(self.broker_id), now_ms)
 
     def _create(
         self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, is_new: bool, now_ms: int
@@ -281,7 +278,7 @@ class Replicas:
                 self._not_created += waiting[number:]
                 return
             log.info("created the log of %s-%d, there is space again", partition.topic, partition.index)
-            self._note_directory(partition, LOST_DIRECTORY)
+            self._note_directory(partition, LOST_DIRECTORY, now_ms)
 
     def _open_log(
         self, topic: str, topic_id: bytes, index: int, registration: PartitionRegistration, is_new: bool, now_ms: int
@@ -352,16 +349,16 @@ class Replicas:
                 log.error("cannot remove the log of %s-%d: %s", topic, index, error.message)
         partition.notify_changed(now_ms)
 
-    def _apply_configs(self, delta: MetadataDelta) -> None:
+    def _apply_configs(self, delta: MetadataDelta, now_ms: int) -> None:
         for resource_type, name in delta.changed_configs:
             if resource_type == TOPIC_RESOURCE:
-                self._reconfigure(name)
+                self._reconfigure(name, now_ms)
             elif resource_type == BROKER_RESOURCE and name in ("", str(self.broker_id)):
                 self._note_throttle(self._image)
                 for topic in list(self._by_topic):
-                    self._reconfigure(topic)
+                    self._reconfigure(topic, now_ms)
 
-    def _reconfigure(self, topic: str) -> None:
+    def _reconfigure(self, topic: str, now_ms: int) -> None:
         partitions = self._by_topic.get(topic)
         if not partitions:
             return
@@ -370,14 +367,14 @@ class Replicas:
             if partition.log is not None:
                 partition.log.set_config(config)
                 if partition.leader_state is not None:
-                    partition.advance_high_watermark(self._now_ms)  # fewer replicas in sync may be enough now
+                    partition.advance_high_watermark(now_ms)  # fewer replicas in sync may be enough now
 
     # Housekeeping
 
-    def on_directory_failed(self, directory: LogDirectory) -> None:
+    def on_directory_failed(self, directory: LogDirectory, now_ms: int) -> None:
         """What lies in it is not fetched any more; the controller will take away what this broker leads there."""
         if self.moves is not None:
-            self.moves.on_directory_failed(directory, self._now_ms)
+            self.moves.on_directory_failed(directory, now_ms)
         for partition in self.all():
             if partition.log is not None and partition.log.log_directory is directory:
                 if self.fetchers is not None:

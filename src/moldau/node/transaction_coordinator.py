@@ -94,17 +94,17 @@ class WithProducerId:
         transactional_id: str,
         verb: Callable[[TransactionShardState, int], Outcome],
         done: Done,
-        now_ms: int,
+        asked_ms: int,
     ) -> None:
         self._coordinator = coordinator
         self._transactional_id = transactional_id
         self._verb = verb
         self._done = done
-        self._now_ms = now_ms
+        self._asked_ms = asked_ms
         self._producer_id = NO_PRODUCER_ID
 
     def run(self) -> None:
-        self._coordinator.run(self._transactional_id, self._decide, self._finish, self._now_ms)
+        self._coordinator.run(self._transactional_id, self._decide, self._finish, self._asked_ms)
 
     def _decide(self, machine: TransactionMachine) -> Outcome:
         return self._verb(machine.state, self._producer_id)
@@ -112,7 +112,7 @@ class WithProducerId:
     def _finish(self, result: Message | KafkaError) -> None:
         source = self._coordinator.producer_ids
         if isinstance(result, ProducerIdNeeded) and self._producer_id == NO_PRODUCER_ID and source is not None:
-            source(self._now_ms, self._on_producer_id)
+            source(self._asked_ms, self._on_producer_id)
         else:
             self._done(result)
 

@@ -68,18 +68,18 @@ class Addressed:
 class Completion:
     """Writes that a transaction is complete, and tries again where that cannot be written."""
 
-    def __init__(self, owner: TxnMarkers, undelivered: Undelivered, now_ms: int) -> None:
+    def __init__(self, owner: TxnMarkers, undelivered: Undelivered, delivered_ms: int) -> None:
         self._owner = owner
         self._undelivered = undelivered
-        self._now_ms = now_ms
+        self._delivered_ms = delivered_ms
 
     def decide(self, machine: CoordinatorMachine) -> Outcome:
         assert isinstance(machine, TransactionMachine)
-        return complete(machine.state, self._undelivered.transaction, self._now_ms)
+        return complete(machine.state, self._undelivered.transaction, self._delivered_ms)
 
     def done(self, result: Message | KafkaError) -> None:
         if isinstance(result, KafkaError) and not self._undelivered.cancelled:
-            self._owner.look_again(self._undelivered, self._now_ms)
+            self._owner.look_again(self._undelivered, self._delivered_ms)
 
 
 class TxnMarkers:

@@ -220,6 +220,9 @@ class ClientQuotas:
     def _count_generation(self) -> None:
         self.generation = self._applied + self.produce.generation + self.fetch.generation + self.request.generation
 
+    def begin_turn(self, now_ms: int) -> None:
+        self.turn_ms = now_ms
+
     def poll(self, now_ms: int) -> None:
         """Forgets from time to time who was not here for an hour."""
         if now_ms < self._sweep_ms:

@@ -16,6 +16,8 @@ import logging
 from typing import Final
 
 NEVER_MS: Final = 1 << 62
+AT_ONCE_MS: Final = 0
+"""A deadline that has come already: for who wants a turn and has not been told the time."""
 LATE_MS: Final = 200
 """A turn may come that much later than it was asked for; what goes beyond counts as a pause."""
 PART_MS_MAX: Final = 60_000

@@ -34,6 +34,7 @@ from moldau.net.listener_group import ListenerGroup
 from moldau.net.meter import TimeMeter
 from moldau.net.outbound import OutboundTls, SocketOutbox
 from moldau.net.outbound_login import OutboundLogin
+from moldau.net.request_times import RequestTimer
 from moldau.net.turns import CLOSE, DISK, TIMERS, Turns
 from moldau.node.node import Node
 from moldau.node.outbox import Outbox
@@ -353,7 +354,7 @@ class ServerProcess:
 
     def _bind_listeners(self) -> None:
         self.node.metadata.endpoints.host_name = host_name_for(self.config)
-        dispatcher = self._dispatcher = Dispatcher(self.node, time.monotonic)
+        dispatcher = self._dispatcher = Dispatcher(self.node, RequestTimer().begin)
         scratch = Scratch(turns=self.turns, meter=TimeMeter(self.node.quotas))
         limits = self._limits(self.config)
         logins = self._logins = Logins(

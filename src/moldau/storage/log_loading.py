@@ -35,9 +35,8 @@ LONG_TURN_BYTES: Final = 32 << 20
 class LogLoading:
     """Made by `LogManager.begin_load`. Raises what `LogManager.load` raises."""
 
-    def __init__(self, logs: LogManager, now_ms: int) -> None:
+    def __init__(self, logs: LogManager) -> None:
         self.logs = logs
-        self.now_ms = now_ms
         self.is_done = False
         self.on_progress: Callable[[], None] | None = None
         self.logs_found = 0
@@ -79,14 +78,14 @@ class LogLoading:
                 directory.fail(error)
         logs.unlock()
 
-    def run_turn(self) -> None:
+    def run_turn(self, now_ms: int) -> None:
         """Does about as much as `LogManager.logs_per_turn` logs take."""
         budget = self.logs.logs_per_turn * DIRECTORIES_MEASURED_PER_LOG
         walked_bytes = 0
         while self.has_work and budget > 0 and walked_bytes < TURN_BYTES:
             directory = self._directory
             if directory is None:
-                self._next_directory()
+                self._next_directory(now_ms)
                 continue
             try:
                 if directory.failed:
@@ -105,16 +104,16 @@ class LogLoading:
             except OSError as error:
                 directory.fail(error)
 
-    def _next_directory(self) -> None:
+    def _next_directory(self, now_ms: int) -> None:
         if not self._directories:
-            self.logs.finish_load(self.now_ms)
+            self.logs.finish_load(now_ms)
             self.is_done = True
             return
         directory = self._directory = self._directories.popleft()
         if directory.failed:
             return
         try:
-            self._tasks = self.logs.find_logs(directory, self.now_ms)
+            self._tasks = self.logs.find_logs(directory, now_ms)
         except OSError as error:
             directory.fail(error)
             return

@@ -130,17 +130,17 @@ class LogManager:
             except OSError as error:
                 directory.fail(error)
 
-    def begin_load(self, now_ms: int) -> LogLoading:
+    def begin_load(self) -> LogLoading:
         """Opens all logs of all directories, a few a turn. One that cannot be read is offline from the start."""
         self.lock()
         self.runs.take_clean_shutdown_files()
-        return LogLoading(self, now_ms)
+        return LogLoading(self)
 
     def load(self, now_ms: int) -> None:
         """The same at once."""
-        loading = self.begin_load(now_ms)
+        loading = self.begin_load()
         while not loading.is_done:
-            loading.run_turn()
+            loading.run_turn(now_ms)
 
     def finish_load(self, now_ms: int) -> None:
         self._next_checkpoint_ms = now_ms + self.checkpoint_interval_ms
@@ -231,7 +231,7 @@ class LogManager:
             task.topic,
             task.partition,
             config=self.config_of(task.topic),
-            now_ms=task.now_ms,
+            now_ms=task.found_ms,
             recovery_point=task.recovery_point if recovered is None else recovered.end_offset,
             log_start_offset=task.log_start_offset if recovered is None else recovered.log_start_offset,
             clean=clean or recovered is not None,

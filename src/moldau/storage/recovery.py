@@ -121,12 +121,12 @@ def load_log(
 class Loader:
     """One run of load_log; the steps in the order in which they must happen."""
 
-    def __init__(self, log: Log, now_ms: int, clean: bool, producer_expiration_ms: int, gaps_to: int) -> None:
+    def __init__(self, log: Log, opened_ms: int, clean: bool, producer_expiration_ms: int, gaps_to: int) -> None:
         self.log = log
         self.disk = log.disk
         self.blocking = log.disk.blocking()
         self.directory = log.directory
-        self.now_ms = now_ms
+        self.opened_ms = opened_ms
         self.clean = clean
         self.producer_expiration_ms = producer_expiration_ms
         self.gaps_to = gaps_to
@@ -248,7 +248,7 @@ class Loader:
             has_transaction_index=transaction_index in self.files,
             index_interval_bytes=config.index_interval_bytes,
             index_bytes_max=config.segment_index_bytes,
-            now_ms=self.now_ms,
+            now_ms=self.opened_ms,
         )
         if self.files.get(transaction_index, 0) % TRANSACTION_ENTRY_SIZE != 0:
             logger.warning(
@@ -337,7 +337,7 @@ class Loader:
                     log.producers.end_offset = log.log_end_offset
                     break
                 last_gap = number
-            recovery = SegmentRecovery(log, segment, last_epoch, strict_from, self.now_ms)
+            recovery = SegmentRecovery(log, segment, last_epoch, strict_from, self.opened_ms)
             problem = recovery.run()
             last_epoch = recovery.last_epoch
             log.segments.append(segment)
@@ -387,9 +387,9 @@ class Loader:
     def _load_producers_up_to(self, offset: int) -> None:
         """Producer state at the start of the first segment that is walked; walking takes it from there."""
         log = self.log
-        self._remove_all(log.snapshots.restore(log.producers, log.log_start_offset, offset, self.now_ms, -1))
+        self._remove_all(log.snapshots.restore(log.producers, log.log_start_offset, offset, self.opened_ms, -1))
         if log.segments:
-            replay_producers(log.producers, log.segments, log.base_offsets, self.now_ms)
+            replay_producers(log.producers, log.segments, log.base_offsets, self.opened_ms)
         log.producers.end_offset = max(log.producers.end_offset, offset)
 
     def _remove_all(self, paths: list[str]) -> None:
@@ -405,7 +405,7 @@ class Loader:
 
     def _start_empty(self) -> None:
         log = self.log
-        segment = log.new_segment(log.log_start_offset, self.now_ms)
+        segment = log.new_segment(log.log_start_offset, self.opened_ms)
         segment.create()
         segment.close_files()
         log.segments = [segment]
@@ -433,18 +433,18 @@ class Loader:
         log.snapshots.keep_only(log.base_offsets)
         if self.producers_known:
             log.producers.on_log_start(log.log_start_offset)
-            log.producers.expire(self.now_ms, self.producer_expiration_ms)
+            log.producers.expire(self.opened_ms, self.producer_expiration_ms)
             return
-        self._remove_all(reload_producers(log, self.now_ms, self.producer_expiration_ms))
+        self._remove_all(reload_producers(log, self.opened_ms, self.producer_expiration_ms))
 
 
 class SegmentRecovery:
     """Walks one segment, truncates it where it stops making sense, builds its indexes and what the log learns from
     it."""
 
-    def __init__(self, log: Log, segment: Segment, last_epoch: int, strict_from: int, now_ms: int) -> None:
+    def __init__(self, log: Log, segment: Segment, last_epoch: int, strict_from: int, opened_ms: int) -> None:
         self.log = log
-        self.now_ms = now_ms
+        self.opened_ms = opened_ms
         self.segment = segment
         self.next_offset = segment.base_offset
         self.last_epoch = last_epoch
@@ -502,7 +502,7 @@ class SegmentRecovery:
             log.leader_epochs.assign(header.partition_leader_epoch, header.base_offset, write=False)
         if header.producer_id < 0:
             return
-        completed = log.producers.note(header, read_marker(scanner.data, header), self.now_ms)
+        completed = log.producers.note(header, read_marker(scanner.data, header), self.opened_ms)
         if completed is None:
             return
         last_stable_offset = log.producers.last_stable_offset_after(completed)

@@ -34,7 +34,7 @@ class RecoveryTask:
     directory: str
     topic: str
     partition: int
-    now_ms: int
+    found_ms: int
     wall_offset_ms: int
     recovery_point: int
     log_start_offset: int
@@ -98,7 +98,7 @@ def recover(disk: Disk, task: RecoveryTask) -> RecoveryResult | None:
             task.topic,
             task.partition,
             config=config,
-            now_ms=task.now_ms,
+            now_ms=task.found_ms,
             recovery_point=task.recovery_point,
             log_start_offset=task.log_start_offset,
             producer_expiration_ms=task.producer_expiration_ms,

@@ -56,7 +56,7 @@ class Place:
 class Scrub:
     """See the module. `poll` when its deadline comes; `on_deadline` is told when that is earlier than it said."""
 
-    def __init__(self, logs: LogManager, clock: Callable[[], int], bytes_per_second: int) -> None:
+    def __init__(self, logs: LogManager, bytes_per_second: int) -> None:
         self.logs = logs
         self.bytes_per_second = bytes_per_second
         self.pass_ms_min = PASS_MS_MIN
@@ -66,9 +66,9 @@ class Scrub:
         self.passes_total = 0
         self.damaged_total = 0
         self.findings: dict[tuple[str, int], str] = {}  # by file and position
-        self._clock = clock
         self._place: Place | None = None
         self._reading = False
+        self._read_began_ms = 0
         self._next_ms = -1
         self._in_pass = False
         self._pass_started_ms = 0
@@ -107,6 +107,7 @@ class Scrub:
             return
         self._place = place
         self._reading = True
+        self._read_began_ms = now_ms
         place.wanted_bytes = min(place.wanted_bytes, place.size - place.position)
         self.logs.disk.read_later(
             place.file,
@@ -188,8 +189,8 @@ class Scrub:
             self._place = None
 
     def _rest(self, size: int) -> None:
-        """Sets the time of the next piece, and says so."""
-        self._next_ms = self._clock() + size * 1000 // max(self.bytes_per_second, 1)
+        """Sets the time of the next piece, and says so. Pieces begin as far apart as the rate wants."""
+        self._next_ms = self._read_began_ms + size * 1000 // max(self.bytes_per_second, 1)
         if self.on_deadline is not None and self.bytes_per_second > 0:
             self.on_deadline(self._next_ms)
 

@@ -19,7 +19,7 @@ def test_an_answer_that_fails_after_the_commit_does_not_stop_the_node() -> None:
     create = world.node.metadata.submit
 
     def submit(verb, done, now_ms=None):  # type: ignore[no-untyped-def]
-        create(verb, lambda _: done(Unsendable()), now_ms)
+        create(verb, lambda _, done_ms: done(Unsendable(), done_ms), now_ms)
 
     world.node.metadata.submit = submit  # type: ignore[method-assign]
     topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)

@@ -182,11 +182,11 @@ class FakeController:
         self.seen: list[tuple[int, str]] = []
 
     def submit(self, verb: Any, done: Any, now_ms: int) -> None:
-        done(self.failure if self.failure is not None else verb(self))
+        done(self.failure if self.failure is not None else verb(self), now_ms)
 
     def ask_until(self, deadline_ms: int, api_key: int, request: Any, done: Any, now_ms: int, verb: Any) -> None:
         """The same through a broker's listener: here is the active controller."""
-        self.submit(verb, lambda answer: done(answer, now_ms), now_ms)
+        self.submit(verb, done, now_ms)
 
     def incremental_alter_configs(
         self, request: Any, now_ms: int

@@ -94,7 +94,7 @@ class Harness:
 
     def ask(self, verb: Callable[[Controller], Result]) -> Any:
         answers: list[Any] = []
-        self.node.submit(verb, answers.append, self.now_ms)
+        self.node.submit(verb, lambda answer, now_ms: answers.append(answer), self.now_ms)
         self.run(lambda: bool(answers))
         return answers[0]
 

@@ -78,7 +78,11 @@ def test_an_answer_comes_after_its_records_were_published(h: Harness) -> None:
 def test_nothing_is_published_before_it_is_synced(h: Harness) -> None:
     answers: list[Any] = []
     request = CreateTopicsRequest([CreatableTopic("t", 1, 1)])
-    h.node.submit(lambda controller: controller.create_topics(request, h.now_ms), answers.append, h.now_ms)
+    h.node.submit(
+        lambda controller: controller.create_topics(request, h.now_ms),
+        lambda answer, now_ms: answers.append(answer),
+        h.now_ms,
+    )
     assert not answers and "t" not in h.node.image.topics_by_name
     h.run(lambda: bool(answers))
     assert "t" in h.node.image.topics_by_name
@@ -91,7 +95,7 @@ def test_appends_that_arrive_during_a_sync_share_the_next_one(h: Harness) -> Non
     for number in range(10):
         request = CreateTopicsRequest([CreatableTopic(f"t{number}", 1, 1)])
         verb = lambda controller, request=request: controller.create_topics(request, h.now_ms)  # noqa: E731
-        h.node.submit(verb, answers.append, h.now_ms)
+        h.node.submit(verb, lambda answer, now_ms: answers.append(answer), h.now_ms)
     h.run(lambda: len(answers) == 10)
     assert len(syncs) == 2
 
@@ -123,7 +127,7 @@ def test_what_was_answered_survives_a_power_loss(seed: int) -> None:
         assert all(f"t{n}" in h.node.image.topics_by_name for n in range(round_number))
         assert h.create(f"t{round_number}").topics[0].error_code == 0
         request = CreateTopicsRequest([CreatableTopic(f"unanswered{round_number}", 1, 1)])
-        h.node.submit(lambda c, r=request: c.create_topics(r, h.now_ms), lambda answer: None, h.now_ms)  # type: ignore[misc]
+        h.node.submit(lambda c, r=request: c.create_topics(r, h.now_ms), lambda *answer: None, h.now_ms)  # type: ignore[misc]
         h.lose_power()
     assert h.node.leader_epoch >= 3
 

@@ -129,7 +129,7 @@ class Trio:
         node = self.active()
         assert node is not None
         answers: list[Any] = []
-        node.submit(verb, answers.append, self.now_ms)
+        node.submit(verb, lambda answer, now_ms: answers.append(answer), self.now_ms)
         self.run(lambda: bool(answers))
         return answers[0]
 
@@ -150,7 +150,7 @@ def test_a_change_reaches_every_node_and_survives_the_active_controller() -> Non
     trio.run(lambda: (32, "b") in first.image.configs)
     assert not first.is_active_controller
     answers: list[Any] = []
-    first.submit(lambda controller: controller.no_op(), answers.append, trio.now_ms)
+    first.submit(lambda controller: controller.no_op(), lambda answer, now_ms: answers.append(answer), trio.now_ms)
     assert isinstance(answers[0], KafkaError) and answers[0].code == errors.NOT_CONTROLLER
 
 
@@ -162,7 +162,7 @@ def test_without_a_majority_nothing_is_committed_and_the_leader_steps_down() -> 
     trio.run(lambda: leader.high_watermark > 5)
     trio.down |= {1, 2, 3} - {leader.node_id}
     answers: list[Any] = []
-    leader.submit(lambda controller: controller.no_op(), answers.append, trio.now_ms)
+    leader.submit(lambda controller: controller.no_op(), lambda answer, now_ms: answers.append(answer), trio.now_ms)
     trio.run(lambda: bool(answers))
     assert isinstance(answers[0], KafkaError)
     assert not leader.is_active_controller

@@ -11,8 +11,8 @@ from moldau.metrics.request_stats import (
     FETCH_FOLLOWER,
     SKIPPED_WHEN_BUSY,
     RequestStats,
-    RequestTimes,
 )
+from moldau.net.request_times import MeasuredTimes, RequestTimer
 from moldau.protocol import errors
 from moldau.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
@@ -32,7 +32,7 @@ class Time:
 
 
 def timed(world: NodeWorld, clock: Callable[[], float]) -> Dispatcher:
-    world.dispatcher = Dispatcher(world.node, clock)
+    world.dispatcher = Dispatcher(world.node, RequestTimer(clock).begin)
     return world.dispatcher
 
 
@@ -43,7 +43,7 @@ def stats_of(dispatcher: Dispatcher, name: str) -> RequestStats:
 def test_the_parts_of_a_way() -> None:
     clock = Time()
     stats = RequestStats("Fetch", 3)
-    times = RequestTimes(stats, 77, clock)
+    times = MeasuredTimes(stats, 77, clock)
     clock.now_s += 0.002
     times.handled(99.999)
     clock.now_s += 0.5
@@ -68,7 +68,7 @@ def test_the_parts_of_a_way() -> None:
 def test_what_its_handler_completes_waits_for_nobody() -> None:
     clock = Time()
     stats = RequestStats("Produce", 3)
-    times = RequestTimes(stats, 1, clock)
+    times = MeasuredTimes(stats, 1, clock)
     clock.now_s += 0.002
     times.completed()
     clock.now_s += 0.001
@@ -133,7 +133,7 @@ def test_what_came_to_the_controller_is_told_as_its_queue() -> None:
     stats = [RequestStats("Vote", 1, True), RequestStats("Fetch", 1, True), RequestStats("Produce", 1)]
     for one, local_s in zip(stats, (0.002, 0.2, 7.0), strict=True):
         one.by_version[0] += 1
-        times = RequestTimes(one, 10, clock)
+        times = MeasuredTimes(one, 10, clock)
         clock.now_s += local_s
         times.completed()
         times.sent(0)

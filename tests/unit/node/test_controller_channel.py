@@ -36,8 +36,8 @@ class FakeMetadata:
     def leader_destination(self) -> tuple[int, str, int] | None:
         return None if self.leader_id < 0 or self.port is None else (self.leader_id, "host", self.port)
 
-    def submit(self, verb: Any, done: Callable[[Any], None], now_ms: int) -> None:
-        done(ANSWER)
+    def submit(self, verb: Any, done: Callable[[Any, int], None], now_ms: int) -> None:
+        done(ANSWER, self.now_ms)
 
     def lead(self, leader_id: int, port: int | None) -> None:
         self.leader_id, self.port = leader_id, port

@@ -100,8 +100,8 @@ class Watch:
         self.detection.on_controller_active(self.world.now_ms - INTERVAL_MS)
         self.turn(0)
 
-    def submit(self, verb: Callable[[Controller], Result], done: Callable[[Any], None], now_ms: int) -> None:
-        done(self.world.run(verb(self.world.controller)))
+    def submit(self, verb: Callable[[Controller], Result], done: Callable[[Any, int], None], now_ms: int) -> None:
+        done(self.world.run(verb(self.world.controller)), now_ms)
 
     def heartbeat(self, broker_id: int) -> None:
         """Over the broker's connection, a new one if the last was closed."""

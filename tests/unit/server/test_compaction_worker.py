@@ -36,7 +36,7 @@ async def main():
     log.flush()
     workers = CompactionProcesses(disk)
     slow = CleanerSettings(bytes_per_second=1.0)
-    LogCleaner(logs, workers, slow, lambda log: log.log_end_offset, lambda: 1).poll(1)
+    LogCleaner(logs, workers, slow, lambda log: log.log_end_offset).poll(1)
     while not workers._processes:
         await asyncio.sleep(0.01)
     print(next(iter(workers._processes.values())).pid, flush=True)

@@ -305,10 +305,9 @@ def test_a_compaction_is_put_to_use_without_waiting(tmp_path: Path, turns: Turns
         append(log, bytes(200))
     turns.settle()
     workers = WaitingWorkers()
-    cleaner = LogCleaner(
-        broker.logs, workers, CleanerSettings(backoff_ms=1), lambda one: one.log_end_offset, lambda: NOW_MS
-    )
+    cleaner = LogCleaner(broker.logs, workers, CleanerSettings(backoff_ms=1), lambda one: one.log_end_offset)
     cleaner.poll(NOW_MS)
+    cleaner.on_deadline = lambda deadline_ms: turns.post(lambda: cleaner.poll(NOW_MS))
     task, done = workers.submitted[0]
     result = compact(PosixDisk(), task, lambda size: None)
     size = log.size_bytes
@@ -330,18 +329,17 @@ def test_a_truncation_while_a_compaction_waits_for_the_disk_ends_it(tmp_path: Pa
         append(log, bytes(200))
     turns.settle()
     workers = WaitingWorkers()
-    cleaner = LogCleaner(
-        broker.logs, workers, CleanerSettings(backoff_ms=1), lambda one: one.log_end_offset, lambda: NOW_MS
-    )
+    cleaner = LogCleaner(broker.logs, workers, CleanerSettings(backoff_ms=1), lambda one: one.log_end_offset)
     cleaner.poll(NOW_MS)
+    cleaner.on_deadline = lambda deadline_ms: turns.post(lambda: cleaner.poll(NOW_MS))
     task, done = workers.submitted[0]
     result = compact(PosixDisk(), task, lambda size: None)
     turns.forget()
     done(result)
     assert log.compacting
     broker.logs.truncate(log, 5, NOW_MS)
-    turns.settle()
-    assert not log.compacting and log.log_end_offset == 5
+    turns.run(lambda: not log.compacting)
+    assert log.log_end_offset == 5
     assert files_in(log.directory, "*.cleaned") == files_in(log.directory, "*.swap") == []
     assert broker.logs.checkpoints.cleaned_to.get(("topic", 0), 0) <= 5
     assert turns.blocked == []
@@ -369,7 +367,7 @@ def test_a_clean_stop_in_the_middle_of_a_compaction_leaves_nothing_of_it(tmp_pat
     turns.settle()
     workers = WaitingWorkers()
     settings = CleanerSettings(backoff_ms=1)
-    LogCleaner(broker.logs, workers, settings, lambda one: one.log_end_offset, lambda: NOW_MS).poll(NOW_MS)
+    LogCleaner(broker.logs, workers, settings, lambda one: one.log_end_offset).poll(NOW_MS)
     compact(PosixDisk(), workers.submitted[0][0], lambda size: None)
     assert files_in(log.directory, "*.cleaned") != [], "the worker has not said that it is done"
     broker.logs.shutdown(NOW_MS)

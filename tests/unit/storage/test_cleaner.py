@@ -65,7 +65,6 @@ class Setting:
             self.workers,
             settings if settings is not None else CleanerSettings(backoff_ms=100),
             lambda log: log.log_end_offset,
-            lambda: self.now_ms,
         )
 
     def log(self, topic: str) -> Log:
@@ -80,6 +79,12 @@ class Setting:
             log.append_as_leader(MemoryRecords(builder.build()), 0, self.now_ms)
         log.roll(self.now_ms)
         log.flush()
+
+    def run_one(self) -> CompactionResult:
+        """A worker does what it was given, and the turn that follows takes it up."""
+        result = self.workers.run_one()
+        self.cleaner.poll(self.now_ms)
+        return result
 
     def poll(self) -> list[str]:
         """What was started."""
@@ -103,7 +108,7 @@ def test_the_dirtiest_log_is_first_and_what_is_due_by_time_before_it(tmp_path: P
     while setting.poll():
         order.append(setting.workers.waiting[0][0].name)
         assert len(setting.workers.waiting) == 1, "one worker, one log at a time"
-        setting.workers.run_one()
+        setting.run_one()
     assert order == ["late-0", "dirty-0", "clean-0"]
 
 
@@ -134,7 +139,7 @@ def test_as_many_logs_at_a_time_as_there_are_threads_which_share_buffer_and_rate
     assert setting.poll() == ["a-0", "c-0"]
     assert {task.map_bytes for task, _, _ in setting.workers.waiting} == {24_000}
     assert {rate for _, rate, _ in setting.workers.waiting} == {5e5}
-    setting.workers.run_one()
+    setting.run_one()
     assert setting.poll() == ["c-0", "b-0"]
 
 
@@ -146,7 +151,7 @@ def test_a_log_whose_segment_does_not_fit_into_the_map_is_set_aside_with_a_sente
     setting.fill("a_large", 100, keys=100)
     setting.fill("b_small", 100)
     setting.poll()
-    setting.workers.run_one()
+    setting.run_one()
     assert "marking a_large-0 as uncleanable" in caplog.text
     assert "raise log.cleaner.dedupe.buffer.size" in caplog.text
     large = setting.log("a_large")
@@ -155,13 +160,13 @@ def test_a_log_whose_segment_does_not_fit_into_the_map_is_set_aside_with_a_sente
     assert setting.cleaner.dirty_bytes(large) == large.size_bytes
     assert setting.cleaner.metrics.failed_runs_total == 1
     assert setting.poll() == ["b_small-0"], "the others go on"
-    setting.workers.run_one()
+    setting.run_one()
     assert setting.poll() == []
     assert not list(Path(large.directory).glob("*.cleaned"))
     setting.cleaner.change_settings(CleanerSettings(backoff_ms=100))
     assert setting.cleaner.uncleanable_in(large.log_directory) == []
     assert setting.poll() == ["a_large-0"], "with a larger buffer it is tried again"
-    assert not setting.workers.run_one().problem
+    assert not setting.run_one().problem
 
 
 def test_a_damaged_log_is_set_aside_with_file_and_position(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -172,7 +177,7 @@ def test_a_damaged_log_is_set_aside_with_file_and_position(tmp_path: Path, caplo
     data[100] ^= 1
     path.write_bytes(data)
     setting.poll()
-    setting.workers.run_one()
+    setting.run_one()
     assert f"{path} is damaged at position 0" in caplog.text
     assert setting.log("t").size_bytes == sum(file.stat().st_size for file in path.parent.glob("*.log"))
 
@@ -190,9 +195,9 @@ def test_what_the_cleaner_measures(tmp_path: Path) -> None:
     assert metrics.max_compaction_delay_secs == 60
     assert metrics.time_since_last_run_ms(setting.now_ms + 5000) == 5000
     setting.now_ms += 7_000
-    setting.workers.run_one()
+    setting.run_one()
     setting.now_ms += 2_000
-    setting.workers.run_one()
+    setting.run_one()
     after = setting.log("a").size_bytes + setting.log("b").size_bytes
     assert after < before
     assert metrics.runs_total == 2
@@ -249,6 +254,7 @@ def test_a_worker_keeps_to_its_rate(tmp_path: Path, clock: FakeTime, rate: float
     assert stats.seconds == pytest.approx(clock.now - started)
     assert min(clock.slept, default=1.0) >= compaction_worker.SHORTEST_SLEEP_S
     done(result)
+    setting.cleaner.poll(setting.now_ms)
     assert setting.cleaner.metrics.runs_total == 1
 
 

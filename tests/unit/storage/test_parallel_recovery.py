@@ -160,12 +160,12 @@ def test_in_the_background_it_is_the_same(tmp_path: Path) -> None:
     logs = LogManager(disk, [str(tmp_path / "two")], lambda topic: SETTINGS)
     logs.recovery_workers = RecoveryProcesses(disk, posted.put)
     logs.recovery_workers_max = 2
-    loading = logs.begin_load(NOW_MS)
-    loading.run_turn()
+    loading = logs.begin_load()
+    loading.run_turn(NOW_MS)
     assert not loading.has_work and not loading.is_done and logs.logs == {}
     posted.get(timeout=patience(60))()
     while not loading.is_done:
-        loading.run_turn()
+        loading.run_turn(NOW_MS)
     for number in range(LOGS):
         assert state_of(logs.logs[("t", number)]) == state_of(plain.logs[("t", number)])
     first.close()
@@ -190,8 +190,8 @@ def test_processes_that_still_work_are_ended_with_the_node(
     logs = LogManager(disk, [str(tmp_path)], lambda topic: SETTINGS)
     workers = logs.recovery_workers = RecoveryProcesses(disk, posted.put)
     logs.recovery_workers_max = 2
-    loading = logs.begin_load(NOW_MS)
-    loading.run_turn()
+    loading = logs.begin_load()
+    loading.run_turn(NOW_MS)
     processes = [started.get(timeout=patience(60))]
     loading.abandon(NOW_MS)
     workers.close()

@@ -29,7 +29,7 @@ class Setting:
             log = self.logs.create(topic, 0, TOPIC_ID, NOW_MS)
             for number in range(60):
                 append(log, b"%d" % number + bytes(100))
-        self.scrub = Scrub(self.logs, lambda: self.now_ms, bytes_per_second)
+        self.scrub = Scrub(self.logs, bytes_per_second)
 
     def log(self, topic: str) -> Log:
         return self.logs.logs[(topic, 0)]

@@ -21,7 +21,7 @@ class Turns:
     system that may wait and was made in the node's own turn, `elsewhere` those on other threads."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._posted: queue.Queue[Callable[[], None]] = queue.Queue()
+        self._posted: queue.Queue[Callable[[], object]] = queue.Queue()
         self.disk = PosixDisk(post=self._posted.put)
         self.blocked: list[str] = []
         self.elsewhere: list[str] = []
@@ -38,6 +38,9 @@ class Turns:
         for name in BLOCKING:
             call = getattr(os, name)
             monkeypatch.setattr(os, name, watched(name, call, "sync" not in name))
+
+    def post(self, turn: Callable[[], object]) -> None:
+        self._posted.put(turn)
 
     def run(self, until: Callable[[], bool], attempts: int = 100_000) -> None:
         """Turns until something holds."""

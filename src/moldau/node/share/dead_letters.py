@@ -38,7 +38,7 @@ from moldau.protocol.messages.produce_request import PartitionProduceData, Produ
 from moldau.protocol.messages.produce_response import ProduceResponse
 from moldau.protocol.primitives import Message
 from moldau.protocol.records_data import MemoryRecords
-from moldau.records.clocks import NEVER_MS
+from moldau.records.clocks import AT_ONCE_MS, NEVER_MS
 from moldau.replication.partition import Partition
 from moldau.storage.validation import CLIENT
 
@@ -122,7 +122,6 @@ class DeadLetters:
         self.counts = ShareCounts()
         self.on_deadline: Callable[[int], None] | None = None
         self._image = MetadataImage()
-        self._now_ms = 0
         self._sendings: dict[SharePartition, Sending] = {}
         self._queue: deque[Sending] = deque()
         self._read: list[tuple[Sending, int]] = []
@@ -156,7 +155,6 @@ class DeadLetters:
     def on_metadata(self, image: MetadataImage, now_ms: int) -> None:
         """New leaders, new topics, new settings: who waited looks again."""
         before, self._image = self._image, image
-        self._now_ms = max(self._now_ms, now_ms)
         for broker_id in self._channels.drop_lost(image):
             for sending in self._sendings.values():
                 if sending.state == BUSY and sending.broker_id == broker_id:
@@ -186,7 +184,6 @@ class DeadLetters:
             self.on_deadline(due_ms)
 
     def poll(self, now_ms: int) -> int:
-        self._now_ms = now_ms
         if not self._sendings:
             return NEVER_MS
         responses, self._responses = self._responses, []
@@ -342,7 +339,7 @@ class DeadLetters:
 
     def on_read(self, sending: Sending, number: int) -> None:
         self._read.append((sending, number))
-        self._wake(self._now_ms)
+        self._wake(AT_ONCE_MS)
 
     def on_response(self, sending: Sending, number: int, code: int, now_ms: int) -> None:
         """In a turn of its own: what waits for partitions must not change others meanwhile."""

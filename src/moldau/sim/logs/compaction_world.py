@@ -110,9 +110,7 @@ class CompactionWorld:
         if first:
             self.logs.create(TOPIC, 0, TOPIC_ID, self.now_ms)
         settings = CleanerSettings(backoff_ms=1, dedupe_buffer_bytes=self.rng.choice(self.size.map_bytes))
-        self.cleaner = LogCleaner(
-            self.logs, InlineWorkers(self), settings, lambda log: log.log_end_offset, lambda: self.now_ms
-        )
+        self.cleaner = LogCleaner(self.logs, InlineWorkers(self), settings, lambda log: log.log_end_offset)
 
     def run(self, rounds: int) -> None:
         for _ in range(rounds):
@@ -218,6 +216,7 @@ class CompactionWorld:
             self.cleaner.poll(self.now_ms)
             while self.later:
                 self.later.pop(0)()
+                self.cleaner.poll(self.now_ms)
             if self._is_swapping:
                 self.after_swap()
             self.log.housekeeping(self.now_ms)

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 
 from moldau.protocol.errors import KafkaError
-from moldau.records.clocks import NEVER_MS
+from moldau.records.clocks import AT_ONCE_MS, NEVER_MS
 from moldau.storage.checkpoints import Partition
 from moldau.storage.compaction.dirtiness import Dirtiness, first_dirty_offset
 from moldau.storage.compaction.metrics import CleanerMetrics
@@ -78,7 +78,6 @@ class LogCleaner:
         workers: CompactionWorkers,
         settings: CleanerSettings,
         high_watermark_of: Callable[[Log], int],
-        clock: Callable[[], int],
         seed: int = 0,
     ) -> None:
         self.logs = logs
@@ -89,19 +88,30 @@ class LogCleaner:
         self.uncleanable: dict[Partition, str] = {}
         self.metrics = CleanerMetrics()
         self._high_watermark_of = high_watermark_of
-        self._clock = clock
         self._seed = seed
         self._next_ms = 0
+        # What the disk or a worker has finished goes on in the next turn, which knows what time it is.
+        self._finished: list[Callable[[int], None]] = []
         self.on_deadline: Callable[[int], None] | None = None
 
     def poll(self, now_ms: int) -> int:
-        """Starts what is due; returns when to look again."""
-        if not self.settings.enabled:
-            return NEVER_MS
-        if now_ms >= self._next_ms:
+        """Starts what is due, goes on with what was finished since; returns when to look again."""
+        if self.settings.enabled and now_ms >= self._next_ms:
             self._next_ms = now_ms + self.settings.backoff_ms
             self._start_due(now_ms)
-        return self._next_ms
+        while self._finished:
+            finished, self._finished = self._finished, []
+            for step in finished:
+                step(now_ms)
+        return self._next_ms if self.settings.enabled else NEVER_MS
+
+    def _in_next_turn(self, step: Callable[[int], None]) -> None:
+        self._finished.append(step)
+        self._wake(AT_ONCE_MS)
+
+    def _wake(self, deadline_ms: int) -> None:
+        if self.on_deadline is not None:
+            self.on_deadline(deadline_ms)
 
     def _start_due(self, now_ms: int) -> None:
         taken = {running.place for running in self.running.values()}
@@ -173,25 +183,29 @@ class LogCleaner:
         self.running[(log.topic, log.partition)] = running
         log.compacting = True
         self.workers.submit(
-            task, settings.bytes_per_second / settings.threads, lambda result: self._on_done(running, result)
+            task,
+            settings.bytes_per_second / settings.threads,
+            lambda result: self._in_next_turn(lambda now_ms: self._on_done(running, result, now_ms)),
         )
 
-    def _on_done(self, running: Running, result: CompactionResult | OSError) -> None:
+    def _on_done(self, running: Running, result: CompactionResult | OSError, now_ms: int) -> None:
         log = running.log
         if self._is_gone(running):
             if not isinstance(result, OSError):
                 logger.info(
                     "discarding the compaction of %s-%d: the log has changed meanwhile", log.topic, log.partition
                 )
-            self._discard(running, self._clock())
+            self._discard(running, now_ms)
         elif isinstance(result, OSError):
-            self._on_failed(running, result, self._clock())
+            self._on_failed(running, result, now_ms)
         elif result.problem:
             self._give_up(log, result.problem)
-            self._discard(running, self._clock())
+            self._discard(running, now_ms)
         else:
             self.logs.checkpoints.ensure_recovery_point(
-                log, result.end_offset, lambda error: self._swap(running, result, error)
+                log,
+                result.end_offset,
+                lambda error: self._in_next_turn(lambda now_ms: self._swap(running, result, error, now_ms)),
             )
 
     def _end(self, running: Running) -> None:
@@ -206,10 +220,9 @@ class LogCleaner:
         self.uncleanable[(log.topic, log.partition)] = problem
         logger.error("marking %s-%d as uncleanable: %s", log.topic, log.partition, problem)
 
-    def _look_again(self, now_ms: int) -> None:
-        self._next_ms = now_ms
-        if self.on_deadline is not None:
-            self.on_deadline(now_ms)
+    def _look_again(self, due_ms: int) -> None:
+        self._next_ms = due_ms
+        self._wake(due_ms)
 
     def _is_truncated(self, running: Running) -> bool:
         """Deleted, closed, offline or truncated."""
@@ -253,13 +266,13 @@ class LogCleaner:
 
     # Putting a result to use: each step when the one before it is on the medium, unless the log has changed since
 
-    def _swap(self, running: Running, result: CompactionResult, error: OSError | None) -> None:
+    def _swap(self, running: Running, result: CompactionResult, error: OSError | None, now_ms: int) -> None:
         log = running.log
         if error is not None or self._is_gone(running):
-            self._discard(running, self._clock() + (PAUSE_MS if error is not None else 0))
+            self._discard(running, now_ms + (PAUSE_MS if error is not None else 0))
             return
         try:
-            swap_in(log, result, self._clock())
+            swap_in(log, result, now_ms)
         except OSError as failure:
             log.log_directory.fail(failure)
             self._end(running)
@@ -273,19 +286,21 @@ class LogCleaner:
         log = running.log
         if self._is_truncated(running):
             self._end(running)
-            self._look_again(self._clock())
+            self._look_again(AT_ONCE_MS)
         elif error is not None:
             log.log_directory.fail(error)
             self._end(running)
         else:
             self.logs.checkpoints.set_cleaned_to(
-                (log.topic, log.partition), result.end_offset, lambda error: self._on_noted(running, result)
+                (log.topic, log.partition),
+                result.end_offset,
+                lambda error: self._in_next_turn(lambda now_ms: self._on_noted(running, result, now_ms)),
             )
 
-    def _on_noted(self, running: Running, result: CompactionResult) -> None:
+    def _on_noted(self, running: Running, result: CompactionResult, now_ms: int) -> None:
         """If it could not be written down, a start does a little of this again."""
-        log, now_ms = running.log, self._clock()
-        # The node's own clock may be as old as its last turn.
+        log = running.log
+        # The turn that began it may have been late.
         elapsed_ms = max(int(result.stats.seconds * 1000), now_ms - running.started_ms)
         self.metrics.note_run(running.place, result.stats, elapsed_ms)
         self._tell(log, result, elapsed_ms)

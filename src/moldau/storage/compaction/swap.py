@@ -42,7 +42,7 @@ def swap_in(log: Log, result: CompactionResult, now_ms: int) -> None:
     for swap in swaps:
         swap.announce()
     for swap in swaps:
-        swap.finish()
+        swap.finish(now_ms)
     if swaps:
         log.directory_changed = True
 
@@ -53,7 +53,6 @@ class SegmentSwap:
     def __init__(self, log: Log, cleaned: CleanedSegment, now_ms: int) -> None:
         self.log = log
         self.cleaned = cleaned
-        self.now_ms = now_ms
         self.segment = Segment.found(
             log.disk,
             log.directory,
@@ -72,8 +71,8 @@ class SegmentSwap:
         for path in self.paths:
             self.log.disk.rename(path + CLEANED_SUFFIX, path + SWAP_SUFFIX)
 
-    def finish(self) -> None:
-        self.log.replace_segments(self.cleaned.sources, self.segment, self.now_ms)
+    def finish(self, now_ms: int) -> None:
+        self.log.replace_segments(self.cleaned.sources, self.segment, now_ms)
         for path in self.paths:
             self.log.disk.rename(path + SWAP_SUFFIX, path)
 

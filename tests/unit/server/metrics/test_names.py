@@ -10,6 +10,7 @@ import pytest
 
 from moldau.api.dispatch import Dispatcher
 from moldau.metrics.recent_values import RecentValues
+from moldau.net.request_times import RequestTimer
 from moldau.server.metrics.metric import CONFLUENT, STRIMZI
 from tests.unit.api.transaction_client import Producer, transactional_world
 from tests.unit.node.cluster import Cluster
@@ -25,7 +26,7 @@ DOCUMENT = Path(__file__).parents[4] / "docs" / "metrics.md"
 
 async def page_behind_a_socket(spelling: str) -> Page:
     served = Served()
-    served.world.dispatcher = Dispatcher(served.world.node, time.monotonic)
+    served.world.dispatcher = Dispatcher(served.world.node, RequestTimer().begin)
     served.listener._handle = served.world.dispatcher.handle
     flushes = RecentValues()
     flushes.record(100, served.world.now_ms / 1000)
