@@ -14,6 +14,7 @@ MAP = ROOT / "docs" / "MAP.md"
 NAMES_ARE_NOT_CHECKED = {"CHANGELOG.md", "MAP.md"}
 # A file of the project, as pages name it: `storage/log.py`, `tests/sim/README.md`, `bench/compare.py`.
 FILE_NAME = re.compile(r"^(?!.*NNN)(?:[\w.-]+/)+[\w-]+\.(?:py|md|toml|txt|sh|yml)$")
+METHOD_IN_FILE = re.compile(r"`(_?[A-Z]\w+)\.(\w+)`\s+\(`([\w/]+\.py)`")
 # Folders that such a name may begin in.
 BASES = (ROOT, ROOT / "src", PACKAGE, ROOT / "docs")
 
@@ -55,6 +56,20 @@ def test_files_that_pages_name_are_there() -> None:
             if FILE_NAME.match(name) and not any((base / name).exists() for base in (*BASES, folder)):
                 wrong.append(f"{path.relative_to(ROOT)}:{line}: {name}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_methods_that_pages_name_with_their_file_are_there() -> None:
+    """`Partition.maybe_shrink_in_sync_replicas` (`replication/partition.py`): both halves are true."""
+    wrong, found = [], 0
+    for path in pages(ROOT):
+        for owner, method, name in METHOD_IN_FILE.findall(path.read_text()):
+            files = [base / name for base in BASES if (base / name).is_file()]
+            found += 1
+            text = files[0].read_text() if files else ""
+            if f"class {owner}" not in text or f"def {method}(" not in text:
+                wrong.append(f"{path.relative_to(ROOT)}: {owner}.{method} is not in {name}")
+    assert not wrong, "\n".join(wrong)
+    assert found >= 5
 
 
 def test_the_map_lists_every_package() -> None:
