@@ -116,10 +116,12 @@ class Pump:
     def wake_at(self, deadline_ms: int) -> None:
         if deadline_ms >= self._due_ms or self.stopped:
             return
+        # Read before the deadline is a new one: up to here nothing was late that was not due.
+        now_ms = self._clock()
         self._due_ms = self._clock.steady.due_ms = deadline_ms
         if self._timer is not None:
             self._timer.cancel()
-        delay_s = max(0.0, min((deadline_ms - self._clock()) / 1000.0, 3600.0))
+        delay_s = max(0.0, min((deadline_ms - now_ms) / 1000.0, 3600.0))
         self._timer = self._loop.call_later(delay_s, self.run)
 
     def stop(self) -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from typing import TYPE_CHECKING, cast
+from unittest.mock import Mock
 
 import pytest
 
 from moldau.server import clock as clock_module
 from moldau.server.clock import Clock
+from moldau.server.process import Pump
+
+if TYPE_CHECKING:
+    from moldau.node.node import Node
 
 DAY_MS = 86_400_000
 
@@ -109,3 +116,32 @@ def test_where_the_system_does_not_tell_of_suspensions_they_are_steps(
     assert not clock.wall.may_delete_by_age
     times.pass_ms(2000)
     assert clock.wall.at(clock()) == times.wall_ms
+
+
+class IdleNode:
+    """A node that wants its next turn in a second."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.on_step: object = None
+
+    def set_wake_up(self, wake_at: object) -> None:
+        """Nothing of it calls."""
+
+    def poll(self, now_ms: int) -> int:
+        return now_ms + 1000
+
+
+def test_a_turn_that_is_wanted_at_once_makes_no_pause_of_the_wait_before(times: Times) -> None:
+    """What a disk has finished wakes an idle node: the time up to then was spent waiting, as was asked."""
+    clock = Clock()
+    loop = Mock(spec=asyncio.AbstractEventLoop)
+    pump = Pump(cast("Node", IdleNode(clock)), clock, loop, Mock())
+    pump.run()
+    before = clock()
+    times.pass_ms(900)
+    pump.wake_at(0)
+    assert loop.call_later.call_args.args[0] == 0.0
+    assert clock() == before + 900 and clock.steady.paused_ms == 0
+    times.pass_ms(5_000)
+    assert clock() == before + 900 + 200 and clock.steady.paused_ms == 4_800, "it was wanted at once and came late"
