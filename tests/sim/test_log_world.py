@@ -69,7 +69,7 @@ def test_a_disk_that_lies_is_found_out(disk: type[SimDisk], monkeypatch: pytest.
 
 def append_before_the_cut_is_durable(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(truncation: Truncation, write_checkpoints: object) -> None:
-        truncation._cut()
+        truncation._truncate_files()
         truncation._end()
 
     monkeypatch.setattr(Truncation, "start", start)

@@ -62,7 +62,7 @@ def test_all_others_end_it(code: int) -> None:
 
 def test_a_broker_that_is_away_is_tried_again_later() -> None:
     schedule = pushing()
-    schedule.on_no_answer(50)
+    schedule.on_no_response(50)
     assert (schedule.state, schedule.due_ms) == (ASKS, 50 + INTERVAL_MS_DEFAULT)
 
 
