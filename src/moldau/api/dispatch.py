@@ -1,7 +1,7 @@
 """From a frame to its handler: header, version check, decoding, and what happens when a handler fails.
 
 A malformed frame raises DecodeError: the connection closes, nothing else is touched. As in Kafka, an unknown API key, a
-version that is not offered and a key of the other listener close the connection too; only ApiVersions answers.
+version that is not offered and a key of the other listener close the connection too; only ApiVersions responds.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Dispatcher:
     ) -> Reply:
         if handler.key != API_VERSIONS:
             raise DecodeError(f"{handler.name} v{version} is not supported")
-        # The client may speak any version above ours: answered in version 0, which every client reads (KIP-511).
+        # The client may speak any version above ours: the response is of version 0, which every client reads (KIP-511).
         from moldau.api.api_versions import unsupported_version_response
 
         call = Call(

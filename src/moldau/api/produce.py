@@ -1,7 +1,7 @@
 """Produce: appends record batches to the partitions this broker leads.
 
 Versions 3-13. Version 7 is the first that may carry zstd; 10 adds leader hints (KIP-951); 13 names topics by id.
-Acks 0 gets no response (the connection closes on an error), 1 answers after the append, -1 when the high watermark has
+Acks 0 gets no response (the connection closes on an error), 1 one after the append, -1 when the high watermark has
 passed the records or the timeout is over. Where `flush.messages` asks for a flush, both wait for it, however many
 requests share it. Every partition fails or succeeds by itself.
 """
@@ -209,7 +209,7 @@ def finish(
     failed: bool,
     now_ms: int,
 ) -> None:
-    """Everything that could be appended is: answers now, or when the other replicas have it."""
+    """Everything that could be appended is: responds now, or when the other replicas have it."""
     if request.acks == 0:
         if failed:
             # The only way to tell a client that does not listen (Kafka closes here too).

@@ -77,7 +77,7 @@ def read_range(
     (`ReadOptions.client_config`). Batches have about rows_per_batch rows; empty ranges give none.
 
     Raises ReadError, with a sentence that says what to do, when the offsets are not there any more, the topic is gone
-    or another one (range.topic_id), or no broker gives an answer for poll_timeout_ms. With fail_on_data_loss=False
+    or another one (range.topic_id), or no broker responds for poll_timeout_ms. With fail_on_data_loss=False
     what is gone is skipped with a warning, and the rest is read.
     """
     if wanted.start >= wanted.end:
@@ -223,7 +223,7 @@ class _RangeReader:
         self._fetches.limit_partition_bytes(min(self._fetch_bytes_max, estimate + SPARE_FETCH_BYTES))
 
     def _wait(self, deadline_ms: int) -> None:
-        """Nothing is there: waits for an answer, and says why where none comes."""
+        """Nothing is there: waits for a response, and says why where none comes."""
         network = self._cluster.network
         problem = self._positions.problem
         if problem is not None:
@@ -240,7 +240,7 @@ class _RangeReader:
             )
         network.poll(min(remaining_ms, self._positions.until_retry_ms()))
         while self._state.in_flight and (remaining_ms := deadline_ms - network.now_ms()) > 0:
-            network.poll(remaining_ms)  # an answer comes in pieces, and until it is whole there is nothing else to do
+            network.poll(remaining_ms)  # a response comes in pieces, and until it is whole there is nothing else to do
 
     # What may be wrong
 

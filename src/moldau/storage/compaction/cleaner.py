@@ -277,9 +277,11 @@ class LogCleaner:
             log.log_directory.fail(failure)
             self._end(running)
             return
-        folder = log.directory
+        directory = log.directory
         log.disk.do_later(
-            folder, lambda disk: disk.sync_directory(folder), lambda error: self._on_swapped(running, result, error)
+            directory,
+            lambda disk: disk.sync_directory(directory),
+            lambda error: self._on_swapped(running, result, error),
         )
 
     def _on_swapped(self, running: Running, result: CompactionResult, error: OSError | None) -> None:
