@@ -20,12 +20,17 @@ def encoded(signed: Signed) -> bytes:
     return pem_certificates(signed.chain.read_text(), "the file")[0]
 
 
+def is_about(seconds: float, wanted: float) -> bool:
+    """openssl reads the clock for the beginning and again for the end."""
+    return 0 <= seconds - wanted <= 60
+
+
 def test_validity_names_and_keys_are_read(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     found = read_certificate(encoded(authority.sign("a", names="DNS:Node.Test,IP:::1,IP:10.0.0.7,URI:x:y", days=10)))
     begin, end = found.valid_seconds()
     assert abs(begin - time.time()) < DAY_S
-    assert end - begin == 10 * DAY_S
+    assert is_about(end - begin, 10 * DAY_S)
     assert found.host_names() == ["10.0.0.7", "::1", "node.test"]
     assert found.rsa_bits() is None
     assert found.signature_algorithm() == SHA_256_WITH_ECDSA
@@ -37,7 +42,7 @@ def test_validity_names_and_keys_are_read(tmp_path: Path) -> None:
 def test_moments_after_2049_are_written_in_another_form(tmp_path: Path) -> None:
     found = read_certificate(encoded(Authority(tmp_path).sign("a", days=20_000)))
     begin, end = found.valid_seconds()
-    assert end - begin == 20_000 * DAY_S
+    assert is_about(end - begin, 20_000 * DAY_S)
 
 
 def ask_everything(certificate: Certificate) -> None:
