@@ -32,3 +32,9 @@ class StuckNode(ClusterNode):
         """Of whose segments a sync waits."""
         text = self.stuck.read_text() if self.stuck.exists() else ""
         return len({line.rsplit("/", 2)[1] for line in text.splitlines()})
+
+    @property
+    def synced_by_the_loop(self) -> str:
+        """What its loop has synced itself while the disk was stuck, a line each."""
+        file = self.stuck.with_name(f"{self.stuck.name}.loop")
+        return file.read_text() if file.exists() else ""
