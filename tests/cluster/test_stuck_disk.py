@@ -37,7 +37,7 @@ def is_stuck(node: StuckNode) -> bool:
 
 def make_topics(cluster: Cluster, for_s: float) -> list[float]:
     """Makes a topic each second; returns how long each of them took."""
-    took_s = []
+    took_s: list[float] = []
     began_s = time.monotonic()
     while time.monotonic() < began_s + for_s:
         before_s = time.monotonic()
