@@ -1,7 +1,8 @@
 """Starts a node whose disk gets stuck: syncs of segments wait for as long as a file is there, those of others do not.
 
 `python stuck_disk_node.py FILE server server.properties`: instead of `moldau server`, for tests alone. Only threads
-wait; what the loop itself syncs goes on, so that a test can tell one from the other. What got stuck is written to FILE.
+wait, and what got stuck is written to FILE. A sync by the loop itself goes on, so that the node can still be asked, and
+is written to FILE.loop: it would have held up everything.
 """
 
 from __future__ import annotations
@@ -10,31 +11,38 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 
-from moldau.server import posix_disk
 from moldau.server.main import run
 
 POLL_S = 0.05
-
-sync_descriptor = posix_disk.sync_descriptor
-
-
-def sync_when_let(descriptor: int) -> None:
-    path = os.readlink(f"/proc/self/fd/{descriptor}")
-    if is_held_up(path):
-        with open(STUCK, "a", encoding="utf-8") as file:
-            file.write(f"{path}\n")
-        while os.path.exists(STUCK):
-            time.sleep(POLL_S)
-    sync_descriptor(descriptor)
+SYNCS = ("fsync", "fdatasync")
 
 
-def is_held_up(path: str) -> bool:
-    on_the_loop = threading.current_thread() is threading.main_thread()
-    return path.endswith(".log") and "__cluster_metadata" not in path and not on_the_loop and os.path.exists(STUCK)
+def sync_when_let(name: str, sync: Callable[[int], None], descriptor: int) -> None:
+    if os.path.exists(STUCK):
+        path = os.readlink(f"/proc/self/fd/{descriptor}")
+        if threading.current_thread() is threading.main_thread():
+            write_down(f"{STUCK}.loop", f"{name} {path}")
+        elif path.endswith(".log") and "__cluster_metadata" not in path:
+            write_down(STUCK, path)
+            while os.path.exists(STUCK):
+                time.sleep(POLL_S)
+    sync(descriptor)
+
+
+def write_down(file_name: str, line: str) -> None:
+    with open(file_name, "a", encoding="utf-8") as file:
+        file.write(f"{line}\n")
+
+
+def replace_sync(name: str) -> None:
+    sync: Callable[[int], None] = getattr(os, name)
+    setattr(os, name, lambda descriptor: sync_when_let(name, sync, descriptor))
 
 
 if __name__ == "__main__":
     STUCK = sys.argv[1]
-    posix_disk.sync_descriptor = sync_when_let
+    for each in SYNCS:
+        replace_sync(each)
     sys.exit(run(sys.argv[3], []))

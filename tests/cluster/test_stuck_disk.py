@@ -30,6 +30,24 @@ def fill_a_segment(cluster: Cluster) -> None:
         producer.flush()
 
 
+def is_stuck(node: StuckNode) -> bool:
+    assert not node.synced_by_the_loop, f"the loop waited itself:\n{node.synced_by_the_loop}"
+    return node.stuck_partitions >= 4
+
+
+def make_topics(cluster: Cluster, for_s: float) -> list[float]:
+    """Makes a topic each second; returns how long each of them took."""
+    took_s: list[float] = []
+    began_s = time.monotonic()
+    while time.monotonic() < began_s + for_s:
+        before_s = time.monotonic()
+        name = f"made-{len(took_s)}"
+        cluster.admin.create_topics([NewTopic(name, 1, 3)])[name].get()
+        took_s.append(time.monotonic() - before_s)
+        time.sleep(1)
+    return took_s
+
+
 def test_segments_that_cannot_be_synced_hold_up_neither_the_quorum_nor_the_brokers(tmp_path: Path) -> None:
     """All partitions roll at once, everywhere; no sync of a segment comes to its end while a topic is made."""
     settings = {"log.segment.bytes": str(SEGMENT_BYTES), **TIMEOUTS}
@@ -43,17 +61,14 @@ def test_segments_that_cannot_be_synced_hold_up_neither_the_quorum_nor_the_broke
             node.stuck.touch()
         since = {node.node_id: len(node.output()) for node in nodes}
         fill_a_segment(cluster)
-        wait_for(lambda: all(node.stuck_partitions >= 4 for node in nodes), 30, "every disk is stuck", cluster.outputs)
-        stuck_until = time.monotonic() + STUCK_S
-        number = 0
-        while time.monotonic() < stuck_until:
-            number += 1
-            cluster.admin.create_topics([NewTopic(f"made-{number}", 1, 3)])[f"made-{number}"].get()
-            time.sleep(1)
+        wait_for(lambda: all(is_stuck(node) for node in nodes), 30, "every disk is stuck", cluster.outputs)
+        took_s = make_topics(cluster, STUCK_S)
+        assert max(took_s) < STUCK_S / 2, f"{took_s}: a topic waited for segments, all stuck for {STUCK_S} s and longer"
         assert cluster.admin.describe_metadata_quorum().leader_epoch == epoch, cluster.outputs()
         for node in nodes:
             said = node.output()[since[node.node_id] :]
             assert "fenc" not in said and "prospective" not in said, said
+            assert is_stuck(node)
         for node in nodes:
             node.stuck.unlink()
         cluster.await_full_isr("rolled")

@@ -39,8 +39,11 @@ SASL_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARE
 
 _logger = logging.getLogger("moldau.config")
 
-# Keys read by plug-ins of Kafka that this broker has built in, or that others read from the same file.
-_KNOWN_ELSEWHERE: Final = ("super.users", "allow.everyone.if.no.acl.found", "zookeeper.", "confluent.", "rlmm.", "rsm.")
+# Read by the authorizer from the same file.
+AUTHORIZER_KEYS: Final = ("super.users", "allow.everyone.if.no.acl.found")
+# How the names of settings begin that others read from the same file: ZooKeeper's clients, Confluent's server, and the
+# plug-ins for remote storage. Nobody reads them here.
+PREFIXES_OF_OTHERS: Final = ("zookeeper.", "confluent.", "rlmm.", "rsm.")
 
 
 def single_node_values(
@@ -360,7 +363,7 @@ class BrokerConfig:
 
     def _warn(self) -> None:
         for name in self.unknown:
-            if not name.startswith(_KNOWN_ELSEWHERE):
+            if name not in AUTHORIZER_KEYS and not name.startswith(PREFIXES_OF_OTHERS):
                 _logger.warning("config %s is not known and has no effect", name)
         heartbeat_ms = self.get_int("broker.heartbeat.interval.ms")
         session_ms = self.get_int("broker.session.timeout.ms")

@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from moldau.config.broker_config import BrokerConfig, find_broker_key, split_listener_key, split_mechanism_key
+from moldau.config.broker_config import (
+    AUTHORIZER_KEYS,
+    PREFIXES_OF_OTHERS,
+    BrokerConfig,
+    find_broker_key,
+    split_listener_key,
+    split_mechanism_key,
+)
 from moldau.config.broker_keys import BROKER_KEYS
 from moldau.config.definitions import ConfigError
 from moldau.config.honoured import HONOURED_BROKER_KEYS, HONOURED_LISTENER_KEYS, honoured_broker_keys
@@ -27,8 +34,6 @@ _PROMISES: Final = frozenset(
     }
 )
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-# Read by the authorizer from the same file.
-_AUTHORIZER_KEYS: Final = ("allow.everyone.if.no.acl.found", "super.users")
 # Decides the name of a listener, which is checked as such.
 _READ_WITH_LISTENERS: Final = ("security.inter.broker.protocol",)
 
@@ -112,7 +117,7 @@ def without_effect(config: BrokerConfig, given: Iterable[str]) -> list[str]:
     honoured = honoured_broker_keys()
     found = []
     for name in given:
-        if name in _AUTHORIZER_KEYS:
+        if name in AUTHORIZER_KEYS:
             if not config.get_str("authorizer.class.name"):
                 found.append(name)  # there is nobody to read it
         elif split_listener_key(name) is not None:
@@ -123,6 +128,11 @@ def without_effect(config: BrokerConfig, given: Iterable[str]) -> list[str]:
             if config.get(name) != key.parse(key.default):
                 found.append(name)
     return sorted(found)
+
+
+def read_by_nobody(given: Iterable[str]) -> list[str]:
+    """Those of the names in `given` that belong to others and will not have an effect here."""
+    return sorted(name for name in given if name.startswith(PREFIXES_OF_OTHERS))
 
 
 def _counts_for_listener(config: BrokerConfig, name: str) -> bool:

@@ -71,6 +71,10 @@ class WallClock:
     def at(self, now_ms: int) -> int:
         return now_ms + self.offset_ms
 
+    def is_settled(self) -> bool:
+        """Whether readings that tell nothing new need not be noted: no step waits to count, nothing is in doubt."""
+        return self.may_delete_by_age and self._step_at_ms == NEVER_MS
+
     def note(self, now_ms: int, monotonic_ms: int, wall_ms: int) -> None:
         """One reading of all clocks; `now_ms` is what the steady one made of it."""
         between_ms = wall_ms - monotonic_ms

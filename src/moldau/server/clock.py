@@ -40,7 +40,7 @@ class Clock:
         self._now_ms = steady.read(monotonic_ms)
         moved_ms = wall_ms - monotonic_ms - self._noted_ms
         # Most readings tell nothing new, but for a millisecond that one of them was rounded by.
-        if moved_ms > 1 or moved_ms < -1 or steady.paused_ms != self._paused_ms or not self.wall.may_delete_by_age:
+        if moved_ms > 1 or moved_ms < -1 or steady.paused_ms != self._paused_ms or not self.wall.is_settled():
             self._note(self._now_ms, monotonic_ms, wall_ms)
 
     def _note(self, now_ms: int, monotonic_ms: int, wall_ms: int) -> None:

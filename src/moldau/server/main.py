@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from moldau.config.broker_config import BrokerConfig
 from moldau.config.definitions import ConfigError
-from moldau.config.unserved import check_served, without_effect
+from moldau.config.unserved import check_served, read_by_nobody, without_effect
 from moldau.security.sasl_settings import check_logins
 from moldau.server.certificates import Certificates
 from moldau.server.config_file import (
@@ -156,10 +156,13 @@ def format_if_new(config: BrokerConfig, force: bool, cluster_id: str | None = No
 
 
 def tell_without_effect(config: BrokerConfig, given: list[str]) -> None:
-    """Once, in one line: what somebody has set must not be silently ignored."""
+    """Once, in one line each for what may come and what will not: nothing that somebody has set is silently ignored."""
     names = without_effect(config, given)
     if names:
         log.warning("settings that are known but have no effect yet: %s", ", ".join(names))
+    names = read_by_nobody(given)
+    if names:
+        log.warning("settings without effect here: %s", ", ".join(names))
 
 
 def port_advice(config: BrokerConfig, file: str | None) -> str:

@@ -54,7 +54,6 @@ LOOK_AHEAD_BYTES = 4 << 20
 NEAR_END_BYTES = 8 << 20
 COLD_S = 10.0
 
-LATER_SUFFIX = ".later.tmp"
 
 log = logging.getLogger("moldau.server")
 
@@ -391,8 +390,6 @@ class PosixDisk(WholeDisk):
         self._memory: MachineMemory | None = None
         self.flush_times = RecentValues()
         """Of segments, in microseconds."""
-        self._later: set[str] = set()  # small files that a thread is writing
-        self._overtaken: set[str] = set()  # those of them that were written again since
 
     # Descriptors
 
@@ -514,37 +511,10 @@ class PosixDisk(WholeDisk):
 
     def write_file(self, path: str, data: bytes, *, sync: bool = True, mode: int = 0o644) -> None:
         self.changes_seen += 1
-        if path in self._later:
-            self._overtaken.add(path)
         write_temporary(path + ".tmp", data, sync, mode)
         os.replace(path + ".tmp", path)
         if sync:
             self.sync_directory(os.path.dirname(path))
-
-    def write_file_later(self, path: str, data: bytes, done: Callable[[OSError | None], None]) -> None:
-        if path in self._later:
-            done_now(lambda: self.write_file(path, data), done)
-            return
-        self._later.add(path)
-        self._submit(
-            self._lane_of(path),
-            path,
-            lambda: write_temporary(path + LATER_SUFFIX, data, True, 0o644),
-            lambda failure: self._rename_written(path, failure, done),
-        )
-
-    def _rename_written(self, path: str, failure: OSError | None, done: Callable[[OSError | None], None]) -> None:
-        """In the node's own turn, so that nothing written in the meantime is replaced by something older."""
-        self._later.discard(path)
-        try:
-            if path in self._overtaken:
-                self._overtaken.discard(path)
-                self.remove(path + LATER_SUFFIX)
-            elif failure is None:
-                os.replace(path + LATER_SUFFIX, path)
-        except OSError as error:
-            failure = error
-        done(failure)
 
     # Work in threads
 

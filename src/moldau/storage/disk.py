@@ -199,11 +199,6 @@ class Disk:
         """For code that runs before a node serves, after it has, or in a process of its own."""
         raise NotImplementedError
 
-    def write_file_later(self, path: str, data: bytes, done: Callable[[OSError | None], None]) -> None:
-        """The same without blocking the caller; `done` is called later, in the node's own turn. After a power loss
-        the file may still be the old one. A `write_file` to the path that is called in the meantime wins."""
-        raise NotImplementedError
-
     def sync_later(self, file: File, done: Callable[[OSError | None], None]) -> None:
         """Syncs without blocking the caller; `done` is called later, in the node's own turn."""
         raise NotImplementedError

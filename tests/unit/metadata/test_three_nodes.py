@@ -13,6 +13,7 @@ from moldau.controller.result import Result
 from moldau.node.metadata_node import MetadataNode
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages import describe_quorum_request as quorum
 from moldau.protocol.messages import incremental_alter_configs_request as configs
 from moldau.protocol.primitives import Message, Reader, Writer
 from moldau.raft import messages as m
@@ -23,6 +24,8 @@ from moldau.server.storage_format import FormatOptions, format_storage
 from moldau.sim.kernel.disk import SimDisk
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qk"
+BROKER = 4
+STUCK_MS = 3_600_000
 
 
 def over_the_wire(message: Message) -> Message:
@@ -33,6 +36,8 @@ def over_the_wire(message: Message) -> Message:
 
 
 class Trio:
+    numbers: tuple[int, ...] = (1, 2, 3)
+
     def __init__(self, options: FormatOptions | None = None) -> None:
         self.now_ms = 1_700_000_000_000
         self.events: list[tuple[int, int, Callable[[], None]]] = []
@@ -40,7 +45,7 @@ class Trio:
         self.down: set[int] = set()
         self.nodes: dict[int, MetadataNode] = {}
         self.disks: dict[int, SimDisk] = {}
-        for number in (1, 2, 3):
+        for number in self.numbers:
             values = self.settings(number)
             disk = SimDisk(number, self.schedule)
             format_storage(values, CLUSTER, disk, options or FormatOptions(), self.now_ms)
@@ -166,6 +171,45 @@ def test_without_a_majority_nothing_is_committed_and_the_leader_steps_down() -> 
     trio.run(lambda: bool(answers))
     assert isinstance(answers[0], KafkaError)
     assert not leader.is_active_controller
+
+
+class TrioAndBroker(Trio):
+    """A fourth node that only observes the quorum."""
+
+    numbers = (1, 2, 3, 4)
+
+    def settings(self, number: int) -> dict[str, str]:
+        if number != BROKER:
+            return super().settings(number)
+        return super().settings(number) | {"process.roles": "broker", "listeners": "PLAINTEXT://127.0.0.1:9094"}
+
+    def has_applied(self, node: MetadataNode, group: str) -> bool:
+        return (32, group) in node.image.configs
+
+    def was_fetched(self, node: MetadataNode) -> bool:
+        """Whether the leader has heard that this observer has all of the log."""
+        leader = self.active()
+        assert leader is not None
+        request = quorum.DescribeQuorumRequest([quorum.TopicData("__cluster_metadata", [quorum.PartitionData(0)])])
+        described = leader.describe_quorum(request, 2, self.now_ms).topics[0].partitions[0]
+        ends = {one.replica_id: one.log_end_offset for one in described.observers}
+        return ends.get(node.node_id) == leader.log.end_offset()
+
+
+def test_a_broker_fetches_and_applies_metadata_while_its_own_sync_does_not_end() -> None:
+    """Nobody counts what it has on its disk, so neither its fetches nor its image wait for that."""
+    trio = TrioAndBroker()
+    broker = trio.nodes[BROKER]
+    trio.run(lambda: trio.active() is not None and broker.is_caught_up)
+    trio.run(lambda: broker.raft.synced_offset == broker.log.end_offset())
+    trio.disks[BROKER].sync_delay_ms = (STUCK_MS, STUCK_MS)
+    synced_offset = broker.raft.synced_offset
+    for number in range(5):
+        name = f"group-{number}"
+        assert trio.set_group_config(name).responses[0].error_code == 0
+        trio.run(partial(trio.has_applied, broker, name), limit_ms=1000)
+        trio.run(partial(trio.was_fetched, broker), limit_ms=1000)
+    assert broker.raft.synced_offset == synced_offset <= broker.log.end_offset() - 5, "its disk has none of them"
 
 
 class TrioWithTwoListeners(Trio):

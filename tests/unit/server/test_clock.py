@@ -69,6 +69,23 @@ def test_what_is_written_follows_the_system_clock_forwards_and_back(times: Times
         assert clock.wall.at(now_ms) == times.wall_ms
 
 
+def test_a_step_after_slow_drift_counts_once_it_has_lasted(times: Times) -> None:
+    """Large for the clock that was followed, and not for the one of an hour ago: nothing is in doubt, and no reading
+    after it tells anything new."""
+    clock = Clock()
+    times.wall_ms += 30_000
+    times.pass_ms(100)
+    clock()
+    times.wall_ms -= 70_000
+    times.pass_ms(100)
+    clock()
+    assert clock.wall.may_delete_by_age
+    for _ in range(3):
+        times.pass_ms(600)
+        now_ms = clock()
+    assert clock.wall.at(now_ms) == times.wall_ms
+
+
 def test_one_wrong_reading_is_written_nowhere(times: Times) -> None:
     clock = Clock()
     clock()

@@ -169,38 +169,6 @@ def test_closing_the_disk_leaves_files_usable(disk: PosixDisk, tmp_path: Path) -
     assert file.read(0, 10) == b"ab"
 
 
-def test_a_small_file_is_written_in_the_background(tmp_path: Path) -> None:
-    posted: queue.Queue[Callable[[], None]] = queue.Queue()
-    disk = PosixDisk(post=posted.put)
-    path = tmp_path / "checkpoint"
-    results: list[OSError | None] = []
-    disk.write_file_later(str(path), b"new", results.append)
-    turn = posted.get(timeout=patience(10))
-    assert not path.exists(), "it appears in the owner's turn"
-    turn()
-    assert (path.read_bytes(), results) == (b"new", [None])
-    disk.write_file_later(str(tmp_path / "missing" / "checkpoint"), b"", results.append)
-    posted.get(timeout=patience(10))()
-    assert isinstance(results[1], FileNotFoundError)
-    disk.close()
-
-
-def test_what_was_written_in_the_meantime_is_not_replaced_by_something_older(tmp_path: Path) -> None:
-    posted: queue.Queue[Callable[[], None]] = queue.Queue()
-    disk = PosixDisk(post=posted.put)
-    path = tmp_path / "checkpoint"
-    results: list[OSError | None] = []
-    disk.write_file_later(str(path), b"old", results.append)
-    disk.write_file(str(path), b"now")
-    disk.write_file_later(str(path), b"later still", results.append)
-    assert path.read_bytes() == b"later still", "one after the other: the second does not wait"
-    posted.get(timeout=patience(10))()
-    assert path.read_bytes() == b"later still"
-    assert results == [None, None]
-    assert os.listdir(tmp_path) == ["checkpoint"]
-    disk.close()
-
-
 def test_read_later_reports_in_the_owners_turn(tmp_path: Path) -> None:
     posted: queue.Queue[Callable[[], None]] = queue.Queue()
     disk = PosixDisk(post=posted.put)

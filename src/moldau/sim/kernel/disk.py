@@ -149,7 +149,6 @@ class SimDisk(WholeDisk):
         self.blocking_calls = 0
         """How often the process waited for the medium in its own turn."""
         self._on_thread = False
-        self._written_later: dict[str, bytes] = {}
         self._calls: dict[LaterCall, None] = {}
         """Those that are under way, in the order in which they were made."""
         # Jobs by what they belong to, the one under way first: a path is here as long as it has one.
@@ -506,7 +505,6 @@ class SimDisk(WholeDisk):
         return bytes(inode.current)
 
     def write_file(self, path: str, data: bytes, *, sync: bool = True, mode: int = 0o644) -> None:
-        self._written_later.pop(path, None)
         self._replace(path, f"{path}.tmp", data, sync)
         if sync:
             self.sync_directory(path.rpartition("/")[0])
@@ -519,17 +517,6 @@ class SimDisk(WholeDisk):
             self.sync_file(temporary)
         file.close()
         self.rename(temporary, path)
-
-    def write_file_later(self, path: str, data: bytes, done: Done) -> None:
-        """All of it happens at the end of the delay; its directory is not synced: a power loss may undo the rename."""
-        self._written_later[path] = data
-
-        def write() -> None:
-            if self._written_later.get(path) is data:
-                del self._written_later[path]
-                self._replace(path, f"{path}.later.tmp", data, True)
-
-        self._do_later(write, done)
 
     def read_later(
         self, file: File, position: int, size: int, done: Callable[[bytes | OSError], None], keep: bool = True
