@@ -7,9 +7,11 @@ DeleteRecords 0-2: offset -1 means up to the high watermark; it waits for the ot
 
 from __future__ import annotations
 
+from collections import Counter
+
 from moldau.api.authorize import denied_topics, may_cluster
 from moldau.api.call import Call
-from moldau.api.cold_calls import ColdCall
+from moldau.api.offset_lookups import SEARCH_WORK, OffsetLookups
 from moldau.node.node import Node
 from moldau.node.waiting import ParkedRequest
 from moldau.protocol import errors
@@ -61,52 +63,61 @@ def find_partition(node: Node, topic: str, index: int) -> Partition:
 
 
 def handle_list_offsets(call: Call, request: ListOffsetsRequest) -> None:
-    ColdCall(call, request, list_offsets).respond()
-
-
-def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
     response = ListOffsetsResponse()
     denied = denied_topics(call, DESCRIBE, [topic.name for topic in request.topics for _ in topic.partitions])
-    seen: dict[tuple[str, int], int] = {}
-    for topic in request.topics:
-        for asked in topic.partitions:
-            key = (topic.name, asked.partition_index)
-            seen[key] = seen.get(key, 0) + 1
+    seen = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
+    lookups: list[ListedOffset] = []
     for topic in request.topics:
         topic_response = ListOffsetsTopicResponse(name=topic.name)
         response.topics.append(topic_response)
         for asked in {partition.partition_index: partition for partition in topic.partitions}.values():
             row = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
             topic_response.partitions.append(row)
-            try:
-                if topic.name in denied:
-                    raise KafkaError(errors.TOPIC_AUTHORIZATION_FAILED)
-                if seen[(topic.name, asked.partition_index)] > 1:
-                    raise KafkaError(errors.INVALID_REQUEST)
-                list_offset(call, request, topic.name, asked, row)
-            except KafkaError as error:
-                row.error_code = error.code
-                if error.code == errors.OFFSET_NOT_AVAILABLE and call.version < FIRST_NOT_AVAILABLE_VERSION:
-                    row.error_code = errors.LEADER_NOT_AVAILABLE
-    return response
+            if topic.name in denied:
+                row.error_code = errors.TOPIC_AUTHORIZATION_FAILED
+            elif seen[(topic.name, asked.partition_index)] > 1:
+                row.error_code = errors.INVALID_REQUEST
+            else:
+                lookups.append(ListedOffset(call, request, topic.name, asked, row))
+    OffsetLookups(call, response, lookups).run()
 
 
-def list_offset(
-    call: Call,
-    request: ListOffsetsRequest,
-    topic: str,
-    asked: ListOffsetsPartition,
-    row: ListOffsetsPartitionResponse,
-) -> None:
-    timestamp = asked.timestamp
-    if timestamp < LOWEST_TIMESTAMP or call.version < FIRST_VERSION_OF_TIMESTAMP.get(timestamp, 0):
-        raise KafkaError(errors.UNSUPPORTED_VERSION)
-    partition = find_partition(call.node, topic, asked.partition_index)
-    found = partition.find_offset(timestamp, request.isolation_level, asked.current_leader_epoch, request.replica_id)
-    row.offset = found.offset
-    row.timestamp = found.timestamp
-    if call.version >= 4:
-        row.leader_epoch = found.leader_epoch
+class ListedOffset:
+    """One partition that ListOffsets asks about."""
+
+    def __init__(
+        self,
+        call: Call,
+        request: ListOffsetsRequest,
+        topic: str,
+        asked: ListOffsetsPartition,
+        row: ListOffsetsPartitionResponse,
+    ) -> None:
+        self._call = call
+        self._request = request
+        self._topic = topic
+        self._asked = asked
+        self._row = row
+        self.work = SEARCH_WORK if asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP else 1
+
+    def look_up(self) -> None:
+        call, request, asked, row = self._call, self._request, self._asked, self._row
+        timestamp = asked.timestamp
+        if timestamp < LOWEST_TIMESTAMP or call.version < FIRST_VERSION_OF_TIMESTAMP.get(timestamp, 0):
+            raise KafkaError(errors.UNSUPPORTED_VERSION)
+        partition = find_partition(call.node, self._topic, asked.partition_index)
+        found = partition.find_offset(
+            timestamp, request.isolation_level, asked.current_leader_epoch, request.replica_id
+        )
+        row.offset = found.offset
+        row.timestamp = found.timestamp
+        if call.version >= 4:
+            row.leader_epoch = found.leader_epoch
+
+    def fail(self, error: KafkaError) -> None:
+        self._row.error_code = error.code
+        if error.code == errors.OFFSET_NOT_AVAILABLE and self._call.version < FIRST_NOT_AVAILABLE_VERSION:
+            self._row.error_code = errors.LEADER_NOT_AVAILABLE
 
 
 def handle_offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochRequest) -> None:

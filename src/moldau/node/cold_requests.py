@@ -59,6 +59,11 @@ class ColdWait:
         if not self.abandoned:
             self._go_on()
 
+    def forget(self) -> None:
+        """The request has what it waited for; what it needs next is another matter."""
+        self.tries = 0
+        self._pieces.clear()
+
     def abandon(self) -> None:
         """Nobody wants the response any more."""
         self.abandoned = True

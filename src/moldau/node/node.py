@@ -35,6 +35,7 @@ from moldau.node.fetch_session import FetchSessionCache
 from moldau.node.fetchers import Fetchers
 from moldau.node.isr_changes import IsrChanges
 from moldau.node.lag_watch import LagWatch
+from moldau.node.later_turns import LaterTurns
 from moldau.node.latest_offsets import LatestOffsets
 from moldau.node.marker_writer import MarkerWriter
 from moldau.node.metadata_node import MetadataNode
@@ -145,6 +146,7 @@ class Node:
         self.rights = make_authorization(config)
         """Who may do what; None where everyone may do everything."""
         self.waiting = WaitingRoom()
+        self.later_turns = LaterTurns()
         self.fetch_sessions = FetchSessionCache(config.get_int("max.incremental.fetch.session.cache.slots"))
         self.fetch_bytes_max = config.get_int("fetch.max.bytes")
         self.topic_encodings = TopicEncodings()
@@ -341,7 +343,7 @@ class Node:
         return [
             Stretch("replicas", self.replicas, Call(self._directory_assignments.poll)),
             Stretch("fetchers", self.fetchers, self.directory_moves),
-            Stretch("waiting requests", self.waiting),
+            Stretch("waiting requests", self.waiting, self.later_turns),
             Stretch("coordinators", self.coordinators),
             Stretch("transactions", self.txn_markers, self.txn_verification),
             Stretch("share groups", self.share_states, self.shares, self.dead_letters),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from moldau.api import offset_lookups
 from moldau.node import cold_requests
 from moldau.protocol import errors
 from moldau.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
@@ -69,7 +70,7 @@ def reads_in_turn(world: NodeWorld, monkeypatch: pytest.MonkeyPatch) -> list[tup
     real = SimFile.read
 
     def read(file: SimFile, position: int, size: int) -> bytes:
-        if not world.disk.refuses_cold and file.path.startswith("/data/t-"):
+        if not world.disk.refuses_cold and not world.disk._on_thread and file.path.startswith("/data/t-"):
             seen.append((file.path, position))
         return real(file, position, size)
 
@@ -127,6 +128,55 @@ def test_timestamps_are_looked_up_without_waiting_in_the_turn(
     warm = filled_world().ask(list_request(timestamp), 7)
     found = [partition.offset for partition in asked.response.topics[0].partitions]
     assert found == [partition.offset for partition in warm.topics[0].partitions]
+
+
+def test_many_lookups_are_cut_into_turns_and_others_are_served_between_them(
+    world: NodeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.disk.memory.cold_chance = 0.0
+    monkeypatch.setattr(offset_lookups, "WORK_PER_TURN", 1)
+    asked = world.send(list_request(1_700_000_001_000), 7)
+    assert not asked.reply.done and len(world.node.later_turns) == 1
+    produced = world.send(produce_request("t", 1, batch(world.now_ms)), 9)
+    assert produced.reply.done and not asked.reply.done
+    world.run(10)
+    warm = filled_world().ask(list_request(1_700_000_001_000), 7)
+    assert [row.offset for row in asked.response.topics[0].partitions] == [
+        row.offset for row in warm.topics[0].partitions
+    ]
+    left = world.send(list_request(1_700_000_001_000), 7)
+    left.reply.abandon()
+    world.run(10)
+    assert not left.reply.done and len(world.node.later_turns) == 0
+
+
+def test_each_row_may_be_cold_as_often_as_one_alone(world: NodeWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit after which a request waits for the medium in its turn is not one for all partitions together."""
+    timestamp = 1_700_000_001_000
+    needed = cold_reads_of_a_row(timestamp, monkeypatch)
+    monkeypatch.setattr(cold_requests, "TRIES_MAX", needed + 1)
+    seen = reads_in_turn(world, monkeypatch)
+    asked = world.send(list_request(timestamp), 7)
+    world.run(1000)
+    assert asked.reply.done and needed > 1 and seen == []
+
+
+def cold_reads_of_a_row(timestamp: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    world = filled_world()
+    world.disk.memory.cold_chance = 1.0
+    brought: list[int] = []
+    real = cold_requests.ColdWait.bring
+
+    def bring(wait: cold_requests.ColdWait, cold: Any) -> None:
+        brought.append(cold.position)
+        real(wait, cold)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cold_requests.ColdWait, "bring", bring)
+        partitions = [ListOffsetsPartition(partition_index=0, timestamp=timestamp)]
+        world.send(ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name="t", partitions=partitions)]), 7)
+        world.run(1000)
+    return len(brought)
 
 
 def test_a_long_poll_is_answered_when_the_disk_has_read_even_if_its_time_is_over(world: NodeWorld) -> None:
