@@ -95,6 +95,10 @@ def no_step(name: str) -> None:
     """Nobody watches."""
 
 
+def make_client_quotas(config: BrokerConfig) -> ClientQuotas:
+    return ClientQuotas(config.get_int("quota.window.num"), config.get_int("quota.window.size.seconds") * 1000)
+
+
 class Node:
     """See the module."""
 
@@ -140,9 +144,7 @@ class Node:
         """Told at the end of each part of a poll, for whoever watches how long they take."""
         self.is_ready = False
         self.image = MetadataImage()
-        self.quotas = ClientQuotas(
-            config.get_int("quota.window.num"), config.get_int("quota.window.size.seconds") * 1000
-        )
+        self.quotas = make_client_quotas(config)
         self.rights = make_authorization(config)
         """Who may do what; None where everyone may do everything."""
         self.waiting = WaitingRoom()
