@@ -46,7 +46,7 @@ def test_the_faults_of_a_few_seeds_really_happen() -> None:
     assert fetched > 500
     assert committed > 50
     assert early_fencings > 0
-    assert {"kill", "pause", "isolation", "one-way loss", "slow links", "clean restart"} <= set(faults)
+    assert {"kill", "pause", "isolation", "one-way loss", "slow links", "slow disk", "clean restart"} <= set(faults)
     assert {"create", "reassign", "elect", "alter"} <= set(done)
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
 import pytest
 
@@ -33,8 +34,25 @@ def count_what_happens(
         setting.run(milliseconds)
         for name in names:
             value = getattr(setting, name)
+            value = getattr(value, "counts", value)
             counts.update(value if isinstance(value, dict) else {name: value})
     return counts
+
+
+class MaybeSlow(Protocol):
+    """A world that has been given slow disks after seeds of it were kept."""
+
+    def leave_out_slowness(self) -> None: ...
+
+    def run(self, length: int, /) -> None: ...
+
+
+def run_both_ways(world: Callable[[int], MaybeSlow], seed: int, length: int) -> None:
+    """A kept seed as it was when it failed, and with the slow disks that there are by now."""
+    as_it_was = world(seed)
+    as_it_was.leave_out_slowness()
+    as_it_was.run(length)
+    world(seed).run(length)
 
 
 def check_that_it_is_found(
