@@ -14,9 +14,7 @@ from moldau.sim.groups.world import GroupWorld
 from moldau.sim.kernel.host import Host
 from moldau.storage import retention
 from tests.sim.seeds import SEEDS, kept_seeds
-from tests.sim.worlds import IS_COMPILED, Plant, check_that_it_is_found, run_both_ways
-
-planted = pytest.mark.skipif(IS_COMPILED, reason="compiled classes cannot be changed, so no bug can be planted there")
+from tests.sim.worlds import Plant, check_that_it_is_found, planted, run_both_ways
 
 
 @pytest.mark.parametrize("seed", SEEDS)

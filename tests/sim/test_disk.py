@@ -302,7 +302,7 @@ class Turns:
     def __init__(self) -> None:
         self.world = World(1)
         self.disk = SimDisk(1, self._schedule)
-        self.disk.write_file("old", bytes(5000))
+        self.disk.write_file("old", bytes(9000))
         self.disk.process_crash()
 
     def _schedule(self, delay_ms: int, action: Callable[[], None]) -> None:
@@ -325,7 +325,7 @@ class Turns:
         lambda disk: disk.write_file("new", b"1"),
         lambda disk: disk.remove("old"),
         lambda disk: disk.remove_tree("old"),
-        lambda disk: disk.open("old").read(0, 5000),
+        lambda disk: disk.open("old").read(0, 9000),
         lambda disk: disk.read_file("old"),
         lambda disk: [disk.open("old").read(0, 1) for _ in range(READS_MAX + 1)],
     ],
@@ -343,9 +343,9 @@ def test_what_threads_do_and_what_was_asked_for_keeps_nobody_waiting() -> None:
     turns = Turns()
     disk = turns.disk
     disk.refuses_cold = True
-    turns.take(lambda: disk.open("old").read(0, 5000))
+    turns.take(lambda: disk.open("old").read(0, 9000))
     disk.refuses_cold = False
-    turns.take(lambda: disk.open("old").read_now(0, 5000))
+    turns.take(lambda: disk.open("old").read_now(0, 9000))
     turns.take(lambda: disk.open("old").read(0, 61))
     turns.take(lambda: disk.replace_file("new", bytes(9000)))
     turns.take(lambda: disk.read_file("new"))

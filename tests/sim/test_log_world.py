@@ -85,6 +85,7 @@ def cut_before_the_checkpoints_are_durable(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(Truncation, "start", lambda truncation, write_checkpoints: start(truncation, None))
 
 
+@pytest.mark.planted
 @pytest.mark.parametrize(
     ("plant", "first_seed"),
     [

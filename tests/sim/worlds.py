@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import pytest
 
@@ -19,6 +19,15 @@ from moldau.storage.log_manager import CannotStart
 
 IS_COMPILED = not str(leader.__file__).endswith(".py")
 PLANTED_SEEDS_MAX = 100
+
+T = TypeVar("T")
+
+
+def planted(test: T) -> T:
+    """A test that plants a bug: `pytest -m planted` runs all of them, on an interpreted build."""
+    reason = "compiled classes cannot be changed, so no bug can be planted into them"
+    return pytest.mark.planted(pytest.mark.skipif(IS_COMPILED, reason=reason)(test))
+
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 """Puts a bug into the code under test."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
+from moldau.sim.cluster.checks import node_of
 from moldau.sim.cluster.faults import ClusterFaults
 from moldau.sim.cluster.world import FIRST_CONTROLLER_ID, ClusterWorld
 from moldau.sim.kernel.disk import SimDisk
@@ -97,3 +98,39 @@ class StoppedControllers(ClusterFaults):
     def _stop(self, host: Host, pause_ms: int) -> None:
         host.pause()
         self.world.schedule(pause_ms, host.resume)
+
+
+class SlowSegmentsWorld(ClockWorld):
+    """Three nodes that are both broker and controller. What is slow or stuck are their segments and never what they
+    write for the quorum, so that nobody is fenced and no other controller is elected."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.faults = NoFaults(self)
+        self.slow_disks.spares_metadata = {str(broker_id) for broker_id in self.broker_ids}
+
+    def _choose_shape(self) -> None:
+        super()._choose_shape()
+        self.controller_ids = self.broker_ids
+        self.is_combined = True
+        # Much is flushed, so that much is under way on a stuck disk.
+        self.common_settings["log.flush.interval.messages"] = "1"
+
+    def _wait_for_a_beginning(self) -> None:
+        super()._wait_for_a_beginning()
+        self._epoch = self._quorum_epoch()
+
+    def _quorum_epoch(self) -> int:
+        return max(node.metadata.raft.epoch for host in self.hosts.values() if (node := node_of(host)) is not None)
+
+    def _heal(self) -> None:
+        if self._quorum_epoch() != self._epoch:
+            raise Violation(f"no controller is elected because of slow segments: epoch {self._epoch} is over")
+        super()._heal()
+
+
+class NoFaults(StoppedControllers):
+    """Nobody is stopped."""
+
+    def _strike(self) -> None:
+        return

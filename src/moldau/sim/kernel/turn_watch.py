@@ -16,9 +16,11 @@ import sys
 from moldau.protocol.topic_names import METADATA_TOPIC
 from moldau.sim.kernel.world import Violation
 
-COLD_BYTES_MAX = 4096
-"""Of one read without asking: a page, which one look at an index or a header needs."""
-READS_MAX = 300
+COLD_BYTES_MAX = 8192
+"""Of one read without asking: one look at a log."""
+COLD_INDEX_BYTES_MAX = 4096
+"""The same of an index: a page."""
+READS_MAX = 150
 """Of one turn, without asking: a retention run looks at some dozens of segments in one."""
 FRAMES_MAX = 5
 
@@ -32,6 +34,7 @@ class TurnWatch:
         self.reads_max = 0
         """The most that a turn had so far, for whoever wants to know how far the limit is."""
         self._depth = 0
+        self._is_rebuilding = False
         self._offence = ""
 
     def begin(self, *, is_serving: bool) -> None:
@@ -39,6 +42,7 @@ class TurnWatch:
         if self._depth == 1:
             self.is_serving = is_serving
             self.reads = 0
+            self._is_rebuilding = False
             self._offence = ""
 
     def end(self) -> None:
@@ -56,12 +60,18 @@ class TurnWatch:
         if self.is_serving:
             self._accuse(f"while a node serves no turn waits for the medium: {call}")
 
+    def on_rebuild(self) -> None:
+        """An index is damaged and built anew, in one turn, as ADR 13 has it."""
+        self._is_rebuilding = True
+
     def on_read(self, path: str, size: int, *, may_be_cold: bool) -> None:
         """Somebody reads without asking whether that would wait."""
         if not self.is_serving or METADATA_TOPIC in path:
             return
         self.reads += 1
-        if may_be_cold and size > COLD_BYTES_MAX:
+        if self._is_rebuilding:
+            return
+        if may_be_cold and size > (COLD_INDEX_BYTES_MAX if path.endswith("index") else COLD_BYTES_MAX):
             self._accuse(f"while a node serves no turn reads what may be cold: {size} bytes of {path}")
         if self.reads > READS_MAX:
             self._accuse(f"a turn of a node that serves does a bounded amount of work: {self.reads} reads")

@@ -204,6 +204,7 @@ class NodeWorld:
             for index in range(len(topic.partitions)):
                 auditor.check_partition(topic, index, power_lost=power_lost)
         self._audit_more(auditor, power_lost=power_lost)
+        self._check_nothing_is_left_of_deleted_topics()
         self._power_lost = False
         self.audits += 1
         ends = [
@@ -211,6 +212,13 @@ class NodeWorld:
         ]
         self.world.note(f"audit {self.audits}: all is well ({', '.join(ends)})")
         self.paused = False
+
+    def _check_nothing_is_left_of_deleted_topics(self) -> None:
+        program = self.host.program
+        if isinstance(program, NodeProgram):
+            left = program.node.topics_with_log_configs() - set(program.node.image.topics_by_name)
+            if left:
+                raise Violation(f"nothing is remembered of topics that are gone: {sorted(left)}")
 
     def _audit_more(self, auditor: Auditor, *, power_lost: bool) -> None:
         """What the clients of other worlds have to look at."""
