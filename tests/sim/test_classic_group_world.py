@@ -10,6 +10,7 @@ from moldau.sim.groups.classic_world import ClassicGroupWorld
 from moldau.sim.kernel.world import Violation
 from tests.sim.group_checks import check_that_things_happen
 from tests.sim.seeds import SEEDS, kept_seeds
+from tests.sim.worlds import run_both_ways
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -20,7 +21,7 @@ def test_no_partition_has_two_owners(seed: int) -> None:
 
 @pytest.mark.parametrize(("seed", "milliseconds"), kept_seeds("classic-groups"))
 def test_seeds_that_failed_once_do_not_fail_again(seed: int, milliseconds: int) -> None:
-    ClassicGroupWorld(seed).run(milliseconds)
+    run_both_ways(ClassicGroupWorld, seed, milliseconds)
 
 
 def test_partitions_are_shared_and_faults_happen() -> None:

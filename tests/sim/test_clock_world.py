@@ -1,4 +1,4 @@
-"""A cluster whose clocks go wrong and whose controllers are stopped: nobody is fenced, and nothing young is deleted."""
+"""Clocks go wrong, controllers are stopped, disks are slow or stuck: nobody is fenced, and nothing young is deleted."""
 
 from __future__ import annotations
 
@@ -14,32 +14,33 @@ from moldau.sim.groups.world import GroupWorld
 from moldau.sim.kernel.host import Host
 from moldau.storage import retention
 from tests.sim.seeds import SEEDS, kept_seeds
-from tests.sim.worlds import IS_COMPILED, Plant, check_that_it_is_found
-
-planted = pytest.mark.skipif(IS_COMPILED, reason="compiled classes cannot be changed, so no bug can be planted there")
+from tests.sim.worlds import Plant, check_that_it_is_found, planted, run_both_ways
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_nobody_notices_wrong_clocks_and_stopped_controllers(seed: int) -> None:
+def test_nobody_notices_wrong_clocks_stopped_controllers_and_slow_disks(seed: int) -> None:
     """Replay with: python -m moldau.sim --clocks --seed SEED -v"""
     ClockWorld(seed).run(DEFAULT_MILLISECONDS)
 
 
 @pytest.mark.parametrize(("seed", "milliseconds"), kept_seeds("clocks"))
 def test_seeds_that_failed_once_do_not_fail_again(seed: int, milliseconds: int) -> None:
-    ClockWorld(seed).run(milliseconds)
+    run_both_ways(ClockWorld, seed, milliseconds)
 
 
 def test_the_faults_of_a_few_seeds_really_happen() -> None:
     kinds: set[str] = set()
+    slow: set[str] = set()
     pauses = doubts = 0
     for seed in range(1000, 1003):
         setting = ClockWorld(seed)
         setting.run(DEFAULT_MILLISECONDS)
         kinds |= set(setting.clock_faults.counts)
+        slow |= set(setting.slow_disks.counts)
         pauses += setting.faults.counts.get("pause", 0)
         doubts += sum(host.wall.disagreements_total for host in setting.hosts.values())
     assert kinds == {"one wrong reading", "clock set", "clock too fast or too slow", "clock set right"}
+    assert slow == {"slow disk", "unsteady disk", "stuck disk"}
     assert pauses > 3
     assert doubts > 5
 

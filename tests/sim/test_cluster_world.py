@@ -8,7 +8,7 @@ from moldau.sim.__main__ import main
 from moldau.sim.cluster.world import DEFAULT_MILLISECONDS, ClusterWorld, OuterListenersWorld
 from tests.sim.planted_bugs import PLANTED, PLANTED_IN_SLOW_LINKS, PLANTED_IN_TRUST, believe_any_refusal
 from tests.sim.seeds import SEEDS, in_a_long_run, kept_seeds
-from tests.sim.worlds import IS_COMPILED, Plant, check_that_it_is_found, trace_digest
+from tests.sim.worlds import Plant, check_that_it_is_found, planted, trace_digest
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -46,11 +46,11 @@ def test_the_faults_of_a_few_seeds_really_happen() -> None:
     assert fetched > 500
     assert committed > 50
     assert early_fencings > 0
-    assert {"kill", "pause", "isolation", "one-way loss", "slow links", "clean restart"} <= set(faults)
+    assert {"kill", "pause", "isolation", "one-way loss", "slow links", "slow disk", "clean restart"} <= set(faults)
     assert {"create", "reassign", "elect", "alter"} <= set(done)
 
 
-@pytest.mark.skipif(IS_COMPILED, reason="compiled classes cannot be changed, so no bug can be planted into them")
+@planted
 @in_a_long_run
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
 def test_a_planted_bug_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_nobody_who_lives_is_fenced_because_a_listener_refuses_the_controllers(s
     OuterListenersWorld(seed).run(DEFAULT_MILLISECONDS)
 
 
-@pytest.mark.skipif(IS_COMPILED, reason="compiled classes cannot be changed, so no bug can be planted into them")
+@planted
 def test_a_controller_that_believes_any_refusal_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     believe_any_refusal(monkeypatch)
     check_that_it_is_found(OuterListenersWorld, DEFAULT_MILLISECONDS)
@@ -80,7 +80,7 @@ def test_what_was_acknowledged_is_not_lost_with_what_a_killed_broker_lost(seed: 
     TrustWorld(seed).run(DEFAULT_MILLISECONDS)
 
 
-@pytest.mark.skipif(IS_COMPILED, reason="compiled classes cannot be changed, so no bug can be planted into them")
+@planted
 @in_a_long_run
 @pytest.mark.parametrize("plant", PLANTED_IN_TRUST, ids=lambda plant: plant.__name__)
 def test_a_killed_broker_that_is_trusted_too_much_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +99,7 @@ def test_what_was_acknowledged_is_not_lost_with_a_decision_that_was_on_its_way(s
     SlowLinksWorld(seed).run(DEFAULT_MILLISECONDS)
 
 
-@pytest.mark.skipif(IS_COMPILED, reason="compiled classes cannot be changed, so no bug can be planted into them")
+@planted
 @in_a_long_run
 @pytest.mark.parametrize("plant", PLANTED_IN_SLOW_LINKS, ids=lambda plant: plant.__name__)
 def test_a_leader_that_counts_too_few_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:

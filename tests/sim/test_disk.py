@@ -9,6 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from moldau.sim.kernel.disk import SimDisk, SimulatedCrash
+from moldau.sim.kernel.turn_watch import READS_MAX
+from moldau.sim.kernel.world import Violation, World
 
 
 def write(disk: SimDisk, path: str, data: bytes, *, sync: bool) -> None:
@@ -292,3 +294,76 @@ def test_a_restored_copy_leaves_what_the_machine_remembers() -> None:
     disk.restore_files(copy, lambda path: False)
     assert disk.read_file("data/a") == b"old"
     assert (disk.recall("data"), disk.recall_details("data")) == ("7", b"details")
+
+
+class Turns:
+    """A disk under a process that serves."""
+
+    def __init__(self) -> None:
+        self.world = World(1)
+        self.disk = SimDisk(1, self._schedule)
+        self.disk.write_file("old", bytes(9000))
+        self.disk.process_crash()
+
+    def _schedule(self, delay_ms: int, action: Callable[[], None]) -> None:
+        self.world.schedule(delay_ms, action)
+
+    def take(self, action: Callable[[], object], *, is_serving: bool = True) -> None:
+        self.disk.watch.begin(is_serving=is_serving)
+        try:
+            action()
+        finally:
+            self.disk.watch.end()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda disk: disk.sync_file("old"),
+        lambda disk: disk.open("old").sync(),
+        lambda disk: disk.sync_directory(""),
+        lambda disk: disk.write_file("new", b"1"),
+        lambda disk: disk.remove("old"),
+        lambda disk: disk.remove_tree("old"),
+        lambda disk: disk.open("old").read(0, 9000),
+        lambda disk: disk.read_file("old"),
+        lambda disk: [disk.open("old").read(0, 1) for _ in range(READS_MAX + 1)],
+    ],
+)
+def test_no_turn_of_a_process_that_serves_waits_for_the_medium(call: Callable[[SimDisk], object]) -> None:
+    turns = Turns()
+    turns.take(lambda: call(turns.disk), is_serving=False)
+    turns = Turns()
+    with pytest.raises(Violation, match="serves"):
+        turns.take(lambda: call(turns.disk))
+    turns.take(lambda: None)
+
+
+def test_what_threads_do_and_what_was_asked_for_keeps_nobody_waiting() -> None:
+    turns = Turns()
+    disk = turns.disk
+    disk.refuses_cold = True
+    turns.take(lambda: disk.open("old").read(0, 9000))
+    disk.refuses_cold = False
+    turns.take(lambda: disk.open("old").read_now(0, 9000))
+    turns.take(lambda: disk.open("old").read(0, 61))
+    turns.take(lambda: disk.replace_file("new", bytes(9000)))
+    turns.take(lambda: disk.read_file("new"))
+    done: list[OSError | None] = []
+    turns.take(lambda: disk.do_later("", lambda blocking: blocking.sync_file("old"), done.append))
+    turns.world.run_for(100)
+    assert done == [None]
+
+
+def test_a_slow_disk_may_spare_what_is_written_for_the_quorum() -> None:
+    turns = Turns()
+    disk, world = turns.disk, turns.world
+    disk.make_directory("__cluster_metadata-0")
+    done: list[str] = []
+    disk.slow_down((5000, 5000), "__cluster_metadata")
+    for path in ("old", "__cluster_metadata-0/log"):
+        disk.sync_later(disk.open(path, create=True), lambda error, path=path: done.append(path))  # type: ignore[misc]
+    world.run_for(100)
+    assert done == ["__cluster_metadata-0/log"]
+    world.run_for(5000)
+    assert done == ["__cluster_metadata-0/log", "old"]

@@ -12,6 +12,7 @@ from moldau.sim.logs import world as log_world
 from moldau.sim.logs.world import LogWorld
 from moldau.storage.truncation import Truncation
 from tests.sim.seeds import SEEDS, kept_seeds
+from tests.sim.worlds import run_both_ways
 
 STEPS = 200
 SEEDS_TO_FIND_A_BUG = 40
@@ -25,7 +26,7 @@ def test_logs_keep_their_promises_through_every_crash(seed: int) -> None:
 
 @pytest.mark.parametrize(("seed", "steps"), kept_seeds("logs"))
 def test_seeds_that_failed_once_do_not_fail_again(seed: int, steps: int) -> None:
-    LogWorld(seed).run(steps)
+    run_both_ways(LogWorld, seed, steps)
 
 
 def test_the_same_seed_gives_the_same_trace() -> None:
@@ -84,6 +85,7 @@ def cut_before_the_checkpoints_are_durable(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(Truncation, "start", lambda truncation, write_checkpoints: start(truncation, None))
 
 
+@pytest.mark.planted
 @pytest.mark.parametrize(
     ("plant", "first_seed"),
     [

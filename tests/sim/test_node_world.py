@@ -9,7 +9,7 @@ from moldau.sim.kernel import host
 from moldau.sim.kernel.disk import Inode, SimDisk
 from moldau.sim.node.world import NodeWorld
 from tests.sim.seeds import SEEDS, kept_seeds
-from tests.sim.worlds import count_what_happens, trace_digest
+from tests.sim.worlds import count_what_happens, run_both_ways, trace_digest
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -20,12 +20,14 @@ def test_a_node_keeps_its_promises_through_every_fault(seed: int) -> None:
 
 @pytest.mark.parametrize(("seed", "milliseconds"), kept_seeds("node"))
 def test_seeds_that_failed_once_do_not_fail_again(seed: int, milliseconds: int) -> None:
-    NodeWorld(seed).run(milliseconds)
+    run_both_ways(NodeWorld, seed, milliseconds)
 
 
 def test_the_faults_of_a_few_seeds_really_happen() -> None:
-    names = ("deaths", "data_losses", "acknowledged_records", "fetched_records")
+    names = ("deaths", "data_losses", "acknowledged_records", "fetched_records", "slow_disks")
     counts = count_what_happens(NodeWorld, range(1000, 1004), DEFAULT_MILLISECONDS, *names)
+    assert counts["slow disk"] + counts["unsteady disk"] > 0
+    assert counts["stuck disk"] > 0
     assert counts["deaths"] > 4
     assert counts["data_losses"] > 0
     assert counts["acknowledged_records"] > 1000

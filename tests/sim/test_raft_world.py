@@ -20,6 +20,7 @@ from moldau.sim.quorum.replica import DIRECTORY, Replica
 from moldau.sim.quorum.world import RaftWorld
 from moldau.storage.disk import Done
 from tests.sim.seeds import SEEDS, kept_seeds
+from tests.sim.worlds import run_both_ways
 
 SEEDS_TO_FIND_A_BUG = 60
 
@@ -32,7 +33,7 @@ def test_a_quorum_keeps_its_promises(seed: int) -> None:
 
 @pytest.mark.parametrize(("seed", "milliseconds"), kept_seeds("quorum"))
 def test_seeds_that_failed_once_do_not_fail_again(seed: int, milliseconds: int) -> None:
-    RaftWorld(seed).run(milliseconds)
+    run_both_ways(RaftWorld, seed, milliseconds)
 
 
 def test_the_same_seed_gives_the_same_trace() -> None:
@@ -54,6 +55,10 @@ def test_things_happen_in_this_world() -> None:
     assert sum(world.model.end_offset for world in worlds) >= 500
     assert sum(replica.lives for world in worlds for replica in world.replicas.values()) >= 100
     assert any(world.model.changes_of_voters for world in worlds)
+    assert sum(world.odd_machines.pauses for world in worlds) >= 5
+    assert {"slow disk", "unsteady disk", "stuck disk"} <= {
+        kind for world in worlds for kind in world.slow_disks.counts
+    }
     assert any("loads snapshot" in line for world in worlds for line in world.world.trace)
 
 
@@ -170,6 +175,7 @@ BUGS: list[Callable[[pytest.MonkeyPatch], None]] = [
 ]
 
 
+@pytest.mark.planted
 @pytest.mark.parametrize("plant", BUGS, ids=lambda plant: plant.__name__)
 def test_a_planted_bug_is_found(plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them is one that somebody once wrote."""

@@ -8,7 +8,7 @@ from moldau.sim.__main__ import main
 from moldau.sim.share.world import DEFAULT_MILLISECONDS, ShareWorld
 from tests.sim.planted_share_bugs import PLANTED, RARE
 from tests.sim.seeds import COUNT, SEEDS, in_a_long_run, kept_seeds
-from tests.sim.worlds import IS_COMPILED, Plant, check_that_it_is_found, trace_digest
+from tests.sim.worlds import Plant, check_that_it_is_found, planted, trace_digest
 
 TO_FIND = PLANTED + (RARE if COUNT >= 100 else [])
 
@@ -50,7 +50,7 @@ def test_the_workload_and_the_faults_of_a_few_seeds_really_happen() -> None:
     assert {"kill", "power loss", "isolation"} <= set(faults)
 
 
-@pytest.mark.skipif(IS_COMPILED, reason="compiled classes cannot be changed, so no bug can be planted into them")
+@planted
 @in_a_long_run
 @pytest.mark.parametrize(("plant", "likely_seed"), TO_FIND, ids=[plant.__name__ for plant, _ in TO_FIND])
 def test_a_planted_bug_is_found(plant: Plant, likely_seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

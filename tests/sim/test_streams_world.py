@@ -8,7 +8,7 @@ from moldau.sim.__main__ import DEFAULT_MILLISECONDS, main
 from moldau.sim.groups.streams_world import StreamsGroupWorld
 from tests.sim.planted_streams_bugs import PLANTED
 from tests.sim.seeds import SEEDS, in_a_long_run, kept_seeds
-from tests.sim.worlds import IS_COMPILED, Plant, check_that_it_is_found, count_what_happens, trace_digest
+from tests.sim.worlds import Plant, check_that_it_is_found, count_what_happens, planted, trace_digest
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -30,7 +30,7 @@ def test_tasks_are_shared_and_faults_happen() -> None:
     assert min(counts["assignments"], counts["committed_offsets"], counts["checked_offsets"]) > 50
 
 
-@pytest.mark.skipif(IS_COMPILED, reason="compiled classes cannot be changed, so no bug can be planted into them")
+@planted
 @in_a_long_run
 @pytest.mark.parametrize("plant", PLANTED, ids=[plant.__name__ for plant in PLANTED])
 def test_a_planted_bug_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from moldau.sim.transactions.ledger import ABORT, COMMIT
 from moldau.sim.transactions.world import DEFAULT_MILLISECONDS, HastyWorld, TransactionWorld
 from tests.sim.planted_transaction_bugs import HASTY, PLANTED, RARE
 from tests.sim.seeds import COUNT, SEEDS, in_a_long_run, kept_seeds
-from tests.sim.worlds import IS_COMPILED, Plant, check_that_it_is_found, trace_digest
+from tests.sim.worlds import Plant, check_that_it_is_found, planted, trace_digest
 
 TO_FIND = PLANTED + (RARE if COUNT >= 100 else [])
 
@@ -25,7 +25,7 @@ def test_requests_that_do_not_wait_for_each_other_are_judged_in_order(seed: int)
     HastyWorld(seed).run(DEFAULT_MILLISECONDS)
 
 
-@pytest.mark.skipif(IS_COMPILED, reason="compiled classes cannot be changed, so no bug can be planted into them")
+@planted
 @pytest.mark.parametrize(("plant", "likely_seed"), HASTY, ids=[plant.__name__ for plant, _ in HASTY])
 def test_a_bug_planted_into_the_order_is_found(plant: Plant, likely_seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
@@ -70,7 +70,7 @@ def test_the_workload_and_the_faults_of_a_few_seeds_really_happen() -> None:
     assert {"kill", "power loss", "pause", "isolation"} <= set(faults)
 
 
-@pytest.mark.skipif(IS_COMPILED, reason="compiled classes cannot be changed, so no bug can be planted into them")
+@planted
 @in_a_long_run
 @pytest.mark.parametrize(("plant", "likely_seed"), TO_FIND, ids=[plant.__name__ for plant, _ in TO_FIND])
 def test_a_planted_bug_is_found(plant: Plant, likely_seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import Protocol, TypeVar
 
 import pytest
 
@@ -18,6 +19,15 @@ from moldau.storage.log_manager import CannotStart
 
 IS_COMPILED = not str(leader.__file__).endswith(".py")
 PLANTED_SEEDS_MAX = 100
+
+T = TypeVar("T")
+
+
+def planted(test: T) -> T:
+    """A test that plants a bug: `pytest -m planted` runs all of them, on an interpreted build."""
+    reason = "compiled classes cannot be changed, so no bug can be planted into them"
+    return pytest.mark.planted(pytest.mark.skipif(IS_COMPILED, reason=reason)(test))
+
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 """Puts a bug into the code under test."""
@@ -33,8 +43,25 @@ def count_what_happens(
         setting.run(milliseconds)
         for name in names:
             value = getattr(setting, name)
+            value = getattr(value, "counts", value)
             counts.update(value if isinstance(value, dict) else {name: value})
     return counts
+
+
+class MaybeSlow(Protocol):
+    """A world that has been given slow disks after seeds of it were kept."""
+
+    def leave_out_slowness(self) -> None: ...
+
+    def run(self, length: int, /) -> None: ...
+
+
+def run_both_ways(world: Callable[[int], MaybeSlow], seed: int, length: int) -> None:
+    """A kept seed as it was when it failed, and with the slow disks that there are by now."""
+    as_it_was = world(seed)
+    as_it_was.leave_out_slowness()
+    as_it_was.run(length)
+    world(seed).run(length)
 
 
 def check_that_it_is_found(

@@ -198,6 +198,11 @@ class MetadataNode:
         return self._is_storing
 
     @property
+    def snapshot_records_total(self) -> int:
+        """Records that were encoded for snapshots of the metadata."""
+        return self._snapshots.records_total
+
+    @property
     def is_resigning(self) -> bool:
         """This node gave up the lead and has not heard of a successor."""
         return isinstance(self.raft.role, Resigned) or (self._has_resigned and self.raft.leader_id < 0)

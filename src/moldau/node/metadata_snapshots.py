@@ -38,6 +38,7 @@ class SnapshotInProgress:
         version, voters = raft.voter_history.voters_before(self.id.offset)
         self._builder = SnapshotBuilder(image.epoch, image.timestamp_ms, version, voters, raft.wall.at(now_ms))
         self._records = iterate_records(image)
+        self.encoded = 0
 
     def step(self) -> bytes | None:
         """Encodes some more; the whole snapshot when there are none left."""
@@ -45,6 +46,7 @@ class SnapshotInProgress:
         for record, version in islice(self._records, RECORDS_PER_TURN):
             self._builder.append(encode_metadata_record(record, version))
             count += 1
+        self.encoded += count
         return None if count == RECORDS_PER_TURN else self._builder.finish()
 
 
@@ -59,6 +61,8 @@ class SnapshotWriter:
         self._interval_ms = config.get_int("metadata.log.max.snapshot.interval.ms")
         self._last_ms = now_ms
         self._bytes_at_last = log.log.size_bytes
+        self.records_total = 0
+        """Records that were encoded, of all snapshots together."""
         self._writing = False
         self._in_progress: SnapshotInProgress | None = None
         self._next_step_ms = NEVER_MS
@@ -88,7 +92,9 @@ class SnapshotWriter:
             return NEVER_MS
         if now_ms < self._next_step_ms:
             return self._next_step_ms
+        before = snapshot.encoded
         data = snapshot.step()
+        self.records_total += snapshot.encoded - before
         if data is None:
             self._next_step_ms = now_ms + PAUSE_MS
             return self._next_step_ms

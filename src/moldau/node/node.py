@@ -669,6 +669,10 @@ class Node:
                 self._log_configs[topic] = found
         return found
 
+    def topics_with_log_configs(self) -> set[str]:
+        """Those whose settings are kept: what is kept must not outlive its topic."""
+        return set(self._log_configs)
+
     # What the APIs ask
 
     def new_session_id(self) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from moldau.sim.cluster import clock_world
 from moldau.sim.cluster import world as cluster_world
-from moldau.sim.cluster.clock_world import ClockWorld
+from moldau.sim.cluster.clock_world import ClockWorld, SlowSegmentsWorld
 from moldau.sim.cluster.world import ClusterWorld
 from moldau.sim.groups.classic_world import ClassicGroupWorld
 from moldau.sim.groups.consumer_world import ConsumerGroupWorld
@@ -18,6 +18,8 @@ from moldau.sim.groups.streams_world import StreamsGroupWorld
 from moldau.sim.groups.world import GroupWorld
 from moldau.sim.kernel.world import World
 from moldau.sim.logs.world import LogWorld
+from moldau.sim.node import large_world
+from moldau.sim.node.large_world import LargeNodeWorld
 from moldau.sim.node.world import NodeWorld
 from moldau.sim.quorum import world as raft_world
 from moldau.sim.quorum.world import RaftWorld
@@ -32,6 +34,8 @@ DEFAULT_LENGTHS = {
     "logs": 300,
     "quorum": raft_world.DEFAULT_MILLISECONDS,
     "clocks": clock_world.DEFAULT_MILLISECONDS,
+    "segments": clock_world.DEFAULT_MILLISECONDS,
+    "large": large_world.DEFAULT_MILLISECONDS,
     "cluster": cluster_world.DEFAULT_MILLISECONDS,
     "transactions": transaction_world.DEFAULT_MILLISECONDS,
     "share": share_world.DEFAULT_MILLISECONDS,
@@ -50,6 +54,8 @@ def main(arguments: list[str] | None = None) -> int:
     which.add_argument("--quorum", action="store_true", help="a metadata quorum alone, without nodes around it")
     which.add_argument("--cluster", action="store_true", help="a cluster of several nodes")
     which.add_argument("--clocks", action="store_true", help="a cluster with wrong clocks and stopped controllers")
+    which.add_argument("--segments", action="store_true", help="a cluster whose segments lie on slow or stuck disks")
+    which.add_argument("--large", action="store_true", help="a node with many partitions and long indexes")
     which.add_argument("--transactions", action="store_true", help="a cluster whose clients write in transactions")
     which.add_argument("--share", action="store_true", help="a cluster with members of share groups")
     which.add_argument("--consumer-groups", action="store_true", help="a node with members of consumer groups")
@@ -66,6 +72,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 WORLDS: dict[str, type[LogWorld] | type[NodeWorld] | type[ClusterWorld] | type[RaftWorld]] = {
     "clocks": ClockWorld,
+    "segments": SlowSegmentsWorld,
+    "large": LargeNodeWorld,
     "cluster": ClusterWorld,
     "transactions": TransactionWorld,
     "share": ShareWorld,

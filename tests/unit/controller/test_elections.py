@@ -389,3 +389,19 @@ def test_a_new_active_controller_knows_which_epochs_were_not_used() -> None:
     w.fail_over()
     w.register(2, previous_epoch=epoch, incarnation=3)
     assert w.partition("t").elr == (2,)
+
+
+def test_a_broker_with_a_restored_directory_is_not_elected() -> None:
+    """Its logs are shorter than they were, so it names no epoch (-1): the partition waits for who has everything."""
+    for is_restored, leader in ((False, 2), (True, -1)):
+        w = world(factor=2, min_insync_replicas="2")
+        first, second = (w.image.brokers[broker_id].broker_epoch for broker_id in (1, 2))
+        silence(w, 2)
+        silence(w, 1)
+        assert w.partition("t").leader == -1
+        w.register(2, previous_epoch=-1 if is_restored else second, incarnation=2)
+        assert not w.heartbeat(2).is_fenced
+        assert w.partition("t").leader == leader
+        w.register(1, previous_epoch=first, incarnation=2)
+        assert not w.heartbeat(1).is_fenced
+        assert w.partition("t").leader == (1 if is_restored else 2)

@@ -19,7 +19,8 @@ from moldau.protocol.messages.offset_commit_request import (
 )
 from moldau.protocol.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
 from moldau.sim.kernel import cold_memory
-from moldau.sim.kernel.disk import SimFile, nothing
+from moldau.sim.kernel.disk import SimFile
+from moldau.sim.kernel.disk_calls import nothing
 from tests.unit.node.world import Asked, NodeWorld
 
 
@@ -153,13 +154,13 @@ def test_the_coordinator_loads_cold_data_without_waiting_in_a_turn(
         finally:
             allowed.pop()
 
-    def do_later(work: Callable[[], None], done: Callable[[OSError | None], None]) -> None:
+    def do_later(path: str, work: Callable[[], None], done: Callable[[OSError | None], None]) -> None:
         def act() -> None:
             allowed.append(True)
             work()
             allowed.pop()
 
-        real_later(act, done)
+        real_later(path, act, done)
 
     monkeypatch.setattr(world.disk, "_do_later", do_later)
     monkeypatch.setattr(SimFile, "read", read)
@@ -178,7 +179,7 @@ def test_a_disk_that_fails_while_the_coordinator_loads_is_told(monkeypatch: pyte
     world.disk.memory.cold_chance = 1.0
 
     def read_later(file: SimFile, position: int, size: int, done: Callable[[bytes | OSError], None]) -> None:
-        world.disk._do_later(nothing, lambda _: done(OSError(errno.EIO, "bad sector", file.path)))
+        world.disk._do_later(file.path, nothing, lambda _: done(OSError(errno.EIO, "bad sector", file.path)))
 
     monkeypatch.setattr(world.disk, "read_later", read_later)
     world.start()

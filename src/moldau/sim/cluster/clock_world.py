@@ -1,16 +1,20 @@
-"""A cluster in which nothing fails but clocks, and controllers that are stopped for a while: nobody else may notice.
+"""A cluster in which nothing fails: clocks are wrong, controllers are stopped for a while, disks are slow or stuck.
 
 Brokers and controllers are processes of their own, often with one controller alone, as in a small installation. Every
-broker lives and heartbeats all the time, so none is ever fenced; and every record is young, so none is ever deleted.
+broker lives and heartbeats all the time, whatever its own disk or that of somebody else does, so none is ever fenced;
+and every record is young, so none is ever deleted.
 """
 
 from __future__ import annotations
 
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
+from moldau.sim.cluster.checks import node_of
 from moldau.sim.cluster.faults import ClusterFaults
 from moldau.sim.cluster.world import FIRST_CONTROLLER_ID, ClusterWorld
+from moldau.sim.kernel.disk import SimDisk
 from moldau.sim.kernel.host import Host
+from moldau.sim.kernel.slow_disks import SlowDisks
 from moldau.sim.kernel.world import Violation
 from moldau.sim.node.program import NodeProgram
 
@@ -23,6 +27,10 @@ class ClockWorld(ClusterWorld):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self.faults = StoppedControllers(self)
+        self.slow_disks = SlowDisks(self.world, self._disks)
+        if len(self.controller_ids) > 1:
+            # A broker writes a new epoch of the quorum down before it goes on, and hears nothing while that is stuck.
+            self.slow_disks.spares_metadata = {str(broker_id) for broker_id in self.broker_ids}
         self._unfenced: set[int] = set()
         self._newest_offset = -1
 
@@ -41,6 +49,13 @@ class ClockWorld(ClusterWorld):
 
     def begins_whole(self) -> bool:
         return True
+
+    def _disks(self) -> dict[str, SimDisk]:
+        return {str(host.host_id): host.disk for host in self.hosts.values()}
+
+    def leave_out_slowness(self) -> None:
+        """No slow disks: as this world was before there were any."""
+        self.slow_disks.leave_out()
 
     def _build(self, host: Host, config: object) -> NodeProgram:
         program = super()._build(host, config)  # type: ignore[arg-type]
@@ -62,8 +77,15 @@ class ClockWorld(ClusterWorld):
 class StoppedControllers(ClusterFaults):
     """SIGSTOP for controllers, the active one as a rule; brokers are left alone."""
 
+    setting: ClockWorld
+
     def start(self) -> None:
+        self.setting.slow_disks.start()
         self.world.schedule(self.rng.randint(300, 1500), self._strike)
+
+    def end(self) -> None:
+        self.setting.slow_disks.end()
+        super().end()
 
     def _strike(self) -> None:
         if self.over:
@@ -76,3 +98,39 @@ class StoppedControllers(ClusterFaults):
     def _stop(self, host: Host, pause_ms: int) -> None:
         host.pause()
         self.world.schedule(pause_ms, host.resume)
+
+
+class SlowSegmentsWorld(ClockWorld):
+    """Three nodes that are both broker and controller. What is slow or stuck are their segments and never what they
+    write for the quorum, so that nobody is fenced and no other controller is elected."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.faults = NoFaults(self)
+        self.slow_disks.spares_metadata = {str(broker_id) for broker_id in self.broker_ids}
+
+    def _choose_shape(self) -> None:
+        super()._choose_shape()
+        self.controller_ids = self.broker_ids
+        self.is_combined = True
+        # Much is flushed, so that much is under way on a stuck disk.
+        self.common_settings["log.flush.interval.messages"] = "1"
+
+    def _wait_for_a_beginning(self) -> None:
+        super()._wait_for_a_beginning()
+        self._epoch = self._quorum_epoch()
+
+    def _quorum_epoch(self) -> int:
+        return max(node.metadata.raft.epoch for host in self.hosts.values() if (node := node_of(host)) is not None)
+
+    def _heal(self) -> None:
+        if self._quorum_epoch() != self._epoch:
+            raise Violation(f"no controller is elected because of slow segments: epoch {self._epoch} is over")
+        super()._heal()
+
+
+class NoFaults(StoppedControllers):
+    """Nobody is stopped."""
+
+    def _strike(self) -> None:
+        return

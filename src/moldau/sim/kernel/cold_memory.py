@@ -49,6 +49,9 @@ class MemoryFile(File):
     def content(self) -> bytearray:
         raise NotImplementedError
 
+    def read_as_asked(self, position: int, size: int) -> bytes:
+        raise NotImplementedError
+
     def check_cold(self, position: int, size: int) -> None:
         """Raises ColdRead where a request must not wait and nobody has brought these bytes for it."""
         size = min(size, self.size() - position)
@@ -63,7 +66,7 @@ class MemoryFile(File):
     def read_now(self, position: int, size: int) -> bytes | bytearray | None:
         if self.memory.is_cold(self.identity(), position):
             return None
-        data = self.read(position, size)
+        data = self.read_as_asked(position, size)
         return data if len(data) == size else None
 
     def is_resident(self, position: int, size: int) -> bool:

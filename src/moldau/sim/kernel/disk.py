@@ -12,7 +12,8 @@ What a real file system may do is modelled, not what one of them does today:
 - A part of a file may be cold (`sim/kernel/cold_memory.py`).
 - The machine can stop at any operation: `crash_after` raises SimulatedCrash out of the n-th change from now.
 - Calls take time. What is done later takes `sync_delay_ms`; a call that waits for the medium in the process's own turn
-  takes `block_delay_ms`, which adds up in `blocked_ms`: whoever runs the process lets it stand still for so long.
+  takes `block_delay_ms`, which adds up in `blocked_ms`: whoever runs the process lets it stand still for so long. While
+  a node serves there must be none of these (`sim/kernel/turn_watch.py`).
 
 `process_crash` is kill -9: everything written stays as it is, and stays unsynced.
 """
@@ -27,7 +28,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from moldau.sim.kernel.cold_memory import ColdMemory, MemoryFile
+from moldau.sim.kernel.disk_calls import Fault, LaterCall, PendingJob, nothing
 from moldau.sim.kernel.disk_inodes import Change, Directory, EntryChange, Inode
+from moldau.sim.kernel.turn_watch import TurnWatch
 from moldau.storage.disk import BlockingDisk, Buffer, Done, File, Job, WholeDisk
 
 NORMAL_SYNC_MS = (0, 10)
@@ -36,44 +39,6 @@ NORMAL_BLOCK_MS = (0, 0)
 
 class SimulatedCrash(BaseException):
     """The machine stops inside a disk operation. Not an Exception, so that no code under test handles it."""
-
-
-class Fault:
-    """An error that the next matching operations meet."""
-
-    __slots__ = ("code", "fragment", "operation", "remaining", "skip")
-
-    def __init__(self, operation: str, fragment: str, code: int, times: int, skip: int) -> None:
-        self.operation = operation
-        self.fragment = fragment
-        self.code = code
-        self.remaining = times
-        self.skip = skip
-
-
-class PendingJob:
-    """What a thread of the process does; `has_run` until whoever asked for it is told."""
-
-    __slots__ = ("done", "has_run", "job")
-
-    def __init__(self, job: Job, done: Done) -> None:
-        self.job = job
-        self.done = done
-        self.has_run = False
-
-
-class LaterCall:
-    """What a thread of the process does, once, unless the process has ended before."""
-
-    def __init__(self, disk: SimDisk, work: Callable[[], None], done: Done) -> None:
-        self._disk = disk
-        self._work = work
-        self._done = done
-        self._generation = disk.generation
-
-    def run(self) -> None:
-        if self._generation == self._disk.generation and self._disk.take_call(self):
-            self._done(self._disk.run_on_thread(self._work))
 
 
 class SimFile(MemoryFile):
@@ -92,6 +57,12 @@ class SimFile(MemoryFile):
         return len(data)
 
     def read(self, position: int, size: int) -> bytes:
+        data = self.read_as_asked(position, size)
+        self._disk.note_read(self.inode, self.path, position, len(data))
+        return data
+
+    def read_as_asked(self, position: int, size: int) -> bytes:
+        """For who has asked whether it would wait, and for what the system does by itself (`sendfile`)."""
         self._check_open()
         self._disk.check_fault("read", self.path)
         self.check_cold(position, size)
@@ -113,7 +84,7 @@ class SimFile(MemoryFile):
 
     def sync(self) -> None:
         self._check_open()
-        self._disk.wait_for_medium()
+        self._disk.wait_for_medium("sync", self.path)
         self._disk.sync_inode(self.inode, self.path, self._disk.last_number)
 
     def close(self) -> None:
@@ -137,6 +108,7 @@ class SimDisk(WholeDisk):
     def __init__(self, seed: int = 0, schedule: Callable[[int, Callable[[], None]], None] | None = None) -> None:
         self.rng = random.Random(seed)
         self.memory = ColdMemory(seed)
+        self.watch = TurnWatch()
         self.root = Directory()
         self.journal: list[EntryChange] = []
         self.generation = 0
@@ -146,8 +118,7 @@ class SimDisk(WholeDisk):
         self.sync_delay_ms = NORMAL_SYNC_MS
         self.block_delay_ms = NORMAL_BLOCK_MS
         self.blocked_ms = 0
-        self.blocking_calls = 0
-        """How often the process waited for the medium in its own turn."""
+        self._spared = ""
         self._on_thread = False
         self._calls: dict[LaterCall, None] = {}
         """Those that are under way, in the order in which they were made."""
@@ -186,15 +157,18 @@ class SimDisk(WholeDisk):
                 content[position] ^= 1 << bit
         self._say(f"flip {path} {position}.{bit}")
 
-    def slow_down(self, delay_ms: tuple[int, int]) -> None:
-        """Every call that waits for the medium takes so long from now on, on a thread or in the process's own turn."""
+    def slow_down(self, delay_ms: tuple[int, int], spared: str = "") -> None:
+        """Every call that waits for the medium takes so long from now on, on a thread or in the process's own turn; not
+        so on paths with what is spared in them."""
         self.sync_delay_ms = delay_ms
         self.block_delay_ms = delay_ms
+        self._spared = spared
 
     def end_slowness(self) -> None:
         """Also for the calls that are stuck: they come back soon."""
         self.sync_delay_ms = NORMAL_SYNC_MS
         self.block_delay_ms = NORMAL_BLOCK_MS
+        self._spared = ""
         if self._schedule is not None:
             for call in list(self._calls):
                 self._schedule(self.rng.randint(*NORMAL_SYNC_MS), call.run)
@@ -266,6 +240,8 @@ class SimDisk(WholeDisk):
     def process_crash(self) -> None:
         """The process is gone; the machine, with all that was written, goes on."""
         self.generation += 1
+        for path in self.all_files():
+            self.inode_at(path).grow_old()
         self._jobs.clear()
         self._calls.clear()
         # What a sync left behind that has told of its failure is forgiven to the next process: no log can defend itself
@@ -478,6 +454,11 @@ class SimDisk(WholeDisk):
         self._move_open_files(old, new)
 
     def remove(self, path: str) -> None:
+        if not self._on_thread:
+            self.watch.on_wait(f"remove {path}")
+        self._remove(path)
+
+    def _remove(self, path: str) -> None:
         node = self._find(path)
         if node is None:
             return
@@ -486,7 +467,7 @@ class SimDisk(WholeDisk):
         self._unlink(path)
 
     def remove_tree(self, path: str) -> None:
-        self.wait_for_medium()
+        self.wait_for_medium("remove", path)
         self._remove_tree(path)
 
     def _remove_tree(self, path: str) -> None:
@@ -502,7 +483,12 @@ class SimDisk(WholeDisk):
         if self.refuses_cold:
             return SimFile(self, inode, path).read(0, len(inode.current))
         self.check_fault("read", path)
+        self.note_read(inode, path, 0, len(inode.current))
         return bytes(inode.current)
+
+    def note_read(self, inode: Inode, path: str, position: int, size: int) -> None:
+        if not self._on_thread and not self.refuses_cold:
+            self.watch.on_read(path, size, may_be_cold=position < inode.old_end)
 
     def write_file(self, path: str, data: bytes, *, sync: bool = True, mode: int = 0o644) -> None:
         self._replace(path, f"{path}.tmp", data, sync)
@@ -510,7 +496,7 @@ class SimDisk(WholeDisk):
             self.sync_directory(path.rpartition("/")[0])
 
     def _replace(self, path: str, temporary: str, data: bytes, sync: bool) -> None:
-        self.remove(temporary)
+        self._remove(temporary)
         file = self.open(temporary, create=True)
         file.append([data])
         if sync:
@@ -528,16 +514,17 @@ class SimDisk(WholeDisk):
             if keep and isinstance(file, SimFile):
                 self.memory.note_read(file.inode, position)
 
-        self._do_later(read, lambda failure: done(found[0] if failure is None else failure))
+        self._do_later(file.path, read, lambda failure: done(found[0] if failure is None else failure))
 
-    def _do_later(self, work: Callable[[], None], done: Done) -> None:
+    def _do_later(self, path: str, work: Callable[[], None], done: Done) -> None:
         """What a thread of the process does: it never happens if the process ends before. `done` hears how it went, in
         the process's own turn."""
         if self._schedule is None:
             raise RuntimeError("a disk without a scheduler does nothing later")
         call = LaterCall(self, work, done)
         self._calls[call] = None
-        self._schedule(self.rng.randint(*self.sync_delay_ms), call.run)
+        is_spared = self._spared != "" and self._spared in path
+        self._schedule(self.rng.randint(*(NORMAL_SYNC_MS if is_spared else self.sync_delay_ms)), call.run)
 
     def take_call(self, call: LaterCall) -> bool:
         """False if it has come back already."""
@@ -556,10 +543,10 @@ class SimDisk(WholeDisk):
             self._on_thread = False
         return None
 
-    def wait_for_medium(self) -> None:
+    def wait_for_medium(self, call: str, path: str) -> None:
         """A call that waits: on a thread that costs nobody anything, in the process's own turn it does."""
         if not self._on_thread:
-            self.blocking_calls += 1
+            self.watch.on_wait(f"{call} {path}")
             self.blocked_ms += self.rng.randint(*self.block_delay_ms) if self.block_delay_ms[1] > 0 else 0
 
     def take_blocked_ms(self) -> int:
@@ -568,7 +555,7 @@ class SimDisk(WholeDisk):
         return blocked_ms
 
     def sync_directory(self, path: str) -> None:
-        self.wait_for_medium()
+        self.wait_for_medium("sync of the directory", path)
         directory = self._directory_at(path)
         if self._begin_change("sync_directory", path):
             self._crash_now()
@@ -580,10 +567,10 @@ class SimDisk(WholeDisk):
         if not isinstance(file, SimFile):
             raise TypeError("not a file of this disk")
         number = self.last_number
-        self._do_later(lambda: self.sync_inode(file.inode, file.path, number), done)
+        self._do_later(file.path, lambda: self.sync_inode(file.inode, file.path, number), done)
 
     def sync_file(self, path: str) -> None:
-        self.wait_for_medium()
+        self.wait_for_medium("sync", path)
         self.sync_inode(self.inode_at(path), path, self.last_number)
 
     def do_later(self, path: str, job: Job, done: Done) -> None:
@@ -599,7 +586,10 @@ class SimDisk(WholeDisk):
                 queue[0].has_run = True
                 queue[0].job(self)
 
-        self._do_later(run, lambda failure: self._do_later(nothing, lambda _: self._finish_job(path, queue, failure)))
+        def ran(failure: OSError | None) -> None:
+            self._do_later(path, nothing, lambda _: self._finish_job(path, queue, failure))
+
+        self._do_later(path, run, ran)
 
     def _finish_job(self, path: str, queue: deque[PendingJob], failure: OSError | None) -> None:
         if self._jobs.get(path) is not queue:
@@ -616,15 +606,15 @@ class SimDisk(WholeDisk):
 
         def remove_all() -> None:
             for path in wanted:
-                self.remove(path)
+                self._remove(path)
 
-        self._do_later(remove_all, done)
+        self._do_later(wanted[0] if wanted else "", remove_all, done)
 
     def remove_tree_later(self, path: str, done: Done) -> None:
-        self._do_later(lambda: self._remove_tree(path), done)
+        self._do_later(path, lambda: self._remove_tree(path), done)
 
     def write_back_later(self, file: File, position: int, size: int, done: Done) -> None:
-        self._do_later(nothing, done)
+        self._do_later(file.path, nothing, done)
 
     def sync_all(self, paths: Sequence[str]) -> Sequence[str]:
         lost: list[str] = []
@@ -692,7 +682,7 @@ class SimDisk(WholeDisk):
         key = "/".join(_parts(path))
         if key in self._locks:
             self._locks.remove(key)
-            self.remove(f"{path.rstrip('/')}/.lock")
+            self._remove(f"{path.rstrip('/')}/.lock")
 
     def all_files(self) -> Sequence[str]:
         """The path of every file, sorted; for checkers and faults that pick one."""
@@ -750,10 +740,6 @@ class SimDisk(WholeDisk):
         if not parts:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
         return self._directory_at("/".join(parts[:-1])), parts[-1]
-
-
-def nothing() -> None:
-    """A moment that passes."""
 
 
 def _parts(path: str) -> list[str]:

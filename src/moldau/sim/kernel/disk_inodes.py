@@ -31,11 +31,12 @@ class Change:
 class Inode:
     """A file's bytes: as the process sees them, as the platter has them, and the changes between the two."""
 
-    __slots__ = ("current", "durable", "pending", "unseen_error")
+    __slots__ = ("current", "durable", "old_end", "pending", "unseen_error")
 
     def __init__(self) -> None:
         self.current = bytearray()
         self.durable = bytearray()
+        self.old_end = 0  # what lies before that was written by an earlier process
         self.pending: list[Change] = []
         self.unseen_error = False  # the system could not write something back and has told nobody yet
 
@@ -47,8 +48,13 @@ class Inode:
 
     def restore(self, content: bytes) -> None:
         self.current, self.durable = bytearray(content), bytearray(content)
+        self.grow_old()
         self.pending = []
         self.unseen_error = False
+
+    def grow_old(self) -> None:
+        """The process that wrote it is gone."""
+        self.old_end = len(self.current)
 
     def evict(self) -> None:
         """Memory shows what the medium has, and what will still be written there."""

@@ -72,6 +72,10 @@ class Program:
         """Whether the process listens there by now."""
         return True
 
+    def serves(self) -> bool:
+        """Whether somebody would notice that it waits: not any more a process that starts."""
+        return False
+
     def open_connection(self, name: str, listener: str = CLIENT_LISTENER) -> object:
         """The program's own state for one connection."""
         raise NotImplementedError
@@ -149,8 +153,6 @@ class Host:
         self.paused = False
         self.resumed_ms = 0
         self.powered = True
-        self.stood_still_ms = 0
-        """How long its turns have waited for the disk, in all."""
         self.clock = MachineClock(world)
         self.steady = SteadyClock(0, world.now_ms)
         self.wall = WallClock()
@@ -165,6 +167,7 @@ class Host:
         self._poll_event: Event | None = None
         self._poll_due_ms = NEVER_MS
         self._power_goes_too = False
+        self._is_stopping = False
         world.hosts[host_id] = self
 
     @property
@@ -194,6 +197,7 @@ class Host:
         self.powered = True
         self.world.note(f"host {self.host_id} boots (life {self.lives})")
         self._begin_clocks()
+        self._is_stopping = False
         self.program = self._build(self)
         program = self.program
         self.turn(lambda: program.start(self.now_ms))
@@ -205,6 +209,7 @@ class Host:
         program = self.program
         if program is None:
             return
+        self._is_stopping = True
         self.turn(lambda: program.stop(self.now_ms))
         if self.program is program:
             self._end("stopped cleanly")
@@ -263,9 +268,13 @@ class Host:
         if self.paused:
             self._backlog.append(action)
             return
-        program = self.program
+        program, watch = self.program, self.disk.watch
+        watch.begin(is_serving=program.serves() and not self._is_stopping)
         try:
-            action()
+            try:
+                action()
+            finally:
+                watch.end()
             program.check_alive()
         except SimulatedCrash:
             power = self._power_goes_too
@@ -286,7 +295,6 @@ class Host:
         if blocked_ms <= 0 or self.paused or self.program is None:
             return
         self.world.note(f"host {self.host_id} waits {blocked_ms} ms for its disk")
-        self.stood_still_ms += blocked_ms
         self.paused = True
         life = self.lives
         self.world.schedule(min(blocked_ms, STAND_STILL_MS_MAX), lambda: self.resume() if self.lives == life else None)

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from moldau.protocol.errors import KafkaError
 from moldau.sim.kernel.world import Violation, World
 
+REBUILDING = "rebuilding the indexes"
+
 
 class TraceHandler(logging.Handler):
     """Writes warnings of the node into the trace, and stops the world where the node met an error it did not expect."""
@@ -19,6 +21,9 @@ class TraceHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self.world.note(f"log: {record.getMessage()}")
+        if str(record.msg).startswith(REBUILDING):
+            for host in self.world.hosts.values():
+                host.disk.watch.on_rebuild()
         if record.exc_info is not None and not isinstance(record.exc_info[1], (OSError, KafkaError)):
             raise Violation(f"no request meets an error that nobody expected: {record.exc_info[1]!r}") from (
                 record.exc_info[1]

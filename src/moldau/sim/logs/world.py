@@ -1,8 +1,9 @@
 """Logs alone on the simulated disk, without a node around them: the same promises, thousands of crashes a minute.
 
 Every step does something to one of a few logs behind a LogManager (append, read, roll, flush, truncate, retention, …)
-or something bad to the disk under them. After every restart each log is read back and held against its model, its
-indexes against its batches, its leader epochs and its producers against what the batches say.
+or something bad to the disk under them, which is slow or stuck for a while as well. After every restart each log is
+read back and held against its model, its indexes against its batches, its leader epochs and its producers against what
+the batches say.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from moldau.protocol.records_data import FileRecords, MemoryRecords
 from moldau.records.batch import BatchHeader, read_header, split_batches
 from moldau.records.builder import BatchBuilder
 from moldau.sim.kernel.disk import SimDisk, SimulatedCrash
+from moldau.sim.kernel.slow_disks import SlowDisks
 from moldau.sim.kernel.world import Violation, World
 from moldau.sim.models.partition import (
     LogView,
@@ -52,6 +54,7 @@ class LogWorld:
         self.rng = self.world.derived_rng("steps")
         self.disk = SimDisk(self.rng.getrandbits(32), self._schedule)
         self.disk.observer = lambda line: self.world.note(f"disk {line}")
+        self.slow_disks = SlowDisks(self.world, lambda: {} if self.is_settling else {"it": self.disk})
         self.configs = {topic: self._new_config(topic) for topic in TOPICS}
         self.models: dict[str, PartitionModel] = {}
         self.topic_ids: dict[str, bytes] = {topic: self.rng.randbytes(16) for topic in TOPICS}
@@ -100,6 +103,10 @@ class LogWorld:
             message_timestamp_after_max_ms=1 << 62,
         )
 
+    def leave_out_slowness(self) -> None:
+        """No slow disks: as this world was before there were any."""
+        self.slow_disks.leave_out()
+
     # Running
 
     def run(self, steps: int) -> None:
@@ -107,10 +114,12 @@ class LogWorld:
         handler = NoteHandler(self.world)
         propagate, logger.propagate = logger.propagate, False
         logger.addHandler(handler)
+        self.slow_disks.start()
         try:
             for _ in range(steps):
                 self._survive(self.step)
             self.disk.clear_faults()
+            self.slow_disks.end()
             self._survive(self.stop_cleanly)
             self._survive(self.kill)
         finally:
@@ -273,7 +282,10 @@ class LogWorld:
 
     def _settle(self, log: Log) -> None:
         """Whatever `flush.messages` asks for comes to an end: nobody waits for it for ever."""
+        self.is_settling = True
+        self.slow_disks.repair(self.disk)
         self.world.run_for(FLUSHED_AFTER_MS)
+        self.is_settling = False
         if log.holds > 0 and not log.log_directory.failed and not log.log_directory.is_full:
             raise Violation(f"a truncation ends, and the log takes records again: {log.topic} is held")
         if not log.is_durable(log.log_end_offset) and not log.log_directory.failed:
@@ -377,6 +389,8 @@ class LogWorld:
             self.disk.process_crash()
 
     power_was_lost = False
+    is_settling = False
+    """Its disk is as fast as it can be then."""
 
     # Restart and audit
 

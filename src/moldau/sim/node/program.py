@@ -13,15 +13,25 @@ from moldau.node.reply import Reply
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.primitives import DecodeError
 from moldau.protocol.records_data import FileRecords
+from moldau.sim.kernel.disk import SimFile
 from moldau.sim.kernel.host import BadFrame, Halted, Host, Program, Slot
 from moldau.sim.kernel.network import CLIENT_LISTENER, CONTROLLER_LISTENER, OUTER_LISTENER
-from moldau.storage.disk import File
+from moldau.sim.node.compaction_worker import CompactionWorker
 
 
 class NodeProgram(Program):
     def __init__(self, host: Host, config: BrokerConfig, outbox: Outbox | None = None) -> None:
         self.host = host
-        self.node = Node(config, host.disk, host.rng, host.rng.randbytes(16), outbox=outbox, wall=host.wall)
+        worker = CompactionWorker(host.disk)
+        self.node = Node(
+            config,
+            host.disk,
+            host.rng,
+            host.rng.randbytes(16),
+            compaction_workers=worker,
+            outbox=outbox,
+            wall=host.wall,
+        )
         self.node.logs.logs_per_turn = 1  # so that much can happen before all of them are open
         self.dispatcher = Dispatcher(self.node)
         self._fatal: str | None = None
@@ -44,6 +54,9 @@ class NodeProgram(Program):
         if listener == OUTER_LISTENER:
             return False
         return listener == CONTROLLER_LISTENER or self.node.is_ready
+
+    def serves(self) -> bool:
+        return self.node.is_ready
 
     def begin_stop(self, now_ms: int, finished: Callable[[], None]) -> None:
         self.node.begin_shutdown(now_ms, finished)
@@ -93,8 +106,8 @@ def joined(parts: list[bytes | FileRecords]) -> bytes:
     for part in parts:
         if isinstance(part, FileRecords):
             file = part.file
-            assert isinstance(file, File)
-            data = file.read(part.position, part.size)
+            assert isinstance(file, SimFile)
+            data = file.read_as_asked(part.position, part.size)
             assert len(data) == part.size, f"{file.path} ends before {part.position} + {part.size}"
             chunks.append(data)
         else:

@@ -1,7 +1,7 @@
 """One node in the simulated world: clients work, faults strike, and after every restart everything is checked.
 
 The fault plan comes from the seed: processes killed and power lost, between two events or inside any disk operation,
-disks that run full or fail, bits that flip in what was not synced, connections that break.
+disks that run full, fail, are slow or stuck, bits that flip in what was not synced, connections that break.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from moldau.config.broker_config import BrokerConfig, single_node_values
 from moldau.protocol.uuids import uuid_to_text
 from moldau.records.batch import BatchHeader, CorruptBatch, split_batches
 from moldau.sim.kernel.clock_faults import AGES, ClockFaults
+from moldau.sim.kernel.disk import SimDisk
 from moldau.sim.kernel.host import Host, Program
+from moldau.sim.kernel.slow_disks import SlowDisks
 from moldau.sim.kernel.trace_handler import traced
 from moldau.sim.kernel.world import Violation, World
 from moldau.sim.models.topics import ClusterModel
@@ -58,11 +60,19 @@ class NodeWorld:
         self.host.disk.observer = lambda line: self.world.note(f"disk {line}")
         self.clock_faults = ClockFaults(self.world, self._hosts_for_clock_faults)
         self.clock_faults.add_pauses()
+        self.slow_disks = SlowDisks(self.world, self._disks_that_may_be_slow)
         self.format()
 
     def _hosts_for_clock_faults(self) -> list[Host]:
         """Not while somebody looks at the node and waits for its responses."""
         return [] if self.world.events_run and (self.paused or self.calm) else [self.host]
+
+    def leave_out_slowness(self) -> None:
+        """No slow disks: as this world was before there were any."""
+        self.slow_disks.leave_out()
+
+    def _disks_that_may_be_slow(self) -> dict[str, SimDisk]:
+        return {} if self.paused or self.calm else {"1": self.host.disk}
 
     def _settings(self) -> dict[str, str]:
         values = single_node_values()
@@ -106,6 +116,7 @@ class NodeWorld:
         self.world.schedule(self.rng.randint(500, 3000), self._fault)
         self.world.schedule(self.rng.randint(100, 1000), self._break_connection)
         self.clock_faults.start()
+        self.slow_disks.start()
         self.world.run_for(duration_ms)
         self._calm_down()
         self.world.run_for(FAILURE_MS_MAX + 1000)
@@ -138,6 +149,7 @@ class NodeWorld:
             self.data_losses += 1
             self._maybe_flip_bits()
         self.host.disk.clear_faults()
+        self.slow_disks.repair(self.host.disk)
         self._failing = False
         self.world.schedule(self.rng.randint(1, 500), self._boot)
 
@@ -148,10 +160,11 @@ class NodeWorld:
         if self.rng.random() < 0.15 and self.deaths and not self.calm:
             self.host.plan_crash(self.rng.randint(1, 40), power=self.rng.random() < 0.5)
         if self.host.boot():
-            self.world.schedule(50, self._audit_when_ready)
+            life = self.host.lives
+            self.world.schedule(50, lambda: self._audit_when_ready(life))
 
-    def _audit_when_ready(self) -> None:
-        if not self.host.running:
+    def _audit_when_ready(self, life: int) -> None:
+        if not self.host.running or self.host.lives != life:
             return
         try:
             self._audit()
@@ -160,7 +173,7 @@ class NodeWorld:
         except NotReady as reason:
             if self.world.now_ms - self._boot_ms > READY_MS_MAX:
                 raise Violation(f"a node that was started becomes ready: {reason}") from reason
-            self.world.schedule(50, self._audit_when_ready)
+            self.world.schedule(50, lambda: self._audit_when_ready(life))
 
     def audit_soon(self) -> None:
         """Somebody is uncertain about a topic: look, once what is on its way has arrived."""
@@ -172,8 +185,9 @@ class NodeWorld:
         self._audit_due = False
         if self.paused or not self.host.running:
             return
-        # What came while it was stopped is done only now.
-        if self.host.paused or self.world.now_ms - self.host.resumed_ms < SETTLE_MS:
+        # What came while it was stopped, or its disk was slow, is done only now.
+        since_ms = max(self.host.resumed_ms, self.slow_disks.ended_ms)
+        if self.host.paused or self.slow_disks.is_any_slow or self.world.now_ms - since_ms < SETTLE_MS:
             self.audit_soon()
             return
         try:
@@ -190,6 +204,7 @@ class NodeWorld:
             for index in range(len(topic.partitions)):
                 auditor.check_partition(topic, index, power_lost=power_lost)
         self._audit_more(auditor, power_lost=power_lost)
+        self._check_nothing_is_left_of_deleted_topics()
         self._power_lost = False
         self.audits += 1
         ends = [
@@ -197,6 +212,13 @@ class NodeWorld:
         ]
         self.world.note(f"audit {self.audits}: all is well ({', '.join(ends)})")
         self.paused = False
+
+    def _check_nothing_is_left_of_deleted_topics(self) -> None:
+        program = self.host.program
+        if isinstance(program, NodeProgram):
+            left = program.node.topics_with_log_configs() - set(program.node.image.topics_by_name)
+            if left:
+                raise Violation(f"nothing is remembered of topics that are gone: {sorted(left)}")
 
     def _audit_more(self, auditor: Auditor, *, power_lost: bool) -> None:
         """What the clients of other worlds have to look at."""
@@ -301,6 +323,7 @@ class NodeWorld:
         """No more faults: the node must come back by itself."""
         self.calm = True
         self.clock_faults.end()
+        self.slow_disks.end()
         self.host.resume()
         self.host.disk.clear_faults()
         self.host.disk.crash_after(0)

@@ -25,7 +25,8 @@ from moldau.raft.voters import Endpoint, VoterHistory, VoterSet
 from moldau.records.batch import split_batches
 from moldau.records.clocks import NEVER_MS
 from moldau.sim.kernel.disk import SimDisk
-from moldau.sim.kernel.world import Violation, World
+from moldau.sim.kernel.machine_clock import MachineClock
+from moldau.sim.kernel.world import START_MS, Violation, World
 from moldau.sim.quorum.model import QuorumModel, digest_after
 from moldau.storage.disk import Done
 from moldau.storage.log import Log
@@ -72,6 +73,10 @@ class Replica:
         """It observes without ever thinking of being a voter, and yet somebody may make it one."""
         self.rng = self.world.derived_rng(f"replica {key.id}")
         self.disk = SimDisk(self.rng.getrandbits(32), self._schedule)
+        self.clock = MachineClock(self.world)
+        self.is_paused = False
+        self.backlog: list[Callable[[], None]] = []
+        """What came to it while it was stopped."""
         self.raft: Raft | None = None
         self.lives = 0
         self.wake_ms = NEVER_MS
@@ -94,6 +99,11 @@ class Replica:
             path = f"{DIRECTORY}/{snapshot_name(OffsetAndEpoch(0, 0))}"
             self.disk.write_file(path, snapshot_bytes([], 0, 0, 1, self.voters, 0))
 
+    @property
+    def now_ms(self) -> int:
+        """What this machine takes for now: its clock began at another time and runs at another speed than others."""
+        return START_MS + self.clock.skew_ms + self.clock.monotonic_ms()
+
     # Life
 
     def start(self) -> None:
@@ -102,7 +112,7 @@ class Replica:
         self.is_writing_snapshot = False
         self._syncing = False
         self._is_storing = False
-        now_ms = self.world.now_ms
+        now_ms = self.now_ms
         self.log: MetadataLog = open_metadata_log(self.disk, self.broker_config, self.rng, now_ms)
         initial = self.voters if self.kraft_version == 0 else VoterSet([])
         local = self.key if self.kraft_version >= 1 else ReplicaKey(self.key.id, ZERO_UUID)
@@ -126,6 +136,8 @@ class Replica:
 
     def stop(self) -> None:
         self.raft = None
+        self.is_paused = False
+        self.backlog.clear()
 
     def read_quorum_state(self) -> QuorumState | None:
         return self.log.read_quorum_state()
@@ -139,7 +151,7 @@ class Replica:
 
     def poll(self) -> None:
         if self.raft is not None:
-            self.raft.tick(self.world.now_ms)
+            self.raft.tick(self.now_ms)
             self.work()
 
     def _on_log_settled(self, settled: Log) -> None:
@@ -199,7 +211,7 @@ class Replica:
         def on_synced(error: OSError | None) -> None:
             if life == self.lives and self.raft is raft and error is None:
                 self._syncing = False
-                raft.on_synced(end, generation, self.world.now_ms)
+                raft.on_synced(end, generation, self.now_ms)
                 self.sync()
                 self.work()
 
@@ -224,7 +236,7 @@ class Replica:
         def on_checked(error: OSError | ValueError | None) -> None:
             if life == self.lives and self.raft is raft:
                 assert not isinstance(error, OSError)
-                raft.on_snapshot_checked(snapshot, error, self.world.now_ms)
+                raft.on_snapshot_checked(snapshot, error, self.now_ms)
                 self.work()
 
         self.log.check_fetched_snapshot(snapshot, on_checked)
@@ -293,14 +305,14 @@ class Replica:
         snapshot = OffsetAndEpoch(self.applied, epoch)
         version, voters = raft.voter_history.voters_before(self.applied)
         values = [str(self.digest).encode(), bytes(self.rng.randrange(600))]
-        data = snapshot_bytes(values, epoch, self.world.now_ms, version, voters, self.world.now_ms)
+        data = snapshot_bytes(values, epoch, self.now_ms, version, voters, self.now_ms)
         self.is_writing_snapshot = True
         life = self.lives
 
         def on_written(error: OSError | None) -> None:
             if life == self.lives and self.raft is not None:
                 self.is_writing_snapshot = False
-                self.log.clean(self.world.now_ms)
+                self.log.clean(self.now_ms)
 
         self.world.note(f"{self.key.id} writes snapshot {snapshot.offset}-{snapshot.epoch}")
         self.log.write_snapshot(snapshot, data, on_written)

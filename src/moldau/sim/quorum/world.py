@@ -1,5 +1,6 @@
 """A quorum alone: raft and its log on simulated disks, a network that loses, repeats and reorders, machines that stop.
 
+Disks are slow or stuck for a while, clocks differ, processes are stopped and go on (`odd_machines.py`).
 Three to five voters, static or dynamic, and one or two replicas more that observe or are made voters. `model.py`
 checks at every step what must never happen; at the end all is healed, and the quorum must agree and go on.
 """
@@ -19,9 +20,12 @@ from moldau.raft.voters import Voter, VoterSet
 from moldau.raft.wire import reply_to_wire, request_from_wire
 from moldau.raft.wire_client import reply_from_wire, request_to_wire
 from moldau.records.clocks import NEVER_MS
-from moldau.sim.kernel.disk import SimulatedCrash
+from moldau.sim.kernel.disk import SimDisk, SimulatedCrash
+from moldau.sim.kernel.machine_clock import MILLION
+from moldau.sim.kernel.slow_disks import SlowDisks
 from moldau.sim.kernel.world import Violation, World
 from moldau.sim.quorum.model import QuorumModel
+from moldau.sim.quorum.odd_machines import OddMachines
 from moldau.sim.quorum.replica import DATA, Replica
 
 CLUSTER = "cluster"
@@ -96,6 +100,8 @@ class RaftWorld:
             known = voters if key.id <= count or not self.is_dynamic else VoterSet([])
             disk = broker_config(rng.choice((400, 2000, 1 << 20)), rng.choice((600, 100_000)))
             self.replicas[key.id] = self._new_replica(key, known, disk, config)
+        self.slow_disks = SlowDisks(self.world, self._disks)
+        self.odd_machines = OddMachines(self.world, self.replicas.values(), patience_ms, self._go_on)
         self.world.schedule(0, self._start_all)
 
     def _new_replica(self, key: ReplicaKey, known: VoterSet, disk: BrokerConfig, config: RaftConfig) -> Replica:
@@ -107,6 +113,14 @@ class RaftWorld:
         replica.disk.sync_delay_ms = rng.choice(((0, 10), (0, 10), (0, 100)))
         replica.is_broker = len(known) == 0 and rng.random() < 0.5
         return replica
+
+    def _disks(self) -> dict[str, SimDisk]:
+        return {str(replica.key.id): replica.disk for replica in self.replicas.values()}
+
+    def leave_out_slowness(self) -> None:
+        """No slow disks, one clock, nobody is stopped: as this world was before there were any."""
+        self.slow_disks.leave_out()
+        self.odd_machines.leave_out()
 
     @staticmethod
     def _host(number: int) -> str:
@@ -136,6 +150,8 @@ class RaftWorld:
     def _start_all(self) -> None:
         for replica in self.replicas.values():
             self._restart(replica)
+        self.slow_disks.start()
+        self.odd_machines.start()
         self._next_step()
 
     def _restart(self, replica: Replica) -> None:
@@ -145,12 +161,26 @@ class RaftWorld:
 
     def survive(self, replica: Replica, action: Callable[[], None]) -> None:
         """Runs something of a replica; its machine may stop in the middle of a change of its disk."""
+        if replica.is_paused:
+            replica.backlog.append(action)
+            return
+        replica.disk.watch.begin(is_serving=replica.raft is not None)
         try:
-            action()
+            try:
+                action()
+            finally:
+                replica.disk.watch.end()
         except SimulatedCrash:
             self.crash(replica, power_loss=self.rng.random() < 0.7)
         if replica.raft is not None:
-            self._wake(replica, replica.raft.next_deadline_ms(self.world.now_ms))
+            self._wake(replica, replica.raft.next_deadline_ms(replica.now_ms))
+
+    def _go_on(self, replica: Replica) -> None:
+        backlog, replica.backlog = replica.backlog, []
+        life = replica.lives
+        for action in backlog:
+            if replica.raft is not None and replica.lives == life:
+                self.survive(replica, action)
 
     def _wake(self, replica: Replica, at_ms: int) -> None:
         """Ticks a replica when it asked for it and never otherwise: a deadline it forgets shows as a standstill."""
@@ -163,7 +193,10 @@ class RaftWorld:
                 replica.wake_ms = NEVER_MS
                 self.survive(replica, replica.poll)
 
-        self.world.schedule(at_ms - self.world.now_ms, tick)
+        delay_ms = at_ms - replica.now_ms
+        if replica.clock.speed_ppm != MILLION:
+            delay_ms = max(1, delay_ms)  # it may not be there yet by its own clock, and is asked again
+        self.world.schedule(delay_ms, tick)
 
     def crash(self, replica: Replica, *, power_loss: bool) -> None:
         self.world.note(f"{replica.key.id} {'loses power' if power_loss else 'is killed'}")
@@ -230,7 +263,7 @@ class RaftWorld:
             if isinstance(request, m.ProbeRequest):
                 self.send_reply(target, token, m.ProbeReply(0, -1, -1, 0, 1))
             else:
-                target.raft.on_request(request, token, self.world.now_ms)
+                target.raft.on_request(request, token, target.now_ms)
                 target.work()
 
         self.survive(target, handle)
@@ -255,7 +288,7 @@ class RaftWorld:
         def handle() -> None:
             assert replica.raft is not None
             outbound = token.outbound
-            replica.raft.on_reply(outbound.destination, outbound.request, reply, self.world.now_ms)
+            replica.raft.on_reply(outbound.destination, outbound.request, reply, replica.now_ms)
             replica.work()
 
         self.survive(replica, handle)
@@ -267,7 +300,7 @@ class RaftWorld:
 
         def handle() -> None:
             assert replica.raft is not None
-            replica.raft.on_failure(token.outbound.destination, token.outbound.request, self.world.now_ms, reason)
+            replica.raft.on_failure(token.outbound.destination, token.outbound.request, replica.now_ms, reason)
             replica.work()
 
         self.survive(replica, handle)
@@ -322,7 +355,7 @@ class RaftWorld:
             assert raft is not None
             for _ in range(self.rng.randint(1, 3)):
                 self.proposals += 1
-                raft.propose([f"value {self.proposals}".encode() * self.rng.randint(1, 9)], self.world.now_ms)
+                raft.propose([f"value {self.proposals}".encode() * self.rng.randint(1, 9)], target.now_ms)
             target.work()
 
         self.survive(target, handle)
@@ -343,7 +376,7 @@ class RaftWorld:
     def _resign(self, replica: Replica) -> None:
         def handle() -> None:
             if replica.raft is not None:
-                replica.raft.resign(self.world.now_ms)
+                replica.raft.resign(replica.now_ms)
                 replica.work()
 
         self.survive(replica, handle)
@@ -367,7 +400,7 @@ class RaftWorld:
             assert target.raft is not None
             before = target.raft.voters
             self.world.note(f"{target.key.id} is asked: {request}")
-            target.raft.on_request(request, None, self.world.now_ms)
+            target.raft.on_request(request, None, target.now_ms)
             target.work()
             self.model.changes_of_voters += target.raft is not None and target.raft.voters != before
 
@@ -395,6 +428,8 @@ class RaftWorld:
         self.world.note("all is healed")
         self.quiet = True
         self.cuts.clear()
+        self.slow_disks.end()
+        self.odd_machines.end()
         for replica in self.replicas.values():
             replica.disk.crash_after(0)
             replica.disk.sync_delay_ms = (0, 10)
