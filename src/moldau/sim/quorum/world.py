@@ -353,6 +353,8 @@ class RaftWorld:
         def handle() -> None:
             raft = target.raft
             assert raft is not None
+            if not raft.is_leader:
+                return  # it was stopped when it was asked
             for _ in range(self.rng.randint(1, 3)):
                 self.proposals += 1
                 raft.propose([f"value {self.proposals}".encode() * self.rng.randint(1, 9)], target.now_ms)
