@@ -84,17 +84,17 @@ class LargeNodeWorld(NodeWorld):
         return isinstance(program, NodeProgram) and program.node.is_ready
 
     def _create(self, name: str, partitions: int, configs: dict[str, str]) -> None:
-        answer = self._auditor().ask(create_topic(name, partitions, 1, configs, TIMEOUT_MS), CREATE_VERSION)
-        assert isinstance(answer, CreateTopicsResponse)
-        assert answer.topics[0].error_code == errors.NONE, answer.topics[0]
+        response = self._auditor().ask(create_topic(name, partitions, 1, configs, TIMEOUT_MS), CREATE_VERSION)
+        assert isinstance(response, CreateTopicsResponse)
+        assert response.topics[0].error_code == errors.NONE, response.topics[0]
         if not self.world.run_until(lambda: self._is_led(name), READY_MS_MAX):
             raise Violation(f"the partitions of a new topic have leaders: {name}")
         self.world.run_for(SETTLE_MS)
 
     def _is_led(self, name: str) -> bool:
-        answer = self._auditor().ask(MetadataRequest(None, False), 12)
-        assert isinstance(answer, MetadataResponse)
-        topics = [topic for topic in answer.topics if topic.name == name]
+        response = self._auditor().ask(MetadataRequest(None, False), 12)
+        assert isinstance(response, MetadataResponse)
+        topics = [topic for topic in response.topics if topic.name == name]
         return bool(topics) and all(partition.error_code == errors.NONE for partition in topics[0].partitions)
 
     def _produce(self, topic: str, indexes: range) -> None:
@@ -103,9 +103,9 @@ class LargeNodeWorld(NodeWorld):
         data = builder.build()
         rows = [PartitionProduceData(index, MemoryRecords(data, 0, len(data))) for index in indexes]
         request = ProduceRequest(None, 1, TIMEOUT_MS, [TopicProduceData(name=topic, partition_data=rows)])
-        answer = self._auditor().ask(request, PRODUCE_VERSION)
-        assert isinstance(answer, ProduceResponse)
-        failed = {row.error_code for row in answer.responses[0].partition_responses} - {errors.NONE}
+        response = self._auditor().ask(request, PRODUCE_VERSION)
+        assert isinstance(response, ProduceResponse)
+        failed = {row.error_code for row in response.responses[0].partition_responses} - {errors.NONE}
         assert not failed, failed
         self.world.run_for(1)
 
