@@ -291,7 +291,9 @@ class BrokerLifecycle:
         return self._metadata.config.get_int("broker.session.timeout.ms") // 2
 
     def _retry_later(self, now_ms: int) -> None:
-        self._set_next(now_ms + self._backoff_ms)
+        """Never later than a heartbeat would come: the controller may hear this one although it did not respond, and
+        the session must not end because of a pause between two of them."""
+        self._set_next(now_ms + min(self._backoff_ms, self._interval_ms()))
         self._backoff_ms = min(2 * self._backoff_ms, RETRY_MAX_MS)
 
     def _set_next(self, next_ms: int) -> None:

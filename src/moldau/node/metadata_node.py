@@ -334,6 +334,12 @@ class MetadataNode:
             self.log.write_first_quorum_state(state, version, voter_ids)
             self._stored_ready = ready
             return
+        if not self.config.is_controller:
+            # A broker votes for nobody: the epoch is written down for its next start, and nothing waits for that. Its
+            # heartbeats go to the new controller whatever its disk does.
+            self._stored_ready = ready
+            self.log.write_quorum_state(state, version, voter_ids, self._on_noted)
+            return
 
         def on_stored(error: OSError | None) -> None:
             self._is_storing = False
@@ -345,6 +351,10 @@ class MetadataNode:
 
         self._is_storing = True
         self.log.write_quorum_state(state, version, voter_ids, on_stored)
+
+    def _on_noted(self, error: OSError | None) -> None:
+        if error is not None:
+            self._on_failure(error)
 
     def _work_off(self, ready: Ready) -> None:
         if ready.sync_to >= 0:

@@ -26,7 +26,7 @@ from moldau.node.topic_names import INTERNAL_TOPICS
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.uuids import ZERO_UUID
-from moldau.records.clocks import NEVER_MS
+from moldau.records.clocks import AT_ONCE_MS, NEVER_MS
 from moldau.replication.partition import Partition, ReplicationContext
 from moldau.replication.throttle import UNLIMITED
 from moldau.storage.log import Log
@@ -40,6 +40,19 @@ NEW_LOGS_PER_TURN = 25
 """With a slow disk each of them takes milliseconds, and whoever talks to this node should not wait for all of them."""
 
 log = logging.getLogger("moldau.node")
+
+
+class NewLog:
+    """A log that is made when its name is free."""
+
+    def __init__(self, replicas: Replicas, topic_id: bytes, index: int, is_new: bool) -> None:
+        self._replicas = replicas
+        self._topic_id = topic_id
+        self._index = index
+        self._is_new = is_new
+
+    def create(self) -> None:
+        self._replicas.create_in_next_turn(self._topic_id, self._index, self._is_new)
 
 
 class Replicas:
@@ -202,6 +215,10 @@ class Replicas:
             return False
         if self.logs.futures.get(topic, index) is not None:
             return False
+        if self.logs.checkpoints.remember((topic, index)):
+            # One of the same name was deleted a moment ago: its offsets must not be found again as those of this one.
+            self.logs.forget_later(topic, index, NewLog(self, topic_id, index, is_new).create)
+            return True
         if self._created_in_turn < NEW_LOGS_PER_TURN and not self._to_be_created:
             self._created_in_turn += 1
             return False
@@ -209,6 +226,11 @@ class Replicas:
         if self.on_deadline is not None:
             self.on_deadline(now_ms)
         return True
+
+    def create_in_next_turn(self, topic_id: bytes, index: int, is_new: bool) -> None:
+        self._to_be_created.append((topic_id, index, is_new))
+        if self.on_deadline is not None:
+            self.on_deadline(AT_ONCE_MS)
 
     def poll(self, now_ms: int) -> int:
         """Makes some of the logs that are to be made, as the metadata has them now; returns when to call again."""

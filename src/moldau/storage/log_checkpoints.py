@@ -142,6 +142,24 @@ class LogCheckpoints:
         """Whether a crash could find an offset above that one for the log, in the files of its directory."""
         return self._files[log.log_directory.path].may_have((log.topic, log.partition), above)
 
+    def remember(self, partition: Partition) -> bool:
+        """Whether a start could take offsets of a log that was deleted for those of a new one of the same name."""
+        return any(self._files[directory.path].may_have(partition) for directory in self._online())
+
+    def forget_later(self, partition: Partition, done: Done) -> None:
+        """`done` is called when that is no longer so, or could not be written."""
+        files = [self._files[directory.path] for directory in self._online()]
+        waiting = [each for each in files if each.may_have(partition)]
+        results: list[OSError | None] = []
+
+        def on_written(error: OSError | None) -> None:
+            results.append(error)
+            if len(results) == len(waiting):
+                done(next((each for each in results if each is not None), None))
+
+        for each in waiting:
+            each.write_later(on_written, *FILES)
+
     def write_all_later(self, log: Log, done: Done) -> None:
         """Those of the log's directory: before it is truncated, takes over from another, or takes records under the
         name of one that was deleted."""

@@ -106,6 +106,7 @@ class LogManager:
         self._deleted = DeletedLogs(disk)
         self._foreign: set[str] = set()  # directories of others with the names of replicas
         self._unforgotten: list[Log] = []  # held until there is space to write checkpoints without their predecessors
+        self._to_be_forgotten: list[Callable[[], None]] = []  # those that wait for the same before they are made
         self._counts: dict[str, int] = {}
         self._next_checkpoint_ms = -1
         self._next_log_start_checkpoint_ms = -1
@@ -337,6 +338,17 @@ class LogManager:
         else:
             self._unforgotten.append(log)  # the disk is full, which is told already
 
+    def forget_later(self, topic: str, partition: int, done: Callable[[], None]) -> None:
+        """For a log that is to be made under the name of one that was deleted: `done` is called when no start can take
+        offsets of the other for its own, or when that can be tried again."""
+        self.checkpoints.forget_later((topic, partition), lambda error: self._on_name_forgotten(error, done))
+
+    def _on_name_forgotten(self, error: OSError | None, done: Callable[[], None]) -> None:
+        if error is None:
+            done()
+        else:
+            self._to_be_forgotten.append(done)  # the disk is full, which is told already
+
     def _emptiest(self) -> LogDirectory:
         online = self.online_directories()
         if not online:
@@ -489,6 +501,9 @@ class LogManager:
             self.checkpoints.write_if_changed(LOG_START_FILE)
 
     def _forget_again(self) -> None:
+        to_be_made, self._to_be_forgotten = self._to_be_forgotten, []
+        for done in to_be_made:
+            done()
         waiting, self._unforgotten = self._unforgotten, []
         for log in waiting:
             if not log.closed and not log.log_directory.failed:

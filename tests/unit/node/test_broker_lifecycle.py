@@ -6,6 +6,8 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from moldau.metadata.delta import MetadataDelta
 from moldau.metadata.image import MetadataImage
 from moldau.node.broker_lifecycle import BrokerLifecycle
@@ -137,6 +139,20 @@ def test_a_heartbeat_without_an_answer_is_followed_by_another_soon() -> None:
     world.next_request()
     world.answer(KafkaError(errors.NETWORK_EXCEPTION), 2070)
     assert world.lifecycle.next_ms == 2170, "and the pauses grow"
+
+
+def test_the_pause_between_two_tries_is_no_longer_than_that_between_two_heartbeats(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A controller whose disk is slow hears them and does not respond: with a short session it must hear enough."""
+    monkeypatch.setitem(SETTINGS, "broker.heartbeat.interval.ms", 375)
+    monkeypatch.setitem(SETTINGS, "broker.session.timeout.ms", 1500)
+    world = World().running()
+    for _ in range(20):
+        world.next_request()
+        sent_ms = world.lifecycle.next_ms - 375
+        world.answer(KafkaError(errors.REQUEST_TIMED_OUT, "timed out"), sent_ms + 750)
+        assert world.lifecycle.next_ms - sent_ms <= 750 + 375
 
 
 def test_a_failed_directory_is_told_with_the_next_turn_and_every_heartbeat_after() -> None:

@@ -28,9 +28,6 @@ class ClockWorld(ClusterWorld):
         super().__init__(seed)
         self.faults = StoppedControllers(self)
         self.slow_disks = SlowDisks(self.world, self._disks)
-        if len(self.controller_ids) > 1:
-            # A broker writes a new epoch of the quorum down before it goes on, and hears nothing while that is stuck.
-            self.slow_disks.spares_metadata = {str(broker_id) for broker_id in self.broker_ids}
         self._unfenced: set[int] = set()
         self._newest_offset = -1
 
