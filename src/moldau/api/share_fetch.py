@@ -13,9 +13,11 @@ from moldau.api.authorize import denied_topics
 from moldau.api.call import Call
 from moldau.api.share_acknowledge import FIRST_RENEW_VERSION, Acknowledging, Results
 from moldau.api.share_checks import ERRORS_WITH_LEADER, LeaderHints, check_member, check_partition, entries_of
+from moldau.node.cold_requests import ColdWait
 from moldau.node.share.acknowledgement import Acknowledgement
 from moldau.node.share.partition import CLOSED, LOADING, RecordsWaiter, SharePartition
 from moldau.node.share.sessions import FINAL_EPOCH, INITIAL_EPOCH, PlaceKey, ShareSession
+from moldau.node.waiting import TimedWaiter
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
 from moldau.protocol.messages.share_fetch_request import ShareFetchRequest
@@ -28,7 +30,9 @@ from moldau.protocol.messages.share_fetch_response import (
     ShareFetchResponse,
 )
 from moldau.protocol.records_data import MemoryRecords
+from moldau.records.clocks import AT_ONCE_MS
 from moldau.security.rights import READ
+from moldau.storage.disk import ColdRead
 
 BY_RECORD: Final = 1
 NO_RECORDS: Final = MemoryRecords(b"", 0, 0)
@@ -47,6 +51,22 @@ class Target:
         self.error: KafkaError | None = None
 
 
+class BroughtRecords(TimedWaiter):
+    """The disk has read what a fetch waited for, which goes on in a turn that knows the time: locks begin with it."""
+
+    def __init__(self, fetch: ShareFetchCall) -> None:
+        super().__init__()
+        self._fetch = fetch
+
+    def on_deadline(self, now_ms: int) -> None:
+        self.finished = True
+        self._fetch.on_brought(now_ms)
+
+    def on_partition_moved(self, now_ms: int) -> None:
+        """It waits for no partition."""
+        raise NotImplementedError
+
+
 class ShareFetchCall(RecordsWaiter):
     """One ShareFetch on its way: its acknowledgements, and its wait for records."""
 
@@ -59,6 +79,8 @@ class ShareFetchCall(RecordsWaiter):
         self._targets: list[Target] = []
         self._acknowledged: Results | None = None
         self._rows: dict[PlaceKey, PartitionData] | None = None
+        self._cold: ColdWait | None = None
+        self._is_late = False  # its time is over: whatever there is when the disk has read is the response
         self._bytes_max = min(request.max_bytes, call.node.fetch_bytes_max)
         if call.node.quotas.is_on and self._bytes_max > 0:
             self._bytes_max = max(1, call.limit_fetch(self._bytes_max))
@@ -129,6 +151,8 @@ class ShareFetchCall(RecordsWaiter):
     def _cancel(self) -> None:
         """The client is gone; what it holds is given back when its session ends."""
         self.finished = True
+        if self._cold is not None:
+            self._cold.abandon()
         self._drop_from_partitions()
 
     def _drop_from_partitions(self) -> None:
@@ -155,7 +179,7 @@ class ShareFetchCall(RecordsWaiter):
             one = target.one
             if target.error is None and one is not None and one.may_have_records() and one.state != LOADING:
                 try:
-                    size += one.available_bytes(share)
+                    size += self._available_bytes(one, share)
                 except KafkaError as error:
                     target.error = error
                     return True
@@ -182,7 +206,8 @@ class ShareFetchCall(RecordsWaiter):
                 left -= self._fetch_from(target, target.one, share, left, row, now_ms)
             rows[target.place] = row
         found = any(row.acquired_records for row in rows.values())
-        if only_with_records and not found and not any(target.error is not None for target in self._targets):
+        is_to_wait = only_with_records or self._is_reading()
+        if is_to_wait and not found and not any(target.error is not None for target in self._targets):
             return False
         self._rows = rows
         if found:
@@ -207,11 +232,17 @@ class ShareFetchCall(RecordsWaiter):
     ) -> int:
         request = self._request
         by_record = request.share_acquire_mode == BY_RECORD
+        self._begin_try()
         try:
             got = one.acquire(self._session.key[1], bytes_max, left, request.batch_size, by_record, now_ms)
+        except ColdRead as cold:
+            self._bring(cold)
+            return 0
         except KafkaError as error:
             target.error = error
             return 0
+        finally:
+            self._end_try()
         if got is None:
             return 0
         read, acquired = got
@@ -226,9 +257,58 @@ class ShareFetchCall(RecordsWaiter):
         """With whatever can be had at this moment."""
         if self._rows is None and not self._call.reply.done:
             self._node.shares.counts.expired_fetches_total += 1
-            for target in self._targets:
-                self._prepare(target, now_ms)
-            self._fetch(now_ms)
+            self._is_late = True
+            self._fetch_late(now_ms)
+
+    def _fetch_late(self, now_ms: int) -> None:
+        for target in self._targets:
+            self._prepare(target, now_ms)
+        self._fetch(now_ms)
+
+    # Cold data: nothing is acquired before it can be read, so a partition that is cold is merely asked again
+
+    def _available_bytes(self, one: SharePartition, bytes_max: int) -> int:
+        self._begin_try()
+        try:
+            return one.available_bytes(bytes_max)
+        except ColdRead as cold:
+            self._bring(cold)
+            return 0
+        finally:
+            self._end_try()
+
+    def _begin_try(self) -> None:
+        if self._cold is not None:
+            self._cold.begin_try()
+        else:
+            self._node.disk.refuses_cold = True
+
+    def _end_try(self) -> None:
+        if self._cold is not None:
+            self._cold.end_try()
+        else:
+            self._node.disk.refuses_cold = False
+
+    def _bring(self, cold: ColdRead) -> None:
+        """One read at a time; another partition's turn comes when this one is here."""
+        if self._cold is None:
+            self._cold = ColdWait(self._node.disk, self._on_read)
+        if not self._cold.is_reading:
+            self._cold.bring(cold)
+
+    def _is_reading(self) -> bool:
+        return self._cold is not None and self._cold.is_reading
+
+    def _on_read(self) -> None:
+        self._node.waiting.call_at(AT_ONCE_MS, BroughtRecords(self))
+
+    def on_brought(self, now_ms: int) -> None:
+        if self.finished or self._rows is not None or self._call.reply.done:
+            return
+        if self._is_late:
+            self._fetch_late(now_ms)
+        else:
+            self.maybe_respond(now_ms)
 
     # Responding
 

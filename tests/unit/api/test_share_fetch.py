@@ -28,6 +28,7 @@ from moldau.protocol.messages.share_group_describe_request import ShareGroupDesc
 from moldau.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from moldau.sim.kernel.disk import SimFile
 from tests.unit.api.transaction_client import Producer
+from tests.unit.node.world import batch, produce_request
 from tests.unit.share.member import Member, acquired, codes
 from tests.unit.share.node_world import GROUP, Connection, ShareNode, connection_of
 
@@ -224,6 +225,79 @@ def test_a_member_that_is_gone_is_not_served(node: ShareNode) -> None:
     connection_of(first).close()
     node.fill(3)
     assert acquired(asked.response) == [(0, 0, 2, 1)]
+
+
+# Cold data
+
+
+def cold_reads_in_turn(node: ShareNode, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """From now on all of the topic's data is cold; what a turn reads of it nevertheless is gathered."""
+    disk = node.world.disk
+    disk.memory.cold_chance = 1.0
+    seen: list[str] = []
+    real = SimFile.read
+
+    def read(file: SimFile, position: int, size: int) -> bytes:
+        if not disk.refuses_cold and not disk._on_thread and file.path.startswith("/data/s-"):
+            seen.append(file.path)
+        return real(file, position, size)
+
+    monkeypatch.setattr(SimFile, "read", read)
+    return seen
+
+
+@pytest.mark.parametrize("max_wait_ms", [0, 30, 5000])
+def test_cold_records_are_waited_for_and_nobody_else_waits(
+    node: ShareNode, max_wait_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = node.join()
+    member.fetch(node.place, **QUICK)
+    node.fill(2, 2)
+    seen = cold_reads_in_turn(node, monkeypatch)
+    node.world.disk.sync_delay_ms = (200, 200)
+    asked = connection_of(member).send(member.fetch_request([], max_wait_ms=max_wait_ms), 2)
+    assert not asked.reply.done
+    produced = node.world.send(produce_request("s", 1, batch(node.world.now_ms)), 9)
+    assert produced.reply.done and not asked.reply.done
+    node.world.run(2000)
+    assert acquired(asked.response) == [(0, 0, 3, 1)] and seen == []
+
+
+def test_what_is_in_memory_does_not_wait_for_what_is_cold(node: ShareNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    member = node.join()
+    member.fetch(node.place, (node.topic_id, 1), **QUICK)
+    node.fill(2)
+    node.fill(3, partition=1)
+    real = SimFile.check_cold
+
+    def check_cold(file: SimFile, position: int, size: int) -> None:
+        if file.path.startswith("/data/s-0"):
+            real(file, position, size)
+
+    monkeypatch.setattr(SimFile, "check_cold", check_cold)
+    seen = cold_reads_in_turn(node, monkeypatch)
+    asked = connection_of(member).send(member.fetch_request([], max_wait_ms=5000), 2)
+    assert acquired(asked.response) == [(1, 0, 2, 1)]
+    member.session += 1
+    node.world.run(100)
+    asked = connection_of(member).send(member.fetch_request([], max_wait_ms=5000), 2)
+    node.world.run(2000)
+    assert acquired(asked.response) == [(0, 0, 1, 1)] and seen == []
+
+
+def test_a_member_that_is_gone_gets_no_cold_records(node: ShareNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = node.join("m1"), node.member("m2")
+    for member in (first, second):
+        member.fetch(node.place, **QUICK)
+    node.fill(3)
+    cold_reads_in_turn(node, monkeypatch)
+    lost = connection_of(first).send(first.fetch_request([], max_wait_ms=60_000), 2)
+    lost.reply.abandon()
+    connection_of(first).close()
+    node.world.run(1000)
+    asked = connection_of(second).send(second.fetch_request([], max_wait_ms=60_000), 2)
+    node.world.run(1000)
+    assert not lost.reply.done and acquired(asked.response) == [(0, 0, 2, 1)]
 
 
 # Acknowledging
