@@ -1,6 +1,6 @@
 """How far the groups that this broker coordinates are behind, in records and in time, also where others lead.
 
-A scrape says which places of which groups it shows. Where this broker leads, the response is there at once: the end is
+A scrape says which places of which groups it shows. Where this broker leads, that is known at once: the end is
 the high watermark, the time that of the record at the committed offset. Where others lead they are asked, every few
 seconds and a few hundred partitions at a time, as long as somebody scrapes; a scrape shows what was answered last and
 never waits. Records that are not in memory are read by threads, one at a time; until then the time is not known.
