@@ -21,7 +21,9 @@ from moldau.client.offsets import EARLIEST, LATEST, list_offsets
 from moldau.client.producer import Producer
 from moldau.client.results import TopicPartition
 from moldau.client.wiring import wired
-from moldau.protocol.errors import LEADER_NOT_AVAILABLE
+from moldau.protocol.errors import COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, LEADER_NOT_AVAILABLE
+from moldau.protocol.messages.describe_groups_request import DescribeGroupsRequest
+from moldau.protocol.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
 from moldau.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from moldau.protocol.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
 from moldau.protocol.messages.init_producer_id_request import InitProducerIdRequest
@@ -34,6 +36,7 @@ from moldau.protocol.messages.list_offsets_response import (
 )
 from moldau.protocol.messages.metadata_request import MetadataRequest
 from moldau.protocol.messages.metadata_response import MetadataResponse
+from moldau.protocol.messages.produce_request import ProduceRequest
 from moldau.protocol.primitives import Message
 from tests.pace import patience_ms, wait_until
 from tests.unit.client.fake_network import DISCONNECT, HOME, SILENCE, FakeNetwork, ScriptedBroker, metadata
@@ -327,3 +330,79 @@ def test_a_topic_that_has_no_leaders_at_all_yet_is_asked_for_again() -> None:
     assert "new" not in cluster.topics
     error = cluster.topic_error("new")
     assert error is not None and error.retriable
+
+
+def cut_off_and_well() -> tuple[FakeNetwork, ScriptedBroker, ScriptedBroker]:
+    """The first contact is cut off from the controller, and says so for ever; another broker is well."""
+    cut_off, well = ScriptedBroker(), ScriptedBroker()
+    for broker in (cut_off, well):
+        broker.on(MetadataRequest, metadata({"orders": [2]}, {1: HOME, 2: AWAY}))
+    refusal = [Coordinator(key="g", error_code=COORDINATOR_NOT_AVAILABLE)]
+    found = [Coordinator(key="g", node_id=2, host=AWAY[0], port=AWAY[1])]
+    cut_off.on(FindCoordinatorRequest, lambda request, version: FindCoordinatorResponse(coordinators=refusal))
+    well.on(FindCoordinatorRequest, lambda request, version: FindCoordinatorResponse(coordinators=found))
+    return FakeNetwork({HOME: cut_off, AWAY: well}), cut_off, well
+
+
+def test_who_refuses_is_not_the_only_one_that_is_asked() -> None:
+    """A client that is connected to one broker alone would ask it, and be refused, for ever."""
+    network, cut_off, well = cut_off_and_well()
+    cluster = new_cluster(network)
+    cluster.refresh(None, 1000)
+    request = InitProducerIdRequest(transaction_timeout_ms=1000)
+    refusing = InitProducerIdResponse(error_code=COORDINATOR_LOAD_IN_PROGRESS, producer_id=-1)
+    cut_off.on(InitProducerIdRequest, lambda request, version: refusing)
+    well.on(InitProducerIdRequest, lambda request, version: InitProducerIdResponse(producer_id=5))
+    ids = []
+    for _ in range(4):
+        cluster.start_call(
+            request,
+            InitProducerIdResponse,
+            1000,
+            lambda response, error: ids.append(None if response is None else response.producer_id),
+            refuses=lambda response: response.error_code != 0,
+        )
+        network.poll(1000)
+    assert ids == [5, 5, 5, 5]
+    asked = [isinstance(request, InitProducerIdRequest) for _, request in cut_off.seen]
+    assert any(asked), "it refused"
+
+
+def test_when_all_refuse_the_refusal_is_the_response() -> None:
+    network, _, well = cut_off_and_well()
+    well.handlers[FindCoordinatorRequest] = lambda request, version: FindCoordinatorResponse(
+        coordinators=[Coordinator(key="g", error_code=COORDINATOR_NOT_AVAILABLE)]
+    )
+    cluster = new_cluster(network)
+    cluster.refresh(None, 1000)
+    response = cluster.call(
+        FindCoordinatorRequest(coordinator_keys=["g"]), FindCoordinatorResponse, 1000, refuses=lambda response: True
+    )
+    assert response.coordinators[0].error_code == COORDINATOR_NOT_AVAILABLE
+    assert sum(isinstance(request, FindCoordinatorRequest) for _, request in well.seen) == 1
+
+
+def test_a_producer_gets_its_id_from_another_broker() -> None:
+    """The first contact has no producer ids and no way to the controller, and the producer knows nobody else yet."""
+    network, cut_off, well = cut_off_and_well()
+    network = FakeNetwork({HOME: cut_off, AWAY: well}, real_time=True)
+    refusing = InitProducerIdResponse(error_code=COORDINATOR_LOAD_IN_PROGRESS, producer_id=-1)
+    cut_off.on(InitProducerIdRequest, lambda request, version: refusing)
+    well.on(InitProducerIdRequest, lambda request, version: InitProducerIdResponse(producer_id=5))
+    producer = Producer("broker:9092", config=wired(network=network))
+    producer.send("orders", b"v")
+    wait_until(lambda: any(isinstance(request, ProduceRequest) for _, request in well.seen), 20, "nothing was produced")
+    producer.close(0)
+
+
+def test_a_coordinator_is_asked_for_elsewhere() -> None:
+    network, _, well = cut_off_and_well()
+    admin = Admin("broker:9092", config=wired({"retry.backoff.ms": 1}, network=network))
+    well.on(
+        DescribeGroupsRequest,
+        lambda request, version: DescribeGroupsResponse(
+            groups=[DescribedGroup(group_id="g", group_state="Empty", protocol_type="consumer")]
+        ),
+    )
+    assert admin.describe_classic_groups(["g"])["g"].get().state == "Empty"
+    assert any(isinstance(request, FindCoordinatorRequest) for _, request in well.seen)

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from moldau.client.metrics.names import Metrics
     from moldau.client.setting_types import AdminSettings
+    from moldau.protocol.messages.find_coordinator_response import FindCoordinatorResponse
 
 
 class AdminCalls:
@@ -376,7 +377,9 @@ class AdminCalls:
         routes: Routes[str] = Routes()
         try:
             request = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
-            response = self._cluster.call(request, FindCoordinatorResponse, deadline.remaining_ms)
+            response = self._cluster.call(
+                request, FindCoordinatorResponse, deadline.remaining_ms, refuses=_knows_none_now
+            )
             rows = [
                 (row.key, row.node_id, row.host, row.port, row.error_code, row.error_message)
                 for row in response.coordinators
@@ -388,6 +391,9 @@ class AdminCalls:
                 request = FindCoordinatorRequest(key=key, key_type=kind)
                 one = self._cluster.call(request, FindCoordinatorResponse, deadline.remaining_ms, highest_version=3)
                 rows.append((key, one.node_id, one.host, one.port, one.error_code, one.error_message))
+        if all(row[4] != codes.NONE for row in rows) and not self._cluster.brokers:
+            # The next try asks brokers that were not named as bootstrap servers as well.
+            self._cluster.refresh((), deadline.remaining_ms)
         for key, node_id, host, port, code, message in rows:
             if code != codes.NONE:
                 routes.refused[key] = error_for(code, message)
@@ -397,6 +403,11 @@ class AdminCalls:
             if key not in routes.refused and not any(key in target.items for target in routes.targets.values()):
                 routes.refused[key] = error_for(codes.COORDINATOR_NOT_AVAILABLE, f"No broker coordinates {key}.")
         return routes
+
+
+def _knows_none_now(response: FindCoordinatorResponse) -> bool:
+    """Another broker may know more, one that is not cut off from the controller."""
+    return all(row.error_code != codes.NONE and error_for(row.error_code).retriable for row in response.coordinators)
 
 
 def _complete(outcomes: dict[Key, Outcome[Value]], items: list[Key]) -> dict[Key, Outcome[Value]]:

@@ -152,13 +152,16 @@ class Cluster:
         broker_id: int | None = None,
         highest_version: int | None = None,
         tries: int | None = None,
+        refuses: Callable[[Response], bool] | None = None,
     ) -> Response:
-        """Sends to one broker (None: any) and waits for the response, trying again while no broker can be reached."""
+        """Sends to one broker (None: any) and waits for the response, trying again while no broker can be reached.
+
+        Where any broker may be asked, the next one is asked after a response that refuses, each of them once."""
         deadline_ms = self.network.now_ms() + timeout_ms
         failures = 0
         while True:
             try:
-                return self._call_once(request, response_class, deadline_ms, broker_id, highest_version)
+                return self._call_once(request, response_class, deadline_ms, broker_id, highest_version, refuses)
             except (NetworkError, RequestTimeoutError) as error:
                 failures += 1
                 delay_ms = self.backoff.delay_ms(failures)
@@ -211,19 +214,28 @@ class Cluster:
         deadline_ms: int,
         broker_id: int | None,
         highest_version: int | None,
+        refuses: Callable[[Response], bool] | None = None,
     ) -> Response:
         if broker_id is not None:
             address = self.broker_address(broker_id)
             return self._wait(Call(request, response_class, self._timeout(deadline_ms), highest_version), address)
         problems: list[ClientError] = []
+        refusal: Response | None = None
         for address in self._addresses():
+            if refusal is not None and not self._is_known(address):
+                break
             call = Call(request, response_class, self._timeout(deadline_ms), highest_version)
             try:
-                return self._wait(call, address)
+                response = self._wait(call, address)
+                if refuses is None or not refuses(response):
+                    return response
+                refusal = response
             except (NetworkError, RequestTimeoutError, ProtocolError) as error:
                 problems.append(error)
             if self.network.now_ms() >= deadline_ms:
                 break
+        if refusal is not None:
+            return refusal
         if problems and all(isinstance(problem, ProtocolError) for problem in problems):
             raise problems[0]
         raise _nobody(problems)
@@ -259,6 +271,10 @@ class Cluster:
             return known
         return known + [address for address in self._bootstrap if address not in known]
 
+    def _is_known(self, address: Address) -> bool:
+        """Whether metadata, where there is any yet, names it: bootstrap servers are other names of the same brokers."""
+        return not self.brokers or any(broker.address == address for broker in self.brokers.values())
+
     def start_call(
         self,
         request: Message,
@@ -266,14 +282,23 @@ class Cluster:
         timeout_ms: int,
         when_done: Callable[[Response | None, ClientError | None], None],
         highest_version: int | None = None,
+        refuses: Callable[[Response], bool] | None = None,
     ) -> None:
-        """Sends to any broker without waiting: when_done(response, None) once, or (None, error) when none responded."""
+        """Sends to any broker without waiting: when_done(response, None) once, or (None, error) when none responded.
+
+        After a response that refuses the next broker is asked, each of them once: one that is cut off from the
+        controller may be the only one that the client is connected to, and would refuse forever."""
         addresses = self._addresses()
         problems: list[ClientError] = []
+        refusals: list[Response] = []
 
         def ask_next() -> None:
+            if refusals:
+                addresses[:] = [address for address in addresses if self._is_known(address)]
             if not addresses:
-                if all(isinstance(problem, ProtocolError) for problem in problems):
+                if refusals:
+                    when_done(refusals[-1], None)
+                elif all(isinstance(problem, ProtocolError) for problem in problems):
                     when_done(None, problems[0])
                 else:
                     error = _nobody(problems)
@@ -286,7 +311,12 @@ class Cluster:
         def on_done(call: Call[Response]) -> None:
             if call.error is None:
                 self._unreachable.on_response()
-                when_done(call.response(), None)
+                response = call.response()
+                if refuses is not None and refuses(response):
+                    refusals.append(response)
+                    ask_next()
+                else:
+                    when_done(response, None)
             elif isinstance(call.error, NetworkError | RequestTimeoutError | ProtocolError):
                 problems.append(call.error)
                 ask_next()

@@ -102,7 +102,12 @@ class Coordinator:
             highest = MANY_KEYS_VERSION - 1
         self.in_flight += 1
         self._cluster.start_call(
-            request, FindCoordinatorResponse, self._request_timeout_ms, self._on_found, highest_version=highest
+            request,
+            FindCoordinatorResponse,
+            self._request_timeout_ms,
+            self._on_found,
+            highest_version=highest,
+            refuses=_cannot_now,
         )
 
     def _on_found(self, response: FindCoordinatorResponse | None, error: ClientError | None) -> None:
@@ -163,6 +168,12 @@ class Coordinator:
 
 def _nothing() -> None:
     pass
+
+
+def _cannot_now(response: FindCoordinatorResponse) -> bool:
+    """Another broker may know more, one that is not cut off from the controller."""
+    code = _row(response)[0]
+    return code != NONE and error_for(code).retriable
 
 
 def _row(response: FindCoordinatorResponse) -> tuple[int, str | None, str, int]:

@@ -343,7 +343,12 @@ class Sender:
         self._asking_producer_id = True
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=self._request_timeout_ms)
         self.cluster.start_call(
-            request, InitProducerIdResponse, self._request_timeout_ms, self._on_producer_id, highest_version=5
+            request,
+            InitProducerIdResponse,
+            self._request_timeout_ms,
+            self._on_producer_id,
+            highest_version=5,
+            refuses=_cannot_now,
         )
 
     def _on_producer_id(self, response: InitProducerIdResponse | None, error: ClientError | None) -> None:
@@ -518,6 +523,11 @@ class Sender:
         with self.lock:
             self.untold.difference_update(batch.number for batch in settled)
             self.changed.notify_all()
+
+
+def _cannot_now(response: InitProducerIdResponse) -> bool:
+    """Another broker may have producer ids left, or a way to the controller."""
+    return response.error_code != NONE and error_for(response.error_code).retriable
 
 
 def _call_back(future: DeliveryFuture, callback: Callback) -> None:
