@@ -337,6 +337,17 @@ class Loader:
                     log.producers.end_offset = log.log_end_offset
                     break
                 last_gap = number
+            if number > first and segment.base_offset < log.log_end_offset:
+                log.log_directory.truncated_in_recovery = True
+                logger.warning(
+                    "truncating %s to offset %d: segment %s begins below it, and was deleted before the power was lost",
+                    self.directory,
+                    log.log_end_offset,
+                    segment.path(LOG_SUFFIX),
+                )
+                self._drop(segments[number:])
+                log.producers.end_offset = log.log_end_offset
+                break
             recovery = SegmentRecovery(log, segment, last_epoch, strict_from, self.opened_ms)
             problem = recovery.run()
             last_epoch = recovery.last_epoch
@@ -402,6 +413,9 @@ class Loader:
             for suffix in segment.file_suffixes():
                 self.blocking.remove(segment.path(suffix))
             self.log.snapshots.remove(segment.base_offset)
+        if segments:
+            # Else they may come back at a power loss, in the place of what is appended from now on.
+            self.blocking.sync_directory(self.directory)
 
     def _start_empty(self) -> None:
         log = self.log

@@ -19,6 +19,7 @@ from tests.unit.storage.helpers import (
     TOPIC_ID,
     append,
     append_marker,
+    batch,
     config,
     names,
     new_log,
@@ -353,3 +354,41 @@ def test_a_start_makes_durable_what_a_killed_process_has_renamed() -> None:
     assert [name for name in disk.list("data/t-0") if name.endswith((".log", ".log.deleted"))] == [
         "00000000000000000000.log"
     ]
+
+
+def test_a_segment_that_begins_within_the_one_before_goes(tmp_path: Path) -> None:
+    """It was deleted, and came back at a power loss in the place of what was appended since."""
+    log = filled(tmp_path)
+    expected = read_all(log)
+    end, last = log.log_end_offset, log.segments[-1]
+    log.close(NOW_MS)
+    stale = Path(log.directory) / f"{end - 1:020d}.log"
+    assert stale != Path(last.path(".log"))
+    stale.write_bytes(batch((b"stale",), base_offset=end - 1, leader_epoch=0))
+    again = reopen(log, recovery_point=0)
+    assert again.log_end_offset == end
+    assert again.producers.end_offset == end and again.producers.entries[1].last_sequence == 19
+    assert read_all(again) == expected
+    assert not stale.exists()
+    append(again, b"more", producer_id=1, epoch=0, sequence=20, timestamp=NOW_MS + 20)
+    assert read_all(again) == [*expected, (end, b"more")]
+
+
+def test_segments_that_recovery_deletes_do_not_come_back() -> None:
+    """Else a power loss puts them into the place of what was appended since."""
+    disk = SimDisk(1, lambda delay_ms, action: None)
+    disk.make_directory("data")
+    settings = config(segment_bytes=200)
+    logs = LogManager(disk, ["data"], lambda _: settings)
+    logs.load(NOW_MS)
+    log = logs.create("t", 0, TOPIC_ID, NOW_MS)
+    for _ in range(6):
+        append(log)
+    log.flush()
+    disk.flip_bit(log.segments[0].path(".log"), 100, 0)
+    disk.process_crash()
+    lines: list[str] = []
+    disk.observer = lines.append
+    LogManager(disk, ["data"], lambda _: settings).load(NOW_MS)
+    deleted = [number for number, line in enumerate(lines) if line.startswith("remove") and line.endswith(".log")]
+    assert deleted and "sync_directory data/t-0" in lines[deleted[-1] :]
