@@ -73,12 +73,13 @@ class SnapshotWriter:
         return not self._writing and (late or written >= self._bytes_between)
 
     def write(self, image: MetadataImage, in_transaction: bool, now_ms: int) -> None:
-        """Begins a snapshot. Nothing happens when the latest one has all of the image already."""
-        self._last_ms, self._bytes_at_last = now_ms, self._log.log.size_bytes
-        if self._writing or image.is_empty or in_transaction or image.offset >= self._raft.high_watermark:
+        """Begins a snapshot. Nothing happens when the latest one has all of the image already, nor when it is too
+        early; then it stays due."""
+        if self._writing or in_transaction or image.offset >= self._raft.high_watermark:
             return
+        self._last_ms, self._bytes_at_last = now_ms, self._log.log.size_bytes
         latest = self._log.latest_snapshot()
-        if latest is not None and latest.offset >= image.offset + 1:
+        if image.is_empty or (latest is not None and latest.offset >= image.offset + 1):
             return
         self._writing = True
         self._in_progress = SnapshotInProgress(image, self._raft, now_ms)

@@ -304,3 +304,17 @@ def test_a_controller_that_no_voter_names_is_reached_under_the_machines_name() -
     assert [each.host for each in node.controller_registration().listeners] == ["localhost"]
     node.endpoints.host_name = "one.example"
     assert [each.host for each in node.controller_registration().listeners] == ["one.example"]
+
+
+def test_a_snapshot_that_is_asked_for_too_early_stays_due() -> None:
+    """In the middle of a transaction there is none; it comes when that is over, not a whole interval later."""
+    h = Harness({"metadata.log.max.snapshot.interval.ms": "2000"})
+    node = h.start()
+    h.run(lambda: h.ready)
+    writer = metadata_snapshots.SnapshotWriter(BrokerConfig(h.values, warn=False), node.log, node.raft, h.now_ms)
+    due_ms = h.now_ms + 2000
+    assert not writer.is_due(due_ms - 1) and writer.is_due(due_ms)
+    writer.write(node.image, True, due_ms)
+    assert writer.is_due(due_ms), "nothing was written"
+    writer.write(node.image, False, due_ms)
+    assert not writer.is_due(due_ms)
