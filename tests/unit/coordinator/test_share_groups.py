@@ -374,14 +374,14 @@ def begin_delete(world: ShareWorld) -> tuple[StateDeletion, list[Any]]:
     return begun[0], heard
 
 
-def end_delete(world: ShareWorld, deletion: StateDeletion) -> None:
-    """No share coordinator could be reached."""
-    world.runtime.run(0, lambda machine: end(machine, deletion), lambda result: None, world.now_ms)
+def end_delete(world: ShareWorld, deletion: StateDeletion, gone: frozenset[bytes] = frozenset()) -> None:
+    """The share coordinators have forgotten the states of these topics; the others could not be reached."""
 
+    def decide(machine: Any) -> Outcome:
+        outcome: Outcome = machine.share.on_deleted(deletion, set(gone))
+        return outcome
 
-def end(machine: Any, deletion: StateDeletion) -> Outcome:
-    outcome: Outcome = machine.share.on_deleted(deletion, set())
-    return outcome
+    world.runtime.run(0, decide, lambda result: None, world.now_ms)
 
 
 def test_a_topic_whose_delete_failed_can_be_used_again(world: ShareWorld) -> None:
@@ -437,6 +437,23 @@ def test_a_delete_that_ends_does_not_end_another(world: ShareWorld) -> None:
     member.join("t")
     assert world.coordinators.asked == []
     end_delete(world, second)
+    world.settle(member)
+    assert member.owned == {"t": [0, 1, 2]}
+
+
+def test_a_state_that_was_made_while_it_is_to_be_deleted_is_made_again(world: ShareWorld) -> None:
+    """Share coordinators may carry out the one or the other first: whether there is a state, nobody knows."""
+    member = world.member("m1")
+    member.join("t")
+    member.leave()
+    deletion, _ = begin_delete(world)
+    world.initialize()
+    end_delete(world, deletion, gone=frozenset({world.topic_id("t")}))
+    assert world.share_group.partitions.is_empty
+    member.join("t")
+    ((_, topics, _),) = world.coordinators.asked
+    assert topics == {world.topic_id("t"): ("t", frozenset({0, 1, 2}))}
+    assert set(world.coordinators.offsets.values()) == {-1}, "if there is one, it stays as it is"
     world.settle(member)
     assert member.owned == {"t": [0, 1, 2]}
 

@@ -378,8 +378,10 @@ class ShareProtocol(GroupPart):
         states = group.partitions.copy()
         states.take(done, states.initializing)
         states.take(failed, states.initializing)
-        known = {topic_id: row for topic_id, row in done.items() if topic_id in self._state.image.topics_by_id}
-        states.add(known, states.initialized)
+        for topic_id, row in done.items():
+            # A state that is being deleted may be gone already, or go at any moment: it is asked for again then.
+            if topic_id in self._state.image.topics_by_id and not self._is_being_deleted(group_id, topic_id):
+                states.add({topic_id: row}, states.initialized)
         return Outcome([partitions_record(group_id, states)])
 
     # Leaving
