@@ -8,13 +8,14 @@ groups: 3 adds the authorized operations, 4 static members, 6 says that a group 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from moldau.api.authorize import authorized_operations, may, may_cluster
 from moldau.api.call import Call
 from moldau.api.coordinators import Gathering, as_client_sees, run_group
 from moldau.coordinator.group.group import SHARE
 from moldau.coordinator.group.machine import GroupMachine
-from moldau.coordinator.group.share_member import TopicPartitions
+from moldau.coordinator.group.share import StateDeletion
 from moldau.coordinator.outcome import Outcome
 from moldau.coordinator.shard import FAILED, Done
 from moldau.node.coordinators import GroupVerb
@@ -172,7 +173,7 @@ class ShareStateDeletion:
         self._call = call
         self._group_id = group_id
         self._done = done
-        self._topics: TopicPartitions = {}
+        self._deletion: StateDeletion | None = None
 
     def begin(self) -> None:
         run_group(self._call, self._group_id, self._decide, self._on_marked)
@@ -181,22 +182,24 @@ class ShareStateDeletion:
         group = machine.state.find_group(self._group_id)
         if group is None or group.kind != SHARE or not group.is_empty():
             return Outcome(response=DeleteGroupsResponse())
-        outcome, self._topics = machine.share.begin_delete(self._group_id, None)
+        outcome, self._deletion = machine.share.begin_delete(self._group_id, None)
         outcome.response = DeleteGroupsResponse()
         return outcome
 
     def _on_marked(self, result: Message | KafkaError) -> None:
-        if isinstance(result, KafkaError) or not self._topics:
+        deletion = self._deletion
+        if isinstance(result, KafkaError) or deletion is None or not deletion.topics:
             self._done(result)
             return
-        self._call.node.share_groups.delete(self._group_id, self._topics, self._on_deleted, self._call.now_ms)
+        on_deleted = partial(self._on_deleted, deletion)
+        self._call.node.share_groups.delete(self._group_id, deletion.topics, on_deleted, self._call.now_ms)
 
-    def _on_deleted(self, results: StateResults, now_ms: int) -> None:
+    def _on_deleted(self, deletion: StateDeletion, results: StateResults, now_ms: int) -> None:
         failures = [result for result in results.values() if isinstance(result, KafkaError)]
 
         def decide(machine: GroupMachine) -> Outcome:
             # The group goes next; if somebody has joined it meanwhile, its topics may be initialised again.
-            outcome = machine.share.on_deleted(self._group_id, set(), set(self._topics))
+            outcome = machine.share.on_deleted(deletion, set())
             outcome.response = DeleteGroupsResponse()
             return outcome
 

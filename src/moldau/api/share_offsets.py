@@ -6,11 +6,14 @@ group, which asks the share coordinators; offsets of a group that has members ca
 
 from __future__ import annotations
 
+from functools import partial
+
 from moldau.api.authorize import denied_topics, may
 from moldau.api.call import Call
 from moldau.api.coordinators import Gathering, as_client_sees, run_group
 from moldau.api.share_checks import ensure_state_topic
 from moldau.coordinator.group.machine import GroupMachine
+from moldau.coordinator.group.share import StateDeletion
 from moldau.coordinator.group.share_member import TopicPartitions
 from moldau.coordinator.outcome import Outcome
 from moldau.node.latest_offsets import Offsets
@@ -263,7 +266,7 @@ class DeletedOffsets:
         self._request = request
         self._response = DeleteShareGroupOffsetsResponse()
         self._rows: dict[bytes, DeleteShareGroupOffsetsResponseTopic] = {}
-        self._topics: TopicPartitions = {}
+        self._deletion: StateDeletion | None = None
 
     def begin(self) -> None:
         run_group(self._call, self._request.group_id, self._decide, self._on_marked)
@@ -289,7 +292,7 @@ class DeletedOffsets:
             row.topic_id = found.topic_id
             wanted.add(found.topic_id)
             self._rows[found.topic_id] = row
-        outcome, self._topics = share.begin_delete(self._request.group_id, wanted)
+        outcome, self._deletion = share.begin_delete(self._request.group_id, wanted)
         outcome.response = self._response
         return outcome
 
@@ -299,17 +302,20 @@ class DeletedOffsets:
             error = as_client_sees(result)
             call.respond(DeleteShareGroupOffsetsResponse(error_code=error.code, error_message=text_of(error)))
             return
-        call.node.share_groups.delete(self._request.group_id, self._topics, self._on_deleted, call.now_ms)
+        deletion = self._deletion
+        assert deletion is not None
+        on_deleted = partial(self._on_deleted, deletion)
+        call.node.share_groups.delete(self._request.group_id, deletion.topics, on_deleted, call.now_ms)
 
-    def _on_deleted(self, results: StateResults, now_ms: int) -> None:
-        gone = set(self._topics)
+    def _on_deleted(self, deletion: StateDeletion, results: StateResults, now_ms: int) -> None:
+        gone = set(deletion.topics)
         for (topic_id, _), result in results.items():
             if isinstance(result, KafkaError):
                 gone.discard(topic_id)
                 self._rows[topic_id].error_code, self._rows[topic_id].error_message = result.code, text_of(result)
 
         def decide(machine: GroupMachine) -> Outcome:
-            outcome = machine.share.on_deleted(self._request.group_id, gone, set(self._topics) - gone)
+            outcome = machine.share.on_deleted(deletion, gone)
             outcome.response = self._response
             return outcome
 

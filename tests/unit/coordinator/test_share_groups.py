@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from moldau.coordinator.group.share import StateDeletion
+from moldau.coordinator.outcome import Outcome
 from moldau.metadata.image import MetadataImage
 from moldau.protocol import errors
 from moldau.protocol.errors import KafkaError
+from moldau.protocol.messages.delete_groups_response import DeleteGroupsResponse
 from moldau.protocol.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from moldau.protocol.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from tests.unit.coordinator.consumer_world import raises
@@ -350,22 +353,124 @@ def test_a_delete_names_partitions_that_nobody_subscribes_to(world: ShareWorld) 
     (member,) = joined(world, "m1")
     member.leave()
     for _ in range(2):
-        outcome, topics = world.machine.share.begin_delete(GROUP, None)
-        assert topics == {world.topic_id("t"): ("t", frozenset({0, 1, 2}))}
+        outcome, deletion = world.machine.share.begin_delete(GROUP, None)
+        assert deletion.topics == {world.topic_id("t"): ("t", frozenset({0, 1, 2}))}
         world.runtime.run(0, lambda machine, outcome=outcome: outcome, lambda result: None, world.now_ms)
         assert world.share_group.partitions.deleting == {world.topic_id("t"): "t"}
+
+
+def begin_delete(world: ShareWorld) -> tuple[StateDeletion, list[Any]]:
+    """An administrator wants the states of all topics to be forgotten; also returns what it will hear."""
+    begun: list[StateDeletion] = []
+    heard: list[Any] = []
+
+    def decide(machine: Any) -> Outcome:
+        outcome, deletion = machine.share.begin_delete(GROUP, None)
+        outcome.response = DeleteGroupsResponse()
+        begun.append(deletion)
+        return outcome
+
+    world.runtime.run(0, decide, heard.append, world.now_ms)
+    return begun[0], heard
+
+
+def end_delete(world: ShareWorld, deletion: StateDeletion, gone: frozenset[bytes] = frozenset()) -> None:
+    """The share coordinators have forgotten the states of these topics; the others could not be reached."""
+
+    def decide(machine: Any) -> Outcome:
+        outcome: Outcome = machine.share.on_deleted(deletion, set(gone))
+        return outcome
+
+    world.runtime.run(0, decide, lambda result: None, world.now_ms)
 
 
 def test_a_topic_whose_delete_failed_can_be_used_again(world: ShareWorld) -> None:
     (member,) = joined(world, "m1")
     member.leave()
-    outcome, topics = world.machine.share.begin_delete(GROUP, {world.topic_id("t")})
-    world.runtime.run(0, lambda machine: outcome, lambda result: None, world.now_ms)
+    deletion, _ = begin_delete(world)
     member.join("t")
     assert world.coordinators.asked == [], "the state may be deleted at any moment"
-    world.runtime.run(0, lambda m: m.share.on_deleted(GROUP, set(), set(topics)), lambda result: None, world.now_ms)
+    end_delete(world, deletion)
     world.settle(member)
     assert member.owned == {"t": [0, 1, 2]} and world.share_group.partitions.deleting == {}
+
+
+def test_a_topic_whose_delete_was_stored_too_late_can_be_used_again(world: ShareWorld) -> None:
+    """Nobody asks the share coordinators any more, so nobody will tell that they have responded."""
+    (member,) = joined(world, "m1")
+    member.leave()
+    world.log.commits_at_once = False
+    _, heard = begin_delete(world)
+    world.sleep(world.runtime.write_timeout_ms)
+    assert [error.code for error in heard] == [errors.REQUEST_TIMED_OUT]
+    world.log.commits_at_once = True
+    world.log.commit(world.now_ms)
+    assert world.share_group.partitions.deleting == {world.topic_id("t"): "t"}
+    member.join("t")
+    world.settle(member)
+    assert member.owned == {"t": [0, 1, 2]} and world.share_group.partitions.deleting == {}
+
+
+def test_a_topic_whose_delete_could_not_be_stored_grows_as_before(world: ShareWorld) -> None:
+    (member,) = joined(world, "m1")
+    member.leave()
+    world.log.failure = KafkaError(errors.NOT_ENOUGH_REPLICAS)
+    _, heard = begin_delete(world)
+    assert heard == [world.log.failure]
+    world.log.failure = None
+    world.topic("t", 4)
+    member.join("t")
+    world.settle(member)
+    assert member.owned == {"t": [0, 1, 2, 3]}
+
+
+def test_a_delete_that_ends_does_not_end_another(world: ShareWorld) -> None:
+    """One that could not be stored, one whose share coordinators have responded: the last one still is under way."""
+    (member,) = joined(world, "m1")
+    member.leave()
+    first, _ = begin_delete(world)
+    second, _ = begin_delete(world)
+    world.log.failure = KafkaError(errors.NOT_ENOUGH_REPLICAS)
+    begin_delete(world)
+    world.log.failure = None
+    end_delete(world, first)
+    member.join("t")
+    assert world.coordinators.asked == []
+    end_delete(world, second)
+    world.settle(member)
+    assert member.owned == {"t": [0, 1, 2]}
+
+
+def test_a_state_that_was_made_while_it_is_to_be_deleted_is_made_again(world: ShareWorld) -> None:
+    """Share coordinators may carry out the one or the other first: whether there is a state, nobody knows."""
+    member = world.member("m1")
+    member.join("t")
+    member.leave()
+    deletion, _ = begin_delete(world)
+    world.initialize()
+    end_delete(world, deletion, gone=frozenset({world.topic_id("t")}))
+    assert world.share_group.partitions.is_empty
+    member.join("t")
+    ((_, topics, _),) = world.coordinators.asked
+    assert topics == {world.topic_id("t"): ("t", frozenset({0, 1, 2}))}
+    assert set(world.coordinators.offsets.values()) == {-1}, "if there is one, it stays as it is"
+    world.settle(member)
+    assert member.owned == {"t": [0, 1, 2]}
+
+
+def test_a_new_group_waits_for_deletes_of_the_one_before_it(world: ShareWorld) -> None:
+    (member,) = joined(world, "m1")
+    member.leave()
+    deletion, _ = begin_delete(world)
+    assert world.delete_group() == [0]
+    member.join("t")
+    assert world.coordinators.asked == []
+    member.leave()
+    assert world.delete_group() == [0]
+    end_delete(world, deletion)
+    member.join("t")
+    world.settle(member)
+    assert member.owned == {"t": [0, 1, 2]}, "also if there was no group when the share coordinators responded"
 
 
 def test_a_share_group_stays_one_when_it_is_empty(world: ShareWorld) -> None:

@@ -82,6 +82,15 @@ class NoListener(ShareStateListener):
         """Nobody keeps states."""
 
 
+class StateDeletion:
+    """Share coordinators are to forget these partitions of a group. While it is under way none of them is initialised:
+    its requests may arrive at any moment."""
+
+    def __init__(self, group_id: str, topics: TopicPartitions) -> None:
+        self.group_id = group_id
+        self.topics = topics
+
+
 class ShareProtocol(GroupPart):
     """See the module."""
 
@@ -93,6 +102,8 @@ class ShareProtocol(GroupPart):
         self._initializing_since_ms: dict[tuple[str, bytes, int], int] = {}
         # Those that could not be made the last time.
         self._failed: set[tuple[str, bytes, int]] = set()
+        # Each ends by itself: another one of the same topics may have begun meanwhile. Not replayed.
+        self._deletions: set[StateDeletion] = set()
         self._pace = AssignmentPace(state)
         self.rebalances_total = 0
         self.listener: ShareStateListener = NoListener()
@@ -324,7 +335,7 @@ class ShareProtocol(GroupPart):
         found: TopicPartitions = {}
         for name in sorted(names):
             topic = self._state.image.topics_by_name.get(name)
-            if topic is None or topic.topic_id in group.deletes_under_way:
+            if topic is None or self._is_being_deleted(group.group_id, topic.topic_id):
                 continue
             topic_id = topic.topic_id
             done = group.partitions.initialized.get(topic_id, ("", frozenset()))[1]
@@ -336,6 +347,9 @@ class ShareProtocol(GroupPart):
             if missing:
                 found[topic_id] = (name, frozenset(missing))
         return found
+
+    def _is_being_deleted(self, group_id: str, topic_id: bytes) -> bool:
+        return any(one.group_id == group_id and topic_id in one.topics for one in self._deletions)
 
     def _on_initializing_written(
         self,
@@ -364,8 +378,10 @@ class ShareProtocol(GroupPart):
         states = group.partitions.copy()
         states.take(done, states.initializing)
         states.take(failed, states.initializing)
-        known = {topic_id: row for topic_id, row in done.items() if topic_id in self._state.image.topics_by_id}
-        states.add(known, states.initialized)
+        for topic_id, row in done.items():
+            # A state that is being deleted may be gone already, or go at any moment: it is asked for again then.
+            if topic_id in self._state.image.topics_by_id and not self._is_being_deleted(group_id, topic_id):
+                states.add({topic_id: row}, states.initialized)
         return Outcome([partitions_record(group_id, states)])
 
     # Leaving
@@ -419,8 +435,9 @@ class ShareProtocol(GroupPart):
         group = self._state.groups.get(group_id)
         return group.group_epoch if isinstance(group, ShareGroup) else INITIAL_EPOCH
 
-    def begin_delete(self, group_id: str, topic_ids: set[bytes] | None) -> tuple[Outcome, TopicPartitions]:
-        """Partitions of these topics, or of all, are to be forgotten: they become deleting. Also returns them."""
+    def begin_delete(self, group_id: str, topic_ids: set[bytes] | None) -> tuple[Outcome, StateDeletion]:
+        """Partitions of these topics, or of all, are to be forgotten: they become deleting. When that is stored, share
+        coordinators are to be asked, and `on_deleted` is to hear of it."""
         group = self.find_group(group_id)
         group.check_delete()
         states = group.partitions.copy()
@@ -435,16 +452,25 @@ class ShareProtocol(GroupPart):
             topic = self._state.image.topics_by_id.get(topic_id)
             if topic is not None and (topic_ids is None or topic_id in topic_ids):
                 found[topic_id] = (name, frozenset(topic.partitions))
-        group.deletes_under_way.update(found)
-        return Outcome([partitions_record(group_id, states)] if found else []), found
+        deletion = StateDeletion(group_id, found)
+        if not found:
+            return Outcome(), deletion
+        self._deletions.add(deletion)
+        on_written = partial(self._on_deleting_written, deletion)
+        return Outcome([partitions_record(group_id, states)], on_written=on_written), deletion
 
-    def on_deleted(self, group_id: str, gone: set[bytes], failed: set[bytes]) -> Outcome:
-        """The share coordinators have forgotten all partitions of the first topics, and not all of the others."""
-        group = self.find_group(group_id)
-        group.deletes_under_way -= gone | failed
+    def _on_deleting_written(self, deletion: StateDeletion, error: KafkaError | None, now_ms: int) -> None:
+        """What could not be stored, or not in time, is not carried out: nobody asks share coordinators."""
+        if error is not None:
+            self._deletions.discard(deletion)
+
+    def on_deleted(self, deletion: StateDeletion, gone: set[bytes]) -> Outcome:
+        """The share coordinators have responded: they have forgotten all partitions of these of its topics."""
+        self._deletions.discard(deletion)
+        group = self.find_group(deletion.group_id)
         states = group.partitions.copy()
         found = [topic_id for topic_id in gone if states.deleting.pop(topic_id, None) is not None]
-        return Outcome([partitions_record(group_id, states)] if found else [])
+        return Outcome([partitions_record(group.group_id, states)] if found else [])
 
     # Describing
 

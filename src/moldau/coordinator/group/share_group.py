@@ -49,9 +49,8 @@ class ShareGroup(Group):
         self.members: dict[str, ShareMember] = {}
         self.targets: dict[str, Target] = {}
         self.partitions = PartitionStates()
-        # Not replayed: topics may have changed; topics whose states share coordinators are forgetting at this moment.
+        # Not replayed: topics may have changed.
         self.looks_at_topics = True
-        self.deletes_under_way: set[bytes] = set()
 
     def state_name(self) -> str:
         return STABLE if self.members else EMPTY
