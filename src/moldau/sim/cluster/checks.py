@@ -108,7 +108,7 @@ class ClusterChecks:
         self._cursors: dict[tuple[int, Place | None], ReplicaCursor] = {}
         self._leaders: dict[tuple[Place, int], int] = {}
         self._quorum_leaders: dict[int, int] = {}
-        self._quorum_epochs: dict[int, int] = {}
+        self._quorum_epochs: dict[int, tuple[int, int]] = {}
         self._votes: dict[tuple[int, int], ReplicaKey] = {}
         self._quorum_high_watermarks: dict[int, int] = {}
         self.newest_offset = -1
@@ -166,7 +166,7 @@ class ClusterChecks:
     def _look_at_quorum(self, host: Host, node: Node) -> None:
         raft, host_id = node.metadata.raft, host.host_id
         if not node.metadata.is_storing:
-            self._look_at_election(raft, host_id)
+            self._look_at_election(host, raft, node.config.is_controller)
         high_watermark = raft.high_watermark
         if high_watermark < self._quorum_high_watermarks.get(host_id, 0):
             raise Violation(f"the high watermark never goes back: the quorum's at {host_id}, {high_watermark}")
@@ -176,13 +176,13 @@ class ClusterChecks:
             cursor.high_watermark = high_watermark
             cursor.look(host.disk, node.metadata.log.log, high_watermark, self.metadata, f"node {host_id}")
 
-    def _look_at_election(self, raft: Raft, host_id: int) -> None:
-        epoch = raft.epoch
-        if epoch < self._quorum_epochs.get(host_id, 0):
-            raise Violation(
-                f"the epoch of a voter never goes back: {host_id} is in {epoch} after {self._quorum_epochs[host_id]}"
-            )
-        self._quorum_epochs[host_id] = epoch
+    def _look_at_election(self, host: Host, raft: Raft, is_controller: bool) -> None:
+        """A voter's epoch never goes back; that of a broker, which votes for nobody, may with a kill."""
+        epoch, host_id = raft.epoch, host.host_id
+        life, before = self._quorum_epochs.get(host_id, (0, 0))
+        if epoch < before and (is_controller or life == host.lives):
+            raise Violation(f"the epoch of a voter never goes back: {host_id} is in {epoch} after {before}")
+        self._quorum_epochs[host_id] = (host.lives, epoch)
         if raft.is_leader:
             leader = self._quorum_leaders.setdefault(epoch, host_id)
             if leader != host_id:
