@@ -204,9 +204,9 @@ def answer_before_the_commit(patch: pytest.MonkeyPatch) -> None:
             result = verb(self._active.controller)
             self._active.append(result.records, True, self.now_ms)
         except KafkaError as error:
-            done(error)
+            done(error, self.now_ms)
             return
-        done(result.response)
+        done(result.response, self.now_ms)
         self._work()
 
     original = MetadataNode.submit

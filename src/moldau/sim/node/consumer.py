@@ -9,7 +9,7 @@ from moldau.protocol.messages.fetch_request import FetchPartition, FetchRequest,
 from moldau.protocol.messages.fetch_response import FetchResponse, PartitionData
 from moldau.protocol.primitives import Message
 from moldau.protocol.records_data import MemoryRecords
-from moldau.records.batch import has_valid_crc, split_batches
+from moldau.records.batch import CorruptBatch, has_valid_crc, split_batches
 from moldau.records.walk import read_records
 from moldau.sim.kernel.world import Violation
 from moldau.sim.models.partition import ReadRecord
@@ -36,7 +36,11 @@ TRANSIENT_ERRORS = (
 def read_batches(name: str, data: bytes) -> list[ReadRecord]:
     """Every record in what a fetch returned; a batch that is cut off at the end is left out, a damaged one is not."""
     records: list[ReadRecord] = []
-    for header in split_batches(data, 0, len(data)):
+    try:
+        headers = split_batches(data, 0, len(data))
+    except CorruptBatch as error:
+        raise Violation(f"no corrupt batch is served: {name}, {error}") from error
+    for header in headers:
         if not has_valid_crc(data, header):
             raise Violation(f"no corrupt batch is served: {name} offset {header.base_offset}")
         for index, record in enumerate(read_records(data, header)):
